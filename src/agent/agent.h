@@ -504,6 +504,8 @@ void agent_probes_answer(void);
 bool agent_probes_due(void);
 /* Without the lock, from time to time: what the program may have done to traps. */
 void agent_probes_check(void);
+/* Hits that are known to be lost, and are in no ring yet. With the tracers' lock. */
+void agent_probes_count(void);
 void agent_probes_forked(void);
 bool agent_probes_is_for(
 		const struct agent_session *session, const struct side_event_description *event);

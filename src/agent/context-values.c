@@ -18,6 +18,7 @@ __thread struct context_thread context_thread;
 union context_process context_process;
 uint32_t context_needed;
 void (*context_clock_forbidden)(bool forbidden);
+void (*context_memory_shared)(int pid);
 
 /* The last stamp or generation given out; survives a fork, so that none is ever given out again. */
 static uint32_t last_stamp;

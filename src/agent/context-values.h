@@ -108,6 +108,12 @@ bool context_may_ask(void);
  */
 extern void (*context_clock_forbidden)(bool forbidden) __attribute__((visibility("hidden")));
 
+/*
+ * Called around a clone() whose child runs beside the calling thread on the thread-local memory of that thread: patch_thread_shares().
+ * NULL: there are no probes.
+ */
+extern void (*context_memory_shared)(int pid) __attribute__((visibility("hidden")));
+
 /* Is this a child that runs in its parent's memory? It must not keep what it is told. */
 bool context_is_foreign(void);
 

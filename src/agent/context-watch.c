@@ -310,6 +310,13 @@ static unsigned int clone_arguments(int flags)
 	return flags & (CLONE_PARENT_SETTID | CLONE_PIDFD) ? 1 : 0;
 }
 
+/* It runs beside this thread, on the thread-local memory of this thread. -1: it will; 0: there is none. */
+static void shares_memory(int flags, int pid)
+{
+	if (!(flags & (CLONE_VFORK | CLONE_SETTLS)) && context_memory_shared)
+		context_memory_shared(pid);
+}
+
 typedef int clone_function(int (*function)(void *), void *stack, int flags, void *argument, ...);
 
 EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
@@ -337,8 +344,10 @@ EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument
 	/* Of the child's stack, which grows down. */
 	start = (struct clone_start *)(((uintptr_t)stack & ~(uintptr_t)15) - 64);
 	*start = (struct clone_start){function, argument, flags};
+	shares_memory(flags, -1);
 	result = real(cloned_child, start, flags, start, more[0], more[1], more[2]);
 	agent_vforked = vforked;
+	shares_memory(flags, result > 0 ? result : 0);
 	if (result != -1)
 		context_changed(CONTEXT_ALL_GROUPS);
 	return result;

@@ -323,13 +323,15 @@ void probe_hit_exit(const struct patch_hit *hit)
  * In a section. The recorder's callback is among those of the event, for the event is of its session's table. Filters are not asked: they
  * want arguments that are known at the return only.
  */
-static void count_unseen(const struct probes_way *way)
+static void count_unseen(const struct probes_event *of)
 {
 	static const enum ring_loss reasons[PATCH_NR_UNSEEN] = {
 			[PATCH_UNSEEN_FULL] = RING_LOST_RETURN_FULL,
 			[PATCH_UNSEEN_CALLER] = RING_LOST_RETURN_CALLER,
+			[PATCH_UNSEEN_PROCESS] = RING_LOST_SHARED,
 	};
-	const struct side_callback *cb = section_callbacks(state_of(way));
+	const struct side_callback *cb = section_callbacks(
+			(const struct side_event_state_0 *)(const void *)of->state);
 	const struct agent_event *event;
 	struct ring_producer *producer;
 
@@ -341,12 +343,24 @@ static void count_unseen(const struct probes_way *way)
 		return;
 	for (unsigned int why = 0; why < PATCH_NR_UNSEEN; why++) {
 		/* Relaxed: a figure. */
-		uint64_t count = __atomic_exchange_n(&way->event->unseen[why], 0, __ATOMIC_RELAXED);
+		uint64_t count = __atomic_exchange_n(&of->unseen[why], 0, __ATOMIC_RELAXED);
 
 		if (count)
 			ring_count_lost_before(
 					producer, event->id, reasons[why], UINT32_MAX, count);
 	}
+}
+
+/* Of a process that has no thread-local memory of its own, which a section needs: probe_count_unseen() counts them later. */
+static void note_foreign(const struct probes_hook *hook)
+{
+	const struct probes_way *const ways[] = {hook->entry, hook->exit};
+
+	for (unsigned int i = 0; i < 2; i++)
+		if (ways[i] && ways[i]->event->unseen)
+			/* Relaxed: a figure. */
+			__atomic_fetch_add(&ways[i]->event->unseen[PATCH_UNSEEN_PROCESS], 1,
+					__ATOMIC_RELAXED);
 }
 
 /* Where no section can be entered, within an event's callback, the next one counts this one too. */
@@ -356,13 +370,25 @@ void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why)
 
 	for (const struct probes_hook *hook = hit->user; hook;
 			hook = probes_next_hook(&hook->next)) {
-		if (!hook->exit || !hook->exit->event->unseen)
+		if (why == PATCH_UNSEEN_PROCESS)
+			note_foreign(hook);
+		if (why == PATCH_UNSEEN_PROCESS || !hook->exit || !hook->exit->event->unseen)
 			continue;
 		/* Relaxed: a figure. */
 		__atomic_fetch_add(&hook->exit->event->unseen[why], 1, __ATOMIC_RELAXED);
 		if (section_enter(known.sections, epoch, 0)) {
-			count_unseen(hook->exit);
+			count_unseen(hook->exit->event);
 			section_leave(epoch);
 		}
 	}
+}
+
+void probe_count_unseen(const struct probes_event *event)
+{
+	uintptr_t *epoch = section_epoch(known.sections);
+
+	if (!event->unseen || !event->state || !section_enter(known.sections, epoch, 0))
+		return;
+	count_unseen(event);
+	section_leave(epoch);
 }

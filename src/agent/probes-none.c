@@ -50,6 +50,8 @@ bool agent_probes_due(void)
 	return false;
 }
 
+void agent_probes_count(void) {}
+
 void agent_probes_forked(void) {}
 
 bool agent_probes_is_for(

@@ -184,6 +184,24 @@ static void end_unnamed(struct agent_session *session)
 	}
 }
 
+/* Before an event ends, and at the end of the process. */
+static void count_unseen(struct probes_table *table)
+{
+	uint32_t i, nr = table->events && !table->error ? probe_table_nr_events(&table->table) : 0;
+
+	for (i = 0; i < nr; i++)
+		probe_count_unseen(&table->events[i]);
+}
+
+void agent_probes_count(void)
+{
+	struct agent_session *session;
+	struct probes_table *table;
+
+	agent_each_session(session) for (table = session->tables; table; table = table->next)
+			count_unseen(table);
+}
+
 static const struct patch_hooks hooks = {.unseen = probe_hit_unseen, .may_ask = context_may_ask};
 
 /* Durations are measured by the time stamp, whose frequency whoever records knows best. */
@@ -199,6 +217,7 @@ static void start(const struct agent_session *session)
 		started = true;
 		probe_hit_start();
 		patch_hooks_set(&hooks);
+		context_memory_shared = patch_thread_shares;
 		start_error = patch_start(false);
 	}
 	if (!start_error)
@@ -209,6 +228,7 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 {
 	uint32_t i;
 
+	agent_probes_count();
 	if (!incoming.told) {
 		agent_probes_begin();
 		return;

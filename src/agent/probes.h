@@ -60,7 +60,7 @@ struct probes_event {
 	const struct probes_field *fields;
 	const struct probes_way *entry,
 			*exit; /* that were made last: all its places have the same, mostly */
-	uint64_t *unseen; /* [PATCH_NR_UNSEEN], atomically: exits that were not seen, and are not counted yet */
+	uint64_t *unseen; /* [PATCH_NR_UNSEEN], atomically: hits that were not seen, and are not counted yet */
 	struct side_builder *builder;
 };
 
@@ -280,6 +280,8 @@ void probe_hit_entry(const struct patch_hit *hit);
 void probe_hit_exit(const struct patch_hit *hit);
 /* At the begin of a call whose return will not be seen: it is counted as a loss of each event that would record it. */
 void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why);
+/* What hits could only note of this event becomes losses in its rings. */
+void probe_count_unseen(const struct probes_event *event);
 /* Before the first hit. */
 void probe_record_start(void);
 

@@ -28,6 +28,7 @@ static const char *const ring_loss_names[RING_LOSS_REASONS] = {
 		[RING_LOST_OTHER] = "other",
 		[RING_LOST_RETURN_FULL] = "return not watched, too many calls were open",
 		[RING_LOST_RETURN_CALLER] = "return not watched, called by code of no file",
+		[RING_LOST_SHARED] = "process in another one's memory",
 };
 
 const char *ring_loss_name(enum ring_loss reason)

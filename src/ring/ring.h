@@ -68,8 +68,9 @@ enum ring_loss {
 	/* Of a probe at the return of a function, whose begin was seen: */
 	RING_LOST_RETURN_FULL = 8,   /* too many calls were open, */
 	RING_LOST_RETURN_CALLER = 9, /* it was called by code that no file has. */
+	RING_LOST_SHARED = 10,       /* A process used the thread-local memory of another one. */
 };
-#define RING_LOSS_REASONS 16 /* Ten are in use. */
+#define RING_LOSS_REASONS 16 /* Eleven are in use. */
 
 #define RING_PAYLOAD_MAX 65536u /* Bytes of one payload, in any ring. */
 #define RING_SIZE_MIN 4096u     /* And at least a page. */

@@ -25,6 +25,10 @@ static const struct words known[] = {
 				"parent's "
 				"memory and rings",
 				NULL},
+		{"process in another one's memory",
+				"in a process that runs in the memory of its parent "
+				"(clone() with CLONE_VM)",
+				NULL},
 		{SESSION_LOST_IN_CHILD, "in forked children that had no rings yet", NULL},
 		{SESSION_LOST_BY_KIND,
 				"of kinds that stayed disabled: the recorder did not answer in "
@@ -137,7 +141,9 @@ static const char *mend_of(const struct lost_sums *losses, const char *reason, c
 		return NULL;
 	if (!strcmp(reason, SESSION_LOST_FULL))
 		mend = mend_full(losses->teller);
-	else if (!strcmp(reason, SESSION_LOST_IN_VFORK) && losses->teller == LOST_OF_TRACE)
+	else if ((!strcmp(reason, SESSION_LOST_IN_VFORK) ||
+				 !strcmp(reason, "process in another one's memory")) &&
+			losses->teller == LOST_OF_TRACE)
 		mend = "`side trace --global` has the kernel watch, which sees them";
 	if (!mend || strcmp(reason, SESSION_LOST_FULL) != 0 || !losses->ring_size)
 		return mend;

@@ -34,22 +34,40 @@
 
 #define BLOCK 64 /* returns that a thread takes at once */
 #define NONE UINT32_MAX
+#define PAGE 4096
 #define SCAN_FIRST 256
 #define TAIL_CALLS_MAX 64 /* at one place of the stack that are looked through */
 
+#define STACKS 3 /* that a thread has been on, besides the one that it is on */
+#define STACK_GAP \
+	65536 /* between two hits on the same stack, at most: else it may be another one */
+#define SHARED_CHECK 256 /* hits after which a thread asks whether it still shares its memory */
+
+/* Addresses at which this thread has hit probes. */
+struct stack {
+	uint64_t start, size;
+};
+
 struct thread {
 	pid_t tid; /* 0: free */
+	pid_t pid; /* A process with the same memory has an entry of its own. */
 	struct patch_hot *inside;
+	struct stack stack; /* the one that it is on */
+	pid_t shares; /* A process that uses the same thread-local memory; -1: any may; 0: none. */
+	uint32_t shared_hits;
 	uint64_t cut, unseen, abandoned, calls;
 	uint32_t free;        /* list of returns */
 	uint32_t blocks;      /* list, by block_next */
 	uint32_t owned, scan; /* how many returns it has, and with how many they are looked through */
 	uint16_t number;
+	uint16_t next_stack;
+	struct stack stacks[STACKS];
 } __attribute__((aligned(64)));
 
 static struct thread *threads;
 static uint32_t nr_threads; /* that ever were in use */
-static uint64_t lost;
+static uint64_t lost, foreign;
+static pid_t *process; /* of these threads; 0 in the memory of a forked child, for the kernel wipes it */
 
 /* One pointer: there is always room for it, also in a program that is not linked with us. */
 static __thread struct thread *self __attribute__((tls_model("initial-exec")));
@@ -71,7 +89,7 @@ static inline void light_barrier(void)
 
 /* ---- threads ---- */
 
-static bool claim(struct thread *thread, pid_t owner, pid_t tid)
+static bool claim(struct thread *thread, pid_t owner, pid_t tid, pid_t pid)
 {
 	/* Acquire: what its last owner left. */
 	if (!__atomic_compare_exchange_n(
@@ -84,15 +102,35 @@ static bool claim(struct thread *thread, pid_t owner, pid_t tid)
 		thread->scan = SCAN_FIRST;
 	}
 	thread->inside = NULL;
+	thread->pid = pid;
+	thread->shares = 0;
+	thread->stack = (struct stack){0};
+	for (unsigned int i = 0; i < STACKS; i++)
+		thread->stacks[i] = (struct stack){0};
 	patch_reading_begins(thread->number);
 	return true;
+}
+
+static pid_t this_thread(void)
+{
+	return (pid_t)patch_system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+static pid_t this_process(void)
+{
+	return (pid_t)patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+/* Has the thread of an entry ended? Not where it is of another process: `pid` is the entry's. */
+static bool has_ended(pid_t pid, pid_t tid)
+{
+	return patch_system_call(SYS_tgkill, pid, tid, 0, 0, 0, 0) == -ESRCH;
 }
 
 /* Entries of threads that have ended are taken over, with what they own. */
 static __attribute__((noinline)) struct thread *find_entry(void)
 {
-	pid_t tid = (pid_t)patch_system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
-	pid_t pid = (pid_t)patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	pid_t tid = this_thread(), pid = this_process();
 	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -100,9 +138,9 @@ static __attribute__((noinline)) struct thread *find_entry(void)
 		pid_t owner = __atomic_load_n(&threads[i].tid, __ATOMIC_RELAXED);
 
 		if ((!owner || owner == tid ||
-				    patch_system_call(SYS_tgkill, pid, owner, 0, 0, 0, 0) ==
-						    -ESRCH) &&
-				claim(&threads[i], owner, tid))
+				    has_ended(__atomic_load_n(&threads[i].pid, __ATOMIC_RELAXED),
+						    owner)) &&
+				claim(&threads[i], owner, tid, pid))
 			return &threads[i];
 	}
 	for (;;) {
@@ -112,28 +150,9 @@ static __attribute__((noinline)) struct thread *find_entry(void)
 			__atomic_fetch_sub(&nr_threads, 1, __ATOMIC_RELAXED);
 			return NULL;
 		}
-		if (claim(&threads[count], 0, tid))
+		if (claim(&threads[count], 0, tid, pid))
 			return &threads[count];
 	}
-}
-
-/* The first hit of a thread, one for which there was no room, or one inside of a handler. */
-static __attribute__((noinline)) struct thread *find_thread(void)
-{
-	if (self) {
-		self->cut++;
-		return NULL;
-	}
-	self = find_entry();
-	if (!self)
-		/* Relaxed: a figure. */
-		__atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
-	return self;
-}
-
-static inline bool is_at_once(const struct thread *thread)
-{
-	return __builtin_expect(thread != NULL, 1) && __builtin_expect(!thread->inside, 1);
 }
 
 static inline __attribute__((always_inline)) void enter_thread(
@@ -151,6 +170,215 @@ static inline __attribute__((always_inline)) void leave_thread(struct thread *th
 	__atomic_store_n(&thread->inside, NULL, __ATOMIC_RELEASE);
 }
 
+/* May this thread ask the kernel? In a sandbox that could be the program's end. */
+static bool may_ask(void)
+{
+	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
+	bool (*ask)(void) = __atomic_load_n(&hooks.may_ask, __ATOMIC_ACQUIRE);
+
+	return !ask || ask();
+}
+
+/* ---- stacks ---- */
+
+/*
+ * A child by clone(CLONE_VM) can run beside its parent on the same thread-local memory, so `self` is its parent's entry. What it has
+ * of its own is a stack. So a hit on a stack where this thread has not hit yet asks the kernel which thread it is. A stack that
+ * the child has inside of the part that its parent's hits have been in is known where the C library's clone() was called
+ * (patch_thread_shares()); then each hit asks.
+ */
+static inline bool is_on(const struct stack *stack, uint64_t address)
+{
+	/* Plain loads cost no instruction of their own. They are for this thread alone; put_stack() has the order. */
+	return address - stack->start < stack->size;
+}
+
+/* A signal handler, and a process that shares this entry, find no stack meanwhile. */
+static void put_stack(struct stack *to, const struct stack *stack)
+{
+	uint64_t size = stack->size;
+
+	/* Relaxed, in this order for what interrupts it. */
+	__atomic_store_n(&to->size, 0, __ATOMIC_RELAXED);
+	light_barrier();
+	__atomic_store_n(&to->start, stack->start, __ATOMIC_RELAXED);
+	light_barrier();
+	__atomic_store_n(&to->size, size, __ATOMIC_RELAXED);
+}
+
+/* What a hit there adds to a stack that is not far away. */
+static bool widen(struct stack *stack, uint64_t address)
+{
+	uint64_t start = address & ~(uint64_t)(PAGE - 1), end = start + PAGE;
+
+	if (!stack->size || start + STACK_GAP < stack->start ||
+			start > stack->start + stack->size + STACK_GAP)
+		return false;
+	if (stack->start + stack->size > end)
+		end = stack->start + stack->size;
+	if (stack->start < start)
+		start = stack->start;
+	*stack = (struct stack){start, end - start};
+	return true;
+}
+
+/* This thread is on that stack; the one that it was on is kept. */
+static void keep_stack(struct thread *thread, uint64_t address)
+{
+	struct stack old = thread->stack, stack = old;
+
+	if (!widen(&stack, address)) {
+		unsigned int at = 0;
+
+		while (at < STACKS && !is_on(&thread->stacks[at], address) &&
+				!widen(&thread->stacks[at], address))
+			at++;
+		if (at == STACKS) {
+			at = thread->next_stack++ % STACKS;
+			thread->stacks[at] = (struct stack){address & ~(uint64_t)(PAGE - 1), PAGE};
+		}
+		stack = thread->stacks[at];
+		put_stack(&thread->stacks[at], &old);
+	}
+	put_stack(&thread->stack, &stack);
+}
+
+/* A copy by fork() of the memory that the entries were in, of whose thread no handler of fork() has been called. */
+static bool is_copied(void)
+{
+	return !__atomic_load_n(process, __ATOMIC_RELAXED);
+}
+
+static void after_copy(struct thread *thread, pid_t tid)
+{
+	pid_t pid = this_process();
+
+	for (uint32_t i = 0; i < nr_threads && i < THREADS_MAX; i++) {
+		threads[i].inside = &threads[i] == thread ? threads[i].inside : NULL;
+		threads[i].tid = &threads[i] == thread ? tid : 0;
+		threads[i].pid = pid;
+		threads[i].shares = 0;
+	}
+	__atomic_store_n(process, pid, __ATOMIC_RELAXED);
+}
+
+/* Does the process that has shared this thread's memory run no more? */
+static bool is_alone(struct thread *thread)
+{
+	pid_t shares = __atomic_load_n(&thread->shares, __ATOMIC_RELAXED);
+
+	if (shares > 0 && thread->shared_hits++ % SHARED_CHECK == 0 && has_ended(shares, shares))
+		__atomic_store_n(&thread->shares, shares = 0, __ATOMIC_RELAXED);
+	return !shares;
+}
+
+/* Is the entry this thread's? It is not on the stack where it was. */
+static __attribute__((noinline)) bool is_own(struct thread *thread, uint64_t address)
+{
+	pid_t tid;
+
+	if (is_alone(thread)) {
+		for (unsigned int i = 0; i < STACKS; i++)
+			if (is_on(&thread->stacks[i], address)) {
+				keep_stack(thread, address);
+				return true;
+			}
+	}
+	/* In a sandbox the program would have to permit the question. */
+	if (!may_ask())
+		return true;
+	tid = this_thread();
+	if (tid != thread->tid && is_copied())
+		after_copy(thread, tid);
+	if (tid != thread->tid) {
+		__atomic_store_n(&thread->shares, this_process(), __ATOMIC_RELAXED);
+		__atomic_store_n(&thread->stack.size, 0, __ATOMIC_RELAXED);
+		return false;
+	}
+	if (is_alone(thread))
+		keep_stack(thread, address);
+	return true;
+}
+
+/* The thread's entry, if there is room for one. False: it is of another process, whose thread-local memory this may be or not. */
+static bool begin_thread(void)
+{
+	if (is_copied())
+		after_copy(NULL, 0);
+	if (this_process() != __atomic_load_n(process, __ATOMIC_RELAXED))
+		return false;
+	self = find_entry();
+	return true;
+}
+
+void patch_thread_shares(int pid)
+{
+	if (!self && (!begin_thread() || !self))
+		return;
+	__atomic_store_n(&self->shares, pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&self->stack.size, 0, __ATOMIC_RELAXED);
+}
+
+/*
+ * A hit of a process that uses its parent's thread-local memory, where nothing may be changed: it is counted, under an entry of
+ * its own, so that the probe stays meanwhile.
+ */
+static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
+{
+	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why) =
+			__atomic_load_n(&hooks.unseen, __ATOMIC_ACQUIRE);
+	struct thread *thread = find_entry();
+
+	/* Relaxed: a figure. */
+	__atomic_fetch_add(&foreign, 1, __ATOMIC_RELAXED);
+	if (!thread)
+		return;
+	enter_thread(thread, probe);
+	/* Acquire: what it points to. Pairs with the release in patch_change_user(). */
+	hit->user = __atomic_load_n(&probe->user, __ATOMIC_ACQUIRE);
+	if (unseen)
+		unseen(hit, PATCH_UNSEEN_PROCESS);
+	leave_thread(thread);
+	__atomic_store_n(&thread->tid, 0, __ATOMIC_RELEASE);
+}
+
+/* The first hit of a thread, one on another stack, one for which there was no room, or one inside of a handler. NULL: not to be seen. `probe`: that counts
+   a hit of another process; NULL: none does. */
+static __attribute__((noinline)) struct thread *find_thread(
+		struct patch_hit *hit, struct patch_hot *probe)
+{
+	uint64_t address = (uint64_t)hit;
+
+	if (self) {
+		if (!is_on(&self->stack, address) && !is_own(self, address)) {
+			if (probe)
+				count_foreign(hit, probe);
+			return NULL;
+		}
+		if (!self->inside)
+			return self;
+		self->cut++;
+		return NULL;
+	}
+	if (!begin_thread()) {
+		if (probe)
+			count_foreign(hit, probe);
+		return NULL;
+	}
+	if (self)
+		keep_stack(self, address);
+	else
+		/* Relaxed: a figure. */
+		__atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
+	return self;
+}
+
+static inline bool is_at_once(const struct thread *thread, const struct patch_hit *hit)
+{
+	return __builtin_expect(thread != NULL, 1) && __builtin_expect(!thread->inside, 1) &&
+			__builtin_expect(is_on(&thread->stack, (uint64_t)hit), 1);
+}
+
 int patch_hit_number(void)
 {
 	return self ? self->number : -1;
@@ -164,8 +392,7 @@ bool patch_hit_is_inside(const struct patch_hot *probe)
 		/* Acquire: all that the handler did. Pairs with the release in leave_thread(). */
 		if (&threads[i] != self &&
 				__atomic_load_n(&threads[i].inside, __ATOMIC_ACQUIRE) == probe &&
-				patch_system_call(SYS_tgkill, getpid(), threads[i].tid, 0, 0, 0,
-						0) != -ESRCH)
+				!has_ended(threads[i].pid, threads[i].tid))
 			return true;
 	}
 	return false;
@@ -174,17 +401,18 @@ bool patch_hit_is_inside(const struct patch_hot *probe)
 /* The only thread of a child has another number, and the others are not there. */
 static void after_fork(void)
 {
-	for (uint32_t i = 0; i < nr_threads && i < THREADS_MAX; i++) {
-		threads[i].inside = &threads[i] == self ? threads[i].inside : NULL;
-		threads[i].tid = &threads[i] == self ? (pid_t)syscall(SYS_gettid) : 0;
-	}
+	after_copy(self, this_thread());
 }
 
 int patch_hit_start(void)
 {
 	threads = patch_memory_anywhere(THREADS_MAX * sizeof(*threads), PROT_READ | PROT_WRITE);
-	if (!threads)
+	process = patch_memory_anywhere(PAGE, PROT_READ | PROT_WRITE);
+	if (!threads || !process)
 		return -ENOMEM;
+	*process = getpid();
+	/* A kernel too old for it: then a child of whom no handler of fork() is called takes its other stacks for foreign. */
+	madvise(process, PAGE, MADV_WIPEONFORK);
 	return -pthread_atfork(NULL, NULL, after_fork);
 }
 
@@ -291,15 +519,6 @@ static inline __attribute__((always_inline)) void close_call(
 		/* Release: all that was done with it. Pairs with the acquire in find_abandoned(). */
 		__atomic_store_n(&each->state, PATCH_LEFT, __ATOMIC_RELEASE);
 	}
-}
-
-/* May this thread ask the kernel? In a sandbox that could be the program's end. */
-static bool may_ask(void)
-{
-	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
-	bool (*ask)(void) = __atomic_load_n(&hooks.may_ask, __ATOMIC_ACQUIRE);
-
-	return !ask || ask();
 }
 
 static __attribute__((noinline)) void find_abandoned(struct thread *thread)
@@ -513,7 +732,7 @@ static inline __attribute__((always_inline)) void enter(
 
 static __attribute__((noinline)) void enter_slowly(struct patch_hit *hit, struct patch_hot *probe)
 {
-	struct thread *thread = find_thread();
+	struct thread *thread = find_thread(hit, probe);
 
 	if (thread)
 		enter(thread, hit, probe);
@@ -523,7 +742,7 @@ void patch_enter(struct patch_hit *hit, struct patch_hot *probe)
 {
 	struct thread *thread = self;
 
-	if (is_at_once(thread))
+	if (is_at_once(thread, hit))
 		enter(thread, hit, probe);
 	else
 		enter_slowly(hit, probe);
@@ -554,7 +773,7 @@ static inline __attribute__((always_inline)) bool enter_followed(
 static __attribute__((noinline)) bool enter_followed_slowly(
 		struct patch_hit *hit, struct patch_hot *probe)
 {
-	struct thread *thread = find_thread();
+	struct thread *thread = find_thread(hit, probe);
 
 	return thread && enter_followed(thread, hit, probe);
 }
@@ -563,8 +782,8 @@ bool patch_enter_followed(struct patch_hit *hit, struct patch_hot *probe)
 {
 	struct thread *thread = self;
 
-	return is_at_once(thread) ? enter_followed(thread, hit, probe)
-				  : enter_followed_slowly(hit, probe);
+	return is_at_once(thread, hit) ? enter_followed(thread, hit, probe)
+				       : enter_followed_slowly(hit, probe);
 }
 
 void patch_clock(uint64_t unit)
@@ -631,7 +850,7 @@ static inline __attribute__((always_inline)) void leave(struct thread *thread,
 static __attribute__((noinline)) void leave_slowly(
 		struct patch_hit *hit, uint64_t *place, struct patch_return *each)
 {
-	struct thread *thread = find_thread();
+	struct thread *thread = find_thread(hit, NULL);
 
 	if (thread)
 		leave(thread, hit, place, each);
@@ -644,7 +863,7 @@ void patch_leave(struct patch_hit *hit, uint64_t *place)
 	struct patch_return *each = &returns[(uint32_t)*place];
 	struct thread *thread = self;
 
-	if (is_at_once(thread))
+	if (is_at_once(thread, hit))
 		leave(thread, hit, place, each);
 	else
 		leave_slowly(hit, place, each);
@@ -675,6 +894,7 @@ void patch_hit_figures(struct patch_figures *figures)
 		figures->unseen += __atomic_load_n(&threads[i].unseen, __ATOMIC_RELAXED);
 		figures->abandoned += __atomic_load_n(&threads[i].abandoned, __ATOMIC_RELAXED);
 	}
-	figures->lost = __atomic_load_n(&lost, __ATOMIC_RELAXED);
+	figures->lost = __atomic_load_n(&lost, __ATOMIC_RELAXED) +
+			__atomic_load_n(&foreign, __ATOMIC_RELAXED);
 	figures->open = open_calls();
 }

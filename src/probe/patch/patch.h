@@ -233,12 +233,17 @@ void patch_forked(void);
 enum patch_unseen {
 	PATCH_UNSEEN_FULL, /* too many calls are open */
 	PATCH_UNSEEN_CALLER, /* code that no file has called it, which may know its own return addresses */
+	/* Neither is its begin: a process that uses the thread-local memory of another one has called it. */
+	PATCH_UNSEEN_PROCESS,
 };
-#define PATCH_NR_UNSEEN 2
+#define PATCH_NR_UNSEEN 3
 
 /* Called in hits, as handlers are. Each may be NULL. */
 struct patch_hooks {
-	/* After the entry handler; the hit is at the begin of the call. */
+	/*
+	 * After the entry handler; the hit is at the begin of the call. Or, for PATCH_UNSEEN_PROCESS, in its place: only
+	 * the hit's user is known, and nothing of the thread's may be used.
+	 */
 	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why);
 	/* Whether the calling thread may make system calls; without: it may. */
 	bool (*may_ask)(void);
@@ -247,9 +252,15 @@ struct patch_hooks {
 /* From now on, and in threads that are in a hit perhaps not before the next one. */
 void patch_hooks_set(const struct patch_hooks *wanted);
 
+/*
+ * A process that runs beside the calling thread, in its memory and on its thread-local memory (clone() with CLONE_VM alone): -1 before it
+ * starts, then its number, or 0 if there is none after all. Those that nobody announces are noticed by the stack that they are on.
+ */
+void patch_thread_shares(int pid);
+
 struct patch_figures {
-	uint64_t cut;  /* hits inside of handlers */
-	uint64_t lost; /* hits of threads for which there was no room */
+	uint64_t cut; /* hits inside of handlers */
+	uint64_t lost; /* hits of threads for which there was no room, and of processes on the memory of a thread */
 	uint64_t unseen; /* calls whose return could not be followed: too many at once, or from code of no file */
 	uint64_t abandoned; /* calls that did not return: longjmp, exceptions, ends of threads; known late */
 	/*

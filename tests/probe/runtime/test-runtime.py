@@ -54,5 +54,39 @@ def test_threads_begin():
             equal(counts["__ctype_init"], threads, "threads that began")
 
 
+KINDS = {"libc": "by the C library's clone()", "inner": "on a stack within its parent's frame", "raw": "by a bare system call",
+         "files": "with the descriptors of its parent", "tls": "with a copy of its parent's thread-local memory",
+         "vfork": "in the place of its parent", "threads": "beside a thread and beside main()", "stacks": "beside coroutines and signals",
+         "copied": "a copy of the memory, of which the C library does not know"}
+
+
+def test_processes():
+    """A process in the memory of another one: results are right, and each call is in the trace or among the losses."""
+    program = compiled("processes")
+    for kind, what in KINDS.items():
+        for options in ([], ["--exit"]):
+            for _ in range(20 if LONG else 1):
+                words = ["--function", "deep", *options, "--function", "leaf", *options]
+                done, counts = traced([program, kind], *words)
+                equal(done.status, 0, f"{what}: {done.out} {done.err}")
+                word, own, others = done.out.split()
+                equal(word, "right", what)
+                equal((counts["deep"], counts["leaf"]), (int(own), int(own)), what)
+                if options:
+                    equal((counts["deep_return"], counts["leaf_return"]), (int(own), int(own)), what)
+                lost = re.findall(r"probe:(\w+)  ([\d,]+) \(process in another one's memory\)", done.err)
+                names = ["deep", "leaf"] + ["deep_return", "leaf_return"] * bool(options)
+                wanted = sorted((name, int(others)) for name in names if int(others))
+                equal(sorted((name, int(count.replace(",", ""))) for name, count in lost), wanted, what)
+
+
+def test_spawn():
+    """What posix_spawn() executes in the memory of its parent, in a program with threads that never pause."""
+    program = compiled("spawn")
+    done, counts = traced([program, "300" if LONG else "20"], "--function", "libc:sigaction", "--function", "libc:execve", "--function", "work")
+    equal(done.status, 0, done.err)
+    equal(counts["work"], int(done.out), "calls of work()")
+
+
 if __name__ == "__main__":
     run_tests(globals())
