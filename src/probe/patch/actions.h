@@ -88,10 +88,31 @@ void patch_faults_forked(void);
 
 /* ---- x86-64-read.S ---- */
 
-/* The action of SIGSEGV and SIGBUS: a fault of the loads there ends these, any other one is the program's. */
+/* The action of SIGSEGV, SIGBUS and SIGFPE: a fault of the loads there ends these, any other one is the program's. */
 void patch_fault_arrives(int number, siginfo_t *info, void *context);
 void patch_fault_returns(void);
-/* Called from there: the handler of the program's that is to go on with it; 0: none is. */
-uint64_t patch_fault_behind(int number, const siginfo_t *info);
+
+/* A thread that has met a signal within the code of a probe, for the program at the site. */
+struct patch_moved {
+	uint64_t from, to;         /* the program counter */
+	uint64_t stack;            /* the stack pointer there, */
+	int64_t away;              /* and how far that is from the one that the thread has */
+	struct patch_probe *probe; /* NULL: it is elsewhere, and all is as it is */
+};
+
+/*
+ * Called from there: the handler of the program's that is to go on with it; 0: none is. Where the thread was moved, patch_move_back() is
+ * called behind the handler.
+ */
+uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct patch_moved *moved);
+
+/* ---- moved.c ---- */
+
+/* Changes the context, and what the kernel says of the signal. False: it is not in the code of a probe. */
+bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *moved);
+/* Behind the program's handler. */
+void patch_move_back(void *context, const struct patch_moved *moved);
+/* Whether the instruction at the site is the program's again, so that the thread can go on there without a hit. */
+bool patch_move_for_good(const struct patch_moved *moved);
 
 #endif /* PROBE_PATCH_ACTIONS_H */

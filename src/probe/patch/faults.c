@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A net below loads that may fault (reading.c): SIGSEGV and SIGBUS arrive here first, while something reads so. A fault of these loads ends
- * the load; any other is the program's, as if nobody were here:
+ * A net below loads that may fault (reading.c), and below displaced instructions (moved.c): SIGSEGV, SIGBUS and SIGFPE arrive here first, while
+ * something reads so or is set. A fault of these loads ends the load; any other is the program's, as if we were not here:
  *
  *	what the kernel has		what the program has
  *	our handler, all else		its handler, its flags, its mask: called by a jump, with the kernel's arguments on the
  *	as the program has it		stack that the kernel chose, so which signals are blocked and which stack it is follow as ever
- *	our handler			the default: that is put in place, and the instruction faults again. What was sent is sent again
+ *	our handler			the default: that is put in place, and the instruction faults again, a displaced one at its own address.
+ *					What was sent is sent again
  *	the same			to be ignored: no net, for what is executed inherits that
  *
  * SA_RESETHAND is done here, for our faults are none of the program's. A thread that blocks the signal has no net; reading.c asks, and
@@ -25,32 +26,34 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define NUMBERS 2
+#define NUMBERS 3
 #define FORMER 16 /* actions that a handler may still read while the program sets others */
 #define TRIES 8
 
 _Static_assert(offsetof(ucontext_t, uc_mcontext.gregs) + REG_RIP * sizeof(greg_t) == 168,
 		"x86-64-read.S");
 _Static_assert(offsetof(siginfo_t, si_code) == 8, "x86-64-read.S");
+_Static_assert(sizeof(struct patch_moved) <= 48 && offsetof(struct patch_moved, probe) == 32,
+		"x86-64-read.S");
 
-static const int numbers[NUMBERS] = {SIGSEGV, SIGBUS};
+static const int numbers[NUMBERS] = {SIGSEGV, SIGBUS, SIGFPE};
 
 /* What the program wants of them. */
 static struct patch_action actions[NUMBERS][FORMER];
 static unsigned int now[NUMBERS];
-static bool held;
+static unsigned int reasons; /* PATCH_FAULTS_…; 0: they are the program's */
 static pid_t owner;
 
 uint64_t patch_faults_generation;
 
 static unsigned int which(int number)
 {
-	return number == SIGBUS;
+	return number == SIGSEGV ? 0 : number == SIGBUS ? 1 : 2;
 }
 
 static bool is_one(int number)
 {
-	return number == SIGSEGV || number == SIGBUS;
+	return number == SIGSEGV || number == SIGBUS || number == SIGFPE;
 }
 
 static uint64_t handler_of_ours(void)
@@ -71,7 +74,7 @@ static bool is_real_handler(uint64_t handler)
 static bool is_held(void)
 {
 	/* Relaxed: whoever sees it late asks the kernel, which says what is so. */
-	return __atomic_load_n(&held, __ATOMIC_RELAXED);
+	return __atomic_load_n(&reasons, __ATOMIC_RELAXED) != 0;
 }
 
 /* Whatever was known of masks and actions is to be asked again. */
@@ -174,29 +177,30 @@ void patch_faults_install(void)
 	}
 }
 
-void patch_faults_start(void)
+void patch_faults_start(unsigned int reason)
 {
 	struct patch_section section = patch_signals_enter();
 
 	owner = getpid();
 	for (unsigned int i = 0; i < NUMBERS; i++)
 		take(numbers[i]);
-	patch_reading_asks_always(patch_signals_any_blocks_faults());
 	/* Relaxed: see is_held(). */
-	__atomic_store_n(&held, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&reasons, reasons | reason, __ATOMIC_RELAXED);
+	if (reasons & PATCH_FAULTS_LOADS)
+		patch_reading_asks_always(patch_signals_any_blocks_faults());
 	patch_signals_leave(section);
 	tell_readers();
 }
 
-void patch_faults_end(void)
+void patch_faults_end(unsigned int reason)
 {
 	struct patch_section section = patch_signals_enter();
 
 	if (is_held() && owner == getpid()) {
 		/* Relaxed: see is_held(). */
-		__atomic_store_n(&held, false, __ATOMIC_RELAXED);
+		__atomic_store_n(&reasons, reasons & ~reason, __ATOMIC_RELAXED);
 		tell_readers();
-		for (unsigned int i = 0; i < NUMBERS; i++)
+		for (unsigned int i = 0; !reasons && i < NUMBERS; i++)
 			give_back(numbers[i]);
 	}
 	patch_signals_leave(section);
@@ -205,7 +209,7 @@ void patch_faults_end(void)
 void patch_faults_renew(void)
 {
 	if (is_held() && owner == getpid())
-		patch_faults_start();
+		patch_faults_start(0);
 }
 
 void patch_faults_forked(void)
@@ -251,11 +255,19 @@ int patch_faults_action(int number, const struct sigaction *action, struct sigac
 
 /* ---- what arrives ---- */
 
-/* The kernel's default, for what has just happened: it happens again, with all registers as they were. */
-static void do_default(int number, const siginfo_t *info)
+/*
+ * The kernel's default, for what has just happened: it happens again, with all registers as they were. A child of vfork() must not change the
+ * parent's code.
+ */
+static void do_default(int number, const siginfo_t *info, void *context, struct patch_moved *moved)
 {
 	const struct patch_action none = {.handler = (uint64_t)(uintptr_t)SIG_DFL};
 
+	if (moved->probe &&
+			(patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0) != owner ||
+					!patch_move_for_good(moved)))
+		patch_move_back(context, moved);
+	moved->probe = NULL;
 	patch_exchange_action(number, &none, NULL);
 	/* Sent by somebody: it is blocked until our handler returns. */
 	if (info->si_code <= 0)
@@ -265,7 +277,7 @@ static void do_default(int number, const siginfo_t *info)
 				0, 0);
 }
 
-uint64_t patch_fault_behind(int number, const siginfo_t *info)
+uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct patch_moved *moved)
 {
 	struct patch_action *behind = get_behind(number);
 	/* Relaxed: it changes only to the default, below. */
@@ -274,8 +286,10 @@ uint64_t patch_fault_behind(int number, const siginfo_t *info)
 
 	/* The handler may block it, and is left as it likes. */
 	tell_readers();
+	moved->probe = NULL;
 	if (handler == (uint64_t)(uintptr_t)SIG_IGN && info->si_code <= 0)
 		return 0;
+	patch_move_to_site(info, context, moved);
 	/* Relaxed: of two threads that arrive at the same time, the first one has it. */
 	if (is_real_handler(handler) &&
 			(!once ||
@@ -283,6 +297,6 @@ uint64_t patch_fault_behind(int number, const siginfo_t *info)
 							(uint64_t)(uintptr_t)SIG_DFL, false,
 							__ATOMIC_RELAXED, __ATOMIC_RELAXED)))
 		return handler;
-	do_default(number, info);
+	do_default(number, info, context, moved);
 	return 0;
 }

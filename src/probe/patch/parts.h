@@ -342,9 +342,14 @@ void patch_signals_forked(void);
 
 /* ---- faults.c ---- */
 
-/* The net below loads that may fault: from here on, and not any more when nobody is in a hit that has such loads. */
-void patch_faults_start(void);
-void patch_faults_end(void);
+/*
+ * The signals of faults are ours from here on, for one reason or for both: loads in hits that may fault, until no thread is in a hit that has such
+ * loads; and displaced instructions, while something is set (moved.c).
+ */
+#define PATCH_FAULTS_LOADS 1u
+#define PATCH_FAULTS_COPIES 2u
+void patch_faults_start(unsigned int reason);
+void patch_faults_end(unsigned int reason);
 /* Where it is: the program may have set handlers of its own since by bare system calls. */
 void patch_faults_renew(void);
 /* Another number, when what readers know of masks and actions is to be asked again. */

@@ -31,6 +31,7 @@
  *	reading.c       memory that may not be there, read in a hit
  *	x86-64-read.S   the loads of that, and the handler of their faults
  *	faults.c        what the program does with the signals of faults
+ *	moved.c         signals within displaced instructions, as the program sees them
  *	hit.c           a hit: from that code to the handler, once at a time in each thread; returns
  *
  * Handlers and all that they call must be compiled for general registers only (-mgeneral-regs-only), for no others are

@@ -249,7 +249,7 @@ int patch_reads(bool wanted)
 	if (!wanted) {
 		/* Relaxed: nobody is in a hit that could have it. */
 		__atomic_store_n(&readings, NULL, __ATOMIC_RELAXED);
-		patch_faults_end();
+		patch_faults_end(PATCH_FAULTS_LOADS);
 		return 0;
 	}
 	if (!all)
@@ -258,7 +258,7 @@ int patch_reads(bool wanted)
 		return -ENOMEM;
 	/* Release: that they are zeros. Pairs with the acquire in patch_reading_begins(). */
 	__atomic_store_n(&memory, all, __ATOMIC_RELEASE);
-	patch_faults_start();
+	patch_faults_start(PATCH_FAULTS_LOADS);
 	/* Release: likewise. Pairs with the acquire in own(). */
 	__atomic_store_n(&readings, all, __ATOMIC_RELEASE);
 	return 0;

@@ -758,6 +758,7 @@ size_t patch_set(struct patch_request *requests, size_t count)
 	patch_unblock_self();
 	pthread_mutex_lock(&lock);
 	patch_trap_renew();
+	patch_faults_start(PATCH_FAULTS_COPIES);
 	if (rested)
 		patch_memory_recall(recall);
 	rested = pads_asked = false;
@@ -895,6 +896,8 @@ static void end_traps(void)
 {
 	bool ended = !stranded && patch_trap_end();
 
+	if (ended)
+		patch_faults_end(PATCH_FAULTS_COPIES);
 	/* Relaxed: for whoever looks at it from outside. */
 	__atomic_store_n(&side_probe_traps, !ended, __ATOMIC_RELAXED);
 }

@@ -8,7 +8,7 @@
  * no trap any more, so the thread does what stands there now. That is done with code that had probes only, for a trap of the
  * program's own that vanished is the program's business.
  */
-#include "parts.h"
+#include "actions.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -167,8 +167,12 @@ void patch_trap_remove(uint64_t address)
 static __attribute__((noinline)) void pass_on(int number, siginfo_t *info, void *context)
 {
 	const struct sigaction behind = patch_signals_behind(number);
+	struct patch_moved moved;
 
+	patch_move_to_site(info, context, &moved);
 	if (behind.sa_handler == SIG_DFL || (behind.sa_handler == SIG_IGN && info->si_code > 0)) {
+		if (moved.probe && patch_move_for_good(&moved))
+			moved.probe = NULL;
 		/* What the kernel sends for an instruction cannot be ignored. */
 		patch_signals_default(number);
 		if (info->si_code <= 0 || number == SIGTRAP)
@@ -178,6 +182,8 @@ static __attribute__((noinline)) void pass_on(int number, siginfo_t *info, void 
 	} else if (behind.sa_handler != SIG_IGN) {
 		behind.sa_handler(number);
 	}
+	if (moved.probe)
+		patch_move_back(context, &moved);
 }
 
 /* Sent for an instruction that traps; not by somebody, and not for a step or an address that is watched behind one. */

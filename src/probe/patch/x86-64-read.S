@@ -6,7 +6,10 @@
 #include <asm/unistd_64.h>
 
 #define CODE_OF_INFO 8
-#define RIP_OF_CONTEXT 168 /* faults.c checks both */
+#define RIP_OF_CONTEXT 168
+/* struct patch_moved, and room that keeps the stack aligned */
+#define MOVED_BYTES 48
+#define MOVED_PROBE 32 /* faults.c checks all of these */
 
 	.section .text.patch_loads, "ax", @progbits
 	.p2align 6
@@ -135,7 +138,14 @@ patch_fault_arrives:
 	.cfi_adjust_cfa_offset 8
 	pushq %rdx
 	.cfi_adjust_cfa_offset 8
+	subq $MOVED_BYTES, %rsp
+	.cfi_adjust_cfa_offset MOVED_BYTES
+	movq %rsp, %rcx
 	call patch_fault_behind
+	cmpq $0, MOVED_PROBE(%rsp)
+	jne .Lmoved
+	addq $MOVED_BYTES, %rsp
+	.cfi_adjust_cfa_offset -MOVED_BYTES
 	popq %rdx
 	.cfi_adjust_cfa_offset -8
 	popq %rsi
@@ -148,6 +158,21 @@ patch_fault_arrives:
 	jz .Lno_handler
 	jmp *%r11
 .Lno_handler:
+	ret
+	/* Called, for the thread goes on in the copy where the handler has changed nothing. */
+.Lmoved:
+	.cfi_adjust_cfa_offset MOVED_BYTES + 24
+	movq MOVED_BYTES(%rsp), %rdx
+	movq MOVED_BYTES + 8(%rsp), %rsi
+	movq MOVED_BYTES + 16(%rsp), %rdi
+	movq %rax, %r11
+	xorl %eax, %eax
+	call *%r11
+	movq MOVED_BYTES(%rsp), %rdi
+	movq %rsp, %rsi
+	call patch_move_back
+	addq $MOVED_BYTES + 24, %rsp
+	.cfi_adjust_cfa_offset -(MOVED_BYTES + 24)
 	ret
 	.cfi_endproc
 	.size patch_fault_arrives, . - patch_fault_arrives

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signals that arrive while a thread executes displaced instructions: the program sees the instruction at its own address.
+ *
+ * Runtimes know by tables where their code may fault (WebAssembly, HotSpot, CoreCLR), and read the address from the context that the kernel
+ * gives to their handler. In a copy it would be an address that no table has. So before the handler is called, the context gets the
+ * address of the original instruction, and the stack pointer as it is there. If the handler returns and has changed neither, the thread
+ * goes on in the copy: at the site it would make a second hit. An address that the handler has chosen holds: one within
+ * the bytes of the jump traps, and leads to the copy (trap.c).
+ *
+ * A signal whose default ends the process leaves a core dump and a message of the kernel. For these the site gets its
+ * own bytes again, and the instruction faults there once more.
+ *
+ * Called in signal handlers: takes no lock, and reads nothing thread-local.
+ */
+#include "actions.h"
+#include "arena.h"
+
+#include <ucontext.h>
+
+/* Relaxed, as all that is read of a probe here: it was complete before its body could be executed. */
+static struct patch_probe *probe_of(uint64_t at, uint64_t *ret_body)
+{
+	/* Acquire: what the arenas are. Pairs with the release in patch_arena_map(). */
+	size_t count = __atomic_load_n(&patch_nr_arenas, __ATOMIC_ACQUIRE);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct patch_arena *arena = &patch_arenas[i];
+		uint64_t away = at - arena->start;
+		struct patch_probe *probe;
+
+		if (away >= arena->size)
+			continue;
+		if (!arena->kind.bytes || away < HEADS_BYTES)
+			return NULL;
+		*ret_body = at - away % arena->kind.bytes;
+		probe = &arena->probes[away / arena->kind.bytes];
+		/* While nothing is set, nothing is known of it. */
+		return probe->site.runtime && probe->body == *ret_body ? probe : NULL;
+	}
+	return NULL;
+}
+
+/* The original of the instruction that is at so many bytes of the body, and how far the stack pointer is from where it is there. */
+static uint64_t original_of(const struct patch_probe *probe, unsigned int at, int64_t *ret_away)
+{
+	struct patch_kind kind = patch_body_kind(probe->body);
+	unsigned int place = 0;
+
+	if (probe->body + at < probe->hot->copy) {
+		*ret_away = patch_body_frames(kind.follows)[at] - 8;
+		return probe->site.runtime;
+	}
+	for (unsigned int i = 0; i < PROBE_PIECES_MAX; i++)
+		place += at >= probe->begins[i];
+	*ret_away = at >= probe->pushed ? 8 : 0;
+	return probe->places[place];
+}
+
+bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *moved)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+	uint64_t from = (uint64_t)registers[REG_RIP], body;
+	struct patch_probe *probe = probe_of(from, &body);
+	int64_t away;
+
+	*moved = (struct patch_moved){.probe = probe};
+	if (!probe)
+		return false;
+	moved->from = from;
+	moved->to = original_of(probe, (unsigned int)(from - body), &away);
+	moved->away = away;
+	moved->stack = (uint64_t)(registers[REG_RSP] += away);
+	registers[REG_RIP] = (greg_t)moved->to;
+	/* Signals that say where the instruction is. */
+	if (info->si_code > 0 && (uint64_t)(uintptr_t)info->si_addr == from)
+		info->si_addr = (void *)(uintptr_t)moved->to;
+	return true;
+}
+
+void patch_move_back(void *context, const struct patch_moved *moved)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	if ((uint64_t)registers[REG_RIP] != moved->to ||
+			(uint64_t)registers[REG_RSP] != moved->stack)
+		return;
+	registers[REG_RIP] = (greg_t)moved->from;
+	registers[REG_RSP] -= moved->away;
+}
+
+bool patch_move_for_good(const struct patch_moved *moved)
+{
+	const struct patch_probe *probe = moved->probe;
+	uint64_t at = probe->site.runtime;
+	unsigned int size = patch_bytes(probe);
+	struct patch_writer writer;
+	bool done = true;
+
+	if (memcmp((const void *)at, probe->site.bytes, size) != 0) {
+		patch_writer_open(&writer);
+		done = !patch_exchange(&writer, at, probe->site.bytes, size) ||
+				!patch_write(&writer, at, probe->site.bytes, size);
+		patch_writer_close(&writer);
+	}
+	return done;
+}
