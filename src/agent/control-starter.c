@@ -351,7 +351,7 @@ int control_starter_run(void (*work)(void))
 	/* An allocator may keep pointers to what the task has had: no second one has the same. */
 	if (ret >= 0)
 		starter.memory = NULL;
-	return ret < 0 ? (int)ret : 0;
+	return (int)ret;
 }
 
 void control_starter_call(void (*function)(void))

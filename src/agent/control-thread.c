@@ -554,7 +554,7 @@ static void *control_thread(void *unused)
 
 	(void)unused;
 	raw_call(SYS_prctl, PR_SET_NAME, THREAD_NAME, 0, 0, 0);
-	thread.number = (int)raw_call(SYS_gettid);
+	__atomic_store_n(&thread.number, (int)raw_call(SYS_gettid), __ATOMIC_RELAXED);
 	own_table();
 	watch_sandbox();
 	is_stale = !has_rights_of_starter();
@@ -617,6 +617,7 @@ static bool begin_start(void)
 					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return false;
 	thread.starter = (int)raw_call(SYS_gettid);
+	__atomic_store_n(&thread.number, 0, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -777,14 +778,39 @@ static void create_beside(void)
 		go_on_without_thread();
 }
 
+/*
+ * Mostly the thread is there within a millisecond, and what follows this event finds a program that hears the daemon. But it is
+ * not waited for where its maker sleeps: what that one waits for may be the caller's lock.
+ */
+static void wait_while_made(int maker)
+{
+	uint64_t deadline = wire_deadline(FIRST_QUESTION_MS);
+	unsigned int asleep = 0;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", maker);
+	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
+			wire_deadline(0) < deadline) {
+		/* Relaxed: it is looked at again and again. */
+		bool is_made = __atomic_load_n(&thread.number, __ATOMIC_RELAXED) != 0;
+
+		asleep = !is_made && task_state(path) == 'S' ? asleep + 1 : 0;
+		if (asleep == 2)
+			break;
+		pause_ms(1);
+	}
+}
+
 /* False: the process goes on without a thread. */
 static bool start_beside(void)
 {
 	int ret = control_starter_run(create_beside);
 
+	if (ret > 0)
+		wait_while_made(ret);
 	if (ret == -ENOSYS)
 		ret = create_or_give_up() ? 0 : -EAGAIN;
-	if (!ret)
+	if (ret >= 0)
 		return true;
 	agent_debug("no thread for control: error %d", -ret);
 	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELAXED);
@@ -796,7 +822,7 @@ static bool start_beside(void)
 }
 
 /*
- * The caller may hold any lock: the allocator's, the loader's, one of its own. So it does not wait for the thread, and asks the
+ * The caller may hold any lock: the allocator's, the loader's, one of its own. So it depends on no thread, and asks the
  * daemon itself for the rules that this event shall meet. So do the events that follow, until the thread has heard of the
  * daemon; it then disarms the process.
  */

@@ -98,7 +98,7 @@ uint32_t control_thread_greetings(void);
 /* control-starter.c: start the thread from any context. Where the loader may be asked: */
 void control_starter_prepare(void);
 void control_starter_forked(void);
-/* Run `work`, which may wait and allocate, beside the caller, which does neither. -ENOSYS: not possible here. */
+/* Run `work`, which may wait and allocate, beside the caller, which does neither. The number of its task; -ENOSYS: not possible here. */
 int control_starter_run(void (*work)(void));
 /* Call `function` on a stack of its own, before that. */
 void control_starter_call(void (*function)(void));
