@@ -19,6 +19,8 @@
  *	probe*.c    probes that a session wants of this program (probes.h)
  *	update.c    sessions that come, change and go while the program runs
  *	attach.c    what `side attach` asks of a program that runs
+ *	missed.c    the program is not recorded, and the recorder hears why
+ *	libside.h   what is needed of libside
  *	door.c      where the daemon is, for a program that does not see its directory
  *	boot*.c     sessions of a static configuration, which nobody serves yet
  *	base*.c     where the executable and its libraries stand, as events of our own
@@ -356,6 +358,10 @@ enum agent_way {
 };
 int agent_control_attach(const char *socket, enum agent_way way);
 int agent_control_detach(int nothing);
+
+/* missed.c: has the program's libside all that we need? And telling recorders why the program is not recorded (enum wire_missed_reason). */
+bool agent_libside_is_whole(void);
+void agent_missed(const char *paths, uint32_t reason);
 
 /* interpose.c: the program's calls of what we watch come to us, also when we were not preloaded. */
 void agent_interpose(void);

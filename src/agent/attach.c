@@ -77,7 +77,7 @@ static int request(const char *text)
 
 EXPORT int side_agent_request(const char *text)
 {
-	int saved_errno = errno, ret = agent_prepare();
+	int saved_errno = errno, ret = agent_libside_is_whole() ? agent_prepare() : -ELIBBAD;
 
 	/* A session of a list is over when main() begins. */
 	if (!ret && agent_list_only())

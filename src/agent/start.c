@@ -82,6 +82,12 @@ EXPORT void side_agent_start(void)
 	if (getauxval(AT_SECURE))
 		return;
 	path = getenv(WIRE_SOCKET_ENV);
+	if (!agent_libside_is_whole()) {
+		if (path && !agent_is_sandboxed())
+			agent_missed(path, WIRE_MISSED_LIBSIDE);
+		errno = saved_errno;
+		return;
+	}
 	begin();
 	if (path && *path)
 		agent_start(path);

@@ -585,6 +585,50 @@ static int handle_probed(struct session *session, struct connection *connection,
 	return probes_hear(connection->instance, &probed);
 }
 
+/* ---- MISSED ---- */
+
+static const char *missed_reason(uint32_t reason)
+{
+	switch (reason) {
+	case WIRE_MISSED_WORD_SIZE:
+		return "it is a 32-bit program, and the installed agent is a 64-bit library";
+	case WIRE_MISSED_C_LIBRARY:
+		return "its C library is not the GNU C library, which the agent needs";
+	case WIRE_MISSED_LIBSIDE:
+		return "the libside.so.0 that it loads (see its RUNPATH and LD_LIBRARY_PATH) is "
+		       "not the "
+		       "one that the agent is part of";
+	case WIRE_MISSED_MEMORY:
+		return "its limit of address space (ulimit -v) leaves no room for the buffers; "
+		       "raise the "
+		       "limit, or make them smaller with --buffer-size";
+	case WIRE_MISSED_FILES:
+		return "its limit of open files (ulimit -n) leaves no descriptor for the buffers; "
+		       "raise "
+		       "the limit";
+	default: return "the agent cannot work in it";
+	}
+}
+
+/* Its last word: the connection is closed, for which it waits. */
+static int handle_missed(struct session *session, struct connection *connection, size_t size)
+{
+	struct wire_missed missed;
+	char *name;
+
+	if (connection->instance || wire_decode_missed(session->message, size, &missed))
+		return -EPROTO;
+	/* What it was before it executed this program. */
+	instance_end_predecessor(session, connection->peer);
+	name = strrchr(missed.name, '/');
+	name = instance_clean_name(name ? name + 1 : missed.name);
+	session->nr_refused++;
+	report(session, true, "process %d (%s) is not recorded: %s", (int)connection->peer,
+			name ? name : "?", missed_reason(missed.reason));
+	free(name);
+	return -ECONNRESET;
+}
+
 /* ---- */
 
 static int handle_bye(struct session *session, struct connection *connection, size_t size)
@@ -612,6 +656,7 @@ static int handle(struct session *session, struct connection *connection)
 	case WIRE_REFRESH: return handle_refresh(session, connection, (size_t)size);
 	case WIRE_EVENTS: return handle_events(session, connection, (size_t)size);
 	case WIRE_PROBED: return handle_probed(session, connection, (size_t)size);
+	case WIRE_MISSED: return handle_missed(session, connection, (size_t)size);
 	case WIRE_BYE: return handle_bye(session, connection, (size_t)size);
 	default: return -EPROTO;
 	}

@@ -3,7 +3,11 @@
  * Where libside-agent.so and the wrapper libraries are: in SIDE_LIB_DIR (one or more directories,
  * separated by ":") if it is set, else beside the running executable: in the library directories of
  * its prefix, or where the build tree has them.
+ *
+ * LD_PRELOAD names them through a directory (src/preload/layout.py) that each loader sees in its own way, so that only a loader
+ * that can load them does, and any other one finds a shim that reports why the program is not recorded.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -138,6 +142,40 @@ static bool is_in_list(const char *list, const char *path)
 	return false;
 }
 
+/* Does our loader find there, too, what stands in this directory? */
+static bool loader_finds(const char *top)
+{
+	char path[PATH_MAX];
+	void *library;
+
+	if (snprintf(path, sizeof(path), "%s/$LIB/side-preload/libside-preload-empty.so", top) >=
+			(int)sizeof(path))
+		return false;
+	library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	(void)dlerror();
+	if (library)
+		(void)dlclose(library);
+	return library != NULL;
+}
+
+/* The path by which each loader finds what is right for it, allocated; `path` itself where that is not laid out. */
+static char *path_for_loaders(char *path, const char *file)
+{
+	char *top = find("side-preload"), *of_loaders = NULL;
+	const char *end = top ? strrchr(top, '/') : NULL;
+	char *beside = end ? look_in(top, (size_t)(end - top), file) : NULL;
+
+	if (beside && !strcmp(beside, path) && loader_finds(top) &&
+			asprintf(&of_loaders, "%s/$LIB/%s", top, file) < 0)
+		of_loaders = NULL;
+	free(top);
+	free(beside);
+	if (!of_loaders)
+		return path;
+	free(path);
+	return of_loaders;
+}
+
 /* Append a library to the value of LD_PRELOAD. */
 static int add_preload(struct session *session, const char *wrapper, const char *file,
 		struct session_error *error)
@@ -148,6 +186,7 @@ static int add_preload(struct session *session, const char *wrapper, const char 
 
 	if (!path)
 		return fail_missing(error, wrapper, file);
+	path = path_for_loaders(path, file);
 	if (strpbrk(path, ": \t\n")) {
 		int ret = session_fail(error, SESSION_ERROR_FAILED, EINVAL,
 				"the path %s has a blank or a colon in it, which LD_PRELOAD cannot "

@@ -237,7 +237,8 @@ static void report_silence(struct session *session)
 				"the list may be incomplete: %s ended before its main() was "
 				"reached",
 				session->command.name);
-	if (session->instances)
+	/* Of refused processes their own messages say why. */
+	if (session->instances || session->nr_refused)
 		return;
 	if (session->command.never_meets)
 		report(session, true, "%s nothing: %s", verb, session->command.never_meets);

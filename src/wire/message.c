@@ -57,6 +57,10 @@ struct bye_body {
 	uint64_t token;
 };
 
+struct missed_body {
+	uint32_t reason, name_size; /* with its NUL */
+};
+
 _Static_assert(sizeof(struct wire_header) == 16, "the header is part of the protocol");
 _Static_assert(sizeof(struct hello_body) == 48, "as on other word sizes");
 _Static_assert(sizeof(struct config_body) == 80, "as on other word sizes");
@@ -132,7 +136,7 @@ int wire_message_type(const void *message, size_t size)
 		return -EPROTONOSUPPORT;
 	if (header.size != size || header.reserved)
 		return -EPROTO;
-	if (header.type < WIRE_HELLO || header.type > WIRE_PASS)
+	if (header.type < WIRE_HELLO || header.type > WIRE_MISSED)
 		return -EPROTO;
 	return header.type;
 }
@@ -563,4 +567,31 @@ const char *wire_refusal_text(uint32_t refusal)
 	};
 
 	return refusal < WIRE_NR_REFUSALS ? texts[refusal] : "unknown reason";
+}
+
+ssize_t wire_encode_missed(void *message, size_t capacity, const struct wire_missed *missed)
+{
+	struct missed_body body = {
+			.reason = missed->reason, .name_size = (uint32_t)strlen(missed->name) + 1};
+
+	return message_encode(message, capacity, WIRE_MISSED,
+			(struct message_piece[]){
+					{&body, sizeof(body)}, {missed->name, body.name_size}},
+			2);
+}
+
+int wire_decode_missed(const void *message, size_t size, struct wire_missed *missed)
+{
+	struct missed_body body;
+	const char *rest;
+	size_t rest_size;
+	int ret = message_decode(
+			message, size, WIRE_MISSED, &body, sizeof(body), &rest, &rest_size);
+
+	if (ret)
+		return ret;
+	if (!body.reason || body.name_size != rest_size || !message_is_string(rest, rest_size))
+		return -EPROTO;
+	*missed = (struct wire_missed){.reason = body.reason, .name = rest};
+	return 0;
 }

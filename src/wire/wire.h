@@ -25,6 +25,10 @@
  * SIDE_AGENT_SOCKET names one consumer, or several with a colon between them (WIRE_SESSIONS_MAX at
  * most). Each is a session of its own with its own connections; none knows of the others.
  *
+ * A program into which the agent cannot be loaded, or where it cannot work, says so once and is not heard of again:
+ *
+ *   only connection           MISSED  ->   (src/preload/shim.c writes it without this header)
+ *
  * A listing has no channels, no descriptors and no rules: the program describes all its events, as
  * events of channel 0, and records nothing.
  *
@@ -119,6 +123,7 @@ enum wire_type {
 	WIRE_PROBED = 13,
 	WIRE_PUSH = 14,
 	WIRE_PASS = 15,
+	WIRE_MISSED = 16,
 };
 
 struct wire_header {
@@ -452,6 +457,23 @@ int wire_decode_channel(const void *message, size_t size, struct wire_channel *c
 int wire_decode_rule(const void *message, size_t size, struct wire_rule *rule);
 int wire_decode_events(const void *message, size_t size, struct wire_events *events);
 int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack);
+/* Why a program is not recorded. */
+enum wire_missed_reason {
+	WIRE_MISSED_WORD_SIZE = 1,
+	WIRE_MISSED_C_LIBRARY = 2,
+	WIRE_MISSED_LIBSIDE = 3, /* the one in the program is another implementation's */
+	WIRE_MISSED_MEMORY = 4,  /* no memory for rings: RLIMIT_AS */
+	WIRE_MISSED_FILES = 5,   /* no descriptors for rings: RLIMIT_NOFILE */
+};
+
+struct wire_missed {
+	uint32_t reason;
+	const char *name; /* of the executable */
+};
+
+ssize_t wire_encode_missed(void *message, size_t capacity, const struct wire_missed *missed);
+int wire_decode_missed(const void *message, size_t size, struct wire_missed *missed);
+
 int wire_decode_bye(const void *message, size_t size, struct wire_bye *bye);
 int wire_decode_refresh(const void *message, size_t size, struct wire_refresh *refresh);
 int wire_decode_probes(const void *message, size_t size, struct wire_probes *probes);

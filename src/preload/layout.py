@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""Lay out the directory whose files are preloaded.
+
+usage: layout.py LIBRARIES SHIM-64 SHIM-32|none [STAMP]
+
+LD_PRELOAD names LIBRARIES/side-preload/$LIB/FILE. Each loader of the GNU C library puts its own word for $LIB there, so a
+64-bit program gets the agent and a 32-bit one the shim. The loader of musl knows no $LIB and takes it as a name: of a directory
+with the shim. What a loader does not find there it may complain about, but it starts the program.
+"""
+import os
+import sys
+
+WORDS_64 = ("lib/x86_64-linux-gnu", "lib64")
+WORDS_32 = ("lib/i386-linux-gnu", "lib32")
+EMPTY = "libside-preload-empty.so"
+FILES = ("libside-agent.so", "libside-wrap-libc.so", "libside-wrap-pthread.so")
+
+
+def link(target, at):
+    os.makedirs(os.path.dirname(at), exist_ok=True)
+    if os.path.lexists(at):
+        os.unlink(at)
+    os.symlink(os.path.relpath(target, os.path.dirname(at)), at)
+
+
+def main():
+    libraries, shim_64, shim_32 = sys.argv[1:4]
+    # Where meson installs to; joined to an absolute path this is that path.
+    installed = os.environ.get("MESON_INSTALL_DESTDIR_PREFIX", "")
+    libraries, shim_64 = (os.path.abspath(os.path.join(installed, path)) for path in (libraries, shim_64))
+    top = os.path.join(libraries, "side-preload")
+    for word in WORDS_64:
+        link(libraries, os.path.join(top, word))
+    link(shim_64, os.path.join(top, "$LIB", FILES[0]))
+    if shim_32 != "none":
+        shim_32 = os.path.abspath(os.path.join(installed, shim_32))
+        for word in WORDS_32:
+            for name in FILES:
+                link(shim_32, os.path.join(top, word, name))
+    # In a build directory each room has its own libraries.
+    for name in FILES[1:] if len(sys.argv) > 4 else ():
+        link(os.path.join(libraries, "../wrap", name), os.path.join(libraries, name))
+        link(os.path.join(os.path.dirname(shim_64), EMPTY), os.path.join(top, EMPTY))
+    for stamp in sys.argv[4:]:
+        with open(stamp, "w", encoding="utf-8"):
+            pass
+
+
+main()

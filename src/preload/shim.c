@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is preloaded where the agent cannot be: in programs of another word size or with another C library.
+ *
+ * It tells the recorder that this program is not recorded, and why, and does nothing else. It needs no library and no symbol, so
+ * every loader takes it. It makes system calls only, in a constructor, and waits 100 ms at most for the recorder.
+ *
+ * Which of both is loaded the loader decides, by the path in LD_PRELOAD: layout.py.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+/* As in src/wire/wire.h; test-start.py compares them. */
+#define SHIM_MAGIC 0x45444953u
+#define SHIM_VERSION 3
+#define SHIM_MISSED 16
+#define SHIM_WORD_SIZE 1
+#define SHIM_C_LIBRARY 2
+
+#define SHIM_VARIABLE "SIDE_AGENT_SOCKET="
+#define SHIM_PATH_SIZE 108
+#define SHIM_NAME_SIZE 4096
+#define SHIM_WAIT_MS 100
+#define SHIM_NONBLOCK_SEQPACKET_CLOEXEC (5 | 04000 | 02000000)
+
+#ifdef __x86_64__
+enum {
+	SHIM_POLL = 7,
+	SHIM_CLOSE = 3,
+	SHIM_SOCKET = 41,
+	SHIM_CONNECT = 42,
+	SHIM_SENDTO = 44,
+	SHIM_READLINK = 89,
+	SHIM_PRCTL = 157
+};
+#define SHIM_REASON SHIM_C_LIBRARY
+
+static long shim_call(long number, long a, long b, long c, long d)
+{
+	register long fourth __asm__("r10") = d;
+	register long fifth __asm__("r8") = 0;
+	register long sixth __asm__("r9") = 0;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+#else
+enum {
+	SHIM_POLL = 168,
+	SHIM_CLOSE = 6,
+	SHIM_SOCKET = 359,
+	SHIM_CONNECT = 362,
+	SHIM_SENDTO = 369,
+	SHIM_READLINK = 85,
+	SHIM_PRCTL = 172
+};
+#define SHIM_REASON SHIM_WORD_SIZE
+
+/* The fifth argument is 0, and so is the sixth, whose register is the compiler's. */
+static long shim_call(long number, long a, long b, long c, long d)
+{
+	long result;
+
+	__asm__ volatile("pushl %%ebp\n\t"
+			 "xorl %%ebp, %%ebp\n\t"
+			 "int $0x80\n\t"
+			 "popl %%ebp"
+			 : "=a"(result)
+			 : "a"(number), "b"(a), "c"(b), "d"(c), "S"(d), "D"(0)
+			 : "memory");
+	return result;
+}
+#endif
+
+extern char **environ __attribute__((weak));
+
+struct shim_message {
+	uint32_t magic;
+	uint16_t version, type;
+	uint32_t size, reserved;
+	uint32_t reason, name_size; /* with its NUL */
+	char name[SHIM_NAME_SIZE];
+};
+
+struct shim_poll {
+	int fd;
+	short events, revents;
+};
+
+static const char *shim_sockets(void)
+{
+	static const char name[] = SHIM_VARIABLE;
+	char **at;
+	size_t i;
+
+	for (at = &environ ? environ : NULL; at && *at; at++) {
+		for (i = 0; name[i] && (*at)[i] == name[i]; i++)
+			;
+		if (!name[i])
+			return *at + i;
+	}
+	return NULL;
+}
+
+static void shim_send(const char *path, size_t size, const struct shim_message *message)
+{
+	struct {
+		uint16_t family;
+		char path[SHIM_PATH_SIZE];
+	} address = {.family = 1};
+	struct shim_poll poll = {.events = 1};
+	size_t i;
+
+	if (!size || size >= SHIM_PATH_SIZE)
+		return;
+	for (i = 0; i < size; i++)
+		address.path[i] = path[i];
+	poll.fd = (int)shim_call(SHIM_SOCKET, 1, SHIM_NONBLOCK_SEQPACKET_CLOEXEC, 0, 0);
+	if (poll.fd < 0)
+		return;
+	if (!shim_call(SHIM_CONNECT, poll.fd, (long)&address, sizeof(address), 0) &&
+			shim_call(SHIM_SENDTO, poll.fd, (long)message, (long)message->size,
+					0x4000 /* MSG_NOSIGNAL */) > 0)
+		/* It closes the connection when it has read that. */
+		(void)shim_call(SHIM_POLL, (long)&poll, 1, SHIM_WAIT_MS, 0);
+	(void)shim_call(SHIM_CLOSE, poll.fd, 0, 0, 0);
+}
+
+static __attribute__((constructor, used)) void shim_loaded(void)
+{
+	static struct shim_message message = {.magic = SHIM_MAGIC,
+			.version = SHIM_VERSION,
+			.type = SHIM_MISSED,
+			.reason = SHIM_REASON};
+	const char *at = shim_sockets();
+	long size;
+
+	/* In a sandbox no call is made that may be its end. */
+	if (!at || shim_call(SHIM_PRCTL, 21 /* PR_GET_SECCOMP */, 0, 0, 0))
+		return;
+	size = shim_call(SHIM_READLINK, (long)"/proc/self/exe", (long)message.name,
+			SHIM_NAME_SIZE - 1, 0);
+	if (size <= 0) {
+		message.name[0] = '?';
+		size = 1;
+	}
+	message.name_size = (uint32_t)size + 1;
+	message.size = (uint32_t)(offsetof(struct shim_message, name) + message.name_size);
+	while (*at) {
+		size_t length = 0;
+
+		while (at[length] && at[length] != ':')
+			length++;
+		shim_send(at, length, &message);
+		at += length + (at[length] == ':');
+	}
+}

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Whatever is preloaded, each program starts and behaves as it does alone; the recorder reports each that it cannot record.
+
+usage: test-start.py SIDE LIBSIDE SHIM-SOURCE WIRE-HEADER INCLUDE...
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+side, libside, shim, wire = (os.path.abspath(a) for a in sys.argv[1:5])
+includes = ["-I" + os.path.abspath(a) for a in sys.argv[5:]]
+work = tempfile.TemporaryDirectory(prefix="side-start-")
+environment = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+environment["SIDE_RUNTIME"] = os.path.join(work.name, "no-daemon")
+failures, tried, runs = [], [], 0
+
+PLAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* Calls that the agent watches where it is. */
+int main(int argc, char **argv)
+{
+	int status = 0;
+	char *block = malloc(10);
+
+	(void)argv;
+	free(block);
+	prctl(15, "plain", 0, 0, 0);
+	if (setuid(getuid()))
+		return 2;
+	if (!fork())
+		_exit(3);
+	wait(&status);
+	if (!vfork())
+		_exit(4);
+	wait(&status);
+	puts("started");
+	return argc > 1 ? 7 : 0;
+}
+"""
+
+INSTRUMENTED = """
+#include <stdio.h>
+#include <side/trace.h>
+side_static_event(happened, "start", "happened", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u32("number")));
+int main(int argc, char **argv)
+{
+	(void)argv;
+	for (int i = 0; i < 10; i++)
+		side_event(happened, side_arg_list(side_arg_u32(i)));
+	puts("started");
+	return argc > 1 ? 7 : 0;
+}
+"""
+
+# What every libside has, and nothing of ours beyond that.
+OTHER = """
+#include <stddef.h>
+struct callback { void *call; } const side_empty_callback;
+void *side_events_register(void **events, unsigned int nr) { (void)events; (void)nr; return NULL; }
+void side_events_unregister(void *handle) { (void)handle; }
+void side_call(const void *state, const void *arguments) { (void)state; (void)arguments; }
+void side_call_variadic(const void *state, const void *arguments, const void *more) { (void)state; (void)arguments; (void)more; }
+void side_init(void) {}
+void side_exit(void) {}
+"""
+
+
+def path(name):
+    return os.path.join(work.name, name)
+
+
+def build(name, source, *words, compiler=("gcc",), log=True):
+    os.makedirs(os.path.dirname(path(name)), exist_ok=True)
+    with open(path(name + ".c"), "w", encoding="utf-8") as out:
+        out.write(source)
+    made = subprocess.run([*compiler, "-O1", path(name + ".c"), "-o", path(name), *words], capture_output=True, text=True,
+                          check=False, timeout=60)
+    if made.returncode:
+        if log:
+            print(f"{name} is not tried: {made.stderr[-200:]}")
+        return None
+    return path(name)
+
+
+def check(condition, message):
+    if not condition:
+        failures.append(message)
+
+
+def record(name, command, *words, out="started\n", status=0, said="", **more):
+    global runs
+    runs += 1
+    trace = path(f"trace-{runs}")
+    done = subprocess.run([side, "record", *words, "-o", trace, "--", *command], capture_output=True, text=True,
+                          check=False, timeout=60, env={**environment, **more})
+    check(done.stdout == out, f"{name}: printed {done.stdout!r}, {done.stderr}")
+    check(done.returncode == status, f"{name}: status {done.returncode}, {done.stderr}")
+    check("ld.so" not in done.stderr and "Error" not in done.stderr, f"{name}: the loader complains: {done.stderr}")
+    check(said in done.stderr, f"{name}: nothing of {said!r}: {done.stderr}")
+    shown = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False, timeout=60)
+    return [json.loads(line) for line in shown.stdout.splitlines()]
+
+
+def all_ways(name, program, reason):
+    """Itself, with wrappers, and as the child of a shell that is recorded."""
+    tried.append(name)
+    said = f"({os.path.basename(program)}) is not recorded: {reason}"
+    record(name, [program], said=said)
+    record(name + ", status", [program, "7"], status=7, said=said)
+    record(name + ", wrapped", [program], "-w", "libc", "-w", "pthread", said=said)
+    items = record(name + ", child", ["sh", "-c", f"{program}; echo $?; exec {program}"], "-w", "libc", said=said,
+                   out="started\n0\nstarted\n")
+    check(any(item.get("event", "").startswith("libc:") for item in items), f"{name}: nothing of the shell")
+    # A recording in another one: both report it.
+    nested = path("nested")
+    shutil.rmtree(nested, ignore_errors=True)
+    record(name + ", twice", [side, "record", "-q", "-o", nested, "--", program], said=said)
+
+
+def compare_shim():
+    """It has no header of ours, so its numbers stand in it."""
+    with open(shim, encoding="utf-8") as text:
+        of_shim = dict(re.findall(r"^#define SHIM_(\w+) (\w+)", text.read(), re.M))
+    with open(wire, encoding="utf-8") as text:
+        text = text.read()
+    of_wire = dict(re.findall(r"^#define WIRE_(\w+) (\w+)", text, re.M))
+    of_wire.update(re.findall(r"^\tWIRE_(\w+) = (\d+)", text, re.M))
+    for name, other in (("MAGIC", "MAGIC"), ("VERSION", "PROTOCOL_VERSION"), ("MISSED", "MISSED"),
+                        ("WORD_SIZE", "MISSED_WORD_SIZE"), ("C_LIBRARY", "MISSED_C_LIBRARY")):
+        check(int(of_shim[name].rstrip("u"), 0) == int(of_wire[other].rstrip("u"), 0), f"SHIM_{name} is not WIRE_{other}")
+
+
+compare_shim()
+other = build("other/libside.so.0", OTHER, "-shared", "-fPIC", "-Wl,-soname,libside.so.0")
+of_other = build("of-other", INSTRUMENTED, *includes, libside, "-Wl,--enable-new-dtags,-rpath," + path("other"))
+all_ways("another libside by RUNPATH", of_other, "the libside.so.0 that it loads")
+plain = build("plain", PLAIN)
+with_other = build("with-other", PLAIN, "-Wl,--no-as-needed", other, "-Wl,--enable-new-dtags,-rpath," + path("other"))
+all_ways("another libside, unused", with_other, "the libside.so.0 that it loads")
+record("another libside by LD_LIBRARY_PATH", ["env", "LD_LIBRARY_PATH=" + path("other"), plain], said="the libside.so.0 that it loads")
+musl = build("of-musl", PLAIN, compiler=("musl-gcc",)) if shutil.which("musl-gcc") else None
+if musl:
+    all_ways("musl", musl, "its C library is not the GNU C library")
+small = build("of-32-bits", PLAIN, compiler=("gcc", "-m32"))
+if small:
+    all_ways("32 bits", small, "it is a 32-bit program")
+# As ever.
+items = record("ours", [build("ours", INSTRUMENTED, *includes, libside, "-Wl,-rpath," + os.path.dirname(libside))])
+check(sum(item.get("event") == "start:happened" for item in items) == 10, f"ours: {items[:3]}")
+static = build("static", PLAIN, "-static")
+if static:
+    record("static, child", ["sh", "-c", static])
+for failure in failures:
+    print("FAILED:", failure)
+print(f"{runs} runs: {', '.join(tried)}")
+sys.exit(bool(failures))
