@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "ring/consumer.h"
 #include "ring/room.h"
@@ -105,6 +106,38 @@ int ring_consumer_map(int fd, const struct ring_geometry *expected, struct ring_
 	}
 	*result = consumer;
 	return 0;
+}
+
+#define RESIDENT_PAGES 1024
+
+static uint64_t ring_resident_bytes(const unsigned char *from, uint64_t size)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), chunk = RESIDENT_PAGES * page, bytes = 0;
+	unsigned char pages[RESIDENT_PAGES];
+
+	for (uint64_t at = 0; at < size; at += chunk) {
+		uint64_t some = size - at < chunk ? size - at : chunk;
+
+		/* What cannot be asked for counts as all of it. */
+		if (mincore((void *)(uintptr_t)(from + at), some, pages)) {
+			bytes += some;
+			continue;
+		}
+		for (uint64_t i = 0; i < (some + page - 1) / page; i++)
+			bytes += pages[i] & 1 ? page : 0;
+	}
+	return bytes;
+}
+
+uint64_t ring_consumer_resident(const struct ring_consumer *consumer)
+{
+	const struct ring_memory *memory = &consumer->memory;
+	uint64_t bytes = ring_resident_bytes(memory->base, memory->layout.data_offset);
+
+	/* Each is mapped twice in a row. */
+	for (uint32_t ring = 0; ring < memory->geometry.rings; ring++)
+		bytes += ring_resident_bytes(ring_memory_data(memory, ring), memory->geometry.size);
+	return bytes;
 }
 
 void ring_consumer_unmap(struct ring_consumer *consumer)

@@ -299,6 +299,8 @@ struct ring_span {
 int ring_consumer_map(
 		int fd, const struct ring_geometry *expected, struct ring_consumer **consumer);
 void ring_consumer_unmap(struct ring_consumer *consumer);
+/* Bytes of memory that the rings take now; less than ring_memory_size() until all of it has been used. */
+uint64_t ring_consumer_resident(const struct ring_consumer *consumer);
 const struct ring_geometry *ring_consumer_geometry(const struct ring_consumer *consumer);
 
 /*

@@ -370,17 +370,38 @@ static int refuse_untracked(struct session *session, const struct connection *co
 	return -ECONNREFUSED;
 }
 
+#define TOO_LATE "it did not wait for its rings any longer: the recorder was busy"
+
+/* One sentence for all of them: refusals_report(). */
+static void note_refusal(struct session *session, pid_t pid, const char *name, const char *reason)
+{
+	if (!session->nr_refused++ &&
+			asprintf(&session->refused, "process %d (%s) is not recorded: %s", (int)pid,
+					name ? name : "?", reason) < 0)
+		session->refused = NULL;
+	if (session->nr_refused == 1 && session->service && session->refused)
+		report(session, true, "%s", session->refused);
+}
+
 static int refuse_process(struct session *session, const struct connection *connection,
 		const struct wire_hello *hello, const char *reason)
 {
 	char *name = instance_clean_name(hello->procname);
 
-	session->nr_refused++;
-	report(session, true, "process %d (%s) is not recorded: %s", (int)connection->peer,
-			name ? name : "?", reason);
+	note_refusal(session, connection->peer, name, reason);
+	instance_count_refused(session, hello);
 	free(name);
 	send_refusal(session, connection, reason);
 	return -ECONNREFUSED;
+}
+
+/* It has no rings, whatever it records. */
+static void lose_process(struct session *session, struct instance *instance)
+{
+	note_refusal(session, instance->peer, instance->procname, TOO_LATE);
+	/* Relaxed: a figure. */
+	__atomic_fetch_add(&instance->refused, 1, __ATOMIC_RELAXED);
+	instance_end(session, instance);
 }
 
 static int handle_hello(struct session *session, struct connection *connection, size_t size)
@@ -400,7 +421,7 @@ static int handle_hello(struct session *session, struct connection *connection, 
 		return refuse_untracked(session, connection);
 	pidfd = open_pidfd(connection);
 	if (pidfd < 0)
-		return -ESRCH;
+		return refuse_process(session, connection, &hello, TOO_LATE);
 	instance = instance_create(session, &hello, connection, pidfd, ring_fds, &reason);
 	if (!instance)
 		return refuse_process(session, connection, &hello, reason);
@@ -411,7 +432,7 @@ static int handle_hello(struct session *session, struct connection *connection, 
 			close(ring_fds[i]);
 	connection->instance = instance;
 	if (ret)
-		instance_end(session, instance);
+		lose_process(session, instance);
 	return ret;
 }
 

@@ -214,6 +214,7 @@ static void end(struct drainer *drainer)
 	for (i = 0; i < drainer->nr_ended; i++)
 		trace_close(session, drainer->ended[i], refined ? &clock : NULL);
 	full_report(session);
+	refusals_report(session);
 	if (!session->service || !session->service->keep)
 		rotate_end(session);
 }

@@ -102,17 +102,29 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 	return instance;
 }
 
-/* Whoever forked it, if that one is known and lives. */
-static const struct instance *find_parent(
-		const struct session *session, const struct wire_hello *hello)
+/* The process that has forked it, if that one is known and lives. */
+static struct instance *find_parent(const struct session *session, const struct wire_hello *hello)
 {
-	const struct instance *instance = session->live;
+	struct instance *instance = session->live;
 
 	if (!(hello->features & WIRE_FEATURE_FORKED) || !hello->parent_token)
 		return NULL;
 	while (instance && instance->token != hello->parent_token)
 		instance = instance->next_live;
 	return instance;
+}
+
+void instance_count_refused(const struct session *session, const struct wire_hello *hello)
+{
+	struct instance *instance = find_parent(session, hello);
+
+	/* Else the oldest one that lives: of a recording's command that is the command. */
+	if (!instance)
+		for (instance = session->live; instance && instance->next_live;)
+			instance = instance->next_live;
+	/* Relaxed: a figure. */
+	if (instance)
+		__atomic_fetch_add(&instance->refused, 1, __ATOMIC_RELAXED);
 }
 
 /* From a peer that may be anybody: the reason is for it and for the user. */
@@ -197,6 +209,7 @@ void instance_end(struct session *session, struct instance *instance)
 	if (!*at)
 		return;
 	*at = instance->next_live;
+	memory_trim(session, instance);
 	pthread_mutex_lock(&session->lock);
 	instance->state = INSTANCE_ENDED;
 	session->memory_ended += instance->memory;

@@ -66,6 +66,7 @@ static uint64_t key_of(
 _Static_assert(SESSION_EVENT_BYTES == RING_PAYLOAD_MAX, "what users are told is what rings take");
 
 #define REASON_UNWRITTEN 0xffu
+#define KEY_PROCESSES (UINT64_MAX - 1)
 #define KEY_REST UINT64_MAX
 
 static void free_lost(const struct lost *lost)
@@ -159,6 +160,16 @@ static void collect_channel(struct lost_list *list)
 		add_lost(list, key_of(list, ring, SLOT_NONE, REASON_UNWRITTEN), name, strdup(""),
 				reason, channel->each[ring].unwritten, true);
 	}
+}
+
+/* Each counts once: what it would have recorded is not known. */
+static void add_processes(struct lost_list *list)
+{
+	/* Relaxed: a figure. */
+	uint64_t count = __atomic_load_n(&list->instance->refused, __ATOMIC_RELAXED);
+
+	if (count)
+		add_lost(list, KEY_PROCESSES, "", strdup(""), SESSION_LOST_PROCESS, count, false);
 }
 
 static void add_rest(struct lost_list *list)
@@ -284,6 +295,7 @@ static int note(struct lost_list *list)
 		ret = write_discarded(session, instance, list->channel, ticks, &error);
 	for (list->channel = 0; list->channel < instance->nr_channels; list->channel++)
 		collect_channel(list);
+	add_processes(list);
 	add_rest(list);
 	if (!ret && is_news(list)) {
 		ret = trace_prepare(session, instance, &error);

@@ -7,6 +7,7 @@
  * when not even those fit the process is refused.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -101,6 +102,41 @@ static bool fit_memory(struct session *session, struct instance *instance, bool 
 	return fits;
 }
 
+void memory_trim(struct session *session, struct instance *instance)
+{
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	/* Files have all of their bytes on the disk. */
+	if (instance->trimmed || session->buffers || !instance->memory)
+		return;
+	for (i = 0; i < instance->nr_all_channels; i++)
+		if (instance->channels[i].rings)
+			bytes += ring_consumer_resident(instance->channels[i].rings);
+	pthread_mutex_lock(&session->lock);
+	if (bytes < instance->memory) {
+		session->memory_used -= instance->memory - bytes;
+		if (instance->state == INSTANCE_ENDED)
+			session->memory_ended -= instance->memory - bytes;
+		instance->memory = bytes;
+	}
+	instance->trimmed = true;
+	pthread_mutex_unlock(&session->lock);
+}
+
+/* Processes whose deaths wait for words that others have said. */
+static void trim_dead(struct session *session)
+{
+	struct instance *instance;
+
+	for (instance = session->live; instance; instance = instance->next_live) {
+		struct pollfd ended = {.fd = instance->watch.fd, .events = POLLIN};
+
+		if (!instance->trimmed && ended.fd >= 0 && poll(&ended, 1, 0) > 0)
+			memory_trim(session, instance);
+	}
+}
+
 /*
  * Take ring memory from the session's. False: there is not enough for the smallest rings. Processes
  * that come faster than the drain thread can close those that have gone wait for it a little.
@@ -110,6 +146,11 @@ static bool take_memory(struct session *session, struct instance *instance)
 	struct timespec until;
 	bool fits, plenty;
 
+	pthread_mutex_lock(&session->lock);
+	fits = fit_memory(session, instance, &plenty);
+	pthread_mutex_unlock(&session->lock);
+	if (!plenty)
+		trim_dead(session);
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += WAIT_FOR_MEMORY_NS;
 	until.tv_sec += until.tv_nsec / 1000000000;

@@ -251,7 +251,9 @@ struct instance {
 	struct instance_channel *channels;
 	uint32_t nr_channels;     /* that are in the trace */
 	uint32_t nr_all_channels; /* with those of triggers */
-	uint64_t memory;          /* of all of them */
+	uint64_t memory;          /* that the session is charged with for all of them (lock) */
+	bool trimmed;             /* that is what they hold, for the process has ended */
+	uint64_t refused; /* processes that it has forked, atomically: not recorded; or it itself */
 	uint64_t begin_ticks;
 
 	/* With --buffers: its folder below that directory, and the descriptions in it. */
@@ -476,6 +478,7 @@ struct session {
 	unsigned int turns_of_words; /* in which deaths have waited */
 	bool interrupted;
 	size_t nr_refused; /* processes */
+	char *refused;     /* the sentence about the first one */
 
 	pthread_t drainer;
 	bool drainer_runs;
@@ -620,6 +623,9 @@ void instance_end_predecessor(struct session *session, pid_t peer);
 /* Into the lists; false: it cannot be watched. */
 bool instance_link(struct session *session, struct instance *instance);
 void instance_end(struct session *session, struct instance *instance);
+/* A process that is not recorded is a loss of the one that it comes from, as far as that is known. */
+struct wire_hello;
+void instance_count_refused(const struct session *session, const struct wire_hello *hello);
 /* Out of the list, those that nobody needs any more, for instance_free(). */
 struct instance *instances_take_finished(struct session *session);
 void instance_free(struct session *session, struct instance *instance);
@@ -629,6 +635,8 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 		const char **reason);
 void memory_give_back(struct session *session, struct instance *instance);
 /* For rings that are there already, by the geometries. False: they are more than is left. */
+/* Of a process that has ended the session is charged with what its rings hold: nothing more can come into them. */
+void memory_trim(struct session *session, struct instance *instance);
 bool memory_take_found(struct session *session, struct instance *instance);
 int memory_check(struct session *session, const struct session_options *options,
 		struct session_error *error);
@@ -814,6 +822,8 @@ void full_count(struct session *session, uint64_t lost);
 /* Before and after the last round. */
 void full_end(struct session *session);
 void full_report(struct session *session);
+/* report.c: of all processes that are not recorded, in one sentence with their number. */
+void refusals_report(struct session *session);
 
 /* drain.c */
 int drain_start(struct session *session);

@@ -74,6 +74,21 @@ void report(struct session *session, bool is_error, const char *format, ...)
 	free(text);
 }
 
+void refusals_report(struct session *session)
+{
+	size_t nr = session->nr_refused;
+	/* Of a session that lives on it has been reported when it happened. */
+	bool reported = session->service != NULL;
+
+	if (!session->refused || nr <= reported)
+		return;
+	if (nr == 1)
+		report(session, true, "%s", session->refused);
+	else
+		report(session, true, "%zu processes are not recorded; the first: %s", nr,
+				session->refused);
+}
+
 void report_failure(struct session *session, int code)
 {
 	enum session_error_kind kind = session_error_kind_of(code);
@@ -100,6 +115,7 @@ void reports_free(struct session *session)
 	for (i = 0; i < session->nr_messages; i++)
 		free(session->messages[i].text);
 	free(session->messages);
+	free(session->refused);
 	for (i = 0; i < session->nr_losses; i++)
 		free_loss(&session->losses[i]);
 	free(session->losses);

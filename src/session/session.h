@@ -56,6 +56,7 @@ struct side_event_description;
 /* Reasons of losses; the others are the rings' own (ring_loss_name()). */
 #define SESSION_LOST_FULL "ring full"
 #define SESSION_LOST_TOO_BIG "too big"
+#define SESSION_LOST_PROCESS "process not recorded, each counts once"
 #define SESSION_LOST_RETURN_FULL "return not watched, too many calls were open"
 #define SESSION_LOST_RETURN_CALLER "return not watched, called by code of no file"
 #define SESSION_LOST_IN_KERNEL "buffer of the kernel full"

@@ -2,10 +2,11 @@
 /*
  * A program that says so many events and ends as it is told, for `side record`.
  *
- *   talker COUNT [exit STATUS | signal NUMBER | wait | scream | ramble]
+ *   talker COUNT [exit STATUS | signal NUMBER | wait | scream | ramble | fork CHILDREN]
  *
  * "wait" says "ready" and waits for a signal. "scream" says more than rings hold, in an event whose
- * name would change a terminal. "ramble" says two texts, one of them too long for any record.
+ * name would change a terminal. "ramble" says two texts, one of them too long for any record. "fork" forks children, of
+ * which 20 live at one time, and each of them fires one event.
  */
 #include <side/trace.h>
 
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 side_static_event(talker_said, "talker", "said", SIDE_LOGLEVEL_INFO,
@@ -21,6 +23,20 @@ side_static_event(talker_ends, "talker", "ends", SIDE_LOGLEVEL_WARNING, side_fie
 
 side_static_event(talker_screams, "talker", "\033[2J\r\302\233scream\n", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("number")));
+
+static void fork_storm(unsigned long children)
+{
+	for (unsigned long i = 0; i < children; i++) {
+		if (!fork()) {
+			side_event(talker_ends, side_arg_list());
+			_exit(0);
+		}
+		if (i >= 20)
+			wait(NULL);
+	}
+	while (wait(NULL) > 0)
+		;
+}
 
 int main(int argc, char **argv)
 {
@@ -49,6 +65,10 @@ int main(int argc, char **argv)
 		side_event(talker_said,
 				side_arg_list(side_arg_u32(1), side_arg_string(text + 100)));
 		side_event(talker_said, side_arg_list(side_arg_u32(2), side_arg_string(text)));
+	}
+	if (argc > 3 && !strcmp(argv[2], "fork")) {
+		fork_storm(strtoul(argv[3], NULL, 10));
+		return 0;
 	}
 	if (argc > 3 && !strcmp(argv[2], "signal")) {
 		signal(atoi(argv[3]), SIG_DFL);

@@ -299,6 +299,37 @@ def test_memory_limit():
     equal((result.status, result.out), (0, "all ran\n"), result.err)
 
 
+def test_storm_of_processes():
+    # Twenty at a time: the rings of those that have ended count no more than what is in them.
+    count = 3000 if LONG else 600
+    result, output = record(f"--memory-limit={os.cpu_count() * 128}M", "--json", TALKER, "0", "fork", str(count))
+    equal(result.status, 0, result.err)
+    told = summary(result)
+    equal((told["recorded"], told["lost"], told["losses"]), (count + 1, 0, []), result.err[:300])
+    true("not recorded" not in result.err, result.err)
+
+
+def test_processes_that_are_not_recorded():
+    # One fits. The others are one line with their number, and losses of a process that is recorded.
+    result, output = record("--buffer-size=256K", "--json", TALKER, "10")
+    limit = f"--memory-limit={summary(result)['memory_peak']}"
+    others = f"for i in 1 2 3; do {TALKER} 10; done; :"
+    result, output = record(limit, "--buffer-size=256K", "sh", "-c", others)
+    lines = [line for line in result.err.splitlines() if "not recorded" in line]
+    # The shell's children, and what they become.
+    count = int(re.match(r"side: (\d+) processes are not recorded; the first: process \d+ \(", lines[0])[1])
+    true(3 <= count <= 6, result.err)
+    contains(result.err, f"side: {count} events were lost with processes that are not recorded, each of which counts once; "
+                         "a larger `--memory-limit`")
+    report = side("report", "--losses", output)
+    contains(report.out, "process not recorded, each counts once")
+    result, output = record(limit, "--buffer-size=256K", "--strict", "--json", "sh", "-c", others)
+    equal(result.status, 4, result.err)
+    told = summary(result)
+    equal([(one["reason"], one["count"]) for one in told["losses"]],
+          [("process not recorded, each counts once", told["lost"])])
+
+
 def interrupt(arguments, wait=True):
     """Ctrl-C: SIGINT to the whole group, as a terminal sends it."""
     process = subprocess.Popen([SIDE, "record", *arguments], stdin=subprocess.DEVNULL,

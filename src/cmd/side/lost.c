@@ -47,6 +47,10 @@ static const struct words known[] = {
 		{"ring busy", "because a ring was in use again and again", NULL},
 		{"no ring", "for want of a ring for their thread or CPU", NULL},
 		{"other", "in a sandbox that forbids to read the clock", NULL},
+		{SESSION_LOST_PROCESS,
+				"with processes that are not recorded, each of which counts once",
+				"a larger `--memory-limit` lets more processes be recorded at one "
+				"time"},
 		{SESSION_LOST_RETURN_FULL,
 				"at returns of functions, because too many calls were open at once",
 				"without `--exit`, or with fewer functions, entries are recorded "
