@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,8 @@
 
 #include "control/frame.h"
 #include "control/json.h"
+#include "control/text.h"
+#include "../random.h"
 
 struct pair {
 	int ends[2];
@@ -237,6 +240,42 @@ static void test_descriptors(void **unused)
 	close(other);
 }
 
+/* Texts of any bytes arrive as they are, in one message and in pieces; what is sent is valid JSON in UTF-8. */
+static void test_any_bytes(void **state)
+{
+	static const char *const parts[] = {"\xff", "\xc3", "\xc3\xa4", "\xf0\x9f\x92\xa9",
+			"\xed\xb2\x80", "\\udc80", "\\", "\"", "u", "\xe2\x82", "\x80", "/", "\x01",
+			"\xf5", "\xc0\xaf"};
+	static const size_t sizes[] = {1, 2, 7, 50, 1000, 40000, 200000};
+
+	(void)state;
+	for (int round = 0; round < 100; round++) {
+		size_t size = sizes[round % 7], used = 0;
+		struct json_object *object = json_object_new_object(), *result;
+		char *text = malloc(size + 16);
+		struct control_text printed;
+		struct pair pair;
+
+		assert_non_null(text);
+		while (used < size)
+			used += (size_t)sprintf(text + used, "%s",
+					parts[draw(sizeof(parts) / sizeof(*parts))]);
+		assert_true(json_put_text(object, "text", text));
+		assert_int_equal(control_text_print(object, JSON_C_TO_STRING_PLAIN, &printed), 0);
+		assert_int_equal(control_text_bad(printed.text, printed.size), printed.size);
+		control_text_free(&printed);
+		open_pair(&pair);
+		result = pass(&pair, object, FRAME_ANSWER_MAX);
+		assert_non_null(result);
+		assert_string_equal(json_object_get_string(json_object_object_get(result, "text")),
+				text);
+		json_object_put(result);
+		json_object_put(object);
+		close_pair(&pair);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +284,7 @@ int main(void)
 			cmocka_unit_test(test_a_full_socket),
 			cmocka_unit_test(test_too_long),
 			cmocka_unit_test(test_descriptors),
+			cmocka_unit_test(test_any_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

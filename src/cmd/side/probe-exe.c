@@ -107,7 +107,7 @@ int probe_exe_find(const char *given, struct probe_exe *ret_exe)
 	char own[64], inner[PATH_MAX];
 	pid_t pid = exe_process(given, &rest);
 	bool is_inside = pid && !strncmp(rest, "/root/", 6);
-	struct stat file;
+	struct stat file = {.st_ino = 0};
 	int ret = 0;
 
 	*ret_exe = (struct probe_exe){.pid = 0};
