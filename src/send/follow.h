@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "ctf/ctf.h"
+#include "send/identity.h"
 #include "send/marks.h"
 
 struct follow_stream {
@@ -80,8 +81,9 @@ struct follow_trace {
 	ino_t sent_inode;
 	uint64_t sent_metadata;
 	uint64_t sent_maps;
-	uint64_t since_repeat; /* Bytes of packets since the metadata was sent as a whole. */
-	uint64_t sent_blocks;  /* Of the metadata. */
+	uint64_t since_repeat;    /* Bytes of packets since the metadata was sent as a whole. */
+	uint64_t sent_blocks;     /* Of the metadata. */
+	struct identity identity; /* On this connection. */
 	bool examined;
 	bool announced;
 };

@@ -252,10 +252,20 @@ static int relay_meet(struct sink *sink, struct follow_stream *stream)
 	return ret;
 }
 
+/*
+ * What comes over another connection is another session of the daemon, in a directory of its own. Readers of both would merge traces of
+ * one UUID.
+ */
+static struct identity *relay_identity(const struct relay *relay, struct follow_trace *trace)
+{
+	trace->identity.is_own = relay->sink.connections > 1;
+	return &trace->identity;
+}
+
 /* ---- metadata ---- */
 
 static size_t put_metadata_packet(
-		unsigned char *to, const struct ctf_trace *of, const char *text, size_t size)
+		unsigned char *to, const unsigned char uuid[16], const char *text, size_t size)
 {
 	const uint32_t bits = (uint32_t)(METADATA_HEADER + size) * 8;
 	struct metadata_head head = {
@@ -266,7 +276,7 @@ static size_t put_metadata_packet(
 			.minor = 8,
 	};
 
-	memcpy(head.uuid, of->uuid, sizeof(head.uuid));
+	memcpy(head.uuid, uuid, sizeof(head.uuid));
 	memcpy(to, &head, sizeof(head));
 	memcpy(to + sizeof(head), text, size);
 	return sizeof(head) + size;
@@ -281,23 +291,32 @@ static int send_metadata(
 		uint32_t padding;
 	} __attribute__((packed)) head = {.handle = htobe64(trace->handle)};
 	const struct ctf_trace *of = ctf_counter_trace(trace->counter);
-	unsigned char *packets = malloc(size + (size / room + 1) * METADATA_HEADER);
+	unsigned char *packets = malloc(size + (size / room + 1) * METADATA_HEADER), uuid[16];
+	char *own = malloc(size);
 	size_t used = 0;
 	int ret;
 
-	if (!packets || !of) {
+	if (!packets || !own || !of) {
 		free(packets);
+		free(own);
 		return -ENOMEM;
 	}
+	memcpy(uuid, of->uuid, sizeof(uuid));
+	identity_replace(relay_identity(relay, trace), uuid);
+	memcpy(own, text, size);
+	if (!trace->sent_metadata) /* Its beginning has the UUID. */
+		identity_replace_in_metadata(&trace->identity, (unsigned char *)own, size);
+	text = own;
 	while (size) {
 		size_t piece = size < room ? size : room;
 
-		used += put_metadata_packet(packets + used, of, text, piece);
+		used += put_metadata_packet(packets + used, uuid, text, piece);
 		text += piece;
 		size -= piece;
 	}
 	ret = command(relay, SEND_METADATA, &head, sizeof(head), packets, used, NULL, 0);
 	free(packets);
+	free(own);
 	return ret;
 }
 
@@ -364,10 +383,13 @@ static int put_packet(
 			.size = htobe32((uint32_t)packet->size),
 	};
 	const struct patience *patience = &relay->sink.patience;
+	struct ctf_packet own = *packet;
 	int ret = line_write(relay->data, &head, sizeof(head), false, patience);
 
+	identity_replace(relay_identity(relay, stream->trace), own.uuid);
+	ctf_packet_set_uuid(&own, own.uuid);
 	if (!ret)
-		ret = line_write(relay->data, packet->bytes, packet->size, false, patience);
+		ret = line_write(relay->data, own.bytes, packet->size, false, patience);
 	if (!ret)
 		ret = send_index(relay, stream, packet);
 	if (!ret)

@@ -688,6 +688,7 @@ static void rewind_all(struct send *send)
 	for (struct follow_trace *trace = send->follow.traces; trace; trace = trace->next) {
 		trace->announced = false;
 		trace->handle = 0;
+		trace->identity = (struct identity){.is_own = false};
 		trace->sent_metadata = trace->sent_maps = trace->sent_blocks = 0;
 		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
 			stream->at = stream->delivered;

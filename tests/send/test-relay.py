@@ -136,6 +136,17 @@ class Stored(unittest.TestCase):
         for connection in glob.glob(os.path.join(self.relay.output, "*/*")):
             found |= set(events(connection, "--clock-cycles", "--no-delta"))
         self.assertEqual(found, set(events(trace, "--clock-cycles", "--no-delta")))
+        # Together they are traces of their own, each with its UUID in metadata and packets.
+        together = babeltrace(self.relay.output)
+        self.assertEqual((together.returncode, b"discarded" in together.stderr), (0, False), together.stderr)
+        known = []
+        for folder in traces(self.relay.output):
+            with open(os.path.join(self.relay.output, folder, "metadata"), "rb") as file:
+                said = bytes.fromhex(file.read().split(b'uuid = "')[1][:36].decode().replace("-", ""))
+            own = {data[4:20] for stream in streams(os.path.join(self.relay.output, folder)).values() for _, _, data in stream}
+            self.assertLessEqual(own, {said}, folder)
+            known.append(said)
+        self.assertEqual(len(set(known)), len(known), known)
 
     def test_restart(self):
         """Killed and started again in the middle."""
