@@ -56,6 +56,16 @@ def report(*args, trace=TRACE, status=0):
     return lines
 
 
+def report_of(folder, *args):
+    """The report of another trace."""
+    result = side("report", "--json", folder, *args)
+    equal(result.status, 0, result.err)
+    lines = defaultdict(list)
+    for line in json_lines(result.out):
+        lines[line["type"]].append(line)
+    return lines
+
+
 def near(got, wanted, what, relative=1e-12):
     true(math.isclose(got, wanted, rel_tol=relative, abs_tol=1e-9), f"{what}: got {got}, wanted {wanted}")
 
@@ -468,6 +478,93 @@ event { name = "e"; id = 0; stream_id = 0; fields := struct { floating_point { e
     (line,) = [line for line in json_lines(result.out) if line["type"] == "histogram"]
     equal((line["count"], line["nan"], line["buckets"], "min" in line), (0, 2, [], False))
     contains(side("report", folder, "--histogram", "r", "--where", "which == 1").out, "r: count 0\nnot counted: 2 NaN")
+
+
+CALLS = """/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := u8;
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+typealias integer { size = 64; align = 8; signed = false; } := u64;
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; }; };
+env { tracer_name = "side"; procname = "server"; vpid = 5; };
+clock { name = "k"; freq = 1000000000; };
+typealias integer { size = 64; align = 8; signed = false; map = clock.k.value; } := t;
+stream { packet.context := struct { t timestamp_begin; t timestamp_end; u64 content_size; u64 packet_size; u64 events_discarded; };
+	event.header := struct { u8 id; t timestamp; }; };
+event { name = "probe:outer"; id = 0; fields := struct { u64 _call; }; };
+event { name = "probe:outer_return"; id = 1; fields := struct { u64 _call; u64 _duration; }; };
+event { name = "probe:inner"; id = 2; fields := struct { u64 _call; }; };
+event { name = "probe:inner_return"; id = 3; fields := struct { u64 _call; u64 _duration; }; };
+"""
+
+
+def write_calls(folder, packets):
+    """Packets of (begin, end, discarded, [(time, event, call, duration or None)])."""
+    os.mkdir(folder)
+    with open(os.path.join(folder, "metadata"), "w", encoding="ascii") as file:
+        file.write(CALLS)
+    with open(os.path.join(folder, "ring_0"), "wb") as file:
+        for begin, end, discarded, events in packets:
+            data = b"".join(struct.pack("<BQQ", event, time, call) + (b"" if duration is None else struct.pack("<Q", duration))
+                            for time, event, call, duration in events)
+            size = (4 + 40 + len(data)) * 8
+            file.write(struct.pack("<IQQQQQ", 0xc1fc1fc1, begin, end, size, size, discarded) + data)
+
+
+def test_calls_across_a_loss():
+    """A call without a return lasts to the end of the call around it, unless its return may be among what was lost."""
+    second = 10**9
+    other = 1 << 48  # A thread of its own.
+    for lost in (0, 3):
+        folder = os.path.join(work.name, f"calls-{lost}")
+        write_calls(folder, [
+            (0, second, 0, [(10, 0, 100, None), (20, 2, 101, None), (120, 3, 101, 100), (200, 2, 102, None),
+                            (300, 2, other + 1, None), (400, 3, other + 1, 100)]),
+            (second, 3 * second, lost, [(2 * second, 2, 103, None), (2 * second + 50, 3, 103, 50),
+                                        (2 * second + 90, 1, 100, 2 * second + 80),
+                                        (2 * second + 100, 2, other + 2, None)]),
+            (3 * second, 4 * second, lost, [(3 * second + 10, 3, other + 2, second - 90)]),
+        ])
+        lines = report_of(folder, "--calls", "--tree", "--pair", "probe:inner", "probe:inner_return", "--pair", "probe:outer", "probe:outer_return")
+        functions = {line["function"]: line for line in lines["function"]}
+        inner, outer = functions["inner"], functions["outer"]
+        left = 2 * second + 90 - 200
+        timed = [100, 100, 50, second - 90] + ([] if lost else [left])
+        equal((inner["calls"], inner["min_ns"], inner["max_ns"], inner["total_ns"]), (5, 50, max(timed), sum(timed) - 50), lost)  # 103 is within 102.
+        near(inner["mean_ns"], sum(timed) / len(timed), lost)
+        equal((inner.get("unfinished"), inner.get("lost_return"), inner.get("untimed")), (None, 1, None) if lost else (1, None, None))
+        equal((outer["calls"], outer["total_ns"]), (1, 2 * second + 80))
+        under = [line for line in lines["branch"] if line["function"] == "inner" and line["depth"] == 1]
+        equal([line.get("lost_return") for line in under], [1 if lost else None])
+        pairs = {line["begin"]: line for line in lines["pair"]}
+        # By the threads' numbers in `call`: the return of thread 1 does not end what another thread has begun.
+        durations = {line["begin"]: line for line in lines["durations"]}
+        equal(durations["probe:inner"]["count"], 4)
+        equal((pairs["probe:inner"]["without_thread"], pairs["probe:inner"]["unfinished"]), (0, 1))
+        equal((pairs["probe:inner"]["across_loss"], pairs["probe:outer"]["across_loss"]), (2, 1) if lost else (0, 0))
+        text = side("report", folder, "--calls", "--pair", "probe:inner", "probe:inner_return")
+        equal("pairs span lost events" in text.out, bool(lost))
+        equal("return may be among the lost events: 1" in text.err, bool(lost))
+
+
+def test_pairs_without_threads():
+    """Without the numbers of threads all of a process are one sequence: that is told."""
+    folder = os.path.join(work.name, "threadless")
+    import shutil
+    shutil.copytree(TRACE, folder)
+    for name in ("one", "two"):
+        path = os.path.join(folder, name, "metadata")
+        with open(path, encoding="ascii") as file:
+            text = file.read()
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text.replace("_vtid", "_xtid"))
+    marked = "threads are not known"
+    for args, wanted in (((TRACE,), False), ((folder,), True), ((folder, "--key", "depth"), False)):
+        text = side("report", *args, "--pair", "fn:enter", "fn:leave")
+        equal(marked in text.out, wanted, args)
+        (pair,) = [line for line in json_lines(side("report", "--json", *args, "--pair", "fn:enter", "fn:leave").out) if line["type"] == "pair"]
+        equal(pair["without_thread"], len([e for e in EVENTS if e.name.startswith("fn:")]) if wanted else 0, args)
+        exported = side("export", *args, "--to", "chrome", "-o", "/dev/null", "--pair", "fn:enter", "fn:leave")
+        equal((exported.status, marked in exported.err), (0, wanted), args)
 
 
 def test_text_histogram():

@@ -301,6 +301,15 @@ static void free_export(struct export *export)
 	view_out_free(&export->out);
 }
 
+static bool lacks_threads(const struct pairs *pairs)
+{
+	for (unsigned int i = 0; i < pairs->rule_count; i++) {
+		if (pairs->rules[i].no_thread)
+			return true;
+	}
+	return false;
+}
+
 static int export_items(
 		const struct export_options *options, const char *dir, const struct export_ops *ops)
 {
@@ -332,6 +341,8 @@ static int export_items(
 		else if (export.lost && !ops->loss)
 			say_note("%s event%s lost while recording", say_number(export.lost, number),
 					export.lost == 1 ? " was" : "s were");
+		if (!status && lacks_threads(&export.pairs))
+			say_note("%s", PAIRS_NO_THREAD);
 	}
 	if (export.fd >= 0) {
 		ret = close_output(&export, !status);

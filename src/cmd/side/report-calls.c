@@ -21,6 +21,7 @@ struct frame {
 struct calls_thread {
 	struct frame *frames;
 	uint32_t depth, room;
+	uint32_t trace;
 	int64_t last_ns;
 };
 
@@ -93,8 +94,8 @@ static uint32_t function_of(
 
 /* ---- threads and branches ---- */
 
-static struct calls_thread *thread_of(
-		struct calls *calls, uint32_t process, int64_t thread, uint64_t call)
+static struct calls_thread *thread_of(struct calls *calls, uint32_t trace, uint32_t process,
+		int64_t thread, uint64_t call)
 {
 	struct {
 		int64_t thread;
@@ -104,7 +105,10 @@ static struct calls_thread *thread_of(
 
 	calls->threads = report_item(&calls->thread_keys, calls->threads, sizeof(*calls->threads),
 			&key, sizeof(key), &number);
-	return number == KEYS_NONE ? NULL : &calls->threads[number];
+	if (number == KEYS_NONE)
+		return NULL;
+	calls->threads[number].trace = trace;
+	return &calls->threads[number];
 }
 
 /* KEYS_NONE: there are too many. */
@@ -156,12 +160,26 @@ static void close_top(
 		thread->frames[thread->depth - 1].inner_ns += duration;
 }
 
+/* The return of the innermost call may be among what was lost. */
+static void lose_top(struct calls *calls, struct calls_thread *thread)
+{
+	const struct frame *frame = &thread->frames[--thread->depth];
+
+	calls->figures[frame->function].lost++;
+	if (frame->branch != KEYS_NONE)
+		calls->branches[frame->branch].figures.lost++;
+}
+
 /* Those that were left without a return. */
 static void leave(struct calls *calls, struct calls_thread *thread, uint32_t depth, int64_t ns)
 {
 	while (thread->depth > depth) {
 		int64_t begin = thread->frames[thread->depth - 1].ns;
 
+		if (gaps_overlap(calls->gaps, thread->trace, begin, ns)) {
+			lose_top(calls, thread);
+			continue;
+		}
 		close_top(calls, thread, ns > begin ? (uint64_t)(ns - begin) : 0, false);
 	}
 }
@@ -245,7 +263,7 @@ int calls_take(struct calls *calls, struct calls_class *class, const struct ctf_
 	if (class->kind == CALLS_NONE || !number_of(item, class->call, &call))
 		return 0;
 	function = function_of(calls, class, item);
-	thread = thread_of(calls, process, thread_id, call);
+	thread = thread_of(calls, item->trace->index, process, thread_id, call);
 	if (function == KEYS_NONE || !thread)
 		return -ENOMEM;
 	thread->last_ns = item->ns;

@@ -6,11 +6,13 @@
  *
  * Calls nest by thread. The upper 16 bits of `call` are one thread's in its process (probe/patch), so a trace needs no
  * context vtid for that; if it has one, it counts, too. What has no return (it was left by longjmp(), or runs on) ends with
- * the call around it, or with the last event of its thread.
+ * the call around it, or with the last event of its thread. If the process lost events meanwhile, the return may have been
+ * among them: then it is not known how long the call took.
  */
 #ifndef CMD_SIDE_REPORT_CALLS_H
 #define CMD_SIDE_REPORT_CALLS_H
 
+#include "cmd/side/report-gaps.h"
 #include "cmd/side/report-keys.h"
 #include "ctf/ctf.h"
 
@@ -29,6 +31,7 @@ struct calls_figures {
 	uint64_t min_ns, max_ns;
 	uint64_t sum_ns;     /* Of all, also the inner ones: for the mean. */
 	uint64_t unfinished; /* Of those that are timed: they had no return. */
+	uint64_t lost;       /* Not timed: no return, and events were lost meanwhile. */
 };
 
 struct calls_branch {
@@ -48,6 +51,7 @@ struct calls {
 	struct calls_branch *branches;
 	struct keys thread_keys;
 	struct calls_thread *threads;
+	const struct gaps *gaps;
 	uint64_t unbegun; /* Returns whose entry is not in the trace. */
 	uint64_t too_deep;
 };

@@ -326,6 +326,11 @@ static int end_pair(struct report *report, unsigned int rule, const struct pair_
 
 	if (!figures || figures_add(figures, duration))
 		return -ENOMEM;
+	/* With a key, the end belongs to this begin all the same. */
+	if (!report->pairs.has_key)
+		report->pairs.rules[rule].across_loss +=
+				gaps_overlap(&report->gaps, begin->trace, begin->ns, end->ns) ||
+				gaps_overlap(&report->gaps, end->trace, begin->ns, end->ns);
 	return report_slow_add(report, rule, &slow);
 }
 
@@ -418,7 +423,9 @@ static struct report_process *process_at(struct report *report, uint32_t number)
 int report_take(struct report *report, const struct ctf_item *item, struct walk_class *class)
 {
 	struct report_class *own = class->own;
-	struct pair_open here = {.ns = item->ns, .cpu = (int32_t)item->stream->cpu};
+	struct pair_open here = {.ns = item->ns,
+			.cpu = (int32_t)item->stream->cpu,
+			.trace = item->trace->index};
 	struct report_process *process;
 	int ret = 0;
 

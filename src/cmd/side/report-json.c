@@ -386,6 +386,8 @@ static int print_pairs(struct json *json, const struct report_around *around)
 		put_number(json, "not_begun", rule->unbegun);
 		put_number(json, "not_followed", rule->not_kept);
 		put_number(json, "without_key", rule->no_key);
+		put_number(json, "without_thread", rule->no_thread);
+		put_number(json, "across_loss", rule->across_loss);
 		put_number(json, "backwards", rule->negative);
 		end(json);
 		for (uint32_t k = 0; k < slowest->count; k++)
@@ -470,8 +472,10 @@ static void put_calls(struct json *json, const struct calls_figures *figures)
 	}
 	if (figures->unfinished)
 		put_number(json, "unfinished", figures->unfinished);
-	if (figures->timed < figures->calls)
-		put_number(json, "untimed", figures->calls - figures->timed);
+	if (figures->lost)
+		put_number(json, "lost_return", figures->lost);
+	if (figures->timed + figures->lost < figures->calls)
+		put_number(json, "untimed", figures->calls - figures->timed - figures->lost);
 }
 
 static int print_calls(struct json *json)

@@ -14,6 +14,7 @@
 #include "cmd/side/command.h"
 #include "cmd/side/report-walk.h"
 #include "cmd/side/say.h"
+#include "cmd/side/where-path.h"
 
 #define OPEN_MAX (1u << 19)
 #define DEPTH_MAX 1024
@@ -74,6 +75,33 @@ void pairs_free(struct pairs *pairs)
 	where_free(&pairs->key);
 }
 
+/* An event of a probe whose return is seen, too, in a trace of ours. */
+static bool is_call(const struct ctf_item *item)
+{
+	const struct ctf_type *type = item->fields ? item->fields->type : NULL;
+
+	return item->trace->is_side && type && type->member_count &&
+			type->members[0].type->kind == CTF_INTEGER &&
+			type->members[0].type->size == 64 &&
+			where_same_name(type->members[0].name, "call");
+}
+
+/* Whether all of these rules end with the return of a function, so that both of their events have a call. */
+static bool are_returns(const struct pairs *pairs, uint64_t rules)
+{
+	static const char suffix[] = "_return";
+	const size_t length = sizeof(suffix) - 1;
+
+	for (; rules; rules &= rules - 1) {
+		const char *end = pairs->rules[__builtin_ctzll(rules)].end_text;
+		size_t size = strlen(end);
+
+		if (size < length || strcmp(end + size - length, suffix) != 0)
+			return false;
+	}
+	return true;
+}
+
 int pair_class_make(const struct pairs *pairs, struct pair_class *class,
 		const struct ctf_item *item, const struct view_event *event)
 {
@@ -86,6 +114,7 @@ int pair_class_make(const struct pairs *pairs, struct pair_class *class,
 					       item->event->name, item->event->loglevel)
 				<< i;
 	}
+	class->has_call = is_call(item) && are_returns(pairs, class->begins | class->ends);
 	if (!pairs->has_key || !(class->begins | class->ends))
 		return 0;
 	return where_bind(&pairs->key, item, event, &class->key, NULL);
@@ -98,11 +127,11 @@ void pair_class_free(struct pair_class *class)
 
 /* ---- keys ---- */
 
-enum key_kind { KEY_PROCESS, KEY_THREAD, KEY_INTEGER, KEY_DOUBLE, KEY_TEXT };
+enum key_kind { KEY_PROCESS, KEY_THREAD, KEY_CALLS, KEY_INTEGER, KEY_DOUBLE, KEY_TEXT };
 
 static struct pair_key key_of(enum key_kind kind, uint32_t process, uint64_t value)
 {
-	return (struct pair_key){(uint64_t)kind << 32 | process, value, true};
+	return (struct pair_key){(uint64_t)kind << 32 | process, value, true, false};
 }
 
 /* FNV-1a. */
@@ -144,14 +173,30 @@ static struct pair_key key_of_value(const struct filter_value *value, uint32_t p
 	}
 }
 
+/* The upper 16 bits of a call's number are one thread's in its process (probe/patch); 0: the return is not seen. */
+static struct pair_key key_of_thread(const struct pairs *pairs, const struct pair_class *class,
+		const struct ctf_item *item, uint32_t process, int64_t thread)
+{
+	const struct ctf_value *call =
+			pairs->by_call && class->has_call ? walk_member_at(item->fields, 0) : NULL;
+	struct pair_key key;
+
+	if (thread >= 0)
+		return key_of(KEY_THREAD, process, (uint64_t)thread);
+	if (call && call->u)
+		return key_of(KEY_CALLS, process, call->u >> 48);
+	key = key_of(KEY_PROCESS, process, 0);
+	key.no_thread = true;
+	return key;
+}
+
 struct pair_key pairs_key(const struct pairs *pairs, const struct pair_class *class,
 		const struct ctf_item *item, uint32_t process, int64_t thread)
 {
 	struct filter_value value;
 
 	if (!pairs->has_key)
-		return thread >= 0 ? key_of(KEY_THREAD, process, (uint64_t)thread)
-				   : key_of(KEY_PROCESS, process, 0);
+		return key_of_thread(pairs, class, item, process, thread);
 	if (!class->key || !where_evaluate(class->key, item, &value))
 		return (struct pair_key){0};
 	return key_of_value(&value, pairs->across ? UINT32_MAX : process);
@@ -263,6 +308,7 @@ int pairs_begin(struct pairs *pairs, unsigned int number, const struct pair_key 
 		rule->no_key++;
 		return 0;
 	}
+	rule->no_thread += key->no_thread;
 	if (grow(pairs))
 		return -ENOMEM;
 	slot = find(pairs, high, key->low);
@@ -305,6 +351,7 @@ bool pairs_end(struct pairs *pairs, unsigned int number, const struct pair_key *
 		rule->no_key++;
 		return false;
 	}
+	rule->no_thread += key->no_thread;
 	slot = pairs->room ? find(pairs, high_of(key, number), key->low) : NULL;
 	if (!slot || !slot->depth) {
 		rule->unbegun++;

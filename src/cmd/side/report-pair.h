@@ -24,6 +24,7 @@ struct pair_open {
 	uint32_t process;
 	int64_t thread;
 	int32_t cpu;
+	uint32_t trace;
 };
 
 struct pair_rule {
@@ -34,12 +35,15 @@ struct pair_rule {
 	uint64_t no_key;             /* Begins and ends in which the expression has no value. */
 	uint64_t not_kept;           /* Of the unfinished: too many were open at a time. */
 	uint64_t negative;           /* Ended before they began (clocks); counted as 0. */
+	uint64_t no_thread; /* Begins and ends whose thread is not known, though threads are the key. */
+	uint64_t across_loss; /* Pairs during which events were lost. */
 };
 
 /* Which rules a class of events has a part in. */
 struct pair_class {
 	uint64_t begins, ends; /* Bits of the rules. */
 	struct where_bound *key;
+	bool has_call; /* Its first field is the number of a call, as probes with an exit have it. */
 };
 
 struct pair_slot;
@@ -49,6 +53,7 @@ struct pairs {
 	unsigned int rule_count;
 	struct where key;
 	bool has_key;
+	bool by_call; /* Where threads are not recorded, the number of a call says which one it is. */
 	bool across; /* The key means the same in all processes. */
 	struct pair_slot *slots;
 	uint32_t room, used;
@@ -68,6 +73,7 @@ void pair_class_free(struct pair_class *class);
 struct pair_key {
 	uint64_t high, low;
 	bool there;
+	bool no_thread;
 };
 struct pair_key pairs_key(const struct pairs *pairs, const struct pair_class *class,
 		const struct ctf_item *item, uint32_t process, int64_t thread);
@@ -83,6 +89,11 @@ bool pairs_top(const struct pairs *pairs, unsigned int rule, const struct pair_k
 		struct pair_open *open);
 /* Whether anything is open under the key. */
 bool pairs_is_open(const struct pairs *pairs, unsigned int rule, const struct pair_key *key);
+
+/* Printed where pairs are, if no_thread is not 0. */
+#define PAIRS_NO_THREAD                                                                           \
+	"threads are not known: pairs of different threads may be mixed; record with `--context " \
+	"vtid`, or give `--key`"
 
 /* At the end: what is still open becomes unfinished. */
 void pairs_finish(struct pairs *pairs);

@@ -275,6 +275,14 @@ static void print_rule(struct text *text, unsigned int number, const struct repo
 	if (rule->unbegun)
 		text_print(text, "%" PRIu64 " of `%s` had not begun\n", rule->unbegun,
 				rule->end_text);
+	if (rule->no_thread)
+		text_print(text, "%s\n", PAIRS_NO_THREAD);
+	if (rule->across_loss)
+		text_print(text,
+				"%" PRIu64
+				" pairs span lost events: an end and the next begin may be among "
+				"them\n",
+				rule->across_loss);
 	if (rule->negative)
 		text_print(text,
 				"%" PRIu64

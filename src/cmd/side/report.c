@@ -145,6 +145,11 @@ static int start(struct report *report, const struct parsed *parsed)
 		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
 	if (!status)
 		status = walk_open(&report->walk, &walk);
+	report->calls.gaps = &report->gaps;
+	report->pairs.by_call = true;
+	if (!status && (options->calls || options->tree || options->pairs.count) &&
+			gaps_read(&report->gaps, parsed->operands[0]))
+		status = say_error(COMMAND_FAILED, NULL, "out of memory");
 	report->walk.own_create = create_class;
 	report->walk.own_free = free_class;
 	report->walk.user = report;
@@ -175,20 +180,26 @@ static int read_all(struct report *report)
 static void note_of_calls(const struct report *report)
 {
 	const struct calls *calls = &report->calls;
-	uint64_t unfinished = 0;
+	uint64_t unfinished = 0, lost = 0;
 	char number[SAY_NUMBER_MAX];
 
 	if (!calls->functions.count)
 		say_note("no event is a call: `side trace -c COMMAND --function '*' --exit` "
 			 "records "
 			 "them");
-	for (uint32_t i = 0; i < calls->functions.count; i++)
+	for (uint32_t i = 0; i < calls->functions.count; i++) {
 		unfinished += calls->figures[i].unfinished;
+		lost += calls->figures[i].lost;
+	}
 	if (unfinished)
 		say_note("calls without a return (left, or open at the end): %s; each is taken to "
 			 "end "
 			 "with the call around it, or with the last event of its thread",
 				say_number(unfinished, number));
+	if (lost)
+		say_note("calls whose return may be among the lost events: %s; it is not known how "
+			 "long they took",
+				say_number(lost, number));
 	if (calls->unbegun)
 		say_note("returns without an entry: %s; they are under no caller",
 				say_number(calls->unbegun, number));
@@ -264,6 +275,7 @@ static void free_report(struct report *report)
 	who_free(&report->who);
 	pairs_free(&report->pairs);
 	calls_free(&report->calls);
+	gaps_free(&report->gaps);
 	where_free(&report->by_value);
 	for (uint32_t i = 0; i < report->histogram_count; i++)
 		where_free(&report->histograms[i]);

@@ -145,6 +145,7 @@ struct report {
 	uint64_t caller_events; /* That have an address. */
 
 	struct calls calls;
+	struct gaps gaps; /* For calls and pairs. */
 
 	struct keys loss_keys;
 	struct report_loss *loss_items;

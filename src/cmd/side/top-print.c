@@ -162,6 +162,8 @@ static void print_durations(const struct top_view *view, struct page *page)
 {
 	const struct pairs *pairs = &view->trace.pairs;
 
+	bool no_thread = false;
+
 	if (!pairs->rule_count || !take_line(page) || !take_line(page))
 		return;
 	fprintf(page->out, "\n%s%-*s %10s %10s %10s %10s%s\n", page->strong, NAME_WIDTH, "PAIR",
@@ -181,7 +183,10 @@ static void print_durations(const struct top_view *view, struct page *page)
 		}
 		fprintf(page->out, "%-*.*s %10s %10s %10s %10s\n", NAME_WIDTH, NAME_WIDTH, name,
 				whole(event_rate(view, figures->count), now), p50, p99, most);
+		no_thread |= pairs->rules[i].no_thread;
 	}
+	if (no_thread && take_line(page))
+		fprintf(page->out, "%s\n", PAIRS_NO_THREAD);
 }
 
 int top_print_text(const struct top_view *view, FILE *out)
@@ -270,6 +275,8 @@ static void json_durations(const struct top_view *view, FILE *out)
 					figures_percentile(figures, PERCENTILE(50)),
 					figures_percentile(figures, PERCENTILE(99)),
 					(uint64_t)figures->most);
+		if (pairs->rules[i].no_thread)
+			fprintf(out, ",\"without_thread\":%" PRIu64, pairs->rules[i].no_thread);
 		fputs("}\n", out);
 	}
 }

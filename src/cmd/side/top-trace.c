@@ -49,6 +49,7 @@ int top_trace_create(struct top_trace *trace, const struct top_options *options)
 	status = command_select(&options->patterns, &trace->patterns);
 	if (!status)
 		status = pairs_create(&trace->pairs, &options->pairs, options->key, false);
+	trace->pairs.by_call = true;
 	return status;
 }
 

@@ -557,6 +557,21 @@ static int find_traced(struct tracing *tracing, const struct record_options *opt
 	return COMMAND_DONE;
 }
 
+/*
+ * Two locations are often the begin and the end of something, and then the thread tells whose end it is. A function with its
+ * exit needs no context for that: the number of the call names the thread. What the kernel watches could not have it.
+ */
+static void add_threads(struct tracing *tracing)
+{
+	if (tracing->nr_wishes < 2 || tracing->others.count || tracing->nr_kernel)
+		return;
+	for (size_t i = 0; i < tracing->nr_wishes; i++) {
+		if (tracing->wishes[i].wish.kernel || tracing->wishes[i].wish.exits)
+			return;
+	}
+	tracing->others.items[tracing->others.count++] = "vtid"; /* There is space for one more. */
+}
+
 static int trace(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
 {
 	const struct record_options *options = &parsed->options.record;
@@ -588,6 +603,8 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 	if (!status)
 		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid,
 				options->global.on);
+	if (!status)
+		add_threads(tracing);
 	if (!status && options->global.on)
 		return start_global(tracing, parsed, count ? words : NULL);
 	if (!status && options->pid)

@@ -114,6 +114,20 @@ def test_trace_with_arguments():
     equal([float(f["return_value"]) for f in of(events, "probe:target_floats_return")], [3.25] * ROUNDS)
 
 
+def test_threads_of_several_locations():
+    """Two locations may be a begin and an end: the thread is recorded with them, unless contexts were chosen or calls have numbers."""
+    path = compiled("target.c", "-g", "-O2")
+    both = ("--function", "target_scalars", "--function", "target_item")
+    for number, (words, wanted) in enumerate(((both, {"vtid"}), ((*both, "--exit"), set()), (both[:2], set()),
+                                              ((*both, "--context", "procname"), {"procname"}))):
+        trace = f"{FOLDER}/threads-{number}"
+        good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", *words)
+        events = [json.loads(line) for line in good("view", "--json", trace).out.splitlines()]
+        equal({name for event in events for name in event.get("stream_context", {})}, wanted, str(words))
+        if "vtid" in wanted:
+            equal({event["stream_context"]["vtid"] for event in events}, {event["vpid"] for event in events})
+
+
 def test_returns_beside_entries():
     """Of a function that several ask for, returns are recorded for who wants them, whoever came first."""
     path = compiled("target.c", "-g", "-O2")

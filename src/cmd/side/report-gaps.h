@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When a trace lost events: spans of time of each trace, known before its events are read.
+ *
+ * A packet says at its end how many events were lost since the end of the packet before it, and that is when a reader
+ * meets the loss: behind the events among which it happened.
+ */
+#ifndef CMD_SIDE_REPORT_GAPS_H
+#define CMD_SIDE_REPORT_GAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gap;
+
+/* All zero is none. */
+struct gaps {
+	struct gap *spans; /* By trace, then by end. */
+	size_t count;
+};
+
+/* From the headers of the packets of all traces in `dir`. 0 or -ENOMEM. */
+int gaps_read(struct gaps *gaps, const char *dir);
+void gaps_free(struct gaps *gaps);
+
+/* Whether the trace of this index may have lost an event between these times, both included. */
+bool gaps_overlap(const struct gaps *gaps, uint32_t trace, int64_t begin, int64_t end);
+
+#endif /* CMD_SIDE_REPORT_GAPS_H */
