@@ -24,6 +24,9 @@
 #include "lock.h"
 #include "rcu.h"
 
+/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+#define NO_TAIL_CALL() __asm__ volatile("")
+
 struct side_tracer_handle {
 	struct side_tracer_handle *previous, *next;
 	void (*cb)(enum side_tracer_notification notif, struct side_event_description **events,
@@ -278,6 +281,7 @@ static void free_gone_tracers(void)
 			last_tracer = tracer->previous;
 		free(tracer);
 	}
+	NO_TAIL_CALL();
 }
 
 /* Tell the tracers that a batch goes, drop what they left, take it off the list. */

@@ -10,6 +10,9 @@
 #include "lock.h"
 #include "statedump.h"
 
+/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+#define NO_TAIL_CALL() __asm__ volatile("")
+
 /*
  * NONE -> RUNNING (agent_start) -> STOPPING (agent_stop) -> ENDED (the thread, last of all) -> NONE
  * (whoever stopped it, after joining it).  A kill of the process at any point leaves nothing
@@ -116,6 +119,7 @@ void agent_stop(int timeout_ms)
 	if (state != AGENT_ENDED) {
 		detached = true;
 		(void)pthread_detach(thread);
+		NO_TAIL_CALL();
 		return;
 	}
 	/* Without the lock, which the thread may still be about to release. */

@@ -12,6 +12,9 @@
 #include "statedump-agent.h"
 #include "statedump-events.h"
 
+/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+#define NO_TAIL_CALL() __asm__ volatile("")
+
 enum {
 	EXIT_WAIT_MS = 2000,
 	STUCK_MS = 5000, /* no dump has ended for so long */
@@ -138,6 +141,7 @@ static void free_handle(struct side_statedump_request_handle *handle)
 	free(handle->queue);
 	free(handle->name);
 	free(handle);
+	NO_TAIL_CALL();
 }
 
 static void unlink_run(struct side_statedump_request_handle *handle, struct statedump_run *run)

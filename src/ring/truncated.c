@@ -19,6 +19,9 @@
 
 #include "ring/layout.h"
 
+/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+#define NO_TAIL_CALL() __asm__ volatile("")
+
 /* One mapping. Never freed, but used again, for a handler may be reading the list. */
 struct ring_truncation {
 	struct ring_truncation *next;
@@ -133,6 +136,7 @@ void ring_truncation_forget(struct ring_truncation *one)
 	pthread_mutex_lock(&ring_truncations_lock);
 	__atomic_store_n(&one->size, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&ring_truncations_lock);
+	NO_TAIL_CALL();
 }
 
 void ring_truncation_forget_at(const void *base)
@@ -144,6 +148,7 @@ void ring_truncation_forget_at(const void *base)
 		if (one->size && one->base == (uintptr_t)base)
 			__atomic_store_n(&one->size, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&ring_truncations_lock);
+	NO_TAIL_CALL();
 }
 
 bool ring_truncation_seen(const struct ring_truncation *one)

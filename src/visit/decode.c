@@ -5,6 +5,9 @@
 
 #include "visit/decode.h"
 
+/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+#define NO_TAIL_CALL() __asm__ volatile("")
+
 static int decode_type(struct decoder *decoder, struct side_type *type,
 		const struct visit_step *step, unsigned int depth);
 
@@ -578,4 +581,5 @@ void visit_owned_free(struct visit_owned *owned)
 		free(chunk);
 	}
 	free(whole);
+	NO_TAIL_CALL();
 }

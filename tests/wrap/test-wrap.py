@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Wrapped calls become events with the right values, and programs behave as without wrappers.
 
-usage: test-wrap.py SIDE CALLS THREADS COUNTER
+usage: test-wrap.py SIDE CALLS THREADS COUNTER LIBRARY...
 """
 import collections
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ import tempfile
 from count_calls import read_counts
 
 side, calls, threads, counter = (os.path.abspath(a) for a in sys.argv[1:5])
+libraries = sys.argv[5:]  # the wrappers, and those that a tracer is made of
 work = tempfile.TemporaryDirectory(prefix="side-wrap-")
 counted_names = None
 failures = 0
@@ -110,10 +112,38 @@ def test_counts(name, wrappers, command, stdin=None):
     check(sum(counted.values()) > 0, f"{name}: nothing counted")
     for call, count in counted.items():
         check(seen[call] == count, f"{name}: {call} counted {count} times, {seen[call]} events")
+    # The recorder makes calls of these, too: none of them is the program's.
+    for call in ("malloc", "calloc", "realloc", "free", "mmap", "mmap64", "munmap", "open", "open64", "close",
+                 "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_create"):
+        check(call in counted or not seen[call], f"{name}: {call} never counted, {seen[call]} events")
+
+
+def test_no_tail_calls():
+    """The wrappers know a tracer's calls by their return address: no function of a tracer ends by a jump to a wrapped one."""
+    wrapped = set()
+    for wrapper in libraries:
+        if "libside-wrap-" in wrapper:
+            names = subprocess.run(["nm", "-D", "--defined-only", wrapper], capture_output=True, text=True, check=True)
+            wrapped |= {line.split()[2].split("@")[0] for line in names.stdout.splitlines() if line.split()[1] in "TW"}
+    check({"free", "malloc", "pthread_mutex_unlock", "mmap64"} <= wrapped, f"wrapped functions: {sorted(wrapped)}")
+    for library in libraries:
+        if "libside-wrap-" in library:
+            continue
+        code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", library], capture_output=True, text=True, check=True)
+        function, seen = "", 0
+        for line in code.stdout.splitlines():
+            found = re.match(r"[0-9a-f]+ <(.*)>:$", line)
+            if found:
+                function, seen = found[1], seen + 1
+            target = re.search(r"\bjmp\s.*<(\w+)(?:@plt|@GLIBC[\w.]*)>$", line)
+            if target and target[1] in wrapped and not function.endswith(("@plt", ".plt", ".plt.sec", ".plt.got")):
+                check(False, f"{os.path.basename(library)}: {function} jumps to {target[1]}")
+        check(seen > 10, f"{library}: {seen} functions")
 
 
 test_values()
 test_signals()
+test_no_tail_calls()
 test_counts("sqlite3", ["libc", "pthread"], ["sqlite3", ":memory:"],
             b"CREATE TABLE t(a); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<2000) "
             b"INSERT INTO t SELECT i FROM n; SELECT sum(a) FROM t;")

@@ -11,6 +11,9 @@
 #include "agent/plan/compile.h"
 #include "agent/plan/plan.h"
 
+/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+#define NO_TAIL_CALL() __asm__ volatile("")
+
 static size_t plan_bytes(uint32_t op_count)
 {
 	return sizeof(struct plan_body) + op_count * sizeof(struct plan_op);
@@ -178,6 +181,7 @@ void plan_free(struct plan *plan)
 
 	if (body && body->mapped_size)
 		munmap(body, body->mapped_size);
+	NO_TAIL_CALL();
 }
 
 ssize_t plan_fixed_size(const struct plan *plan)

@@ -16,6 +16,9 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+#define NO_TAIL_CALL() __asm__ volatile("")
+
 _Static_assert(RETURN_CALL_BYTES == 6 && RETURN_BYTES == RETURN_CALL_BYTES + 5 + 5, "its gate");
 _Static_assert(RETURNS_MAX < INT32_MAX, "what is pushed");
 _Static_assert(GATES_BYTES < INT32_MAX, "gates reach the common code");
@@ -99,6 +102,7 @@ __attribute__((constructor(101))) static void reserve_gates(void)
 	/* Readable: LeakSanitizer reads all data of an object, and ends the program where it cannot. */
 	(void)mmap(patch_gates, GATES_BYTES, PROT_READ,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	NO_TAIL_CALL();
 }
 
 int patch_gates_start(struct patch_gates *made)

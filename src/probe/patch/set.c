@@ -37,6 +37,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+#define NO_TAIL_CALL() __asm__ volatile("")
+
 #define BREAKPOINT 0xcc
 #define OVER 0x06 /* what traps where the kernel would take a breakpoint for its own */
 #define JUMP 0xe9
@@ -869,6 +872,7 @@ void patch_find_unwinder(void)
 	pthread_mutex_lock(&lock);
 	patch_unwinders_tell();
 	pthread_mutex_unlock(&lock);
+	NO_TAIL_CALL();
 }
 
 void patch_look_around(void)
@@ -877,6 +881,7 @@ void patch_look_around(void)
 	if (patch_callers_wanted())
 		patch_callers_look();
 	pthread_mutex_unlock(&lock);
+	NO_TAIL_CALL();
 }
 
 static void keep(struct patch_probe *probe)
@@ -954,6 +959,7 @@ void patch_check(void)
 	}
 	end_pads();
 	pthread_mutex_unlock(&lock);
+	NO_TAIL_CALL();
 }
 
 void patch_forked(void)

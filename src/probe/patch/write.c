@@ -15,6 +15,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+#define NO_TAIL_CALL() __asm__ volatile("")
+
 #define PAGE 4096ULL
 #define WORD 16ULL
 #define LINE_BYTES 48 /* of a mapping, as far as they are read */
@@ -96,6 +99,7 @@ void patch_writer_close(struct patch_writer *writer)
 	close_page(writer);
 	if (writer->memory >= 0)
 		close(writer->memory);
+	NO_TAIL_CALL();
 }
 
 static int open_page(struct patch_writer *writer, uint64_t page)
