@@ -58,7 +58,8 @@ struct side_event_description;
 #define SESSION_LOST_TOO_BIG "too big"
 #define SESSION_LOST_PROCESS "process not recorded, each counts once"
 #define SESSION_LOST_RETURN_FULL "return not watched, too many calls were open"
-#define SESSION_LOST_RETURN_CALLER "return not watched, called by code of no file"
+#define SESSION_LOST_RETURN_CALLER \
+	"return not watched, called by code that may know its return addresses"
 #define SESSION_LOST_IN_KERNEL "buffer of the kernel full"
 #define SESSION_LOST_IN_VFORK "in the child of a vfork(), before it ran a program"
 #define SESSION_LOST_IN_CHILD "forked child without rings yet"

@@ -56,8 +56,8 @@ static const struct words known[] = {
 				"without `--exit`, or with fewer functions, entries are recorded "
 				"all the same"},
 		{SESSION_LOST_RETURN_CALLER,
-				"at returns of functions that code without a file has called (made "
-				"at run time)",
+				"at returns to code that may know its return addresses (made at "
+				"run time, LuaJIT, Lisp)",
 				NULL},
 		{NOT_TOLD_APART, "for reasons that only the traces tell",
 				"`side report --losses` shows them"},

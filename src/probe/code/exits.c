@@ -2,11 +2,15 @@
 /*
  * Whether the return from a function can be seen. To see it, the return address of a call is replaced where the call has put
  * it. That must be the place; and the function must not look at it, as those do that return twice (setjmp,
- * getcontext, vfork), that ask who has called them (dlopen, dlsym), or that unwind.
+ * getcontext, vfork), that ask who has called them (dlopen, dlsym), or that unwind. Nor may a function that it calls, or its runtime.
+ *
+ * Unwind data says where the return address is. Without it the instructions must say all of that, else the return is not seen.
  */
 #include "parts.h"
 #include "x86-64.h"
 
+#include <elf.h>
+#include <errno.h>
 #include <string.h>
 
 static const char no_frame[] =
@@ -14,6 +18,15 @@ static const char no_frame[] =
 static const char no_call[] = "it is not begun by a call, as the unwinder's data says";
 static const char looks[] = "it looks at its return address itself";
 static const char go[] = "it is Go's, whose runtime looks at return addresses itself";
+static const char ocaml[] =
+		"it is OCaml's, whose runtime finds values on the stack by return addresses";
+static const char profiled[] =
+		"its file is compiled for gprof (-pg), which looks at return addresses";
+static const char not_known[] = "its file has no unwind data, and its instructions do not say "
+				"what it does with its return address";
+static const char gives_frame[] = "its file has no unwind data, and it tells others where its "
+				  "return address is";
+static const char callee_looks[] = "a function that it calls looks at its return address";
 static const char never[] = "it never returns";
 static const char twice[] = "it returns more than once";
 
@@ -45,6 +58,133 @@ static bool looks_at_return(const struct x86_instruction *instruction, const str
 			instruction->stack_distance == row->offset - 8;
 }
 
+/* ---- runtimes that know return addresses ---- */
+
+/* Ends with the text, in one of the sections: names of symbols, or constants. */
+static bool has_text(const struct code_file *file, const char *section, const char *text)
+{
+	size_t size, length = strlen(text) + 1;
+	const uint8_t *bytes = code_section_bytes(file, code_section_named(file, section), &size);
+
+	return bytes && memmem(bytes, size, text, length) != NULL;
+}
+
+/*
+ * Each file of OCaml has tables of its return addresses; a stripped program has the runtime that reads them, with the name of a variable of
+ * its environment. (The name is not written here as a whole, for the files that this code is in are no OCaml.)
+ */
+static bool is_ocaml(const struct code_file *file)
+{
+	static const char begin[] = {
+			'O', 'C', 'A', 'M', 'L', 'R', 'U', 'N', 'P', 'A', 'R', 'A', 'm'};
+	char variable[sizeof(begin) + 1] = "";
+
+	memcpy(variable, begin, sizeof(begin));
+	variable[sizeof(begin) - 1] = 'M';
+	return has_text(file, ".dynstr", "frametable") || has_text(file, ".strtab", "frametable") ||
+			has_text(file, ".rodata", variable);
+}
+
+/* What -pg makes every function call, which asks where that returns to. It is another file's, or of a static program. */
+static bool is_profiled(const struct code_file *file)
+{
+	static const char *const called[] = {"mcount", "_mcount", "__fentry__"};
+	const struct code_section *names = code_section_named(file, ".dynstr");
+	size_t size, names_size;
+	const uint8_t *symbols =
+			code_section_bytes(file, code_section_named(file, ".dynsym"), &size);
+	const char *texts = (const char *)code_section_bytes(file, names, &names_size);
+
+	for (size_t at = 0; symbols && texts && at + sizeof(Elf64_Sym) <= size;
+			at += sizeof(Elf64_Sym)) {
+		Elf64_Sym symbol;
+
+		memcpy(&symbol, symbols + at, sizeof(symbol));
+		if (symbol.st_shndx != SHN_UNDEF || symbol.st_name >= names_size)
+			continue;
+		for (size_t i = 0; i < sizeof(called) / sizeof(called[0]); i++) {
+			if (!strncmp(texts + symbol.st_name, called[i],
+					    names_size - symbol.st_name))
+				return true;
+		}
+	}
+	return false;
+}
+
+static enum code_runtime runtime_of(struct code_file *file)
+{
+	if (file->runtime == CODE_RUNTIME_UNKNOWN)
+		file->runtime = is_ocaml(file)      ? CODE_RUNTIME_OCAML
+				: is_profiled(file) ? CODE_RUNTIME_PROFILED
+						    : CODE_RUNTIME_NONE;
+	return file->runtime;
+}
+
+/* ---- functions that look at the return address of their caller ---- */
+
+#define FRAME_BEGIN 64 /* bytes of a function in which it sets its frame pointer */
+
+static bool sets_frame(const struct code_file *file, const struct code_function *function)
+{
+	static const uint8_t moves[][3] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}};
+	size_t size;
+	const uint8_t *bytes = code_bytes(file, function->address, &size);
+
+	if (size > function->size)
+		size = function->size;
+	if (size > FRAME_BEGIN)
+		size = FRAME_BEGIN;
+	for (size_t i = 0; bytes && i < sizeof(moves) / sizeof(moves[0]); i++) {
+		if (memmem(bytes, size, moves[i], sizeof(moves[i])))
+			return true;
+	}
+	return false;
+}
+
+static bool is_frame_reader(const struct code_file *file, uint64_t address)
+{
+	for (size_t i = 0; i < file->nr_frame_readers; i++) {
+		if (file->frame_readers[i] == address)
+			return true;
+	}
+	return false;
+}
+
+int code_note_frame_read(struct code_file *file, uint64_t address)
+{
+	const struct code_function *function = code_function_at(file, address);
+	struct x86_stack_use use;
+	uint64_t *readers;
+
+	if (!function || is_frame_reader(file, function->address) || !sets_frame(file, function) ||
+			!x86_stack_use(file, function, &use) || !use.callers_frame)
+		return 0;
+	readers = code_grow(file->frame_readers, file->nr_frame_readers,
+			&file->frame_readers_capacity, sizeof(*readers));
+	if (!readers)
+		return -ENOMEM;
+	file->frame_readers = readers;
+	readers[file->nr_frame_readers++] = function->address;
+	return 0;
+}
+
+/* ---- one function ---- */
+
+/* By its instructions alone; NULL: nothing is against it. */
+static const char *no_exit_without_data(
+		struct code_file *file, const struct code_function *function)
+{
+	struct x86_stack_use use;
+
+	if (!x86_stack_use(file, function, &use))
+		return not_known;
+	if (use.return_address || use.callers_frame)
+		return looks;
+	if (use.gives_frame)
+		return gives_frame;
+	return use.unknown ? not_known : NULL;
+}
+
 static bool may_return(
 		const struct x86_instruction *instruction, const struct code_function *function)
 {
@@ -56,7 +196,14 @@ static bool may_return(
 	}
 }
 
-const char *code_no_exit(const struct code_file *file, const struct code_function *function)
+static bool calls_frame_reader(
+		const struct code_file *file, const struct x86_instruction *instruction)
+{
+	return (instruction->piece.kind == PROBE_CALL || instruction->piece.kind == PROBE_BRANCH) &&
+			is_frame_reader(file, instruction->piece.target);
+}
+
+const char *code_no_exit(struct code_file *file, const struct code_function *function)
 {
 	uint64_t at = function->address, end = at + function->size;
 	bool returns = false, last_ends = false;
@@ -66,10 +213,18 @@ const char *code_no_exit(const struct code_file *file, const struct code_functio
 
 	if (code_is_go(file, at))
 		return go;
+	if (runtime_of(file) != CODE_RUNTIME_NONE)
+		return file->runtime == CODE_RUNTIME_OCAML ? ocaml : profiled;
 	if (returns_twice(file, function))
 		return twice;
 	if (!known && file->nr_frames)
 		return no_frame;
+	if (!known) {
+		const char *why = no_exit_without_data(file, function);
+
+		if (why)
+			return why;
+	}
 	row = known ? code_rows_at(&rows, at) : NULL;
 	if (row &&
 			(row->begin != CODE_BEGIN_PLAIN || !row->returns ||
@@ -84,6 +239,8 @@ const char *code_no_exit(const struct code_file *file, const struct code_functio
 			return NULL;
 		if (row && looks_at_return(&instruction, code_rows_at(&rows, at)))
 			return looks;
+		if (calls_frame_reader(file, &instruction))
+			return callee_looks;
 		returns |= may_return(&instruction, function);
 		last_ends = instruction.ends || instruction.call || instruction.padding;
 		at += instruction.piece.length;

@@ -344,6 +344,7 @@ void code_close(struct code_file *file)
 	free(file->labels);
 	free(file->pads);
 	free(file->kept);
+	free(file->frame_readers);
 	free(file->bytes);
 	free(file->path);
 	free(file);

@@ -97,6 +97,15 @@ struct code_file {
 	size_t nr_pads, pads_room;
 	bool pads_given;           /* to the begins of all functions */
 	uint64_t go_begin, go_end; /* code of Go */
+	/* What knows return addresses of all functions of the file. */
+	enum code_runtime {
+		CODE_RUNTIME_UNKNOWN,
+		CODE_RUNTIME_NONE,
+		CODE_RUNTIME_OCAML,
+		CODE_RUNTIME_PROFILED,
+	} runtime;
+	uint64_t *frame_readers; /* begins of functions that read return addresses of their callers */
+	size_t nr_frame_readers, frame_readers_capacity;
 };
 
 /* ---- file.c ---- */
@@ -123,7 +132,9 @@ bool code_rows_open(const struct code_file *file, uint64_t address, struct code_
 /* ---- the others ---- */
 
 /* Why a return from that function cannot be seen; NULL: it can. */
-const char *code_no_exit(const struct code_file *file, const struct code_function *function);
+const char *code_no_exit(struct code_file *file, const struct code_function *function);
+/* An instruction there may read what its function's frame pointer points to. -ENOMEM. */
+int code_note_frame_read(struct code_file *file, uint64_t address);
 /* Restartable sequences: -ENOMEM. */
 int code_read_sequences(struct code_file *file);
 

@@ -136,6 +136,16 @@ static int sweep_memory(struct code_file *file, const struct x86_instruction *in
 	return keep_read(file, address, bytes, size);
 }
 
+/* It reads what the frame pointer points to, or copies that. */
+static bool may_read_frame(const struct x86_instruction *instruction, const uint8_t *bytes)
+{
+	if (instruction->stack == STACK_FRAME && !instruction->stack_distance)
+		return true;
+	/* mov %rbp,%REG; back to the stack pointer is what functions end with. */
+	return instruction->piece.length == 3 && (bytes[0] & 0xfe) == 0x48 && bytes[1] == 0x89 &&
+			(bytes[2] & 0xf8) == 0xe8 && (bytes[0] == 0x49 || bytes[2] != 0xec);
+}
+
 /* The instructions of code that begins at an instruction, to its end. */
 static int sweep_code(struct code_file *file, const struct code_segment *segment, uint64_t from,
 		uint64_t to, struct taken *taken)
@@ -167,6 +177,8 @@ static int sweep_code(struct code_file *file, const struct code_segment *segment
 			code_mark_target(file, instruction.constant);
 		if (instruction.displacement && file->fixed)
 			code_mark_target(file, instruction.displacement);
+		if (may_read_frame(&instruction, bytes + at) && code_note_frame_read(file, from))
+			return -ENOMEM;
 		if (sweep_memory(file, &instruction, from, bytes + at, segment->size - at))
 			return -ENOMEM;
 		from += instruction.piece.length;

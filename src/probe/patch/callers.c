@@ -4,7 +4,9 @@
  * data knows. What a program has made itself (Java and others that compile while they run), and what was made by a compiler of
  * such a program beforehand (the built-in functions of V8), is found again by who made it, by the return addresses of its
  * calls: it looks through the stack for what it may throw away, and does not know ours. Such calls are made as without a
- * probe, and counted as not seen returning. A file without any of that data is taken as it is.
+ * probe, and counted as not seen returning. A file without any of that data is taken as it is. Code in files that are no
+ * ELF files (images of Lisp systems, of .NET) belongs to such programs, too. And a file that asks unwinders for the frame addresses of
+ * its functions (LuaJIT) takes these for what they are without probes.
  *
  * A range is never moved, for probes point to those that they were called from last; one that is not mapped any more has no
  * size, which is stored first, and set last.
@@ -22,6 +24,8 @@
 #define MAPPINGS_MAX 2048
 #define SEGMENTS_MAX 32
 #define AT_ONCE 256
+#define DYNAMIC_MAX 256
+#define TEXT_AT_ONCE 1024
 #define HOLE_BYTES 4096 /* what is smaller is written in assembly, or is padding */
 
 /* How the unwinder's table is written: all linkers do it so. */
@@ -110,32 +114,113 @@ static bool read_memory(uint64_t address, void *to, size_t size)
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-/* The table of the file that is mapped from its begin at `base`; 0: it has none of that form. */
-static uint64_t find_table(uint64_t base, uint32_t *count)
-{
+/* An ELF file that is mapped. */
+struct object {
 	Elf64_Phdr segments[SEGMENTS_MAX];
-	uint64_t table = 0, bias = 0;
-	uint8_t head[TABLE_HEAD];
+	unsigned int nr_segments;
+	uint64_t base, bias;
+};
+
+/* The file that is mapped from its begin at `base`. */
+static bool read_object(uint64_t base, struct object *object)
+{
 	Elf64_Ehdr elf;
 
 	if (!read_memory(base, &elf, sizeof(elf)) || memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 ||
 			elf.e_phnum > SEGMENTS_MAX ||
-			!read_memory(base + elf.e_phoff, segments,
-					elf.e_phnum * sizeof(segments[0])))
-		return 0;
+			!read_memory(base + elf.e_phoff, object->segments,
+					elf.e_phnum * sizeof(object->segments[0])))
+		return false;
+	object->nr_segments = elf.e_phnum;
+	object->base = base;
+	object->bias = 0;
 	for (unsigned int i = elf.e_phnum; i-- > 0;) {
-		if (segments[i].p_type == PT_LOAD)
-			bias = base - (segments[i].p_vaddr - segments[i].p_offset);
+		const Elf64_Phdr *segment = &object->segments[i];
+
+		if (segment->p_type == PT_LOAD)
+			object->bias = base - (segment->p_vaddr - segment->p_offset);
 	}
-	for (unsigned int i = 0; i < elf.e_phnum; i++) {
-		if (segments[i].p_type == PT_GNU_EH_FRAME)
-			table = segments[i].p_vaddr + bias;
+	return true;
+}
+
+/* 0: there is none. */
+static uint64_t find_segment(const struct object *object, uint32_t type)
+{
+	for (unsigned int i = 0; i < object->nr_segments; i++) {
+		if (object->segments[i].p_type == type)
+			return object->segments[i].p_vaddr + object->bias;
 	}
+	return 0;
+}
+
+/* The table of the unwinder's data; 0: it has none of that form. */
+static uint64_t find_table(const struct object *object, uint32_t *count)
+{
+	uint64_t table = find_segment(object, PT_GNU_EH_FRAME);
+	uint8_t head[TABLE_HEAD];
+
 	if (!table || !read_memory(table, head, sizeof(head)) ||
 			memcmp(head, table_forms, sizeof(table_forms)) != 0)
 		return 0;
 	memcpy(count, head + 8, sizeof(*count));
 	return table;
+}
+
+/* Names of dynamic symbols and libraries, in memory. */
+struct strings {
+	uint64_t start, size, own_name;
+};
+
+static bool find_strings(const struct object *object, struct strings *strings)
+{
+	uint64_t at = find_segment(object, PT_DYNAMIC);
+	Elf64_Dyn entry = {0};
+
+	*strings = (struct strings){.own_name = UINT64_MAX};
+	for (unsigned int i = 0; at && i < DYNAMIC_MAX; i++, at += sizeof(entry)) {
+		if (!read_memory(at, &entry, sizeof(entry)) || entry.d_tag == DT_NULL)
+			break;
+		if (entry.d_tag == DT_STRTAB)
+			strings->start = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_STRSZ)
+			strings->size = entry.d_un.d_val;
+		else if (entry.d_tag == DT_SONAME)
+			strings->own_name = entry.d_un.d_val;
+	}
+	/* The loader has made it an address, or not. */
+	if (strings->start < object->base)
+		strings->start += object->bias;
+	return strings->start && strings->size;
+}
+
+static bool has_text(const struct strings *strings, const char *text, size_t size)
+{
+	char some[TEXT_AT_ONCE];
+
+	for (uint64_t at = 0; at < strings->size; at += sizeof(some) - size) {
+		uint64_t left = strings->size - at;
+		size_t length = left < sizeof(some) ? (size_t)left : sizeof(some);
+
+		if (!read_memory(strings->start + at, some, length))
+			return false;
+		if (memmem(some, length, text, size))
+			return true;
+	}
+	return false;
+}
+
+/* Whether code of it asks for frame addresses. libgcc only answers. */
+static bool asks_for_frames(const struct object *object)
+{
+	static const char asked[] = "_Unwind_GetCFA", answers[] = "libgcc_s.so";
+	struct strings strings;
+	char name[sizeof(answers) - 1];
+
+	if (!find_strings(object, &strings) || !has_text(&strings, asked, sizeof(asked)))
+		return false;
+	return strings.own_name >= strings.size ||
+			!read_memory(strings.start + strings.own_name, name, sizeof(name)) ||
+			memcmp(name, answers, sizeof(name)) != 0;
 }
 
 /* Where the code of an entry ends; `next` if that cannot be known: then there is no hole. */
@@ -186,10 +271,24 @@ static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 
 /* ---- what is mapped ---- */
 
+static void add_code(uint32_t mapping, uint64_t base)
+{
+	uint32_t count = 0;
+	struct object object;
+	uint64_t table;
+
+	if (!base || !read_object(base, &object) || asks_for_frames(&object))
+		return;
+	table = find_table(&object, &count);
+	if (table)
+		add_known(mapping, table, count);
+	else
+		add(mapping, mappings[mapping].start, mappings[mapping].end);
+}
+
 static void take(uint64_t start, uint64_t end, unsigned long inode, uint64_t base)
 {
-	uint32_t at = 0, count = 0;
-	uint64_t table;
+	uint32_t at = 0;
 
 	for (uint32_t i = 0; i < nr_mappings; i++) {
 		struct mapping *each = &mappings[i];
@@ -205,11 +304,7 @@ static void take(uint64_t start, uint64_t end, unsigned long inode, uint64_t bas
 		return;
 	nr_mappings += at == nr_mappings;
 	mappings[at] = (struct mapping){start, end, inode, true};
-	table = base ? find_table(base, &count) : 0;
-	if (table)
-		add_known(at, table, count);
-	else
-		add(at, start, end);
+	add_code(at, base);
 }
 
 static void forget(uint32_t mapping)
@@ -252,8 +347,9 @@ void patch_callers_look(void)
 			base = permissions[0] == 'r' ? start : 0;
 			whose = inode;
 		}
+		/* All of a small program may be one mapping. */
 		if (permissions[2] == 'x')
-			take(start, end, inode, inode == whose ? base : 0);
+			take(start, end, inode, inode == whose ? base : offset ? 0 : start);
 	}
 	free(line);
 	fclose(maps);

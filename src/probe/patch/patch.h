@@ -233,7 +233,7 @@ void patch_forked(void);
 /* Why the return of a call is not seen. */
 enum patch_unseen {
 	PATCH_UNSEEN_FULL, /* too many calls are open */
-	PATCH_UNSEEN_CALLER, /* code that no file has called it, which may know its own return addresses */
+	PATCH_UNSEEN_CALLER, /* it returns to code that may know its own return addresses, see callers.c */
 	/* Neither is its begin: a process that uses the thread-local memory of another one has called it. */
 	PATCH_UNSEEN_PROCESS,
 };

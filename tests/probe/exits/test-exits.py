@@ -109,4 +109,102 @@ def test_late():
         same([program, *some], "--function", "*", "--exit")
 
 
+def without_data(program):
+    """As Free Pascal makes programs: the instructions have to tell what unwind data does not."""
+    bare = program + "-bare"
+    subprocess.run(["objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", program, bare], check=True)
+    return bare
+
+
+def test_own_setjmp():
+    for level in ("-O0", "-O1", "-O2"):
+        program = compiled("gcc", "looks.c", "looks" + level, level, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+        # What the C library adds has unwind data, and what is compiled here has none: nothing is known of that.
+        done, counts = same([program, "setjmp"], "--function", "*", "--exit")
+        equal(counts["guard_plain"], (20, 0), done)
+        done, counts = same([without_data(program), "setjmp"], "--function", "*", "--exit")
+        # What only calls such functions is seen returning, once a call.
+        equal({name: counts["guard_" + name] for name in ("plain", "pop", "register", "frame")}, dict.fromkeys(("plain", "pop", "register", "frame"), (20, 20)), done)
+        equal({name: counts[name][1] for name in counts if name.startswith("my_setjmp")},
+              dict.fromkeys(("my_setjmp", "my_setjmp_by_pop", "my_setjmp_by_register", "my_setjmp_behind_frame"), 0))
+        equal(counts["thrower"], (80, 48), done)
+
+
+def test_callers_of_callers():
+    for level in ("-O0", "-O2"):
+        for compiler in ("gcc", "clang"):
+            if not shutil.which(compiler):
+                continue
+            program = compiled(compiler, "looks.c", f"looks-{compiler}{level}", level, "-fno-omit-frame-pointer")
+            for each in (program, without_data(program)):
+                done, counts = same([each, "callers"], "--function", "*", "--exit")
+                equal(set(done.out.split()), {"program"}, done)
+                equal(counts["asks_above"], (3, 0), each)
+                equal(counts["asks"], (3, 3), each)
+            # Asked for by its name it is refused before the program begins.
+            done, _ = traced([program, "callers"], "--function", "asks_above", "--exit")
+            equal((done.status, done.out), (1, ""), done)
+            contains(done.err, "a function that it calls looks at its return address")
+
+
+def test_gprof():
+    program = compiled("gcc", "looks.c", "looks-pg", "-O1", "-pg")
+    done, counts = same([program, "callers"], "--function", "asks*", "--exit")
+    equal((counts["asks"], counts["asks_above"]), ((3, 0), (3, 0)), done)
+    contains(done.err, "gprof")
+
+
+def test_tables_of_return_addresses():
+    program = compiled("gcc", "looks.c", "looks-table", "-O1", "-rdynamic", "-DTABLE")
+    done, counts = same([program, "table"], "--function", "camlModule__*", "--exit")
+    equal(done.out, "1\n1\n1\n1\n")
+    equal(counts["camlModule__build_2"], (4, 0))
+    contains(done.err, "OCaml's, whose runtime finds values on the stack by return addresses")
+    # All names but those that the loader needs are gone.
+    stripped = program + "-stripped"
+    subprocess.run(["strip", "-o", stripped, program], check=True)
+    same([stripped, "table"], "--function", "*", "--exit")
+
+
+def test_ocaml():
+    if not shutil.which("ocamlopt"):
+        print("ocamlopt is not installed: OCaml itself is not tested")
+        return
+    source = FOLDER + "/collect.ml"
+    with open(source, "w") as out:
+        out.write("let rec build n = if n = 0 then [] else string_of_int n :: build (n - 1)\n"
+                  "let rec sum l = match l with [] -> 0 | x :: r -> String.length x + sum r\n"
+                  "let () = for i = 1 to 5 do Printf.printf \"%d %d\\n%!\" i (sum (build 20000)) done\n")
+    subprocess.run(["ocamlopt", "-o", FOLDER + "/collect", source], check=True, capture_output=True)
+    _, counts = same([FOLDER + "/collect"], "--function", "camlCollect__*", "--exit", "--buffer-size", "64M")
+    equal({returns for _, returns in counts.values()}, {0}, counts)
+
+
+def test_frame_addresses():
+    program = compiled("g++", "frames.cpp", "frames", "-O1")
+    for options in (["--function", "watched"], ["--exit", "--function", "watched", "--function", "watched_more", "--function", "outer"],
+                    ["--function", "[wo]*"]):
+        done, counts = same([program], *options, "--exit")
+        equal(counts["watched"], (6, 0), done)
+        contains(done.err, "at returns to code that may know its return addresses")
+
+
+def test_luajit():
+    if not shutil.which("luajit"):
+        print("luajit is not installed and not tested")
+        return
+    source = FOLDER + "/errors.lua"
+    with open(source, "w") as out:
+        out.write("local s = 0\nfor i = 1, 2000 do\n  if not pcall(error, 'e') then s = s + 1 end\n"
+                  "  if not pcall(string.rep) then s = s + 1 end\n  if not pcall(string.gsub, 'abc', '(', 'x') then s = s + 1 end\nend\nprint(s)\n")
+    for level in ("-Ohotloop=1000000", "-O3"):
+        same([shutil.which("luajit"), level, source], "--function", "*", "--exit", "--buffer-size", "64M")
+
+
+def test_images():
+    program = compiled("gcc", "image.c", "image", "-O1")
+    done, counts = same([program, FOLDER + "/lisp.core"], "--exit", "--function", "callback", "--function", "collect")
+    equal((done.out, counts["callback"], counts["collect"]), ("2\n2\n2\n", (3, 0), (3, 3)), done)
+
+
 run_tests(globals())

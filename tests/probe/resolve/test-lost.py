@@ -22,7 +22,7 @@ FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 PROGRAM = FOLDER + "/lost"
 VFORK, FULL = "in the child of a vfork(), before it ran a program", "ring full"
-OPEN, MADE = "return not watched, too many calls were open", "return not watched, called by code of no file"
+OPEN, MADE = "return not watched, too many calls were open", "return not watched, called by code that may know its return addresses"
 subprocess.run(["gcc", "-O1", "-g", SOURCES + "/lost.c", "-o", PROGRAM, "-rdynamic", "-pthread"], check=True)
 
 
