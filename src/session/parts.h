@@ -582,6 +582,8 @@ sigset_t session_signals(const struct session *session);
 void spawn_ignore_requests(struct session *session);
 /* The value of SIDE_AGENT_SOCKET: the recordings that we run in, and ours. */
 int spawn_sockets(struct session *session, struct session_error *error);
+/* survivors.c: processes of the command, which has ended, that still run. */
+unsigned int survivors_count(const struct session *session);
 
 /* companion.c: without one nothing is to be waited for. Until the command may go on. */
 int companion_hold(struct session *session, struct session_error *error);

@@ -213,12 +213,9 @@ static void settle(struct session *session)
 
 static void report_survivors(struct session *session)
 {
-	const struct instance *instance;
-	unsigned int nr = 0;
+	unsigned int nr = session->interrupted ? 0 : survivors_count(session);
 
-	for (instance = session->live; instance; instance = instance->next_live)
-		nr++;
-	if (nr && !session->interrupted)
+	if (nr)
 		report(session, false,
 				"%u process%s of the command still run%s; what %s from now on is "
 				"not "

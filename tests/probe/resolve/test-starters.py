@@ -117,6 +117,13 @@ def test_left_behind():
     result, output = trace(f"{PROGRAM} 6 leave")
     equal(result.status, 7, result.err)
     contains(result.err, "--wait waits for all")
+    # One that has had no event yet has not joined the recording, and is reported all the same.
+    for words in ((), ("-w", "libc"), ("-e", "nothing:here")):
+        result = side("record", "-o", tempfile.mkdtemp(dir=FOLDER), "--force", *words, "--", PROGRAM, "6", "leave", env=ENV)
+        equal(result.status, 7, result.err)
+        contains(result.err, "1 process of the command still runs")
+    result = side("record", "-o", tempfile.mkdtemp(dir=FOLDER), "--force", "--", PROGRAM, "6", env=ENV)
+    true("still run" not in result.err, result.err)
     for command in (f"{PROGRAM} 6 leave", f"env {PROGRAM} 6 leave", f"setsid -w nice {PROGRAM} 6 leave"):
         result, output = trace(command, "--wait")
         equal((command, result.status, calls(output)), (command, 7, 6), result.err)
