@@ -32,7 +32,8 @@ static void identity_choose(struct identity *identity, const unsigned char uuid[
 	for (unsigned int i = 0; i < sizeof(identity->own); i++) {
 		unsigned char byte = uuid[i];
 
-		if (i == AT_VERSION || i == AT_VARIANT) /* They say how the rest was made. */
+		if (i == AT_VERSION ||
+				i == AT_VARIANT) /* They say how the other bytes were made. */
 			identity->own[i] = byte;
 		else if (byte < 10)
 			identity->own[i] = identity_byte(0, 9, random[i]);
@@ -50,7 +51,7 @@ void identity_replace(struct identity *identity, unsigned char uuid[16])
 		return;
 	if (!identity->is_known)
 		identity_choose(identity, uuid);
-	/* A packet of another trace, which readers refuse, stays as it is. */
+	/* A packet of another trace, which readers refuse, is not changed. */
 	if (!memcmp(uuid, identity->sender, sizeof(identity->sender)))
 		memcpy(uuid, identity->own, sizeof(identity->own));
 }

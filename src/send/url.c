@@ -129,14 +129,14 @@ static bool is_known_host(const char *name)
 {
 	static const char blanks[] = " \t\n";
 	FILE *hosts = fopen("/etc/hosts", "re");
-	char *line = NULL, *rest;
+	char *line = NULL, *state;
 	bool found = false;
 	size_t room = 0;
 
 	while (hosts && !found && getline(&line, &room, hosts) > 0) {
 		line[strcspn(line, "#")] = '\0';
-		(void)strtok_r(line, blanks, &rest); /* The address. */
-		for (char *each; !found && (each = strtok_r(NULL, blanks, &rest));)
+		(void)strtok_r(line, blanks, &state); /* The address. */
+		for (char *each; !found && (each = strtok_r(NULL, blanks, &state));)
 			found = !strcasecmp(each, name);
 	}
 	free(line);

@@ -100,29 +100,29 @@ class Ways(unittest.TestCase):
 
     def test_hosts(self):
         """A host without a scheme is no file, wherever a URL is taken; a file of that name is one."""
-        place = os.path.join(WORK, "hosts")
-        os.mkdir(place)
+        folder = os.path.join(WORK, "hosts")
+        os.mkdir(folder)
         names = ["localhost", "localhost:4000", "127.0.0.1", "127.0.0.1:4000", "collector:4000", "[::1]:4000", "::1",
                  socket.gethostname(), socket.gethostname() + ":9", "LOCALHOST", "collector:5342/session"]
         for name in names:
             for args in (("send", self.trace, name), ("record", "--to", name, "--", "true"), ("receive", name),
                          ("create", "s", "--to", name, "--no-daemon")):
-                done = side(*args, check=False, cwd=place)
+                done = side(*args, check=False, cwd=folder)
                 self.assertEqual(done.returncode, 2, (args, done.stderr))
                 self.assertIn(b"is a host without a scheme: write `tcp://", done.stderr)
-            # Both suggestions are URLs: nobody answers there, or nobody listens.
+            # Both suggestions are URLs, where no receiver listens.
             for suggested in re.findall(rb"`((?:tcp|net)://[^`]*)`", done.stderr):
                 url = suggested.decode().replace("PORT", "9").replace("collector", "127.0.0.1").replace(socket.gethostname(), "127.0.0.1")
-                self.assertEqual(side("send", self.trace, url, "--timeout", "1ms", check=False, cwd=place).returncode, 1, url)
-            self.assertEqual(os.listdir(place), [])
+                self.assertEqual(side("send", self.trace, url, "--timeout", "1ms", check=False, cwd=folder).returncode, 1, url)
+            self.assertEqual(os.listdir(folder), [])
         for name, wanted in (("127.0.0.1:4000", "tcp://127.0.0.1:4000"), ("::1", "tcp://[::1]:PORT"), ("[::1]:4000", "tcp://[::1]:4000")):
-            self.assertIn(f"write `{wanted}` for".encode(), side("send", self.trace, name, check=False, cwd=place).stderr)
-        for name in ("./localhost", "plain", "plain.bytes", "a:b", os.path.join(place, "localhost:1")):
-            said = side("send", self.trace, name, cwd=place).stderr.decode()
+            self.assertIn(f"write `{wanted}` for".encode(), side("send", self.trace, name, check=False, cwd=folder).stderr)
+        for name in ("./localhost", "plain", "plain.bytes", "a:b", os.path.join(folder, "localhost:1")):
+            said = side("send", self.trace, name, cwd=folder).stderr.decode()
             self.assertIn(f"to the file {name}", said)
-            self.assertEqual(side("receive", name, "-o", name + ".out", cwd=place).returncode, 0)
+            self.assertEqual(side("receive", name, "-o", name + ".out", cwd=folder).returncode, 0)
         # Now there is a file of that name.
-        self.assertIn(b"to the file localhost", side("send", self.trace, "localhost", cwd=place).stderr)
+        self.assertIn(b"to the file localhost", side("send", self.trace, "localhost", cwd=folder).stderr)
 
     def test_nothing_of_ours(self):
         """A file that holds no frames: told, and nothing is written."""

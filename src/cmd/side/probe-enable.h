@@ -14,7 +14,7 @@ struct enabling {
 	const struct control_options *options;
 	struct probe_target target;
 	char exe[PATH_MAX];
-	pid_t files_of; /* with --global: a process that has mapped the files in which the places are */
+	pid_t files_of;            /* with --global: a process that has mapped the files to probe */
 	struct text_list contexts; /* one by one */
 	int table;
 	struct probe_kernel kernel;   /* what of it the kernel watches */

@@ -32,7 +32,7 @@ static bool leads_to(const char *path, const struct stat *file)
 }
 
 /* PID and what follows, of a path below /proc/PID/; 0: it is none. */
-static pid_t exe_process(const char *given, const char **ret_rest)
+static pid_t exe_process(const char *given, const char **ret_below)
 {
 	static const char proc[] = "/proc/";
 	unsigned long pid;
@@ -42,7 +42,7 @@ static pid_t exe_process(const char *given, const char **ret_rest)
 			given[sizeof(proc) - 1] > '9')
 		return 0;
 	pid = strtoul(given + sizeof(proc) - 1, &end, 10);
-	*ret_rest = end;
+	*ret_below = end;
 	return *end == '/' && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
@@ -103,16 +103,16 @@ static int exe_missing(const char *given, int code)
 
 int probe_exe_find(const char *given, struct probe_exe *ret_exe)
 {
-	const char *rest = "";
+	const char *below = "";
 	char own[64], inner[PATH_MAX];
-	pid_t pid = exe_process(given, &rest);
-	bool is_inside = pid && !strncmp(rest, "/root/", 6);
+	pid_t pid = exe_process(given, &below);
+	bool is_inside = pid && !strncmp(below, "/root/", 6);
 	struct stat file = {.st_ino = 0};
 	int ret = 0;
 
 	*ret_exe = (struct probe_exe){.pid = 0};
 	if (is_inside)
-		ret = exe_stat_inside(pid, rest + strlen("/root"), &file);
+		ret = exe_stat_inside(pid, below + strlen("/root"), &file);
 	else if (stat(given, &file))
 		ret = -errno;
 	if (ret)
@@ -124,7 +124,7 @@ int probe_exe_find(const char *given, struct probe_exe *ret_exe)
 		return exe_missing(given, -ENOENT);
 	snprintf(own, sizeof(own), "/proc/%d/exe", (int)pid);
 	if (is_inside) {
-		snprintf(inner, sizeof(inner), "%s", rest + strlen("/root"));
+		snprintf(inner, sizeof(inner), "%s", below + strlen("/root"));
 	} else {
 		ssize_t length = readlink(own, inner, sizeof(inner) - 1);
 

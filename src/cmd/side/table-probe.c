@@ -67,7 +67,7 @@ const struct option table_trace_options[] = {
 		.offset = offsetof(struct record_options, pid),
 		.sentence = "The program that is meant runs already: the recorder comes into it, as by `side attach`, and stays "
 				"until Ctrl-C, or until the program ends. With `--global`: count the hits of this process alone; "
-				"without `--exe` the locations are in its program and libraries.",
+				"without `--exe` its program and libraries are probed.",
 	},
 	{
 		.name = "buffer-size",

@@ -66,13 +66,13 @@ static const struct starter starters[] = {
 /* A word without a directory, or in one of the system's. Else it may be any program of that name. */
 static const struct starter *starter_of(const char *word)
 {
-	static const char *const places[] = {"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"};
+	static const char *const directories[] = {"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"};
 	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
 	bool is_known = !slash;
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && !is_known; i++)
-		is_known = strlen(places[i]) == (size_t)(name - word) &&
-				!strncmp(word, places[i], (size_t)(name - word));
+	for (size_t i = 0; i < sizeof(directories) / sizeof(*directories) && !is_known; i++)
+		is_known = strlen(directories[i]) == (size_t)(name - word) &&
+				!strncmp(word, directories[i], (size_t)(name - word));
 	for (size_t i = 0; i < sizeof(starters) / sizeof(*starters) && is_known; i++)
 		if (!strcmp(starters[i].name, name))
 			return &starters[i];

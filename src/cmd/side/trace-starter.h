@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /*
- * Where the traced program's words begin, and its name as it is looked for (a path, or a word for PATH). `global`: the kernel watches,
+ * Where the traced program's words begin, and its name by which it is found (a path, or a word for PATH). `global`: the kernel watches,
  * so nothing has to be brought into the program. 0 or an exit status: said.
  */
 int starter_follow(char *const *words, size_t count, bool global, size_t *ret_at,

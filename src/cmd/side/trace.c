@@ -34,7 +34,7 @@ struct tracing {
 	struct probe_wish *wishes;
 	size_t nr_wishes;
 	char exe[PATH_MAX];
-	pid_t files_of; /* with --global: a process that has mapped the files in which the places are */
+	pid_t files_of; /* with --global: a process that has mapped the files to probe */
 	struct session_probe probes[PROBE_WISHES_MAX];
 	size_t nr_probes;
 	int kernel[PROBE_WISHES_MAX]; /* tables of what the kernel watches */
@@ -489,7 +489,7 @@ static int check(const struct parsed *parsed, size_t count)
 	return count || options->pid ? COMMAND_DONE : no_program(options);
 }
 
-/* In which file the places are: it may be a library. */
+/* The file to probe: it may be a library. */
 static int find_global(struct tracing *tracing, const struct record_options *options)
 {
 	struct probe_exe exe;

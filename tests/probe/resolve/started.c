@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 			return read(begun[0], &byte, 1) == 1 ? 7 : 1;
 		if (write(begun[1], &byte, 1) != 1)
 			return 1;
-		/* The end of the parent closes its end; whoever watches has a second to see that this process still runs. */
+		/* The end of the parent closes its end. The recorder has a second to see that this process still runs. */
 		close(ended[1]);
 		if (read(ended[0], &byte, 1))
 			return 1;
