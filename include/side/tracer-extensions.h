@@ -126,6 +126,15 @@ extern void side_tracer_sandbox_begins(void);
 extern void side_tracer_sandbox_failed(void);
 
 /*
+ * side_builder_create() (side/builder.h) with memory that `take` gives, aligned to 16 bytes, and that is never given back by
+ * the builder: for tracers in a program whose allocator must not be part of what they do. side_builder_destroy() ends the use of it.
+ */
+struct side_builder;
+extern struct side_builder *side_tracer_builder_create(const char *provider, const char *event,
+		enum side_loglevel loglevel, uint64_t flags, void *(*take)(void *user, size_t size),
+		void *user);
+
+/*
  * side_call() for a tracer that makes events of what it sees itself (probes): the caller is what it says, and the hook of
  * an armed process is left alone. With `only`, nothing is called unless all that listens are callbacks at these addresses
  * (false otherwise): where only general registers are saved, as far as that is enough for those. The rest of the call

@@ -4,24 +4,60 @@
 
 /*
  * What the agent has from libside, by weak references: a program may load another implementation's libside.so.0, which lacks
- * some of it, and must start all the same. What each of them has, because each event needs it, is not here. Included by the compiler's option before all else.
+ * some of it, and must start all the same. What each of them has, because each event needs it, is not here. The
+ * compiler includes this file first, by an option.
  */
-#define AGENT_LIBSIDE_EACH(one)                                                                                                                                                                                                                                                                                                                                                                     \
-	one(side_builder_add_field) one(side_builder_add_label) one(side_builder_attr_unsigned) one(side_builder_bool) one(side_builder_create) one(side_builder_description) one(                                                                                                                                                                                                                  \
-			side_builder_destroy) one(side_builder_enum) one(side_builder_error) one(side_builder_finish) one(side_builder_float) one(side_builder_gather_float)                                                                                                                                                                                                                        \
-			one(side_builder_gather_integer) one(side_builder_gather_vla) one(side_builder_integer) one(side_builder_state) one(                                                                                                                                                                                                                                                        \
-					side_builder_string) one(side_builder_struct) one(side_context_find) one(side_context_read) one(side_init)                                                                                                                                                                                                                                                  \
-					one(side_statedump_call) one(side_tracer_arm) one(side_tracer_call) one(side_tracer_callback_register) one(side_tracer_callback_replace) one(side_tracer_callback_unregister_async) one(side_tracer_callback_variadic_register) one(side_tracer_callback_variadic_replace) one(side_tracer_callback_variadic_unregister_async) one(side_tracer_disarm) one( \
-							side_tracer_each_batch) one(side_tracer_event_notification_register) one(side_tracer_event_notification_unregister)                                                                                                                                                                                                                         \
-							one(side_tracer_grace_begin) one(side_tracer_grace_passed) one(                                                                                                                                                                                                                                                                             \
-									side_tracer_lock) one(side_tracer_request_key) one(side_tracer_sandbox_begins)                                                                                                                                                                                                                                              \
-									one(side_tracer_sandbox_failed) one(side_tracer_sections) one(                                                                                                                                                                                                                                                              \
-											side_tracer_statedump_request) one(side_tracer_statedump_request_try)                                                                                                                                                                                                                                       \
-											one(side_tracer_statedump_run) one(                                                                                                                                                                                                                                                                         \
-													side_tracer_synchronize)                                                                                                                                                                                                                                                                    \
-													one(side_tracer_trylock) one(                                                                                                                                                                                                                                                               \
-															side_tracer_unlock)                                                                                                                                                                                                                                                         \
-															one(side_tracer_unlock_hook)
+/* clang-format off */
+#define AGENT_LIBSIDE_EACH(one) \
+	one(side_builder_add_field) \
+	one(side_builder_add_label) \
+	one(side_builder_attr_unsigned) \
+	one(side_builder_bool) \
+	one(side_builder_description) \
+	one(side_builder_destroy) \
+	one(side_builder_enum) \
+	one(side_builder_error) \
+	one(side_builder_finish) \
+	one(side_builder_float) \
+	one(side_builder_gather_float) \
+	one(side_builder_gather_integer) \
+	one(side_builder_gather_vla) \
+	one(side_builder_integer) \
+	one(side_builder_state) \
+	one(side_builder_string) \
+	one(side_builder_struct) \
+	one(side_context_find) \
+	one(side_context_read) \
+	one(side_init) \
+	one(side_statedump_call) \
+	one(side_tracer_arm) \
+	one(side_tracer_builder_create) \
+	one(side_tracer_call) \
+	one(side_tracer_callback_register) \
+	one(side_tracer_callback_replace) \
+	one(side_tracer_callback_unregister_async) \
+	one(side_tracer_callback_variadic_register) \
+	one(side_tracer_callback_variadic_replace) \
+	one(side_tracer_callback_variadic_unregister_async) \
+	one(side_tracer_disarm) \
+	one(side_tracer_each_batch) \
+	one(side_tracer_event_notification_register) \
+	one(side_tracer_event_notification_unregister) \
+	one(side_tracer_grace_begin) \
+	one(side_tracer_grace_passed) \
+	one(side_tracer_lock) \
+	one(side_tracer_request_key) \
+	one(side_tracer_sandbox_begins) \
+	one(side_tracer_sandbox_failed) \
+	one(side_tracer_sections) \
+	one(side_tracer_statedump_request) \
+	one(side_tracer_statedump_request_try) \
+	one(side_tracer_statedump_run) \
+	one(side_tracer_synchronize) \
+	one(side_tracer_trylock) \
+	one(side_tracer_unlock) \
+	one(side_tracer_unlock_hook)
+/* clang-format on */
 
 #define AGENT_LIBSIDE_PRAGMA(text) _Pragma(#text)
 #define AGENT_LIBSIDE_WEAK(name) AGENT_LIBSIDE_PRAGMA(weak name)

@@ -67,6 +67,15 @@ static void take_labels(const struct probe_table *table, const struct probe_tabl
 		fields[i].label = labels[i];
 }
 
+/* Not the program's allocator: a leak checker would count it as the program's. Bounded by the table that all of it is made from. */
+static void *take_described(void *user, size_t size)
+{
+	struct probes_table *table = user;
+
+	table->described.used = 0;
+	return agent_memory_take(&table->described, size);
+}
+
 static int make_event(struct probes_table *table, uint32_t index)
 {
 	struct probes_event *event = &table->events[index];
@@ -75,8 +84,9 @@ static int make_event(struct probes_table *table, uint32_t index)
 	int ret;
 
 	probe_table_event(&table->table, index, &said);
-	event->builder = side_builder_create(said.provider, said.name,
-			said.loglevel > LOGLEVEL_LAST ? LOGLEVEL_LAST : said.loglevel, 0);
+	event->builder = side_tracer_builder_create(said.provider, said.name,
+			said.loglevel > LOGLEVEL_LAST ? LOGLEVEL_LAST : said.loglevel, 0,
+			take_described, table);
 	if (!event->builder)
 		return -ENOMEM;
 	ret = make_fields(table, &said, event);
@@ -124,6 +134,7 @@ void probes_events_free(struct probes_table *table)
 	table->handle = NULL;
 	for (i = 0; i < nr; i++)
 		(void)side_builder_destroy(table->events[i].builder);
+	agent_memory_free(&table->described);
 	table->events = NULL;
 }
 

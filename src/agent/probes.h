@@ -177,8 +177,9 @@ struct probes_table {
 	const void *bytes;
 	size_t size;
 	struct probe_table table;
-	struct agent_memory memory; /* of all that follows */
-	struct agent_memory lines;  /* of hooks */
+	struct agent_memory memory;    /* of all that follows */
+	struct agent_memory lines;     /* of hooks */
+	struct agent_memory described; /* of builders */
 	struct probes_event *events;
 	struct side_event_description **descriptions;
 	struct side_events_register_handle *handle;

@@ -48,7 +48,9 @@ void *builder_take(struct side_builder *builder, size_t size)
 
 		if (wanted < size)
 			wanted = size;
-		chunk = malloc(sizeof(*chunk) + wanted);
+		wanted += sizeof(*chunk);
+		chunk = builder->take ? builder->take(builder->user, wanted) : malloc(wanted);
+		wanted -= sizeof(*chunk);
 		if (!chunk) {
 			builder_no_memory(builder);
 			return NULL;
@@ -391,15 +393,12 @@ EXPORT int side_builder_attr_string(struct side_builder *builder, struct side_bu
 
 /* ---- the event ---- */
 
-EXPORT struct side_builder *side_builder_create(const char *provider, const char *event,
-		enum side_loglevel loglevel, uint64_t flags)
+static struct side_builder *builder_begin(struct side_builder *builder, const char *provider,
+		const char *event, enum side_loglevel loglevel, uint64_t flags)
 {
-	struct side_builder *builder = calloc(1, sizeof(*builder));
 	struct side_event_description *desc;
 	const char *names[2];
 
-	if (!builder)
-		return NULL;
 	builder->root.builder = builder;
 	side_enum_set(builder->root.cell.type, SIDE_TYPE_STRUCT);
 	names[0] = copy_units(builder, provider ? provider : "", 1);
@@ -424,6 +423,28 @@ EXPORT struct side_builder *side_builder_create(const char *provider, const char
 	builder->state.desc = desc;
 	builder->batch[0] = desc;
 	return builder;
+}
+
+EXPORT struct side_builder *side_builder_create(const char *provider, const char *event,
+		enum side_loglevel loglevel, uint64_t flags)
+{
+	struct side_builder *builder = calloc(1, sizeof(*builder));
+
+	return builder ? builder_begin(builder, provider, event, loglevel, flags) : NULL;
+}
+
+EXPORT struct side_builder *side_tracer_builder_create(const char *provider, const char *event,
+		enum side_loglevel loglevel, uint64_t flags, void *(*take)(void *user, size_t size),
+		void *user)
+{
+	struct side_builder *builder = take ? take(user, sizeof(*builder)) : NULL;
+
+	if (!builder)
+		return NULL;
+	memset(builder, 0, sizeof(*builder));
+	builder->take = take;
+	builder->user = user;
+	return builder_begin(builder, provider, event, loglevel, flags);
 }
 
 EXPORT int side_builder_finish(struct side_builder *builder)
@@ -478,11 +499,12 @@ EXPORT int side_builder_destroy(struct side_builder *builder)
 	result = side_builder_unregister(builder);
 	if (result != SIDE_ERROR_OK)
 		return result;
-	while ((chunk = builder->chunks)) {
+	while (!builder->take && (chunk = builder->chunks)) {
 		builder->chunks = chunk->next;
 		free(chunk);
 	}
-	free(builder);
+	if (!builder->take)
+		free(builder);
 	return SIDE_ERROR_OK;
 }
 

@@ -363,6 +363,18 @@ static int check_files(struct inject_target *target)
 									: FILES_MIN));
 }
 
+/* Its functions end the program when a thread calls them that it has not seen begin. */
+static int fail_sanitizer(struct inject_target *target)
+{
+	char name[64];
+
+	return inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it has ThreadSanitizer, which must see each "
+			"thread begin; start "
+			"it with `side record` or `side trace -c`",
+			target->pid, inject_name(target->pid, name, sizeof(name)));
+}
+
 static int check_executable(struct inject_target *target)
 {
 	char path[64], name[64];
@@ -397,6 +409,8 @@ static int check_executable(struct inject_target *target)
 				"loader that could bring the agent; link it dynamically, or let "
 				"the kernel watch its functions by `side trace --global`",
 				target->pid, name);
+	else if (inject_elf_function(&elf, "__tsan_init"))
+		ret = fail_sanitizer(target);
 	inject_elf_free(&elf);
 	return ret ? -1 : 0;
 }
@@ -434,6 +448,13 @@ static const struct inject_mapping *find_code(const struct inject_target *target
 				!strncmp(file_name(&target->mappings[i]), name, length))
 			return &target->mappings[i];
 	return NULL;
+}
+
+static int check_sanitizer(struct inject_target *target)
+{
+	return find_code(target, "libtsan.so") || find_code(target, "libclang_rt.tsan")
+			? fail_sanitizer(target)
+			: 0;
 }
 
 static int find_libc(struct inject_target *target)
@@ -553,7 +574,9 @@ int inject_target_open(struct inject_target *target, const struct inject_request
 	target->memory = open(path, O_RDWR | O_CLOEXEC);
 	if (target->memory < 0 || inject_maps_read(target))
 		return inject_not_permitted(target, 0, errno);
-	return find_libc(target) || find_agent(target, request->function) ? -1 : 0;
+	return check_sanitizer(target) || find_libc(target) || find_agent(target, request->function)
+			? -1
+			: 0;
 }
 
 void inject_target_close(struct inject_target *target)

@@ -100,7 +100,7 @@ __attribute__((constructor(101))) static void reserve_gates(void)
 	if (table)
 		return;
 	/* Readable: LeakSanitizer reads all data of an object, and ends the program where it cannot. */
-	(void)mmap(patch_gates, GATES_BYTES, PROT_READ,
+	(void)patch_system_call(SYS_mmap, (long)(uintptr_t)patch_gates, GATES_BYTES, PROT_READ,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	NO_TAIL_CALL();
 }

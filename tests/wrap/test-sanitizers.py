@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Programs with sanitizers of gcc and clang, and under valgrind: recorded, traced and attached to, they end as they do alone, without a
+report of memory that is the recorder's. What cannot work is refused, and the program goes on.
+
+usage: test-sanitizers.py SIDE
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = """
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) int work(int number)
+{
+	volatile int copy = number;
+	return copy + 1;
+}
+static void *run(void *unused)
+{
+	long sum = 0;
+	for (int i = 0; i < 10; i++) {
+		char *volatile block = malloc(10 + i);
+		sum = work(sum);
+		free(block);
+	}
+	return unused ? unused : (void *)sum;
+}
+int main(int argc, char **argv)
+{
+	pthread_t threads[2];
+	void *result;
+	long sum = 0;
+	struct pollfd input = {.events = POLLIN};
+
+	(void)argv;
+	if (argc > 1) {
+		puts("ready");
+		fflush(stdout);
+		while (!poll(&input, 1, 0))
+			usleep(10000);
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, run, NULL);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], &result);
+		sum += (long)result;
+	}
+	printf("%ld\\n", sum);
+	return 0;
+}
+"""
+
+side = os.path.abspath(sys.argv[1])
+work = tempfile.TemporaryDirectory(prefix="side-sanitizers-")
+environment = {k: v for k, v in os.environ.items() if not k.endswith("SAN_OPTIONS") and k != "LD_PRELOAD"}
+environment["SIDE_RUNTIME"] = os.path.join(work.name, "no-daemon")
+failures, tried, runs = [], [], 0
+
+
+def path(name):
+    return os.path.join(work.name, name)
+
+
+def check(condition, message):
+    if not condition:
+        failures.append(message)
+
+
+def build(compiler, kind):
+    program = path(f"{compiler}-{kind}")
+    made = subprocess.run([compiler, "-g", "-O1", "-fsanitize=" + kind, path("program.c"), "-o", program, "-pthread"],
+                          capture_output=True, text=True, check=False, timeout=120)
+    # Does it run at all here, alone?
+    alone = None if made.returncode else subprocess.run([program], capture_output=True, text=True, check=False, timeout=120)
+    if not alone or alone.returncode or alone.stdout != "20\n":
+        print(f"{compiler} -fsanitize={kind} is not tried: {made.stderr[-200:]}{alone and alone.stderr[-200:]}")
+        return None
+    return program
+
+
+def events(trace, name):
+    shown = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False, timeout=120)
+    return sum(json.loads(line).get("event") == name for line in shown.stdout.splitlines())
+
+
+def run(name, *words, calls=0, returns=0):
+    global runs
+    runs += 1
+    trace = path(f"trace-{runs}")
+    words = [word.replace("TRACE", trace) for word in words]
+    done = subprocess.run([side, *words], capture_output=True, text=True, check=False, timeout=120, env=environment)
+    if done.returncode or done.stdout != "20\n" or "ERROR" in done.stderr or "WARNING" in done.stderr:
+        check(False, f"{name}: status {done.returncode}, {done.stdout!r}, {done.stderr[:1500]}")
+    check(events(trace, "probe:work") == calls and events(trace, "probe:work_return") == returns, f"{name}: events")
+
+
+def attach(name, program, refused):
+    """It waits, somebody attaches, it goes on."""
+    trace = path("trace-attached")
+    shutil.rmtree(trace, ignore_errors=True)
+    process = subprocess.Popen([program, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, env=environment)
+    process.stdout.readline()
+    for words in (["attach"], ["trace", "--function", "work"]):
+        done = subprocess.run([side, *words, "-o", trace, "--force", "-p", str(process.pid), "--duration", "200ms"],
+                              capture_output=True, text=True, check=False, timeout=120, env=environment)
+        if refused:
+            check(done.returncode and refused in done.stderr, f"{name}, {words}: status {done.returncode}, {done.stderr}")
+        else:
+            check(not done.returncode, f"{name}, {words}: status {done.returncode}, {done.stderr}")
+    out, err = process.communicate("go\n", timeout=120)
+    check(process.returncode == 0 and out == "20\n" and not err, f"{name}, attached: {process.returncode}, {out!r}, {err[:1500]}")
+
+
+with open(path("program.c"), "w", encoding="utf-8") as out:
+    out.write(SOURCE)
+for compiler, kinds in (("gcc", "address leak thread undefined"), ("clang", "address leak thread memory undefined")):
+    for kind in kinds.split() if shutil.which(compiler) else ():
+        program = build(compiler, kind)
+        if not program:
+            continue
+        tried.append(os.path.basename(program))
+        run(f"{program}, record", "record", "-o", "TRACE", "--", program)
+        run(f"{program}, record -w", "record", "-w", "libc", "-w", "pthread", "-o", "TRACE", "--", program)
+        run(f"{program}, trace", "trace", "-o", "TRACE", "-c", program, "--function", "work", calls=20)
+        # clang's runtime for threads has the function look at its return address.
+        if program != path("clang-thread"):
+            run(f"{program}, trace --exit", "trace", "-o", "TRACE", "-c", program, "--function", "work", "--exit", calls=20, returns=20)
+        attach(program, program, "ThreadSanitizer" if kind == "thread" else None)
+if shutil.which("valgrind"):
+    plain = path("plain")
+    subprocess.run(["gcc", "-g", "-O1", path("program.c"), "-o", plain, "-pthread"], check=True, timeout=120)
+    tried.append("valgrind")
+    run("valgrind", "record", "-w", "libc", "-w", "pthread", "-o", "TRACE", "--", "valgrind", "-q", "--leak-check=full",
+        "--error-exitcode=9", plain)
+for failure in failures:
+    print("FAILED:", failure)
+print(f"{runs} runs: {', '.join(tried)}")
+sys.exit(bool(failures) if tried else 77)
