@@ -181,8 +181,9 @@ const char *wire_probe_error_text(uint32_t error)
 	case EPROTONOSUPPORT: return "its table is of another version";
 	case EACCES: return "its recorder is another user's";
 	case EREMOTE:
-		return "only the kernel can watch code of Go, and it does not do so here (`-v` "
-		       "says why); `--global` asks it for all processes";
+		return "only the kernel can watch code of Go, and code where the stack pointer may "
+		       "be no stack, and it does not do so here (`-v` says why); `--global` asks "
+		       "it for all processes";
 	case EOPNOTSUPP: return "the program's agent cannot set probes";
 	case EFAULT: return "its place is not in code of that file";
 	default:

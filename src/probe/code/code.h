@@ -22,6 +22,7 @@
  *	x86-64-site.c    the method for one place
  *	exits.c          whether a return from a function can be seen
  *	x86-64-stack.c   what a function does with return addresses
+ *	x86-64-exchange.c functions in which the stack pointer may be no stack
  *	x86-64-emulated.c what the kernel does by itself where it watches an instruction
  *	x86-64-copy.c    displaced instructions written for another address (copy.h; for the process that is probed)
  *

@@ -162,6 +162,11 @@ int code_read_rewritten(struct code_file *file);
 /* Whether the program switches the begin of a function there; then where the function goes on. */
 bool code_is_sled_of_entry(struct code_file *file, uint64_t address, uint64_t *end);
 
+/* ---- x86-64-exchange.c ---- */
+
+/* The stack pointer may be no stack somewhere within it, or nothing is known for want of memory. */
+bool code_exchanges_stack(const struct code_file *file, const struct code_function *function);
+
 /* ---- go.c ---- */
 
 /* Where code of Go is, and its names, if nothing else has said any. -ENOMEM. */

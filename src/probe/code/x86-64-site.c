@@ -20,12 +20,16 @@
 static const char entered[] = "something jumps into its first five bytes";
 static const char too_short[] = "it ends before five bytes, and what follows is used";
 static const char returns[] = "a call in its first bytes would return into the jump";
+static const char moved[] =
+		"an instruction in its first bytes gives another address to the stack pointer";
 static const char unreadable[] = "its first bytes are no instructions";
 static const char not_begin[] = "it is not the begin of a function";
 static const char beside[] =
 		"a jump would need bytes of the next function, which may have a probe of its own";
 static const char of_go[] =
 		"it is Go's, whose runtime moves stacks and resumes goroutines anywhere";
+static const char no_stack[] = "the stack pointer of its function may be no stack there, so "
+			       "nothing can be stored below it";
 static const char not_followed[] = "its function jumps to where cannot be read";
 
 /* What stands at a place, as far as it matters. */
@@ -64,6 +68,8 @@ static void look_at(struct place *place)
 
 		if (place->count && place->instructions[place->count - 1].call)
 			place->stopped = returns;
+		else if (place->count && place->instructions[place->count - 1].moves_stack)
+			place->stopped = moved;
 		else if ((kept = code_kept_at(place->file, place->address + place->length, 1)))
 			place->stopped = kept->reason;
 		else if (!x86_decode(place->bytes + place->length, place->size - place->length,
@@ -502,6 +508,16 @@ static int find_unnamed(struct code_file *file, uint64_t address, struct probe_s
 	return ret;
 }
 
+static void leave_to_kernel(struct probe_site *site, const char *reason)
+{
+	site->method = PROBE_KERNEL;
+	site->reason = reason;
+	site->nr_pieces = site->patched = 1;
+	site->displaced = site->pieces[0].length;
+	site->pad = 0;
+	code_for_kernel(site);
+}
+
 int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
 {
 	const struct code_function *function = code_function_at(file, address);
@@ -531,5 +547,8 @@ int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
 		return code_entry(file, function, site);
 	ret = find_method(file, address, indirect && !table && !file->fixed, site);
 	site->no_exit = not_begin;
+	if (!ret && site->method != PROBE_NONE && site->method != PROBE_KERNEL &&
+			code_exchanges_stack(file, function))
+		leave_to_kernel(site, no_stack);
 	return ret;
 }

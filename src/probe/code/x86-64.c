@@ -63,6 +63,20 @@ static bool uses_stack_pointer(const ZydisDecodedInstruction *decoded)
 			!((decoded->attributes & ZYDIS_ATTRIB_HAS_REX) && decoded->raw.rex.B);
 }
 
+/* mov to the stack pointer, in both forms; the frame pointer is where it was. */
+static bool gives_stack(const ZydisDecodedInstruction *decoded)
+{
+	const bool rex = decoded->attributes & ZYDIS_ATTRIB_HAS_REX;
+
+	if (!(decoded->attributes & ZYDIS_ATTRIB_HAS_MODRM))
+		return false;
+	if (decoded->opcode == 0x8b)
+		return decoded->raw.modrm.reg == 4 && !(rex && decoded->raw.rex.R);
+	return decoded->opcode == 0x89 && decoded->raw.modrm.mod == 3 &&
+			decoded->raw.modrm.rm == 4 && !(rex && decoded->raw.rex.B) &&
+			(decoded->raw.modrm.reg != 5 || (rex && decoded->raw.rex.R));
+}
+
 /* Memory at a distance from the stack or frame pointer. */
 static void describe_stack(const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
 {
@@ -161,6 +175,8 @@ static void describe_other(const ZydisDecodedInstruction *decoded, struct x86_in
 	case ZYDIS_MNEMONIC_NOP: out->padding = true; break;
 	case ZYDIS_MNEMONIC_LEA: out->lea = true; break;
 	case ZYDIS_MNEMONIC_POP: out->pop = true; break;
+	case ZYDIS_MNEMONIC_MOV: out->moves_stack = gives_stack(decoded); break;
+	case ZYDIS_MNEMONIC_XCHG: out->moves_stack = uses_stack_pointer(decoded); break;
 	default: break;
 	}
 }
@@ -206,4 +222,106 @@ unsigned int x86_memory_bytes(const uint8_t *bytes, size_t size)
 			return (operands[i].size + 7) / 8;
 	}
 	return 0;
+}
+
+/* ---- addresses in registers ---- */
+
+static uint8_t general(ZydisRegister reg)
+{
+	return reg >= ZYDIS_REGISTER_RAX && reg <= ZYDIS_REGISTER_R15
+			? (uint8_t)(reg - ZYDIS_REGISTER_RAX)
+			: X86_OTHER;
+}
+
+static bool is_register(const ZydisDecodedOperand *operand)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			general(operand->reg.value) != X86_OTHER;
+}
+
+static uint8_t base_of(const ZydisDecodedOperand *operand)
+{
+	return general(operand->mem.base);
+}
+
+/* What the first operand becomes by the second one. */
+static struct x86_move move_of(const ZydisDecodedOperand *to, const ZydisDecodedOperand *from)
+{
+	struct x86_move move = {.kind = X86_MOVE_NONE};
+
+	if (to->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			(to->reg.value == ZYDIS_REGISTER_ESP ||
+					to->reg.value == ZYDIS_REGISTER_SP)) {
+		move = (struct x86_move){X86_MOVE_COPY, X86_STACK_POINTER, X86_OTHER};
+	} else if (is_register(to)) {
+		move.to = general(to->reg.value);
+		move.kind = X86_MOVE_COPY;
+		move.from = X86_OTHER;
+		if (is_register(from))
+			move.from = general(from->reg.value);
+		else if (from->type == ZYDIS_OPERAND_TYPE_MEMORY)
+			move.from = base_of(from);
+		if (from->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+				from->mem.type != ZYDIS_MEMOP_TYPE_AGEN)
+			move.kind = X86_MOVE_LOAD;
+	} else if (to->type == ZYDIS_OPERAND_TYPE_MEMORY && is_register(from)) {
+		move = (struct x86_move){X86_MOVE_STORE, base_of(to), general(from->reg.value)};
+		if (move.to == X86_OTHER)
+			move.kind = X86_MOVE_NONE;
+	}
+	return move;
+}
+
+unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[2])
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction decoded;
+
+	memset(moves, 0, 2 * sizeof(*moves));
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder(), bytes, size, &decoded, operands)))
+		return 0;
+	switch (decoded.mnemonic) {
+	/* By a distance, or along the frame pointer, which is checked where it is set. */
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_AND:
+	case ZYDIS_MNEMONIC_OR:
+	case ZYDIS_MNEMONIC_INC:
+	case ZYDIS_MNEMONIC_DEC:
+	case ZYDIS_MNEMONIC_LEAVE:
+	case ZYDIS_MNEMONIC_CALL:
+	case ZYDIS_MNEMONIC_RET: return decoded.length;
+	case ZYDIS_MNEMONIC_PUSH:
+		if (is_register(&operands[0]))
+			moves[0] = (struct x86_move){X86_MOVE_STORE, X86_STACK_POINTER,
+					general(operands[0].reg.value)};
+		return decoded.length;
+	case ZYDIS_MNEMONIC_POP:
+		/* Other registers get back what their caller had in them. */
+		if (operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+				operands[0].reg.value == ZYDIS_REGISTER_RSP)
+			moves[0] = (struct x86_move){
+					X86_MOVE_LOAD, X86_STACK_POINTER, X86_STACK_POINTER};
+		return decoded.length;
+	case ZYDIS_MNEMONIC_XCHG: moves[1] = move_of(&operands[1], &operands[0]); break;
+	default: break;
+	}
+	/* Other results of the same register are no addresses of the stack. */
+	if (decoded.operand_count_visible &&
+			(operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)) {
+		static const ZydisDecodedOperand other = {.type = ZYDIS_OPERAND_TYPE_UNUSED};
+		bool moving = decoded.operand_count_visible > 1 &&
+				(decoded.mnemonic == ZYDIS_MNEMONIC_MOV ||
+						decoded.mnemonic == ZYDIS_MNEMONIC_LEA ||
+						decoded.mnemonic == ZYDIS_MNEMONIC_XCHG ||
+						decoded.meta.category == ZYDIS_CATEGORY_CMOV);
+
+		moves[0] = move_of(&operands[0], moving ? &operands[1] : &other);
+	}
+	/* What an exchange leaves in the other register says nothing of what it has found there. */
+	for (unsigned int i = 0; i < 2; i++) {
+		if (decoded.mnemonic == ZYDIS_MNEMONIC_XCHG && moves[i].to == X86_STACK_POINTER)
+			moves[i].from = X86_OTHER;
+	}
+	return decoded.length;
 }

@@ -22,6 +22,7 @@ struct x86_instruction {
 	bool indirect_jump; /* goes to what a register or memory says */
 	bool pop;           /* reads the top of the stack */
 	bool leaves;        /* returns to the caller */
+	bool moves_stack;   /* gives the stack pointer an address from elsewhere */
 	uint8_t stack; /* its memory operand is this register, STACK_… , and the distance; 0: neither */
 	int64_t stack_distance;
 	uint64_t constant;     /* that may be an address; 0: none */
@@ -54,5 +55,24 @@ struct code_function;
 /* False: it cannot be known. */
 bool x86_stack_use(struct code_file *file, const struct code_function *function,
 		struct x86_stack_use *use);
+
+/* Registers, as instructions count them. */
+#define X86_STACK_POINTER 4
+#define X86_FRAME_POINTER 5
+#define X86_OTHER 16 /* none of them, or several */
+
+/* What an instruction does with addresses of 64 bits in general registers. A change by a distance or a mask is none. */
+struct x86_move {
+	enum {
+		X86_MOVE_NONE,
+		X86_MOVE_COPY,  /* `to` becomes `from`, or an address at a distance from it */
+		X86_MOVE_LOAD,  /* `to` becomes what is in memory at `from` */
+		X86_MOVE_STORE, /* memory at `to` becomes `from` */
+	} kind;
+	uint8_t to, from;
+};
+
+/* Of the first instruction of these bytes, at most two; how long it is. 0: there is none. */
+unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[2]);
 
 #endif /* PROBE_CODE_X86_64_H */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions in which the stack pointer may be no stack: a loop that walks an array by `pop`, an exchange of stacks. A hit writes below the
+ * stack pointer, so inside of such a function it would overwrite the program's data. At its begin it is a stack, because a call has just
+ * pushed the return address there.
+ *
+ * The stack pointer remains in its stack where it is changed by a distance, or gets back an address that came from it: by way
+ * of registers that were copied from it, or of memory of the stack in which such a register was stored. All instructions of the function are read
+ * as one set, in no order, so a register that holds such an address anywhere counts as one that holds it everywhere. Anything else
+ * that the stack pointer is given makes the function one of these.
+ */
+#include "parts.h"
+#include "x86-64.h"
+
+#include <stdlib.h>
+
+struct moves {
+	struct x86_move *all;
+	size_t count, room;
+};
+
+static bool note(struct moves *moves, const struct x86_move *move)
+{
+	struct x86_move *all = code_grow(moves->all, moves->count, &moves->room, sizeof(*all));
+
+	if (!all)
+		return false;
+	moves->all = all;
+	all[moves->count++] = *move;
+	return true;
+}
+
+/* Whether anything but its own distances is given to the stack pointer; negative: out of memory. */
+static int read_moves(const struct code_file *file, const struct code_function *function,
+		struct moves *moves)
+{
+	uint64_t at = function->address, end = at + function->size;
+	bool given = false;
+
+	while (at < end) {
+		struct x86_move move[2];
+		size_t size;
+		const uint8_t *bytes = code_bytes(file, at, &size);
+		unsigned int length = bytes ? x86_moves(bytes, size, move) : 0;
+
+		if (!length)
+			break;
+		for (unsigned int i = 0; i < 2; i++) {
+			if (move[i].kind == X86_MOVE_NONE)
+				continue;
+			if (!note(moves, &move[i]))
+				return -1;
+			given |= move[i].kind != X86_MOVE_STORE && move[i].to == X86_STACK_POINTER;
+		}
+		at += length;
+	}
+	return given;
+}
+
+/* Whether some register of these is stored on the stack. The caller's frame pointer is, in every function that has a frame. */
+static bool is_stored(const struct moves *moves, unsigned int stack)
+{
+	for (size_t i = 0; i < moves->count; i++) {
+		const struct x86_move *move = &moves->all[i];
+
+		if (move->kind == X86_MOVE_STORE && move->from != X86_FRAME_POINTER &&
+				(stack >> move->from & 1) && (stack >> move->to & 1))
+			return true;
+	}
+	return false;
+}
+
+static bool is_of_stack(const struct x86_move *move, unsigned int stack, bool stored)
+{
+	if (move->from == X86_OTHER || !(stack >> move->from & 1))
+		return false;
+	return move->kind == X86_MOVE_COPY || stored;
+}
+
+/* A part that the compiler has moved away from its function has the frame pointer from there. */
+static unsigned int at_begin(const struct moves *moves)
+{
+	unsigned int stack = 1u << X86_STACK_POINTER | 1u << X86_FRAME_POINTER;
+
+	for (size_t i = 0; i < moves->count; i++) {
+		if (moves->all[i].kind != X86_MOVE_STORE && moves->all[i].to == X86_FRAME_POINTER)
+			stack = 1u << X86_STACK_POINTER;
+	}
+	return stack;
+}
+
+bool code_exchanges_stack(const struct code_file *file, const struct code_function *function)
+{
+	struct moves moves = {.all = NULL};
+	int given = read_moves(file, function, &moves);
+	unsigned int stack = at_begin(&moves), before;
+	bool exchanges = given < 0;
+
+	do {
+		bool stored = is_stored(&moves, stack);
+
+		before = stack;
+		for (size_t i = 0; i < moves.count; i++) {
+			const struct x86_move *move = &moves.all[i];
+
+			if (move->kind != X86_MOVE_STORE && is_of_stack(move, stack, stored))
+				stack |= 1u << move->to;
+		}
+	} while (stack != before);
+	for (size_t i = 0; given > 0 && i < moves.count; i++) {
+		const struct x86_move *move = &moves.all[i];
+
+		exchanges |= move->kind != X86_MOVE_STORE && move->to == X86_STACK_POINTER &&
+				!is_of_stack(move, stack, is_stored(&moves, stack));
+	}
+	free(moves.all);
+	return exchanges;
+}
