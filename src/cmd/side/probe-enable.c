@@ -299,6 +299,7 @@ int cmd_probe_enable(const struct parsed *parsed)
 	if (!status) {
 		wishes->wish.name = parsed->operands[0];
 		wishes->wish.kernel = enabling.options->global.on;
+		wishes->wish.forced = enabling.options->global.forced;
 		wishes->no_uprobe = enabling.options->global.never;
 		status = probe_connect(&enabling, &ask, room, &session);
 		if (!status) {

@@ -111,7 +111,8 @@ const struct option table_trace_options[] = {
 		.name = "force",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, force),
-		.sentence = "Write into DIR even if it is not empty.",
+		.sentence = "Write into DIR even if it is not empty. With `--global` and `--exit` also: watch returns of a file that has exceptions. One that "
+				"leaves such a function ends the program.",
 	},
 	{ .name = NULL },
 };

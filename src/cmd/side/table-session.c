@@ -400,6 +400,12 @@ const struct option table_enable_event_options[] = {
 		.offset = offsetof(struct control_options, exe),
 		.sentence = "The same in every program of this file, those that come to the daemon by themselves, now and later.",
 	},
+	{
+		.name = "force",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct control_options, global.forced),
+		.sentence = "With `--global` and `--exit`: watch returns of a file that has exceptions. One that leaves such a function ends the program.",
+	},
 	KERNEL_OPTIONS,
 	{
 		.name = "kernel-buffer",

@@ -46,6 +46,7 @@ struct tracing {
 			others; /* those of probes are among all; those that any event may have */
 	int status;             /* what the programs said */
 	bool running;           /* the program runs already */
+	bool forced;            /* returns in files that have exceptions, by the kernel */
 };
 
 /* ---- the program ---- */
@@ -178,6 +179,7 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 				.started = started,
 				.exe = target.exe};
 		tracing->wishes[i].wish.kernel = global;
+		tracing->wishes[i].wish.forced = tracing->forced;
 		tracing->wishes[i].wish.apart = wants_all_arguments(&tracing->wishes[i].wish);
 		status = probe_resolve(&target, &tracing->wishes[i].wish, &probe->table);
 		if (status)
@@ -577,6 +579,7 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 	const struct record_options *options = &parsed->options.record;
 	int status = check(parsed, count);
 
+	tracing->forced = options->force;
 	if (!status)
 		status = probe_global_check(&options->global);
 	if (!status)

@@ -77,6 +77,12 @@ int code_entry(struct code_file *file, const struct code_function *function,
 		struct probe_site *site);
 int code_site(struct code_file *file, uint64_t address, struct probe_site *site);
 
+/*
+ * Whether exceptions may leave its functions: it has handlers for them, of a language that has exceptions, and not only what the ends of threads
+ * call in C.
+ */
+bool code_has_exceptions(const struct code_file *file);
+
 /* Whether a uprobe on the instruction of these bytes costs no step. */
 bool code_kernel_emulates(const uint8_t *bytes, size_t size);
 /*

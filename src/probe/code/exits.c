@@ -85,6 +85,25 @@ static bool is_ocaml(const struct code_file *file)
 			has_text(file, ".rodata", variable);
 }
 
+bool code_has_exceptions(const struct code_file *file)
+{
+	/* Of C++, Rust, Ada, D and Objective-C. Swift and others use that of C++. */
+	static const char *const personalities[] = {"gxx_personality_v0", "rust_eh_personality",
+			"gnat_personality_v0", "gdc_personality_v0", "_d_eh_personality",
+			"objc_personality_v0"};
+	bool has_names = code_section_named(file, ".symtab") || code_section_named(file, ".dynsym");
+
+	if (!file->nr_landings)
+		return false;
+	for (size_t i = 0; i < sizeof(personalities) / sizeof(personalities[0]); i++) {
+		if (has_text(file, ".dynstr", personalities[i]) ||
+				has_text(file, ".strtab", personalities[i]))
+			return true;
+	}
+	/* Nothing says whose handlers those are. */
+	return !has_names;
+}
+
 /* What -pg makes every function call, which asks where that returns to. It is another file's, or of a static program. */
 static bool is_profiled(const struct code_file *file)
 {

@@ -78,6 +78,8 @@ struct resolve_wish {
 	const char *said; /* where */
 	bool exits;       /* an event NAME_return, with duration and return value */
 	bool apart; /* of several functions each is an event of its own, with its name in place of `name` */
+	/* For the kernel: returns are watched also where exceptions may leave functions, which ends the program then. */
+	bool forced;
 	bool kernel; /* for the kernel to fetch: of $params and $vars, what it cannot have is left out */
 	const char *const *arguments;
 	size_t nr_arguments;

@@ -51,6 +51,7 @@ struct making {
 	struct values entry, exit; /* as the events have them */
 	uint32_t entry_event, exit_event;
 	uint64_t added;
+	bool warned; /* of exceptions */
 };
 
 static int no_memory(struct resolve_error *error)
@@ -574,6 +575,32 @@ static int no_function(struct making *making, const struct place *place)
 			place->address, place->module->name);
 }
 
+#define EXCEPTIONS_END                                                                          \
+	"the kernel watches the returns: an exception that leaves one of these functions ends " \
+	"the program"
+
+/*
+ * The kernel, too, replaces return addresses, and no unwinder knows its own. Of files without handlers nothing says that exceptions go
+ * through them.
+ */
+static int check_exceptions(struct making *making, const struct place *place)
+{
+	if (!making->wish->kernel || !making->wish->exits ||
+			!code_has_exceptions(place->module->code))
+		return 0;
+	if (!making->wish->forced)
+		return resolve_fail(making->error, -ENOTSUP,
+				"leave `--exit` out, or add `--force` where no exception leaves it",
+				"cannot watch returns from %s: %s handles exceptions, and one that "
+				"leaves a function whose return the kernel watches ends the "
+				"program",
+				*place->name ? place->name : "that address", place->module->name);
+	if (!making->warned)
+		refuse(making, place, EXCEPTIONS_END, RESOLVE_TOLD);
+	making->warned = true;
+	return 0;
+}
+
 /* How it can be probed. -EINVAL with a sentence, also if it cannot. */
 static int find_site(struct making *making, const struct place *place, struct probe_site *site)
 {
@@ -684,6 +711,8 @@ static int make_all(struct making *making)
 {
 	int ret = survey_operands(making);
 
+	for (size_t i = 0; i < making->places.count && !ret; i++)
+		ret = check_exceptions(making, &making->places.items[i]);
 	for (size_t i = 0; i < making->places.count && !ret; i++) {
 		const struct place *place = &making->places.items[i];
 

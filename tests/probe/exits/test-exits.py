@@ -207,4 +207,33 @@ def test_images():
     equal((done.out, counts["callback"], counts["collect"]), ("2\n2\n2\n", (3, 0), (3, 3)), done)
 
 
+def test_global():
+    """The kernel's return probes end programs whose exceptions leave the function: only when that is asked for twice."""
+    program = compiled("g++", "unwinds.cpp", "unwinds-global", "-O1")
+    stripped = program + "-static-stripped"
+    subprocess.run(["g++", "-w", "-O1", "-static", "-s", HERE + "/unwinds.cpp", "-o", stripped], check=True)
+    done, _ = traced([program, "exceptions"], "--global", "--function", "middle")
+    if done.status == 3:
+        print("global probes need privileges: they are not tested")
+        return
+    equal(done.status, 0, done)
+    for each, function in ((program, "middle"), (program, "m*"), (stripped, "0x401200")):
+        shutil.rmtree(FOLDER + "/trace", ignore_errors=True)
+        done = side("trace", "--global", "-o", FOLDER + "/trace", "-c", each + " exceptions", "--function", function, "--exit",
+                    env=ENV, cwd=FOLDER)
+        # Before the program begins.
+        equal((done.status, done.out, os.path.exists(FOLDER + "/trace")), (1, "", False), done)
+        if each == program:
+            contains(done.err, "handles exceptions")
+            contains(done.err, "--force")
+    # What no exception leaves; then with the warning.
+    done, counts = traced([program, "exceptions"], "--global", "--force", "--function", "main", "--exit")
+    equal((done.status, done.out.splitlines()[0], counts["main"]), (0, "2", (1, 1)), done)
+    contains(done.err, "an exception that leaves one of these functions ends the program")
+    # C has none.
+    program = compiled("gcc", "late.c", "late-global", "-O1", "-ldl")
+    done, counts = traced([program], "--global", "--function", "main", "--exit")
+    equal((done.status, counts["main"]), (0, (1, 1)), done)
+
+
 run_tests(globals())
