@@ -19,6 +19,7 @@ union context_process context_process;
 uint32_t context_needed;
 void (*context_clock_forbidden)(bool forbidden);
 void (*context_memory_shared)(int pid);
+void (*context_hits_limited)(enum context_hits hits);
 
 /* The last stamp or generation given out; survives a fork, so that none is ever given out again. */
 static uint32_t last_stamp;
@@ -109,9 +110,36 @@ static bool may_read(void)
 }
 
 /*
- * Values of a thread that may not ask. Its own ids it may: libside has asked for them already, in
- * this thread, when it gave it a reader.
+ * Where the C library has the number of each thread, from the thread pointer: the kernel clears that word when the thread ends, and tells
+ * where it is. 0: not known.
  */
+static ptrdiff_t tid_offset;
+#define TID_OFFSET_MAX 4096
+
+static void find_tid(void)
+{
+	const char *address = NULL;
+	ptrdiff_t offset;
+
+	if (raw_call(SYS_prctl, PR_GET_TID_ADDRESS, &address, 0, 0, 0) || !address)
+		return;
+	offset = address - (const char *)__builtin_thread_pointer();
+	if (offset > 0 && offset < TID_OFFSET_MAX &&
+			*(const int32_t *)(const void *)address == context_sources_tid())
+		tid_offset = offset;
+}
+
+/* Of a thread that may not ask. 0: not known. */
+static int32_t tid_in_sandbox(void)
+{
+	const char *pointer = __builtin_thread_pointer();
+
+	return tid_offset ? __atomic_load_n((const int32_t *)(const void *)(pointer + tid_offset),
+					    __ATOMIC_RELAXED)
+			  : 0;
+}
+
+/* Values of a thread that may not ask. */
 static void read_in_sandbox(uint32_t groups, struct context_values *values)
 {
 	const struct context_thread *thread = &context_thread;
@@ -125,8 +153,8 @@ static void read_in_sandbox(uint32_t groups, struct context_values *values)
 	values->thread_name[0] = 0;
 	values->tid = 0;
 	if (groups & CONTEXT_GROUP(IDS)) {
-		values->vpid = context_sources_pid();
-		values->vtid = context_sources_tid();
+		values->vpid = context_process.pid;
+		values->vtid = tid_in_sandbox();
 	}
 }
 
@@ -145,6 +173,7 @@ int context_values_start(void)
 		return 0;
 	started = true;
 	seccomp_before = raw_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
+	find_tid();
 	/* A kernel too old for it: children of fork() notice by the handler, others do not. */
 	if (raw_call(SYS_madvise, &context_process, sizeof(context_process), MADV_WIPEONFORK) &&
 			pthread_atfork(NULL, NULL, wipe_by_hand))
@@ -162,7 +191,8 @@ static uint32_t process_begins(void)
 	unsigned int group;
 	uint32_t generation;
 
-	context_process.pid = context_sources_pid();
+	/* In a sandbox: the only thread of a forked child, whose number is the process's. */
+	context_process.pid = context_may_ask() ? context_sources_pid() : tid_in_sandbox();
 	for (group = 0; group < CONTEXT_GROUPS; group++)
 		__atomic_store_n(&context_process.stamps[group], new_stamp(), __ATOMIC_RELAXED);
 	/* Another thread of the parent's may have been writing: nobody is now. */
@@ -215,7 +245,7 @@ void context_name_changed(void)
 
 bool context_is_foreign(void)
 {
-	return agent_vforked || context_sources_pid() != context_process.pid;
+	return agent_vforked || (context_may_ask() && context_sources_pid() != context_process.pid);
 }
 
 /* ---- the thread ---- */

@@ -109,6 +109,18 @@ bool context_may_ask(void);
 extern void (*context_clock_forbidden)(bool forbidden) __attribute__((visibility("hidden")));
 
 /*
+ * Called before the calling thread goes into a sandbox: which hits of probes do not end the program in it. And when the sandbox has
+ * failed (AS_BEFORE). NULL: there are no probes.
+ */
+enum context_hits {
+	CONTEXT_HITS_ALL,
+	CONTEXT_HITS_WITHOUT_SIGNALS, /* not those of breakpoints: a handler cannot do its work */
+	CONTEXT_HITS_NONE,            /* reading the clock is forbidden */
+	CONTEXT_HITS_AS_BEFORE,
+};
+extern void (*context_hits_limited)(enum context_hits hits) __attribute__((visibility("hidden")));
+
+/*
  * Called around a clone() whose child runs beside the calling thread on the thread-local memory of that thread: patch_thread_shares().
  * NULL: there are no probes.
  */

@@ -184,8 +184,8 @@ static void forked_child(void)
 static void process_exits(void)
 {
 	atomic_store_explicit(&agent.exiting, true, memory_order_relaxed);
-	/* A thread that has the lock for long would delay the end. */
-	if (context_is_foreign() || !side_tracer_trylock())
+	/* No system call, in a sandbox. A thread that has the lock for long would delay the end. */
+	if (agent_vforked || !context_may_ask() || !side_tracer_trylock())
 		return;
 	agent_probes_count();
 	side_tracer_unlock();

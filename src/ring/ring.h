@@ -236,6 +236,12 @@ typedef bool ring_may_call(void);
 void ring_ask_before_calls(ring_may_call *may_call);
 
 /*
+ * A thread goes into a sandbox. Where its filter permits the system call rseq(), new threads in it make that one, whatever the function
+ * above says, as the C library does.
+ */
+void ring_sandbox_begins(bool permits_rseq);
+
+/*
  * For a process that records what happened to others: from now on all that the calling thread publishes happened then and there,
  * until NULL takes that back. The times of a ring do not decrease: an earlier one becomes that of the record before. Only
  * producers of the portable path know of this (SIDE_RING_PORTABLE=1 in the environment makes all be that).

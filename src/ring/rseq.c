@@ -53,6 +53,7 @@ extern const unsigned int __rseq_size __attribute__((weak));
 
 static uint32_t ring_rseq_length; /* With which the C library registers; 0: not known. */
 static bool ring_rseq_simulated;  /* No kernel's: a tool keeps the C library's area. */
+static int ring_rseq_sandbox; /* 1: each filter of a sandbox permits the call; 0, -1: not known to. */
 
 bool ring_rseq_usable(void)
 {
@@ -102,6 +103,19 @@ static void ring_rseq_use_libcs(struct ring_thread *thread)
 			__ATOMIC_RELAXED);
 }
 
+/* Relaxed: a thread of a sandbox was made after it was set, or has set it. */
+static bool ring_rseq_may_call(void)
+{
+	return ring_calls_permitted() || __atomic_load_n(&ring_rseq_sandbox, __ATOMIC_RELAXED) > 0;
+}
+
+void ring_sandbox_begins(bool permits_rseq)
+{
+	int known = __atomic_load_n(&ring_rseq_sandbox, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&ring_rseq_sandbox, permits_rseq && known >= 0 ? 1 : -1, __ATOMIC_RELAXED);
+}
+
 bool ring_rseq_obtain(bool *loan)
 {
 	struct ring_thread *thread = &ring_thread;
@@ -109,7 +123,7 @@ bool ring_rseq_obtain(bool *loan)
 
 	*loan = false;
 	/* Relaxed: a flag that is set before there is a producer. */
-	if (__atomic_load_n(&ring_rseq_simulated, __ATOMIC_RELAXED) || !ring_calls_permitted()) {
+	if (__atomic_load_n(&ring_rseq_simulated, __ATOMIC_RELAXED) || !ring_rseq_may_call()) {
 		ring_rseq_use_libcs(thread);
 		return ring_rseq_cpu() >= 0;
 	}
@@ -172,6 +186,11 @@ int32_t ring_thread_cpu(void)
 bool ring_rseq_usable(void)
 {
 	return false;
+}
+
+void ring_sandbox_begins(bool permits_rseq)
+{
+	(void)permits_rseq;
 }
 
 int32_t ring_thread_cpu(void)

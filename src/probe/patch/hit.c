@@ -89,6 +89,15 @@ static inline void light_barrier(void)
 
 /* ---- threads ---- */
 
+/* May this thread ask the kernel? In a sandbox that could be the program's end. */
+static bool may_ask(void)
+{
+	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
+	bool (*ask)(void) = __atomic_load_n(&hooks.may_ask, __ATOMIC_ACQUIRE);
+
+	return !ask || ask();
+}
+
 static bool claim(struct thread *thread, pid_t owner, pid_t tid, pid_t pid)
 {
 	/* Acquire: what its last owner left. */
@@ -127,20 +136,31 @@ static bool has_ended(pid_t pid, pid_t tid)
 	return patch_system_call(SYS_tgkill, pid, tid, 0, 0, 0, 0) == -ESRCH;
 }
 
-/* Entries of threads that have ended are taken over, with what they own. */
-static __attribute__((noinline)) struct thread *find_entry(void)
+/* Of threads that may not ask for their number: negative, so of no thread that could be found to have ended. */
+static pid_t nameless(void)
 {
-	pid_t tid = this_thread(), pid = this_process();
+	static pid_t last = -1;
+
+	/* Relaxed: a number only. */
+	return __atomic_sub_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
+/* Entries of threads that have ended are taken over, with what they own. */
+static __attribute__((noinline)) struct thread *find_entry(bool may_look)
+{
+	pid_t tid = may_look ? this_thread() : nameless(), pid = may_look ? this_process() : 0;
 	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < count; i++) {
 		/* Relaxed: claim() orders. */
 		pid_t owner = __atomic_load_n(&threads[i].tid, __ATOMIC_RELAXED);
+		bool is_free = !owner || owner == tid ||
+				(may_look &&
+						has_ended(__atomic_load_n(&threads[i].pid,
+									  __ATOMIC_RELAXED),
+								owner));
 
-		if ((!owner || owner == tid ||
-				    has_ended(__atomic_load_n(&threads[i].pid, __ATOMIC_RELAXED),
-						    owner)) &&
-				claim(&threads[i], owner, tid, pid))
+		if (is_free && claim(&threads[i], owner, tid, pid))
 			return &threads[i];
 	}
 	for (;;) {
@@ -168,15 +188,6 @@ static inline __attribute__((always_inline)) void leave_thread(struct thread *th
 	light_barrier();
 	/* Release: the handler is over. Pairs with the acquire in patch_hit_is_inside(). */
 	__atomic_store_n(&thread->inside, NULL, __ATOMIC_RELEASE);
-}
-
-/* May this thread ask the kernel? In a sandbox that could be the program's end. */
-static bool may_ask(void)
-{
-	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
-	bool (*ask)(void) = __atomic_load_n(&hooks.may_ask, __ATOMIC_ACQUIRE);
-
-	return !ask || ask();
 }
 
 /* ---- stacks ---- */
@@ -249,13 +260,16 @@ static bool is_copied(void)
 	return !__atomic_load_n(process, __ATOMIC_RELAXED);
 }
 
-static void after_copy(struct thread *thread, pid_t tid)
+static void after_copy(const struct thread *thread)
 {
-	pid_t pid = this_process();
+	bool may_look = may_ask();
+	pid_t pid = may_look ? this_process() : -1;
 
 	for (uint32_t i = 0; i < nr_threads && i < THREADS_MAX; i++) {
-		threads[i].inside = &threads[i] == thread ? threads[i].inside : NULL;
-		threads[i].tid = &threads[i] == thread ? tid : 0;
+		bool is_own = &threads[i] == thread;
+
+		threads[i].inside = is_own ? threads[i].inside : NULL;
+		threads[i].tid = !is_own ? 0 : may_look ? this_thread() : nameless();
 		threads[i].pid = pid;
 		threads[i].shares = 0;
 	}
@@ -289,7 +303,7 @@ static __attribute__((noinline)) bool is_own(struct thread *thread, uint64_t add
 		return true;
 	tid = this_thread();
 	if (tid != thread->tid && is_copied())
-		after_copy(thread, tid);
+		after_copy(thread);
 	if (tid != thread->tid) {
 		__atomic_store_n(&thread->shares, this_process(), __ATOMIC_RELAXED);
 		__atomic_store_n(&thread->stack.size, 0, __ATOMIC_RELAXED);
@@ -303,12 +317,20 @@ static __attribute__((noinline)) bool is_own(struct thread *thread, uint64_t add
 /* The thread's entry, if there is room for one. False: it is of another process, whose thread-local memory this may be or not. */
 static bool begin_thread(void)
 {
-	if (is_copied())
-		after_copy(NULL, 0);
-	if (this_process() != __atomic_load_n(process, __ATOMIC_RELAXED))
+	bool may_look = may_ask();
+
+	if (may_look && is_copied())
+		after_copy(NULL);
+	if (may_look && this_process() != __atomic_load_n(process, __ATOMIC_RELAXED))
 		return false;
-	self = find_entry();
+	self = find_entry(may_look);
 	return true;
+}
+
+void patch_thread_begin(void)
+{
+	if (!self && threads)
+		(void)begin_thread();
 }
 
 void patch_thread_shares(int pid)
@@ -327,7 +349,7 @@ static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 {
 	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why) =
 			__atomic_load_n(&hooks.unseen, __ATOMIC_ACQUIRE);
-	struct thread *thread = find_entry();
+	struct thread *thread = find_entry(true);
 
 	/* Relaxed: a figure. */
 	__atomic_fetch_add(&foreign, 1, __ATOMIC_RELAXED);
@@ -401,7 +423,7 @@ bool patch_hit_is_inside(const struct patch_hot *probe)
 /* The only thread of a child has another number, and the others are not there. */
 static void after_fork(void)
 {
-	after_copy(self, this_thread());
+	after_copy(self);
 }
 
 int patch_hit_start(void)

@@ -13,6 +13,7 @@
  *	arrived.c       whether something is so of all threads; that all which have met a trap have come to its handler
  *	passed.c        whether none stands at an instruction to which nothing leads any more, or comes back there
  *	pads.c          pads of short jumps, and their end
+ *	sandboxed.c     whether a breakpoint is possible in a sandbox that was there before
  *	threads.c       the threads that there are, and one stopped for a moment
  *	gaps.c          where memory near code can be
  *	memory.c        that memory, and what belongs to it
@@ -131,7 +132,7 @@ void patch_find_unwinder(void);
  * Sets probes; returns how many could not be: -ESTALE in its request if other bytes stand there than the site says, -EADDRINUSE if
  * these are a breakpoint or what the kernel makes of a nop that it watches, -EBUSY if
  * there is a probe already, or one beside it needs these bytes, -ERANGE if there is no room in reach, -EPERM if memory may not be written, -EDEADLK if a
- * thread blocks SIGTRAP, which would end it, -EOPNOTSUPP if returns are asked for where they cannot be seen.
+ * thread blocks SIGTRAP, which would end it, -ESHUTDOWN if a filter of seccomp would end it at a breakpoint, -EOPNOTSUPP if returns are asked for where they cannot be seen.
  */
 size_t patch_set(struct patch_request *requests, size_t count);
 
@@ -227,6 +228,12 @@ void patch_read_so(uint64_t from, size_t size);
  */
 int patch_reads(bool wanted);
 
+/*
+ * Before a sandbox in which no handler of ours can do its work, when no breakpoint is left: signals are the program's again, and its calls that
+ * concern them make no system call of ours. Or such a sandbox has failed.
+ */
+void patch_signals_sandbox(bool begins);
+
 /* In the child of a fork, whose parent's thread has set and removed nothing meanwhile: whoever was in patch_check() is not there. */
 void patch_forked(void);
 
@@ -258,6 +265,8 @@ void patch_hooks_set(const struct patch_hooks *wanted);
  * starts, then its number, or 0 if there is none after all. Those that nobody announces are noticed by the stack that they are on.
  */
 void patch_thread_shares(int pid);
+/* The calling thread will not be able to make system calls: what its first hit takes is done now. */
+void patch_thread_begin(void);
 
 struct patch_figures {
 	uint64_t cut; /* hits inside of handlers */
