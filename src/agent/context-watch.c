@@ -22,6 +22,8 @@
 #include <linux/seccomp.h>
 
 #include "agent/context-values.h"
+#include "agent/sandbox.h"
+#include "ring/ring.h"
 #include "wire/raw.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -229,12 +231,55 @@ static void clock_forbidden(bool forbidden)
 		context_clock_forbidden(forbidden);
 }
 
-/* What has to be done for a call that may forbid calls: before it, and when it has failed. */
-static bool before_prctl(int option, unsigned long argument)
+/* What handlers of our signals do, and what we do when the program asks for signals. */
+static bool permits_handlers(const struct sock_fprog *filter)
 {
-	int saved_errno = errno;
-	bool sandbox = option == PR_SET_SECCOMP && context_sandbox_begins(false);
+	static const unsigned int calls[] = {SYS_rt_sigreturn, SYS_rt_sigaction, SYS_rt_sigprocmask,
+			SYS_getpid, SYS_gettid, SYS_rt_tgsigqueueinfo};
 
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (!sandbox_permits(filter, calls[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Before a sandbox closes: hits that would end the program in it are not to come any more. `filter` NULL: the strict one, which
+ * permits a handler's return. In a sandbox already: nothing can be changed any more.
+ */
+static void limit_hits(const struct sock_fprog *filter, bool clock)
+{
+	bool may_ask = context_may_ask();
+
+	ring_sandbox_begins(may_ask && filter && sandbox_permits(filter, SYS_rseq));
+	if (!context_hits_limited || !may_ask)
+		return;
+	if (clock)
+		context_hits_limited(CONTEXT_HITS_NONE);
+	else if (filter && !permits_handlers(filter))
+		context_hits_limited(CONTEXT_HITS_WITHOUT_SIGNALS);
+	else
+		context_hits_limited(CONTEXT_HITS_ALL);
+}
+
+static void hits_limited_in_vain(void)
+{
+	if (context_hits_limited && context_may_ask())
+		context_hits_limited(CONTEXT_HITS_AS_BEFORE);
+}
+
+/* What has to be done for a call that may forbid calls: before it, and when it has failed. */
+static bool before_prctl(int option, unsigned long argument, unsigned long filter)
+{
+	bool has_filter = option == PR_SET_SECCOMP && argument == SECCOMP_MODE_FILTER;
+	int saved_errno = errno;
+	bool sandbox;
+
+	/* First: it takes system calls. */
+	if (has_filter || stops_clock(option, argument))
+		limit_hits((const struct sock_fprog *)(has_filter ? filter : 0),
+				stops_clock(option, argument));
+	sandbox = option == PR_SET_SECCOMP && context_sandbox_begins(false);
 	if (stops_clock(option, argument))
 		clock_forbidden(true);
 	errno = saved_errno;
@@ -249,6 +294,8 @@ static void after_prctl(int option, unsigned long argument, long result, bool sa
 		context_sandbox_failed();
 	if (result < 0 && stops_clock(option, argument))
 		clock_forbidden(false);
+	if (result < 0 && (option == PR_SET_SECCOMP || stops_clock(option, argument)))
+		hits_limited_in_vain();
 	if (option == PR_SET_NAME && result >= 0)
 		context_name_changed();
 	errno = saved_errno;
@@ -271,7 +318,7 @@ EXPORT int prctl(int option, ...)
 	memcpy(&real, &found, sizeof(real));
 	if (!real)
 		return no_function();
-	sandbox = before_prctl(option, arguments[0]);
+	sandbox = before_prctl(option, arguments[0], arguments[1]);
 	result = real(option, arguments[0], arguments[1], arguments[2], arguments[3]);
 	after_prctl(option, arguments[0], result, sandbox);
 	return result;
@@ -386,6 +433,7 @@ static void seccomp_taken_back(const long *arguments, bool sandbox)
 		context_sandbox_failed();
 	if (arguments[0] == SECCOMP_SET_MODE_STRICT)
 		clock_forbidden(false);
+	hits_limited_in_vain();
 	errno = saved_errno;
 }
 
@@ -401,12 +449,15 @@ static long watched_syscall(long number, const long *arguments)
 	if (!real)
 		return no_function();
 	if (number == SYS_prctl) {
-		sandbox = before_prctl((int)arguments[0], (unsigned long)arguments[1]);
+		sandbox = before_prctl((int)arguments[0], (unsigned long)arguments[1],
+				(unsigned long)arguments[2]);
 	} else if (number == SYS_seccomp &&
 			(arguments[0] == SECCOMP_SET_MODE_STRICT ||
 					arguments[0] == SECCOMP_SET_MODE_FILTER)) {
+		bool is_strict = arguments[0] == SECCOMP_SET_MODE_STRICT;
 		int saved_errno = errno;
 
+		limit_hits(is_strict ? NULL : (const struct sock_fprog *)arguments[2], is_strict);
 		sandbox = context_sandbox_begins(arguments[0] == SECCOMP_SET_MODE_FILTER &&
 				arguments[1] & SECCOMP_FILTER_FLAG_TSYNC);
 		if (arguments[0] == SECCOMP_SET_MODE_STRICT)

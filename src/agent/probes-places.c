@@ -335,6 +335,19 @@ static uint32_t wanted_flags(struct probes_place *place)
 	return flags;
 }
 
+/* Of the sandboxes that threads are in. */
+static enum context_hits allowed;
+
+static bool frozen; /* A thread is in such a sandbox: code stays as it is. */
+
+/* Would a hit of what is set there end the program? */
+static bool is_fatal(const struct probes_place *place)
+{
+	return allowed == CONTEXT_HITS_NONE ||
+			(allowed == CONTEXT_HITS_WITHOUT_SIGNALS &&
+					place->method == PROBE_BREAKPOINT);
+}
+
 /* Those of one round, in memory of its own. */
 struct round {
 	struct patch_probe **removed, **settled;
@@ -389,6 +402,12 @@ static void consider(struct round *round, struct probes_place *place)
 {
 	uint32_t flags = place->wanted;
 
+	/* Changing code takes traps, too: what is not set yet stays so. */
+	if (flags != UNWANTED && allowed != CONTEXT_HITS_ALL &&
+			(place->probe ? is_fatal(place) : !place->watched)) {
+		place->error = -ECANCELED;
+		flags = UNWANTED;
+	}
 	if (flags != UNWANTED && is_crowded(place))
 		flags |= PATCH_TRAP;
 
@@ -396,11 +415,11 @@ static void consider(struct round *round, struct probes_place *place)
 		round->settled[round->nr_settled++] = place->probe;
 	place->left = false;
 	place->goes_on = place->probe && flags != UNWANTED;
-	if (place->probe && flags != place->flags) {
+	if (place->probe && flags != place->flags && !frozen) {
 		round->removed[round->nr_removed++] = place->probe;
 		place->probe = NULL;
 	}
-	if (place->probe || flags == UNWANTED || (place->watched && place->ready))
+	if (place->probe || flags == UNWANTED || frozen || (place->watched && place->ready))
 		return;
 	place->flags = flags;
 	round->requested[round->nr_requests++] = place;
@@ -528,6 +547,19 @@ void probes_places_apply(void)
 		patch_settle(round.settled, round.nr_settled);
 	set_requested(&round);
 	raw_munmap(memory, bytes);
+}
+
+void probes_places_limit(enum context_hits hits)
+{
+	allowed = hits;
+	frozen = false;
+	probes_places_apply();
+	frozen = hits != CONTEXT_HITS_ALL;
+}
+
+bool probes_places_any(void)
+{
+	return __atomic_load_n(&nr_places, __ATOMIC_RELAXED) != 0;
 }
 
 static bool reads(const struct probes_hook *hook)

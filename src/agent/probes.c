@@ -184,6 +184,54 @@ static void end_unnamed(struct agent_session *session)
 	}
 }
 
+/* ---- sandboxes ---- */
+
+#define LOCK_TRIES 1000 /* of a millisecond */
+
+/* Not without end: the thread may have interrupted itself while it had the lock. */
+static bool lock_for_sandbox(void)
+{
+	struct timespec pause = {.tv_nsec = 1000000};
+
+	for (unsigned int i = 0; i < LOCK_TRIES; i++) {
+		if (side_tracer_trylock())
+			return true;
+		raw_call(SYS_nanosleep, &pause, 0L);
+	}
+	return false;
+}
+
+static enum context_hits hits_before, hits_now;
+
+/* In the thread that goes into a sandbox, before it does. */
+static void limit_hits(enum context_hits hits)
+{
+	struct agent_session *session;
+	struct probes_table *table;
+
+	/* A forked child finds out who it is. */
+	(void)context_generation_now();
+	/* A process in our memory means itself alone. */
+	if (context_is_foreign())
+		return;
+	patch_thread_begin();
+	if (hits == CONTEXT_HITS_AS_BEFORE)
+		hits = hits_before;
+	else if (hits < hits_now)
+		hits = hits_now;
+	hits_before = hits_now;
+	if (hits == hits_now || !probes_places_any() || !lock_for_sandbox())
+		return;
+	hits_now = hits;
+	probes_places_limit(hits);
+	(void)patch_reads(hits == CONTEXT_HITS_ALL && probes_places_read());
+	patch_signals_sandbox(hits != CONTEXT_HITS_ALL);
+	agent_each_session(session) for (table = session->tables; table; table = table->next)
+			table->said = false;
+	agent_probes_answer();
+	side_tracer_unlock();
+}
+
 /* Before an event ends, and at the end of the process. */
 static void count_unseen(struct probes_table *table)
 {
@@ -218,6 +266,7 @@ static void start(const struct agent_session *session)
 		probe_hit_start();
 		patch_hooks_set(&hooks);
 		context_memory_shared = patch_thread_shares;
+		context_hits_limited = limit_hits;
 		start_error = patch_start(false);
 	}
 	if (!start_error)

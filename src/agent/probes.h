@@ -38,6 +38,7 @@
 #include <side/trace.h>
 
 #include "agent/agent.h"
+#include "agent/context-values.h"
 #include "probe/patch/patch.h"
 #include "probe/table/table.h"
 
@@ -211,6 +212,9 @@ bool probes_events_has(
 int probes_places_find(struct probes_table *table);
 /* Sets what is wanted and removes what is not, in all places. */
 void probes_places_apply(void);
+/* What would end the program is removed, and nothing is set or removed any more; or all of that is taken back. */
+void probes_places_limit(enum context_hits hits);
+bool probes_places_any(void);
 /* Whether something that is set reads memory that may not be there. */
 bool probes_places_read(void);
 /* In a child, where the kernel does not watch what it watches in the parent. Whether that was anything, to be applied. */

@@ -185,6 +185,11 @@ const char *wire_probe_error_text(uint32_t error)
 		       "be no stack, and it does not do so here (`-v` says why); `--global` asks "
 		       "it for all processes";
 	case EOPNOTSUPP: return "the program's agent cannot set probes";
+	case ESHUTDOWN:
+		return "the program is in a sandbox (seccomp) in which a breakpoint would end it";
+	case ECANCELED:
+		return "the program has entered a sandbox (seccomp) in which a hit there would end "
+		       "it";
 	case EFAULT: return "its place is not in code of that file";
 	default:
 		return strerrordesc_np((int)error) ? strerrordesc_np((int)error) : "unknown reason";

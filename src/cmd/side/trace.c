@@ -209,9 +209,9 @@ static uint64_t say_refusal(const struct probe_seen *seen,
 		if (i >= probe_table_nr_probes(&seen->table))
 			break;
 		probe_table_probe(&seen->table, (uint32_t)i, &probe);
-		fprintf(stderr, "%s not set: %s, at 0x%" PRIx64 ": %s\n", say_label(true),
-				probe.function, probe.site.address,
-				wire_probe_error_text(refusal->error));
+		fprintf(stderr, "%s %s: %s, at 0x%" PRIx64 ": %s\n", say_label(true),
+				refusal->error == ECANCELED ? "removed" : "not set", probe.function,
+				probe.site.address, wire_probe_error_text(refusal->error));
 		shown++;
 	}
 	return shown;
@@ -231,6 +231,16 @@ static void say_refusals(const struct tracing *tracing, const struct session_pro
 		fprintf(stderr, "%s not set: %" PRIu64 " others\n", say_label(true),
 				(uint64_t)answer->states[WIRE_PROBE_REFUSED] - shown);
 	probe_unsee(&seen);
+}
+
+/* They were set until the program went into a sandbox. */
+static bool were_removed(const struct session_probe_answer *answer)
+{
+	uint64_t removed = 0;
+
+	for (uint32_t i = 0; i < answer->nr_refusals; i++)
+		removed += answer->refusals[i].error == ECANCELED ? answer->refusals[i].count : 0;
+	return removed && removed == answer->states[WIRE_PROBE_REFUSED];
 }
 
 static void say_answer(struct tracing *tracing, const struct session_probe_answer *answer)
@@ -268,7 +278,7 @@ static void say_answer(struct tracing *tracing, const struct session_probe_answe
 							   " places%s%s",
 				text_of(tracing, answer->number), answer->pid, set, answer->places,
 				used ? ": " : "", text);
-	if (answer->error || (answer->states[WIRE_PROBE_REFUSED] && !set))
+	if (answer->error || (answer->states[WIRE_PROBE_REFUSED] && !set && !were_removed(answer)))
 		tracing->status = COMMAND_FAILED;
 	say_refusals(tracing, answer);
 }

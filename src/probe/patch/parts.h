@@ -390,6 +390,14 @@ bool patch_threads_each(void (*tell)(pid_t tid, void *data), void *data);
 typedef void patch_at_stop(pid_t thread);
 unsigned int patch_threads_stop(const pid_t *threads, unsigned int count, patch_at_stop *at_stop);
 
+/* What the program asks for is passed on from now on, without system calls of ours; nothing of ours is held. */
+void patch_signals_pass(bool pass);
+
+/* ---- sandboxed.c ---- */
+
+/* A breakpoint does not end the program, by a filter of seccomp that was there at the first one. */
+bool patch_traps_return(void);
+
 /* ---- arrived.c ---- */
 
 /* Something that, once it is so of a thread, stays so. */

@@ -358,10 +358,13 @@ static int make_probe(const struct patch_request *request, unsigned int flags, u
 {
 	struct patch_kind kind = {.bytes = bytes, .follows = flags & PATCH_EXIT};
 	enum probe_method method = flags & PATCH_TRAP ? PROBE_BREAKPOINT : request->site->method;
-	uint64_t body = patch_body_memory(request->site->runtime, kind);
 	struct patch_probe *probe;
+	uint64_t body;
 	int ret;
 
+	if (method == PROBE_BREAKPOINT && !patch_traps_return())
+		return -ESHUTDOWN;
+	body = patch_body_memory(request->site->runtime, kind);
 	if (!body)
 		return -ERANGE;
 	probe = patch_body_probe(body);
@@ -371,7 +374,8 @@ static int make_probe(const struct patch_request *request, unsigned int flags, u
 			.address = request->site->runtime, .caller = &patch_no_code};
 	ret = make_with(probe, writer, method);
 	if (ret && ret != -EPERM && ret != -E2BIG && method != PROBE_BREAKPOINT)
-		ret = make_with(probe, writer, PROBE_BREAKPOINT);
+		ret = patch_traps_return() ? make_with(probe, writer, PROBE_BREAKPOINT)
+					   : -ESHUTDOWN;
 	if (ret) {
 		memset(probe->hot, 0, sizeof(*probe->hot));
 		memset(probe, 0, sizeof(*probe));
@@ -944,6 +948,35 @@ bool patch_rest(void)
 		end_traps();
 	pthread_mutex_unlock(&lock);
 	return over;
+}
+
+#define SANDBOX_TRIES 20
+#define SANDBOX_PAUSE_NS 1000000
+
+void patch_signals_sandbox(bool begins)
+{
+	const struct timespec pause = {.tv_nsec = SANDBOX_PAUSE_NS};
+	bool ended = false;
+
+	pthread_mutex_lock(&lock);
+	if (begins) {
+		patch_faults_end(PATCH_FAULTS_LOADS | PATCH_FAULTS_COPIES);
+		/* A thread may still be on its way to the handler. */
+		for (unsigned int i = 0; !ended && !patch_any_breakpoint() && i < SANDBOX_TRIES;
+				i++) {
+			if (i)
+				patch_system_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+			ended = patch_trap_end();
+		}
+		patch_signals_pass(ended);
+	} else {
+		patch_signals_pass(false);
+		if (patch_any_armed()) {
+			patch_trap_renew();
+			patch_faults_start(PATCH_FAULTS_COPIES);
+		}
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 void patch_check(void)

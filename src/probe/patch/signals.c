@@ -158,6 +158,19 @@ static const struct patch_action *get_behind(int number)
 		       [__atomic_load_n(&now[number == SIGILL], __ATOMIC_ACQUIRE)];
 }
 
+static bool passed_on; /* In a sandbox: what the program asks for goes to the kernel, and nothing else does. */
+
+void patch_signals_pass(bool pass)
+{
+	/* Relaxed: no signal is held on either side of the change. */
+	__atomic_store_n(&passed_on, pass, __ATOMIC_RELAXED);
+}
+
+static bool are_passed_on(void)
+{
+	return __atomic_load_n(&passed_on, __ATOMIC_RELAXED);
+}
+
 static bool holds(void)
 {
 	/* Relaxed: who sees it late finds out behind its system call, or is found by patch_unblock(). */
@@ -267,6 +280,8 @@ int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mas
 	sigset_t open;
 	int ret;
 
+	if (are_passed_on())
+		return real(how, set, before);
 	if (set)
 		patch_reading_pauses();
 	if (!holds())
@@ -461,7 +476,7 @@ static int act_masked(int number, const struct sigaction *action, struct sigacti
 
 bool patch_signals_stand_behind(int number)
 {
-	return is_ours(number) || patch_faults_hold(number);
+	return !are_passed_on() && (is_ours(number) || patch_faults_hold(number));
 }
 
 int patch_signals_action(int number, const struct sigaction *action, struct sigaction *before,
@@ -470,7 +485,7 @@ int patch_signals_action(int number, const struct sigaction *action, struct siga
 	struct patch_section section;
 	int ret;
 
-	if (!known || inside || number < 1 || number > LAST_SIGNAL)
+	if (!known || are_passed_on() || inside || number < 1 || number > LAST_SIGNAL)
 		return real(number, action, before);
 	section = patch_signals_enter();
 	if (patch_faults_hold(number))

@@ -88,5 +88,86 @@ def test_spawn():
     equal(counts["work"], int(done.out), "calls of work()")
 
 
+# What a program's sandbox is, and which functions have no hits in it.
+SANDBOXES = {"filter": "tiny", "first": "tiny", "seccomp": "tiny", "prctl": "tiny", "odd": "tiny", "threads": "tiny", "sync": "tiny",
+             "permits": "", "returns": "", "partly": "tiny", "signals": "tiny", "fails": "", "clock": "tiny jumped told", "strict": "tiny jumped told"}
+SANDBOX_PROBES = {"tiny": ["--function", "tiny"], "jumped": ["--function", "jumped", "--exit"],
+                  "told": ["--function", "told", "--exit", "--arg", "u64:n:%rdi", "--arg", "string:text:%rsi"]}
+
+
+def sandbox_options(names):
+    return [option for name in names.split() for option in SANDBOX_PROBES[name]] + ["--context", "vtid,cpu_id,procname"]
+
+
+def check_sandbox(kind, out, err, counts):
+    jumps, tinies, before = map(int, out.split()) if kind != "strict" else (1005, 1005, 5)
+    true(jumps >= 1000 and tinies == jumps, f"{kind}: it has worked")
+    fatal = SANDBOXES[kind].split()
+    for name in SANDBOX_PROBES:
+        equal(counts[name], before if name in fatal else jumps, f"{kind}: {name} {err}")
+        if name != "tiny":
+            equal(counts[name + "_return"], counts[name], f"{kind}: {name}")
+        equal(f"removed: {name}, at 0x" in err, name in fatal, f"{kind}: {err}")
+
+
+def test_sandboxes():
+    """A program that goes into a sandbox is not ended in it, and what can go on being recorded is."""
+    program = compiled("sandbox")
+    for kind in SANDBOXES:
+        done, counts = traced([program, kind], *sandbox_options("tiny jumped told"))
+        equal(done.status, 0, f"{kind}: {done.out} {done.err}")
+        check_sandbox(kind, done.out, done.err, counts)
+
+
+def test_sandbox_of_crash():
+    """A program that crashes in its sandbox does so by its own signal."""
+    program = compiled("sandbox")
+    done, counts = traced([program, "crash"], *sandbox_options("tiny jumped told"))
+    equal(done.status, 128 + 11, done.err)
+    equal((counts["tiny"], counts["jumped"], counts["told_return"]), (5, 1005, 1005), done.err)
+
+
+def test_sandbox_of_child():
+    """That of a forked child is not its parent's."""
+    program = compiled("sandbox")
+    done, counts = traced([program, "child"], *sandbox_options("tiny jumped told"))
+    equal((done.status, done.out), (0, "1000 1000 0\n"), done.err)
+    equal((counts["tiny"], counts["jumped"], counts["told"], counts["told_return"]), (5, 1005, 1005, 1005), done.err)
+
+
+def test_sandbox_before():
+    """One that was there when the program started: a breakpoint is refused only if it would end the program."""
+    program = compiled("sandbox")
+    for kind in ("then-kill", "then-fail", "then-all"):
+        done, counts = traced([program, kind, "x"], *sandbox_options("tiny jumped told"))
+        is_fatal = kind != "then-all"
+        equal((kind, done.out), (kind, "1005 1005 5\n"), done.err)
+        equal((counts["tiny"], counts["jumped"], counts["told_return"]), (0 if is_fatal else 1005, 1005, 1005), f"{kind}: {done.err}")
+        equal("in which a breakpoint would end it" in done.err, is_fatal, done.err)
+
+
+def test_sandbox_attached():
+    """The same in a program that runs already."""
+    program = compiled("sandbox")
+    for kind in ("filter", "seccomp", "permits", "sync"):
+        trace = tempfile.mkdtemp(dir=FOLDER)
+        with subprocess.Popen([program, kind, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+            with subprocess.Popen([SIDE, "trace", "-o", trace, "--force", "-p", str(running.pid), *sandbox_options("tiny jumped told")],
+                                  stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True, env=ENV) as tracer:
+                said = ""
+                while said.count("is set in process") < 3:
+                    line = tracer.stderr.readline()
+                    true(line, said)
+                    said += line
+                out = running.communicate("x", timeout=60)[0]
+                said += tracer.communicate(timeout=60)[1]
+            equal((kind, running.returncode), (kind, 0), said)
+        read = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True)
+        counts = collections.Counter(re.findall(r" probe:(\w+):", read.stdout))
+        jumps, _, before = map(int, out.split())
+        equal((counts["jumped"], counts["told_return"]), (jumps, jumps), f"{kind}: {said}")
+        equal(counts["tiny"], jumps if kind == "permits" else before, f"{kind}: {said}")
+
+
 if __name__ == "__main__":
     run_tests(globals())
