@@ -255,7 +255,7 @@ static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 			uint64_t next = i + 1 < more ? table + (uint64_t)(int64_t)rows[i + 1].code
 						     : end;
 
-			if (code < begin || code >= end)
+			if (code >= end || next <= begin)
 				continue;
 			if (next > end)
 				next = end;
@@ -264,6 +264,9 @@ static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 				begin = code;
 			}
 			last_end = next - code > HOLE_BYTES ? end_of(table, &rows[i], next) : next;
+			/* It began in the mapping before, of which this one was a part. */
+			if (last_end < begin)
+				last_end = begin;
 		}
 	}
 	add(mapping, begin, end - last_end > HOLE_BYTES ? last_end : end);

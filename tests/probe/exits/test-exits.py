@@ -207,6 +207,13 @@ def test_images():
     equal((done.out, counts["callback"], counts["collect"]), ("2\n2\n2\n", (3, 0), (3, 3)), done)
 
 
+def test_divided_mapping():
+    """Calls from a large function are watched in all parts of it, also when its code has become several mappings."""
+    program = compiled("gcc", "large.c", "large", "-O1", "-ldl")
+    done, counts = same([program], "--function", "watched", "--exit")
+    equal(counts["watched"], (5, 5), done)
+
+
 def test_global():
     """The kernel's return probes end programs whose exceptions leave the function: only when that is asked for twice."""
     program = compiled("g++", "unwinds.cpp", "unwinds-global", "-O1")
