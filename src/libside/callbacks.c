@@ -15,6 +15,7 @@
 
 #include "arrays.h"
 #include "export.h"
+#include "keys.h"
 #include "rcu.h"
 #include "registry.h"
 #include "report.h"
@@ -275,6 +276,8 @@ static int register_callback(struct side_event_description *desc,
 
 	side_init();
 	result = check_callback(desc, callback, variadic, &state);
+	if (result == SIDE_ERROR_OK && !key_is_given(callback->key))
+		result = SIDE_ERROR_INVAL;
 	if (result != SIDE_ERROR_OK)
 		return result;
 	registry_lock();
@@ -315,6 +318,8 @@ static int swap_callback(struct side_event_description *desc, const struct side_
 	struct side_event_state_0 *state;
 	int result = check_callback(desc, new, variadic, &state);
 
+	if (result == SIDE_ERROR_OK && !key_is_given(new->key))
+		result = SIDE_ERROR_INVAL;
 	if (result != SIDE_ERROR_OK)
 		return result;
 	registry_lock();

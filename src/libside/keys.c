@@ -27,9 +27,32 @@ EXPORT int side_tracer_request_key(uint64_t *key)
 		return SIDE_ERROR_INVAL;
 	keys_lock();
 	if (next_key) {
-		*key = next_key++;
+		*key = next_key;
+		/* Relaxed: the key itself is passed on by its owner, who orders that. */
+		__atomic_store_n(&next_key, next_key + 1, __ATOMIC_RELAXED);
 		result = SIDE_ERROR_OK;
 	}
 	keys_unlock();
 	return result;
 }
+
+#if __SIZEOF_POINTER__ == 8
+bool key_is_given(uint64_t key)
+{
+	uint64_t next = __atomic_load_n(&next_key, __ATOMIC_RELAXED);
+
+	return key == SIDE_KEY_MATCH_ALL || (key >= SIDE_KEY_FIRST && (!next || key < next));
+}
+#else
+/* Two words are not read at once: where a key is being given out, none is refused. */
+bool key_is_given(uint64_t key)
+{
+	bool given;
+
+	if (key == SIDE_KEY_MATCH_ALL || !futex_trylock(&lock))
+		return !key_is_reserved(key);
+	given = key >= SIDE_KEY_FIRST && (!next_key || key < next_key);
+	futex_unlock(&lock);
+	return given;
+}
+#endif

@@ -5,7 +5,13 @@
 #ifndef LIBSIDE_KEYS_H
 #define LIBSIDE_KEYS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 void keys_lock(void);
 void keys_unlock(void);
+
+/* Has side_tracer_request_key() given out this key, or is it everybody's? Async-signal-safe. */
+bool key_is_given(uint64_t key);
 
 #endif /* LIBSIDE_KEYS_H */

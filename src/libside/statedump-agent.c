@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "statedump-agent.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "lock.h"
 #include "statedump.h"
@@ -33,6 +39,7 @@ enum {
 static enum agent_state state;
 static pthread_t thread;
 static uintptr_t identity;
+static int number;
 static bool detached; /* nobody joins: it stopped itself, or took too long */
 static unsigned int pauses;
 static bool busy; /* runs a dump */
@@ -42,6 +49,8 @@ static void *agent_main(void *unused)
 	struct side_statedump_request_handle *handle;
 
 	(void)unused;
+	/* Relaxed: it is looked at again and again. */
+	__atomic_store_n(&number, (int)syscall(SYS_gettid), __ATOMIC_RELAXED);
 	(void)prctl(PR_SET_NAME, "side-statedump", 0, 0, 0);
 	statedump_lock();
 	identity = thread_identity();
@@ -74,6 +83,37 @@ bool agent_is_me(void)
 	return identity == thread_identity();
 }
 
+/* The system call that it is in, with all arguments and registers; of no other state two texts are the same. */
+static bool read_call(int tid, char text[AGENT_CALL_SIZE])
+{
+	char path[64];
+	long fd, size;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	size = syscall(SYS_read, (int)fd, text, AGENT_CALL_SIZE - 1);
+	(void)syscall(SYS_close, (int)fd);
+	text[size > 0 ? size : 0] = 0;
+	return size > 0;
+}
+
+int64_t agent_waits_for_lock(struct agent_sleep *sleep)
+{
+	char text[AGENT_CALL_SIZE];
+	int saved_errno = errno, tid = __atomic_load_n(&number, __ATOMIC_RELAXED);
+	/* Where that cannot be read, it counts as one that waits; one that has not begun does not. */
+	bool known = tid && read_call(tid, text);
+	bool waits = tid && (!known || atoi(text) == SYS_futex);
+
+	errno = saved_errno;
+	if (!waits || (known && strcmp(text, sleep->call) != 0))
+		sleep->since = monotonic_ms();
+	strcpy(sleep->call, known ? text : "");
+	return monotonic_ms() - sleep->since;
+}
+
 bool agent_start(void)
 {
 	sigset_t all, before;
@@ -89,6 +129,7 @@ bool agent_start(void)
 	/* First, because creating a thread may be traced, and a tracer may ask for a dump from
 	 * there. */
 	state = AGENT_RUNNING;
+	__atomic_store_n(&number, 0, __ATOMIC_RELAXED);
 	/* No signal of the program may be delivered to a thread that it does not know. */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);

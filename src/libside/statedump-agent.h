@@ -10,6 +10,7 @@
 #define LIBSIDE_STATEDUMP_AGENT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Start it unless it runs.  False: the system gives no thread. */
 bool agent_start(void);
@@ -19,6 +20,17 @@ bool agent_is_me(void);
 
 /* Stop it and wait for its end, at most timeout_ms unless negative; not when called by itself. */
 void agent_stop(int timeout_ms);
+
+/*
+ * How long it has waited for one and the same lock, in milliseconds, as far as the calls with this structure saw. `since` is
+ * the time of the beginning.
+ */
+#define AGENT_CALL_SIZE 256
+struct agent_sleep {
+	int64_t since;
+	char call[AGENT_CALL_SIZE];
+};
+int64_t agent_waits_for_lock(struct agent_sleep *sleep);
 
 /* Between two dumps, keep it from the next one.  Gives up on a dump that takes very long. */
 void agent_pause(void);

@@ -7,6 +7,7 @@
 #include "armed.h"
 #include "callbacks.h"
 #include "export.h"
+#include "keys.h"
 #include "lock.h"
 #include "registry.h"
 #include "statedump-agent.h"
@@ -18,6 +19,7 @@
 enum {
 	EXIT_WAIT_MS = 2000,
 	STUCK_MS = 5000, /* no dump has ended for so long */
+	LOCKED_MS = 100, /* and the agent has waited for the same lock for so long */
 };
 
 static struct owned_lock lock;
@@ -195,7 +197,7 @@ EXPORT int side_tracer_statedump_request(uint64_t key)
 	struct side_statedump_request_handle *handle;
 	int result = SIDE_ERROR_OK;
 
-	if (key == SIDE_KEY_MATCH_ALL || key_is_reserved(key))
+	if (key == SIDE_KEY_MATCH_ALL || !key_is_given(key))
 		return SIDE_ERROR_INVAL;
 	if (registry_is_finished())
 		return SIDE_ERROR_EXITING;
@@ -235,7 +237,7 @@ EXPORT bool side_tracer_statedump_request_try(uint64_t key)
 	struct side_statedump_request_handle *handle;
 	bool result;
 
-	if (key == SIDE_KEY_MATCH_ALL || key_is_reserved(key) || registry_is_finished() ||
+	if (key == SIDE_KEY_MATCH_ALL || !key_is_given(key) || registry_is_finished() ||
 			!owned_lock_try(&lock))
 		return false;
 	result = can_request_now(key);
@@ -300,26 +302,27 @@ static struct side_statedump_request_handle *new_handle(const char *name,
 
 /*
  * Not where waiting for the agent could wait for ourselves: in it, or with the registry's lock,
- * which its dumps may want.  And not for ever when nothing goes on: the caller may hold the
+ * which its dumps may want.  And not where the agent waits for a lock all the time: the caller may hold the
  * loader's lock (a constructor in dlopen), and a dump, or a tracer that listens to it, may call the
- * loader.
+ * loader.  Nor for ever when nothing goes on.
  */
 static void wait_for_first_dump(const struct side_statedump_request_handle *handle)
 {
-	uint64_t ended_before;
+	int64_t end = monotonic_ms() + STUCK_MS;
+	uint64_t ended_before = ended_dumps;
+	struct agent_sleep sleep = {.since = monotonic_ms()};
 
 	if (agent_is_me() || !registry_may_wait())
 		return;
-	do {
-		int64_t end = monotonic_ms() + STUCK_MS, left = STUCK_MS;
-
-		ended_before = ended_dumps;
-		while (!handle->first_done && !registry_is_finished() &&
-				ended_dumps == ended_before && left > 0) {
-			statedump_wait((int)left);
-			left = end - monotonic_ms();
+	while (!handle->first_done && !registry_is_finished() && monotonic_ms() < end) {
+		statedump_wait(LOCKED_MS / 4);
+		if (ended_dumps != ended_before) {
+			ended_before = ended_dumps;
+			end = monotonic_ms() + STUCK_MS;
 		}
-	} while (!handle->first_done && !registry_is_finished() && ended_dumps != ended_before);
+		if (!handle->first_done && agent_waits_for_lock(&sleep) >= LOCKED_MS)
+			break;
+	}
 }
 
 EXPORT struct side_statedump_request_handle *side_statedump_request_notification_register(

@@ -36,6 +36,15 @@
 /* The exported object is an array of bytes. */
 extern const char side_empty_callback[];
 
+/* The library takes no key that it has not given out. From here on those up to this one are the test's. */
+static inline void test_take_keys(uint64_t last)
+{
+	uint64_t key = 0;
+
+	while (key < last)
+		CHECK_EQUAL(side_tracer_request_key(&key), SIDE_ERROR_OK);
+}
+
 struct test_event {
 	struct side_event_description desc;
 	struct side_event_state_0 state;

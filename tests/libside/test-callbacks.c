@@ -113,7 +113,7 @@ static void test_identity(void)
 	CHECK_EQUAL(side_tracer_callback_register(&event.desc, note, a, 0), SIDE_ERROR_OK);
 	CHECK_EQUAL(side_tracer_callback_register(&event.desc, note, a, 0), SIDE_ERROR_EXIST);
 	CHECK_EQUAL(side_tracer_callback_register(&event.desc, note, a, 8), SIDE_ERROR_OK);
-	CHECK_EQUAL(side_tracer_callback_register(&event.desc, note, a, UINT64_MAX), SIDE_ERROR_OK);
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, note, a, 1015), SIDE_ERROR_OK);
 	CHECK_EQUAL(side_tracer_callback_register(&event.desc, note, b, 0), SIDE_ERROR_OK);
 	CHECK_EQUAL(side_tracer_callback_register(&event.desc, other, a, 0), SIDE_ERROR_OK);
 	expect_trail(&event, "aaaba'");
@@ -125,8 +125,7 @@ static void test_identity(void)
 	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, note, a, 0), SIDE_ERROR_OK);
 	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, note, b, 0), SIDE_ERROR_OK);
 	expect_trail(&event, "aa'");
-	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, note, a, UINT64_MAX),
-			SIDE_ERROR_OK);
+	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, note, a, 1015), SIDE_ERROR_OK);
 	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, other, a, 0), SIDE_ERROR_OK);
 }
 
@@ -239,20 +238,48 @@ static void test_enabled_word(void)
 	CHECK(event.state.enabled == (ENABLED_SHARED | 5));
 }
 
+/* By all functions that would have the library call somebody with it; what there is not is not there with it, either. */
+static void check_unknown(uint64_t key)
+{
+	struct test_event event, variadic;
+
+	test_event_init(&event, "unknown", 0);
+	test_event_init(&variadic, "unknown_variadic", SIDE_EVENT_FLAG_VARIADIC);
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, note, NULL, key), SIDE_ERROR_INVAL);
+	CHECK_EQUAL(side_tracer_callback_variadic_register(
+				    &variadic.desc, note_variadic, NULL, key),
+			SIDE_ERROR_INVAL);
+	CHECK_EQUAL(side_tracer_callback_replace(&event.desc, note, NULL, other, NULL, key),
+			SIDE_ERROR_INVAL);
+	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, note, NULL, key),
+			SIDE_ERROR_NOENT);
+	CHECK_EQUAL(side_tracer_statedump_request(key), SIDE_ERROR_INVAL);
+	CHECK(!side_tracer_statedump_request_try(key));
+	CHECK_EQUAL(event.state.enabled, 0);
+	CHECK_EQUAL(event.state.nr_callbacks, 0);
+}
+
 static void test_keys(void)
 {
 	uint64_t first, second;
+
+	/* None was given out. */
+	check_unknown(8);
+	check_unknown(UINT64_MAX);
 
 	CHECK_EQUAL(side_tracer_request_key(NULL), SIDE_ERROR_INVAL);
 	CHECK_EQUAL(side_tracer_request_key(&first), SIDE_ERROR_OK);
 	CHECK_EQUAL(side_tracer_request_key(&second), SIDE_ERROR_OK);
 	CHECK_EQUAL(first, 8);
 	CHECK_EQUAL(second, 9);
+	check_unknown(10);
+	check_unknown(77);
 }
 
 int main(void)
 {
 	test_keys();
+	test_take_keys(1015);
 	test_removal_orders();
 	test_many();
 	test_identity();

@@ -246,6 +246,7 @@ static void expect_reports(const char *program, const char *debug, int expected)
 
 int main(int argc, char **argv)
 {
+	test_take_keys(15);
 	if (argc > 1) {
 		test_wrong_calls();
 		test_wrong_calls();

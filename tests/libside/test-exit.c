@@ -224,6 +224,7 @@ int main(void)
 {
 	int i;
 
+	test_take_keys(15);
 	test_event_init(&event, "event", 0);
 	run(case_nothing, "nothing");
 	run(case_by_hand, "by hand");

@@ -356,6 +356,7 @@ static void test_generations(int depth)
 
 int main(void)
 {
+	test_take_keys(15);
 	alarm(60);
 	test_event_init(&event, "event", 0);
 	CHECK(!sem_init(&inside, 0, 0));

@@ -223,6 +223,7 @@ static void test_notification(void)
 
 int main(void)
 {
+	test_take_keys(15);
 	alarm(20);
 	test_event_init(&event, "event", 0);
 	test_event_init(&second, "second", 0);

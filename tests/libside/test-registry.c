@@ -346,6 +346,7 @@ static void test_cost_without_tracer(void)
 
 int main(void)
 {
+	test_take_keys(15);
 	test_cost_without_tracer();
 	test_nothing();
 	test_own_events();

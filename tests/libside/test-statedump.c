@@ -2,8 +2,10 @@
 /* State dump: both modes, requests by key, cancel, begin and end events, the agent thread. */
 #include "event.h"
 
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tasks.h"
@@ -189,6 +191,7 @@ static void test_bounded_queue(void)
 	uint64_t key;
 	int result = SIDE_ERROR_OK, before = dumps, i;
 
+	test_take_keys(100000);
 	state = side_statedump_request_notification_register(
 			"never", dump, SIDE_STATEDUMP_MODE_POLLING);
 	for (i = 0; i < 100000; i++)
@@ -398,6 +401,54 @@ static void test_register_events_inside(void)
 	side_tracer_event_notification_unregister(a.handle);
 }
 
+/* ---- a dump that waits for a lock of the registering thread's ---- */
+
+static int looks;
+
+static int look(struct dl_phdr_info *object, size_t size, void *user)
+{
+	(void)object;
+	(void)size;
+	(void)user;
+	__atomic_add_fetch(&looks, 1, __ATOMIC_RELAXED);
+	return 1;
+}
+
+/* The loader's lock. */
+static void dump_with_loader(void *key)
+{
+	(void)key;
+	dl_iterate_phdr(look, NULL);
+}
+
+static struct side_statedump_request_handle *locked_state;
+
+static int register_under_lock(struct dl_phdr_info *object, size_t size, void *user)
+{
+	(void)object;
+	(void)size;
+	(void)user;
+	locked_state = side_statedump_request_notification_register(
+			"locked", dump_with_loader, SIDE_STATEDUMP_MODE_AGENT_THREAD);
+	return 1;
+}
+
+/* As in a constructor that dlopen() runs. What there is waited for a tenth of a second takes five where it is wrong. */
+static void test_loader_lock(void)
+{
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	dl_iterate_phdr(register_under_lock, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	CHECK(locked_state);
+	CHECK(end.tv_sec - begin.tv_sec < 4);
+	/* It takes place as soon as the lock is free. */
+	while (!__atomic_load_n(&looks, __ATOMIC_RELAXED))
+		usleep(1000);
+	side_statedump_request_notification_unregister(locked_state);
+}
+
 int main(void)
 {
 	struct side_event_description *events[] = {&item.desc};
@@ -406,6 +457,7 @@ int main(void)
 	alarm(60);
 	test_event_init(&item, "item", 0);
 	batch = side_events_register(events, 1);
+	test_loader_lock();
 	test_polling();
 	test_refusals();
 	test_bounded_queue();

@@ -264,6 +264,7 @@ int main(int argc, char **argv)
 	struct side_events_register_handle *batch;
 	pthread_t threads[EMITTERS + CHANGERS + 4];
 	int i, nr = 0, forks = 0;
+	test_take_keys(15);
 	double end;
 	/* What this run leaves out: fork under a sanitizer of races is not supported by it. */
 	int with_fork = argc > 2 && !strcmp(argv[2], "fork");

@@ -312,6 +312,7 @@ int main(void)
 {
 	struct sigaction action = {.sa_handler = handler};
 
+	test_take_keys(15);
 	alarm(100);
 	CHECK_EQUAL(sigaction(SIGUSR1, &action, NULL), 0);
 	test_event_init(&event, "event", 0);
