@@ -110,6 +110,12 @@ static void print_reason(const struct probe_site *site)
 				      : "");
 }
 
+/* Why `--exit` records its entry only. */
+static const char *no_exit(const struct probe_site *site)
+{
+	return method_of(site) == PROBE_NONE ? NULL : site->no_exit;
+}
+
 static void print_text(const struct listing *listing, const struct probe_module *module,
 		const struct row *row)
 {
@@ -132,6 +138,8 @@ static void print_text(const struct listing *listing, const struct probe_module 
 	fputs(say_printable(name ? name : unnamed, text, sizeof(text)), stdout);
 	print_chooser(module, row);
 	print_reason(site);
+	if (no_exit(site))
+		printf("  (returns not seen: %s)", no_exit(site));
 	putchar('\n');
 	free(readable);
 }
@@ -196,6 +204,10 @@ static void print_json(const struct probe_module *module, const struct row *row)
 	if (site->reason) {
 		fputs(",\"reason\":", stdout);
 		say_json_string(stdout, site->reason);
+	}
+	if (no_exit(site)) {
+		fputs(",\"no_exit\":", stdout);
+		say_json_string(stdout, no_exit(site));
 	}
 	puts("}");
 }

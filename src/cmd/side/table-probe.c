@@ -204,7 +204,7 @@ const char *const table_probe_paragraphs[] = {
 	"METHOD is jump (five bytes are replaced by a jump), padding (the same, partly behind the end of a short function), short "
 	"(two bytes are replaced by a jump to one nearby), punned (a jump, of which a part is what stands there), uprobe "
 	"(in one process that runs or is started the kernel watches it, if whoever lists it may ask for that; with `--exe` it is a breakpoint), breakpoint "
-	"(much slower), or none. What is no jump has its reason. BYTES is how many bytes of instructions are executed "
+	"(much slower), or none. What is no jump has its reason. With \"returns not seen\" (JSON: no_exit) `--exit` records the entry only, for the reason that follows. BYTES is how many bytes of instructions are executed "
 	"elsewhere.",
 	"A process that had probes and has none any more keeps their code for the next ones, at most 64 MiB: how much that is, with the "
 	"agent's own data and the pages of code that differ from their files, is said at the end (JSON: probe_kept), and "

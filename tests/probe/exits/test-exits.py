@@ -207,6 +207,18 @@ def test_images():
     equal((done.out, counts["callback"], counts["collect"]), ("2\n2\n2\n", (3, 0), (3, 3)), done)
 
 
+def test_list():
+    """`side probe list` names the same reasons, before anything is recorded."""
+    program = compiled("gcc", "looks.c", "looks-list", "-O2", "-fno-omit-frame-pointer")
+    sites = {site["function"]: site for site in json_lines(side("probe", "list", "--json", program).out) if site["type"] == "probe_site"}
+    equal({name: sites[name].get("no_exit") for name in ("asks", "asks_above", "own_caller", "callers_caller", "main")},
+          {"asks": None, "asks_above": "a function that it calls looks at its return address",
+           "own_caller": "it looks at its return address itself", "callers_caller": None, "main": None})
+    text = side("probe", "list", program, "asks*").out
+    contains(text, "asks_above  (returns not seen: a function that it calls looks at its return address)")
+    equal(text.count("returns not seen"), 1, text)
+
+
 def test_divided_mapping():
     """Calls from a large function are watched in all parts of it, also when its code has become several mappings."""
     program = compiled("gcc", "large.c", "large", "-O1", "-ldl")
