@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #define JUMP 5
+#define LONG_JUMP 0xe9
+#define BEFORE (2 * (JUMP - 1)) /* bytes that tell whose a change is */
 #define BREAKPOINT 0xcc
 #define CALL 0xe8 /* the kernel's, in the place of a long nop */
 #define LONG_NOP 0x0f
@@ -62,6 +64,16 @@ static int add_file(struct looking *looking, uint32_t side)
 	return 0;
 }
 
+/* The last bytes of a jump that ends before the location, as springboards between functions do. */
+static bool is_of_jump_before(const unsigned char *memory, const unsigned char *file, uint64_t at,
+		uint64_t before)
+{
+	for (uint64_t i = at < JUMP ? 0 : at - (JUMP - 1); i <= at; i++)
+		if (memory[i] == LONG_JUMP && file[i] != LONG_JUMP && i + JUMP <= before)
+			return true;
+	return false;
+}
+
 /*
  * Has it something that is neither the file's nor the kernel's at this place? A breakpoint may be either's: where our recorder
  * is, it counts as ours.
@@ -69,8 +81,8 @@ static int add_file(struct looking *looking, uint32_t side)
 static bool differs(const struct looking *looking, pid_t pid, const struct global_side *side,
 		uint64_t runtime, bool recorded)
 {
-	unsigned char file[JUMP], memory[JUMP];
-	uint64_t before = side->offset < JUMP - 1 ? side->offset : JUMP - 1;
+	unsigned char file[BEFORE + 1], memory[BEFORE + 1];
+	uint64_t before = side->offset < BEFORE ? side->offset : BEFORE;
 	struct iovec local = {memory, before + 1}, remote = {.iov_len = before + 1};
 	uint64_t address = runtime - before;
 	ssize_t got = pread(looking->files[looking->file_of[side->number]].fd, file, before + 1,
@@ -81,8 +93,9 @@ static bool differs(const struct looking *looking, pid_t pid, const struct globa
 			process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)before + 1)
 		return false;
 	/* A jump over the place begins here at the latest. */
-	for (uint64_t i = 0; i < before; i++)
-		if (memory[i] != file[i] && memory[i] != BREAKPOINT)
+	for (uint64_t i = before < JUMP ? 0 : before - (JUMP - 1); i < before; i++)
+		if (memory[i] != file[i] && memory[i] != BREAKPOINT &&
+				!is_of_jump_before(memory, file, i, before))
 			return true;
 	if (memory[before] == file[before] || (memory[before] == CALL && file[before] == LONG_NOP))
 		return false;

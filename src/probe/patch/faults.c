@@ -287,6 +287,8 @@ uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct p
 	/* The handler may block it, and is left as it likes. */
 	tell_readers();
 	moved->probe = NULL;
+	if (number != SIGFPE && patch_copied_fault(info, context))
+		return 0;
 	if (handler == (uint64_t)(uintptr_t)SIG_IGN && info->si_code <= 0)
 		return 0;
 	patch_move_to_site(info, context, moved);

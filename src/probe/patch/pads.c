@@ -152,6 +152,16 @@ bool patch_is_pad(uint64_t address)
 	return false;
 }
 
+/* In signal handlers, too: one that is new or gone meanwhile may be missed. */
+bool patch_springboard_at(size_t index, uint64_t *ret_address, uint64_t *ret_site)
+{
+	if (index >= nr_pads)
+		return false;
+	*ret_address = pads[index].address;
+	*ret_site = pads[index].site;
+	return true;
+}
+
 /* ---- back ---- */
 
 static bool is_wanted(const struct pad *pad)

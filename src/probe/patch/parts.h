@@ -173,6 +173,9 @@ void patch_slot_recall(uint64_t slot);
 int patch_places_start(void);
 /* Calls it with each. */
 void patch_places_each(void (*tell)(struct patch_probe *probe));
+/* The first one of which `is` is true; NULL: none. In signal handlers, too, which may miss some while lists change. */
+struct patch_probe *patch_places_find(
+		bool (*is)(struct patch_probe *probe, void *user), void *user);
 /* There are none. */
 void patch_places_forget(void);
 /* The list in which probes of that address are, maybe with others. */
@@ -323,6 +326,15 @@ void patch_trap_rest(void);
 bool patch_trap_end(void);
 extern uint64_t patch_traps;
 
+/* ---- copied.c ---- */
+
+/* Whether the thread has come to where it faults by a jump in a copy of probed code. Then it goes on in the copy, with the program's bytes. */
+bool patch_copied_fault(const siginfo_t *info, void *context);
+/* The same of a byte at which it traps, which is of no probe; the address in the copy where it goes on. */
+bool patch_copied_trap(uint64_t at, uint64_t *ret_copy);
+/* These probes were removed: what they leave in copies in executable memory of no file becomes the program's again. */
+void patch_copied_removed(struct patch_probe *const *probes, size_t count);
+
 /* ---- signals.c ---- */
 
 /*
@@ -451,6 +463,8 @@ bool patch_is_pad(uint64_t address);
 size_t patch_pads_give_back(struct patch_writer *writer);
 /* Whether there are any to give back. */
 bool patch_pads_are_left(void);
+/* One after the other, with the site whose short jump leads there; addresses are 0 where there is none. False: there are no more. */
+bool patch_springboard_at(size_t index, uint64_t *ret_address, uint64_t *ret_site);
 /* Calls it with each whose page may be a copy; and those that are gone need not be told again. */
 void patch_pads_each(void (*tell)(uint64_t address));
 void patch_pads_settle(void);

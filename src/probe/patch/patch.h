@@ -8,6 +8,7 @@
  *
  *	set.c           the protocol by which bytes change, for many sites at once
  *	trap.c          threads that come across a byte that is being changed
+ *	copied.c        copies that the program makes of probed code
  *	signals.c       what the program does with the signals of traps
  *	blocked.c       threads that block these
  *	arrived.c       whether something is so of all threads; that all which have met a trap have come to its handler

@@ -31,6 +31,17 @@ void patch_places_each(void (*tell)(struct patch_probe *probe))
 	}
 }
 
+struct patch_probe *patch_places_find(bool (*is)(struct patch_probe *probe, void *user), void *user)
+{
+	for (size_t i = 0; lists && i < LISTS; i++) {
+		for (struct patch_probe *probe = lists[i]; probe; probe = probe->next) {
+			if (is(probe, user))
+				return probe;
+		}
+	}
+	return NULL;
+}
+
 void patch_places_forget(void)
 {
 	if (lists)

@@ -864,6 +864,7 @@ int patch_remove(struct patch_probe *const *probes, size_t count)
 	}
 	patch_writer_close(&writer);
 	forget(probes, count);
+	patch_copied_removed(probes, count);
 	patch_release_gone(probes, count);
 	pthread_mutex_unlock(&lock);
 	return ret;

@@ -217,7 +217,7 @@ static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *i
 		target = look_up(at);
 		target = target ? target : at;
 	}
-	if (!target) {
+	if (!target && (!ours_maybe || !patch_copied_trap(at, &target))) {
 		pass_on(number, info, context);
 		return;
 	}

@@ -369,6 +369,105 @@ class Copies(Folder):
                 out, err, hits = self.trace(program, "--function", "*")
                 self.assertEqual(out, plain, err)
 
+    NAMES = ["copied_loop", "copied_small", "copied_large", "copied_spin", "copied_nop"]
+
+    def programs(self):
+        pie, fixed = ["-pie", "-fPIE"], ["-no-pie", "-fno-pie"]
+        # Without optimization, clang has constants elsewhere.
+        builds = [("gcc", pie, "-O0"), ("gcc", fixed, "-O1"), ("clang", pie, "-O1"), ("gcc", fixed, "-O0"), ("gcc", pie, "-O1"),
+                  ("clang", fixed, "-O1")]
+        for compiler, flags, level in builds if LONG else builds[:3]:
+            if compiler not in COMPILERS:
+                continue
+            program = self.compile(compiler, "copies.c", level, *flags, "-pthread")
+            self.assertEqual(run(program).stdout, "right\n")
+            yield program
+
+    def boundaries(self, program):
+        """An instruction within each function: probes there are breakpoints, or jumps of other forms."""
+        text, found = run("objdump", "-d", "--no-show-raw-insn", program).stdout, []
+        for name in self.NAMES:
+            code = text.split(f"<{name}>:\n")[1].split("\n\n")[0].splitlines()
+            start = int(code[0].split(":")[0], 16)
+            code = code[:next(i for i, line in enumerate(code) if re.search(r"\tret", line)) + 1]
+            found += [f"{name}+{int(line.split(':')[0], 16) - start:#x}" for line in code[1:4]]
+        return found
+
+    def test_copied(self):
+        """A copy has the jumps and breakpoints of probes, and does what the original does; only originals have hits."""
+        for program in self.programs():
+            words = [word for name in self.NAMES for word in ("--function", name)]
+            for probes in (words, words + ["--exit"], [word for place in self.boundaries(program) for word in ("--probe", place)]):
+                out, err, hits = self.trace(program, *probes)
+                self.assertEqual(out, "right\n", err)
+                if probes == words:
+                    self.assertEqual(hits, {name: 4 * 299 for name in self.NAMES})
+
+    def test_called_when_probes_are_gone(self):
+        """Copies of probed code that are executed after the tracer has left."""
+        for program in self.programs():
+            for probes in ([word for name in self.NAMES for word in ("--function", name)],
+                           [word for place in self.boundaries(program)[1::3] for word in ("--probe", place)]):
+                shutil.rmtree(self.path("trace"), True)
+                with subprocess.Popen([program, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
+                    def proceed(word):
+                        process.stdin.write("\n")
+                        process.stdin.flush()
+                        self.assertEqual(process.stdout.readline(), word)
+                    self.assertEqual(process.stdout.readline(), "started\n")
+                    with subprocess.Popen([SIDE, "trace", "-o", self.path("trace"), "-p", str(process.pid), "--no-uprobe", *probes],
+                                          stderr=subprocess.PIPE, text=True, env=ENV) as tracer:
+                        for _ in range(len(probes) // 2):
+                            said = line = tracer.stderr.readline()
+                            while line and " is set in process" not in line:
+                                line = tracer.stderr.readline()
+                                said += line
+                            self.assertIn("1 of 1", said)
+                        proceed("copied\n")
+                        tracer.send_signal(signal.SIGINT)
+                        tracer.communicate(timeout=PATIENCE)
+                    proceed("called\n")
+                    out, _ = process.communicate("\n", timeout=PATIENCE)
+                    self.assertEqual((out, process.returncode), ("right\n", 0))
+
+    def test_faults_of_the_program(self):
+        """A jump into nothing, and a trap, are the program's as ever."""
+        source = """#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <ucontext.h>
+__attribute__((noinline, noclone)) int probed(int x) { __asm__ volatile(""); return x * 5 + 1; }
+static volatile sig_atomic_t seen[65];
+static void handle(int number, siginfo_t *info, void *context)
+{
+    ucontext_t *user = context;
+    seen[number] += (unsigned long)info->si_addr == 0x123456000 || number == SIGTRAP;
+    if (number == SIGSEGV) {
+        user->uc_mcontext.gregs[REG_RIP] = *(unsigned long *)user->uc_mcontext.gregs[REG_RSP];
+        user->uc_mcontext.gregs[REG_RSP] += 8;
+    }
+}
+int main(void)
+{
+    struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO};
+    void (*volatile nothing)(void) = (void (*)(void))0x123456000;
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGTRAP, &action, NULL);
+    for (int i = 0; i < 5; i++) {
+        nothing();
+        __asm__ volatile("int3");
+        probed(i);
+    }
+    printf("%d %d\\n", seen[SIGSEGV], seen[SIGTRAP]);
+    return 0;
+}
+"""
+        program = self.compile(COMPILERS[0], source.replace("#include", "#define _GNU_SOURCE\n#include", 1), "-O1")
+        self.assertEqual(run(program).stdout, "5 5\n")
+        out, err, hits = self.trace(program, "--function", "probed")
+        self.assertEqual(out, "5 5\n", err)
+        self.assertEqual(hits.get("probed"), 5)
+
     @unittest.skipUnless(shutil.which("node"), "there is no node")
     def test_node(self):
         """Refused, with that reason, and beside other functions left out."""

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copies of probed code: a program that copies code of its own to other memory copies the jumps and breakpoints of probes, too. There a
+ * jump leads to where nothing is, and a breakpoint has no entry in the table of traps.
+ *
+ *	jump         the thread faults where it has arrived. For each probe it follows where such a jump would be, and whether it is there
+ *	breakpoint   the thread traps at an address of no probe: the bytes behind it are those of a probed location
+ *	removal      copies in executable memory of no file are searched, for later no handler would be there
+ *
+ * In each case the copy gets the program's own bytes, and the thread executes them: copies have no probes. A fault or trap that is none of these
+ * is the program's.
+ *
+ * Called in signal handlers: takes no lock of others, and allocates nothing.
+ */
+#include "arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define JUMP 0xe9
+#define SHORT_JUMP 0xeb
+#define TRAP_BYTE 0xcc
+#define OVER 0x06        /* in its location, where the kernel watches */
+#define CONTEXT_BYTES 16 /* of a breakpoint's copy that must be alike */
+#define DISTINCT_BYTES 6 /* of these that are no padding */
+#define WALKS 2          /* another thread may change the lists meanwhile */
+#define SCORE_BYTES 64
+#define HEALED_KEPT 256
+#define SPINS 100000
+#define CHUNK 65536u
+#define LINE_BYTES 128
+
+static int is_healing;   /* a thread changes a copy; */
+static uint64_t healing; /* and where */
+
+/* The last copies that were healed: threads that have met their former bytes may come late. */
+static uint64_t healed[HEALED_KEPT];
+static unsigned int nr_healed;
+
+static bool read_there(uint64_t address, void *to, size_t size)
+{
+	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
+
+	return patch_system_call(SYS_process_vm_readv,
+			       patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0), (long)&local, 1,
+			       (long)&remote, 1, 0) == (long)size;
+}
+
+static void barrier(void)
+{
+	patch_system_call(
+			SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0, 0, 0);
+}
+
+/* ---- the program's bytes ---- */
+
+/*
+ * One thread at a time: a page is writable only as long as one writes to it. A handler that interrupts the thread which does waits in vain, and
+ * goes on: nothing else runs then.
+ */
+static void begin_healing(uint64_t copy)
+{
+	int expected = 0;
+
+	/* Acquire: what the last one has written. Pairs with the release in end_healing(). */
+	for (unsigned int i = 0; i < SPINS &&
+			!__atomic_compare_exchange_n(&is_healing, &expected, 1, false,
+					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+			i++) {
+		expected = 0;
+		patch_system_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	}
+	/* Release: before the trap. Pairs with the acquire in is_being_healed(). */
+	__atomic_store_n(&healing, copy, __ATOMIC_RELEASE);
+}
+
+static void end_healing(uint64_t copy)
+{
+	/* Release, all: the bytes. */
+	__atomic_store_n(&healed[nr_healed++ % HEALED_KEPT], copy, __ATOMIC_RELEASE);
+	__atomic_store_n(&healing, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&is_healing, 0, __ATOMIC_RELEASE);
+}
+
+static bool is_healed(uint64_t at)
+{
+	/* Acquire, all: the bytes. Pairs with the releases in begin_healing() and end_healing(). */
+	bool found = __atomic_load_n(&healing, __ATOMIC_ACQUIRE) == at;
+
+	for (unsigned int i = 0; i < HEALED_KEPT && !found; i++)
+		found = __atomic_load_n(&healed[i], __ATOMIC_ACQUIRE) == at;
+	return at && found;
+}
+
+/* Other threads may execute the copy meanwhile: they trap, and try again. */
+static int heal_in_steps(
+		struct patch_writer *writer, uint64_t copy, const uint8_t *bytes, unsigned int size)
+{
+	const uint8_t trap = TRAP_BYTE;
+	int ret = patch_write(writer, copy, &trap, 1);
+
+	if (!ret && size > 1) {
+		barrier();
+		ret = patch_write(writer, copy + 1, bytes + 1, size - 1);
+		barrier();
+	}
+	if (!ret)
+		ret = patch_write(writer, copy, bytes, 1);
+	barrier();
+	return ret;
+}
+
+/* `former`: what is there, unless another thread was here first. */
+static bool heal(uint64_t copy, const uint8_t *former, const uint8_t *bytes, unsigned int size)
+{
+	uint8_t there[PROBE_JUMP_BYTES];
+	struct patch_writer writer;
+	bool done = true;
+
+	begin_healing(copy);
+	if (read_there(copy, there, size) && !memcmp(there, former, size)) {
+		patch_writer_open(&writer);
+		done = !patch_exchange(&writer, copy, bytes, size) ||
+				!heal_in_steps(&writer, copy, bytes, size);
+		patch_writer_close(&writer);
+	}
+	end_healing(copy);
+	return done;
+}
+
+/* ---- likeness ---- */
+
+/* A site and what is behind it: as it is, with the program's bytes, and with those of probes. A copy may have either, byte by byte. */
+struct code_of_site {
+	unsigned int size;
+	uint8_t now[SCORE_BYTES], own[SCORE_BYTES], probed[SCORE_BYTES];
+};
+
+static void take_back(struct code_of_site *code, uint64_t at, const struct patch_probe *probe)
+{
+	int64_t away = (int64_t)(probe->site.runtime - at);
+
+	for (unsigned int i = 0; i < patch_bytes(probe); i++) {
+		int64_t index = away + i;
+
+		if (index < 0 || index >= code->size)
+			continue;
+		code->own[index] = probe->site.bytes[i];
+		code->probed[index] = probe->bytes[i];
+	}
+}
+
+static void read_site(uint64_t at, unsigned int size, struct code_of_site *code)
+{
+	code->size = size;
+	/* Less at the end of what is mapped. */
+	while (code->size && !read_there(at, code->now, code->size))
+		code->size /= 2;
+	memcpy(code->own, code->now, code->size);
+	memcpy(code->probed, code->now, code->size);
+	for (uint64_t near = at - PROBE_JUMP_BYTES; near < at + code->size; near++) {
+		for (const struct patch_probe *probe = *patch_place_of(near); probe;
+				probe = probe->next) {
+			if (probe->site.runtime == near)
+				take_back(code, at, probe);
+		}
+	}
+}
+
+static bool is_like(const struct code_of_site *code, unsigned int at, uint8_t byte)
+{
+	return byte == code->now[at] || byte == code->own[at] || byte == code->probed[at];
+}
+
+/* ---- jumps ---- */
+
+/* From the byte behind the jump to where it leads. */
+static int64_t distance_of(const struct patch_probe *probe)
+{
+	uint64_t from = probe->method == PROBE_SHORT ? probe->slot : probe->site.runtime;
+	uint64_t to = probe->method == PROBE_SHORT || !probe->slot ? probe->body : probe->slot;
+
+	return (int64_t)(to - (from + PROBE_JUMP_BYTES));
+}
+
+static bool is_jump(const struct patch_probe *probe)
+{
+	return probe->method >= PROBE_JUMP && probe->method <= PROBE_PUNNED &&
+			probe->site.runtime && probe->body;
+}
+
+/* How many bytes of a copy say that it is one: a punned jump ends with bytes of the program. */
+static unsigned int jump_bytes(const struct patch_probe *probe)
+{
+	return probe->method == PROBE_SHORT ? patch_bytes(probe) : PROBE_JUMP_BYTES;
+}
+
+/* Where a thread has arrived by a jump in a copy, and the copy that fits best. */
+struct arrival {
+	uint64_t at;
+	uint64_t copy; /* 0: none */
+	bool is_healed, is_ambiguous;
+	unsigned int score, bytes;
+	uint8_t former[PROBE_JUMP_BYTES], own[PROBE_JUMP_BYTES];
+};
+
+/*
+ * Jumps of several probes may have the same distance, because their arenas are alike. What is behind the jump in the copy is what is behind
+ * it at the site, as far as both are code of that function.
+ */
+static unsigned int score_of(const struct patch_probe *probe, uint64_t copy)
+{
+	struct code_of_site code = {.size = 0};
+	uint8_t there[SCORE_BYTES] = {0};
+	unsigned int size, i = jump_bytes(probe);
+
+	read_site(probe->site.runtime, SCORE_BYTES, &code);
+	for (size = code.size; size > i && !read_there(copy, there, size);)
+		size /= 2;
+	while (i < size && is_like(&code, i, there[i]))
+		i++;
+	return i;
+}
+
+/* Never true: the best one is noted. */
+static bool note_arrival(struct patch_probe *probe, void *user)
+{
+	struct arrival *arrival = user;
+	uint8_t there[PROBE_BYTES_MAX] = {0}, wanted[PROBE_JUMP_BYTES] = {0};
+	unsigned int size = jump_bytes(probe), own = patch_bytes(probe), score;
+	uint64_t copy;
+
+	if (!is_jump(probe) || probe->site.nr_bytes < size)
+		return false;
+	copy = arrival->at - PROBE_JUMP_BYTES - (uint64_t)distance_of(probe);
+	if (probe->method == PROBE_SHORT)
+		copy -= probe->slot - probe->site.runtime;
+	if (copy == probe->site.runtime || !read_there(copy, there, probe->site.nr_bytes))
+		return false;
+	/* Another thread may have been here first. */
+	if (!memcmp(there, probe->site.bytes, own) && is_healed(copy)) {
+		arrival->copy = copy;
+		arrival->is_healed = true;
+	}
+	memcpy(wanted, probe->site.bytes, size);
+	memcpy(wanted, probe->bytes, own);
+	score = arrival->is_healed || memcmp(there, wanted, size) != 0 ? 0 : score_of(probe, copy);
+	if (!score || score < arrival->score)
+		return false;
+	arrival->is_ambiguous = score == arrival->score &&
+			(copy != arrival->copy || own != arrival->bytes ||
+					memcmp(arrival->own, probe->site.bytes, own) != 0);
+	arrival->score = score;
+	arrival->copy = copy;
+	arrival->bytes = own;
+	memcpy(arrival->former, there, own);
+	memcpy(arrival->own, probe->site.bytes, own);
+	return false;
+}
+
+/* A short jump whose springboard was not copied: the thread is at what is in its location. */
+static void note_short(struct arrival *arrival)
+{
+	uint64_t springboard, site;
+
+	for (size_t i = 0; patch_springboard_at(i, &springboard, &site); i++) {
+		struct patch_probe *probe = site ? *patch_place_of(site) : NULL;
+		uint64_t copy = arrival->at - (springboard - site);
+		uint8_t there[2];
+
+		while (probe && (probe->site.runtime != site || probe->method != PROBE_SHORT))
+			probe = probe->next;
+		if (!probe || copy == site || !read_there(copy, there, sizeof(there)))
+			continue;
+		if (!memcmp(there, probe->site.bytes, sizeof(there)) && is_healed(copy)) {
+			arrival->copy = copy;
+			arrival->is_healed = true;
+		} else if (!memcmp(there, probe->bytes, sizeof(there)) &&
+				score_of(probe, copy) >= sizeof(there) + DISTINCT_BYTES) {
+			arrival->copy = copy;
+			arrival->bytes = sizeof(there);
+			memcpy(arrival->former, there, sizeof(there));
+			memcpy(arrival->own, probe->site.bytes, sizeof(there));
+		}
+	}
+}
+
+static bool has_left_short(uint64_t at, uint64_t *ret_copy)
+{
+	struct arrival arrival = {.at = at};
+
+	note_short(&arrival);
+	*ret_copy = arrival.copy;
+	return arrival.is_healed ||
+			(arrival.copy &&
+					heal(arrival.copy, arrival.former, arrival.own,
+							arrival.bytes));
+}
+
+static bool has_arrived(uint64_t at, uint64_t *ret_copy)
+{
+	for (unsigned int i = 0; i < WALKS; i++) {
+		struct arrival arrival = {.at = at};
+
+		patch_places_find(note_arrival, &arrival);
+		*ret_copy = arrival.copy;
+		if (arrival.is_healed ||
+				(arrival.copy && !arrival.is_ambiguous &&
+						heal(arrival.copy, arrival.former, arrival.own,
+								arrival.bytes)))
+			return true;
+	}
+	return false;
+}
+
+bool patch_copied_fault(const siginfo_t *info, void *context)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+	uint64_t at = (uint64_t)registers[REG_RIP], copy;
+	int error = errno;
+	bool found;
+	/* Of the instruction itself: there is none, or it may not be executed. */
+	bool is_fetch = (info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR) &&
+			(uint64_t)(uintptr_t)info->si_addr == at;
+
+	if (info->si_code <= 0 || (!is_fetch && !patch_springboard_at(0, &copy, &copy)) ||
+			patch_caller(at) || patch_is_guarded())
+		return false;
+	found = has_left_short(at, &copy) || (is_fetch && has_arrived(at, &copy));
+	if (found)
+		registers[REG_RIP] = (greg_t)copy;
+	errno = error;
+	return found;
+}
+
+/* ---- breakpoints ---- */
+
+static bool is_padding_byte(uint8_t byte)
+{
+	return byte == TRAP_BYTE || byte == 0x90 || !byte;
+}
+
+/* The bytes behind the first one are alike, and not such as are found everywhere. */
+static bool is_copy_of_trap(
+		const struct patch_probe *probe, uint64_t at, const uint8_t there[CONTEXT_BYTES])
+{
+	struct code_of_site code = {.size = 0};
+	unsigned int distinct = 0;
+
+	if (probe->method != PROBE_BREAKPOINT || !probe->site.runtime ||
+			at == probe->site.runtime ||
+			(there[0] != probe->bytes[0] && there[0] != TRAP_BYTE))
+		return false;
+	read_site(probe->site.runtime, CONTEXT_BYTES, &code);
+	if (code.size < CONTEXT_BYTES)
+		return false;
+	for (unsigned int i = 1; i < CONTEXT_BYTES; i++) {
+		if (!is_like(&code, i, there[i]))
+			return false;
+		distinct += !is_padding_byte(code.own[i]);
+	}
+	return distinct >= DISTINCT_BYTES;
+}
+
+struct trapped {
+	uint64_t at;
+	uint8_t bytes[CONTEXT_BYTES];
+};
+
+static bool has_trapped(struct patch_probe *probe, void *user)
+{
+	const struct trapped *trapped = user;
+
+	return is_copy_of_trap(probe, trapped->at, trapped->bytes) &&
+			heal(trapped->at, trapped->bytes, probe->site.bytes, 1);
+}
+
+bool patch_copied_trap(uint64_t at, uint64_t *ret_copy)
+{
+	struct trapped trapped = {.at = at};
+	int error = errno;
+	bool found = is_healed(at), guarded = !found && patch_is_guarded();
+
+	*ret_copy = at;
+	for (unsigned int i = 0; i < WALKS && !found && !guarded &&
+			read_there(at, trapped.bytes, CONTEXT_BYTES);
+			i++)
+		found = patch_places_find(has_trapped, &trapped) != NULL;
+	if (!found && !guarded)
+		found = has_left_short(at, ret_copy);
+	errno = error;
+	return found;
+}
+
+/* ---- copies that no thread has met ---- */
+
+/* What is searched for: the four bytes behind the first one, of which several probes may have the same. */
+struct pattern {
+	uint32_t behind;
+	uint8_t first;
+	struct patch_probe *probe;
+};
+
+struct patterns {
+	struct pattern *items;
+	size_t count, bytes;
+};
+
+static int compare(const void *left, const void *right)
+{
+	const struct pattern *one = left, *other = right;
+
+	return one->behind < other->behind ? -1 : one->behind > other->behind;
+}
+
+static void add_pattern(struct patterns *patterns, struct patch_probe *probe, const uint8_t *bytes)
+{
+	struct pattern *pattern = &patterns->items[patterns->count++];
+
+	*pattern = (struct pattern){.first = probe->bytes[0], .probe = probe};
+	memcpy(&pattern->behind, bytes + 1, sizeof(pattern->behind));
+}
+
+/* With the bytes of probes behind it, and without. */
+static void add_patterns(struct patterns *patterns, struct patch_probe *probe)
+{
+	struct code_of_site code = {.size = 0};
+	uint8_t bytes[PROBE_JUMP_BYTES];
+
+	if (!probe->site.runtime || probe->site.nr_bytes < sizeof(bytes))
+		return;
+	memcpy(bytes, probe->site.bytes, sizeof(bytes));
+	memcpy(bytes, probe->bytes, patch_bytes(probe));
+	add_pattern(patterns, probe, bytes);
+	read_site(probe->site.runtime, sizeof(bytes), &code);
+	if (code.size == sizeof(bytes) && memcmp(code.probed, bytes, sizeof(bytes)) != 0)
+		add_pattern(patterns, probe, code.probed);
+}
+
+static bool make_patterns(
+		struct patterns *patterns, struct patch_probe *const *probes, size_t count)
+{
+	patterns->bytes = 2 * count * sizeof(*patterns->items);
+	patterns->items = mmap(NULL, patterns->bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (patterns->items == MAP_FAILED)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		add_patterns(patterns, probes[i]);
+	qsort(patterns->items, patterns->count, sizeof(*patterns->items), compare);
+	return true;
+}
+
+/* How much of what is behind the bytes of a probe is there as well; 0: that is no copy. */
+static unsigned int likeness(const struct pattern *pattern, uint64_t at, const uint8_t *bytes)
+{
+	const struct patch_probe *probe = pattern->probe;
+	uint8_t there[CONTEXT_BYTES] = {0};
+	unsigned int score;
+
+	if (bytes[0] != pattern->first || at == probe->site.runtime)
+		return 0;
+	if (probe->method == PROBE_BREAKPOINT)
+		return read_there(at, there, sizeof(there)) && is_copy_of_trap(probe, at, there)
+				? CONTEXT_BYTES
+				: 0;
+	score = score_of(probe, at);
+	return score > PROBE_JUMP_BYTES ? score : 0;
+}
+
+static void heal_found(const struct patterns *patterns, uint64_t at, const uint8_t *bytes)
+{
+	const struct pattern *best = NULL;
+	size_t low = 0, high = patterns->count;
+	unsigned int score = 0;
+	uint32_t behind;
+
+	memcpy(&behind, bytes + 1, sizeof(behind));
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (patterns->items[middle].behind < behind)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < patterns->count && patterns->items[low].behind == behind; low++) {
+		unsigned int is = likeness(&patterns->items[low], at, bytes);
+
+		if (is > score) {
+			score = is;
+			best = &patterns->items[low];
+		}
+	}
+	if (best)
+		heal(at, bytes, best->probe->site.bytes, patch_bytes(best->probe));
+}
+
+static void search_memory(const struct patterns *patterns, uint64_t from, uint64_t to)
+{
+	static uint8_t bytes[CHUNK];
+
+	while (from + PROBE_JUMP_BYTES <= to) {
+		size_t size = to - from < CHUNK ? to - from : CHUNK;
+
+		if (!read_there(from, bytes, size))
+			return;
+		for (size_t i = 0; i + PROBE_JUMP_BYTES <= size; i++) {
+			if (bytes[i] == JUMP || bytes[i] == SHORT_JUMP ||
+					((bytes[i] == TRAP_BYTE || bytes[i] == OVER) &&
+							bytes[i + 1] != TRAP_BYTE))
+				heal_found(patterns, from + i, bytes + i);
+		}
+		from += size - (size > PROBE_JUMP_BYTES ? PROBE_JUMP_BYTES - 1 : 0);
+		if (size < CHUNK)
+			return;
+	}
+}
+
+static bool is_ours(uint64_t address)
+{
+	for (size_t i = 0; i < patch_nr_arenas; i++) {
+		if (address - patch_arenas[i].start < patch_arenas[i].size)
+			return true;
+	}
+	return patch_is_memory(address) || address - (uintptr_t)patch_gates < GATES_BYTES;
+}
+
+/* A line of /proc/self/maps. */
+static void search_line(const struct patterns *patterns, const char *line)
+{
+	char *at;
+	uint64_t start = strtoull(line, &at, 16), end = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
+	const char *path;
+
+	if (*at != ' ' || at[1] != 'r' || at[3] != 'x' || is_ours(start))
+		return;
+	path = strpbrk(at, "/[");
+	if (!path || !strncmp(path, "[anon", 5) || !strncmp(path, "/memfd:", 7) ||
+			!strncmp(path, "/dev/", 5) || !strncmp(path, "/SYSV", 5) ||
+			!strncmp(path, "[heap]", 6))
+		search_memory(patterns, start, end);
+}
+
+static void search_maps(const struct patterns *patterns, int maps)
+{
+	char bytes[1024], line[LINE_BYTES + 1] = "";
+	size_t length = 0;
+	ssize_t got;
+
+	while ((got = read(maps, bytes, sizeof(bytes))) > 0) {
+		for (ssize_t i = 0; i < got; i++) {
+			if (bytes[i] != '\n') {
+				if (length < LINE_BYTES)
+					line[length++] = bytes[i];
+				continue;
+			}
+			line[length] = '\0';
+			length = 0;
+			search_line(patterns, line);
+		}
+	}
+}
+
+void patch_copied_removed(struct patch_probe *const *probes, size_t count)
+{
+	struct patterns patterns = {.count = 0};
+	int maps;
+
+	if (!count || patch_is_guarded() || !make_patterns(&patterns, probes, count))
+		return;
+	maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (maps >= 0) {
+		search_maps(&patterns, maps);
+		close(maps);
+	}
+	munmap(patterns.items, patterns.bytes);
+}
