@@ -11,6 +11,7 @@
 #define AGENT_LIBSIDE_EACH(one) \
 	one(side_builder_add_field) \
 	one(side_builder_add_label) \
+	one(side_builder_attr_bool) \
 	one(side_builder_attr_unsigned) \
 	one(side_builder_bool) \
 	one(side_builder_description) \
@@ -23,6 +24,7 @@
 	one(side_builder_gather_integer) \
 	one(side_builder_gather_vla) \
 	one(side_builder_integer) \
+	one(side_builder_optional) \
 	one(side_builder_state) \
 	one(side_builder_string) \
 	one(side_builder_struct) \

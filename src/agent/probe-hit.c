@@ -172,11 +172,10 @@ static void fill_struct(struct probes_moment *moment, const struct probes_field 
 	side_ptr_set(cell->u.side_static.side_struct, members);
 }
 
-static inline void fill_cell(struct probes_moment *moment, const struct probes_field *named,
-		const struct probe_fetch *how, struct side_arg *cells)
+static inline void fill_value(struct probes_moment *moment, const struct probes_field *named,
+		const struct probe_fetch *how, struct side_arg *cells, struct side_arg *cell)
 {
 	const struct probe_table_field *field = &named->field;
-	struct side_arg *cell = &cells[named->cell];
 	uint64_t value = probe_fetch_value(moment, how);
 
 	cell->type.v = named->label;
@@ -200,6 +199,31 @@ static inline void fill_cell(struct probes_moment *moment, const struct probes_f
 					moment->upper;
 		break;
 	}
+}
+
+/* Whether it could be read is known when it has been fetched. */
+static void fill_guarded(struct probes_moment *moment, const struct probes_field *named,
+		const struct probe_fetch *how, struct side_arg *cells)
+{
+	struct side_arg *cell = &cells[named->cell];
+	struct side_arg_optional *optional =
+			(struct side_arg_optional *)(void *)take_scratch(moment, sizeof(*optional));
+
+	fill_value(moment, named, how, cells, &optional->side_static);
+	optional->selector = moment->unreadable >> moment->field & 1 ? SIDE_OPTIONAL_DISABLED
+								     : SIDE_OPTIONAL_ENABLED;
+	cell->type.v = SIDE_TYPE_OPTIONAL;
+	cell->flags = 0;
+	side_ptr_set(cell->u.side_static.side_optional, optional);
+}
+
+static inline void fill_cell(struct probes_moment *moment, const struct probes_field *named,
+		const struct probe_fetch *how, struct side_arg *cells)
+{
+	if (named->field.guarded)
+		fill_guarded(moment, named, how, cells);
+	else
+		fill_value(moment, named, how, cells, &cells[named->cell]);
 }
 
 /* ---- events ---- */

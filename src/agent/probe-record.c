@@ -41,7 +41,7 @@ static inline uint8_t *put_value(uint8_t *to, uint64_t value, size_t size)
 }
 
 /* All but the plain ones. */
-static __attribute__((noinline)) uint8_t *put_field(
+static inline __attribute__((always_inline)) uint8_t *put_fetched(
 		struct probes_moment *moment, const struct probes_step *step, uint8_t *to)
 {
 	const struct probe_table_field *field =
@@ -70,6 +70,19 @@ static __attribute__((noinline)) uint8_t *put_field(
 	case PROBES_STEP_NOTHING: return to;
 	default: return put_value(to, value, step->size);
 	}
+}
+
+static __attribute__((noinline)) uint8_t *put_field(
+		struct probes_moment *moment, const struct probes_step *step, uint8_t *to)
+{
+	bool guarded = step->kind != PROBES_STEP_PLAIN && step->from;
+	uint8_t *end = put_fetched(moment, step, to + guarded);
+
+	if (!guarded)
+		return end;
+	/* The selector of an optional value, and nothing behind it where that could not be read. */
+	*to = !(moment->unreadable >> moment->field & 1);
+	return *to ? end : to + 1;
 }
 
 static inline uint8_t *put_plain(

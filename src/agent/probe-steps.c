@@ -30,11 +30,16 @@ static bool is_name(const struct probe_fetch *fetch)
 }
 
 /* The most bytes that it may make, but for a name. */
-static size_t make_step(bool leaves, struct probes_step *step,
+static size_t make_plain_step(bool leaves, struct probes_step *step,
 		const struct probe_table_field *field, const struct probe_fetch *fetch)
 {
 	int place = place_of(leaves, fetch);
 
+	/* Its selector is written here, too, where the value is in a register. */
+	if (field->guarded) {
+		place = -1;
+		step->from = 1;
+	}
 	if (probe_field_is_several(field)) {
 		step->kind = PROBES_STEP_GATHERED;
 		return 8 + (size_t)field->size * field->limit;
@@ -42,8 +47,12 @@ static size_t make_step(bool leaves, struct probes_step *step,
 	switch (field->type) {
 	case PROBE_FIELD_BOOL: step->kind = PROBES_STEP_BOOL; return 1;
 	case PROBE_FIELD_STRING:
-		step->kind = is_name(fetch) ? PROBES_STEP_NAME : PROBES_STEP_STRING;
-		return is_name(fetch) ? 0 : field->limit + 1u;
+		if (is_name(fetch) && !field->guarded) {
+			step->kind = PROBES_STEP_NAME;
+			return 0;
+		}
+		step->kind = PROBES_STEP_STRING;
+		return field->limit + 1u;
 	case PROBE_FIELD_STRUCT: step->kind = PROBES_STEP_NOTHING; return 0;
 	default: break;
 	}
@@ -52,9 +61,16 @@ static size_t make_step(bool leaves, struct probes_step *step,
 		return field->size;
 	}
 	step->kind = place < 0 ? PROBES_STEP_VALUE : PROBES_STEP_PLAIN;
-	step->from = place < 0 ? 0 : (uint16_t)place;
+	if (place >= 0)
+		step->from = (uint16_t)place;
 	step->size = field->size;
 	return field->size;
+}
+
+static size_t make_step(bool leaves, struct probes_step *step,
+		const struct probe_table_field *field, const struct probe_fetch *fetch)
+{
+	return make_plain_step(leaves, step, field, fetch) + field->guarded;
 }
 
 /* What goes from the hit into the ring as it stands there. */

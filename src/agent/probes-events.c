@@ -12,14 +12,15 @@
 
 #define LOGLEVEL_LAST SIDE_LOGLEVEL_DEBUG
 
-/* What strings and arrays of one field are read into, and where members of a structure are said to be. */
+/* What strings and arrays of one field are read into, where an optional value is, and where members of a structure are said to be. */
 static uint32_t scratch_bytes(const struct probe_table_field *field)
 {
+	uint32_t bytes;
+
 	if (field->type == PROBE_FIELD_STRUCT)
 		return (sizeof(struct side_arg_vec) + 7u) & ~7u;
-	if (!field->limit)
-		return 0;
-	return (field->limit * field->size + 8u + 8u) & ~7u;
+	bytes = field->guarded ? (sizeof(struct side_arg_optional) + 7u) & ~7u : 0;
+	return bytes + (field->limit ? (field->limit * field->size + 8u + 8u) & ~7u : 0);
 }
 
 static int make_fields(struct probes_table *table, const struct probe_table_event *said,

@@ -81,9 +81,9 @@ enum probes_step_kind {
 };
 
 struct probes_step {
-	uint8_t kind; /* enum probes_step_kind */
-	uint8_t size; /* PROBES_STEP_PLAIN, _VALUE: bytes */
-	uint16_t from;
+	uint8_t kind;  /* enum probes_step_kind */
+	uint8_t size;  /* PROBES_STEP_PLAIN, _VALUE: bytes */
+	uint16_t from; /* of others: whether they are guarded (struct probe_table_field) */
 };
 
 /* Bytes of a record that are made on the stack; steps store 8 at a time. */

@@ -50,6 +50,12 @@ def side(*args, env=None, cwd=None, text=True, timeout=60, stdin=subprocess.DEVN
     return Result(run.returncode, run.stdout, run.stderr)
 
 
+def unguarded(text):
+    """babeltrace2's text, with what is behind a pointer as if it stood alone: `_s_tag = ( "some" : … ), s = { "text" }` is `s = "text"`."""
+    text = re.sub(r'_\w+_tag = \( "(?:some|none)" : container = \d+ \), ', "", text)
+    return re.sub(r'(\w+) = \{ ("(?:[^"\\]|\\.)*"|\[ .*? \]|\( .*? \)|[^ ,{}=]+) \}', r"\1 = \2", text)
+
+
 def end_daemon(env):
     """The daemon of a test, and its sessions, end with the test."""
     found = side("daemon", "--json", "--no-daemon", env=env)

@@ -195,6 +195,7 @@ const struct view_sink_ops view_json_ops = {
 		.json = true,
 		.null = VIEW_WORD("null"),
 		.absent = VIEW_WORD("null"),
+		.unreadable = VIEW_WORD("null"),
 		.words = {VIEW_WORD("false"), VIEW_WORD("true")},
 		.struct_begin = VIEW_WORD("{"),
 		.struct_end = VIEW_WORD("}"),

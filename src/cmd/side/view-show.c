@@ -96,6 +96,16 @@ static unsigned int base_of(struct json_object *json, unsigned int otherwise)
 	return otherwise;
 }
 
+static bool has_attribute(struct json_object *json, const char *key)
+{
+	struct json_object *attributes = get_array(json, "attributes");
+
+	for (uint32_t i = 0; i < array_length(attributes); i++)
+		if (!strcmp(get_text(json_object_array_get_idx(attributes, i), "key"), key))
+			return true;
+	return false;
+}
+
 /* The attribute side.address: true, or "call" where the call stands before the address. */
 static enum view_address address_of(struct json_object *json)
 {
@@ -328,6 +338,7 @@ static bool show_variant(struct shower *s, struct view_show *show, struct json_o
 	show->parts = ctf_arena_alloc(s->arena, type->member_count, sizeof(struct view_show *));
 	if (!show->parts)
 		return false;
+	show->unreadable = optional && has_attribute(json, "side.unreadable");
 	if (optional)
 		return show_option(s, show, type, "some", get(json, "element"));
 	for (uint32_t i = 0; i < array_length(options); i++) {

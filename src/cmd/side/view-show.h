@@ -44,6 +44,7 @@ struct view_show {
 	bool big_endian;   /* VIEW_SHOW_FLOAT128 */
 	bool single;       /* VIEW_SHOW_FLOAT: 32 bits. */
 	bool plain;        /* Neither wrapped nor attributed, and no address. */
+	bool unreadable;   /* VIEW_SHOW_OPTIONAL: what is absent could not be read. */
 	uint8_t address;   /* enum view_address: an integer that is to be shown as a symbol. */
 	const char *name;  /* Of a member. */
 	unsigned int copy; /* How many members of this name stand before it, plus one. */

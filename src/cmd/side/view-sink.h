@@ -33,7 +33,7 @@ struct view_sink_ops {
 
 	/* Around integers and floats, and around strings: colours. */
 	struct view_word number_begin, number_end, text_begin, text_end;
-	struct view_word null, absent, words[2]; /* words: false, true. */
+	struct view_word null, absent, unreadable, words[2]; /* words: false, true. */
 	struct view_word struct_begin, struct_end, list_begin, list_end;
 	struct view_word item[2]; /* Before the first element, before all others. */
 

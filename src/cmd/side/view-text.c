@@ -259,6 +259,7 @@ const struct view_sink_ops view_text_ops = {
 		COMMON_OPS,
 		.null = VIEW_WORD("null"),
 		.absent = VIEW_WORD("<absent>"),
+		.unreadable = VIEW_WORD("<unreadable>"),
 		.words = {VIEW_WORD("false"), VIEW_WORD("true")},
 };
 
@@ -272,5 +273,6 @@ const struct view_sink_ops view_colour_ops = {
 		.text_end = VIEW_WORD(VIEW_COLOUR_END),
 		.null = COLOURED("null"),
 		.absent = COLOURED("<absent>"),
+		.unreadable = COLOURED("<unreadable>"),
 		.words = {COLOURED("false"), COLOURED("true")},
 };

@@ -452,7 +452,7 @@ static void show_variant(struct view_sink *sink, const struct view_show *show,
 	if (part) {
 		view_side_value(sink, part, option, NULL);
 	} else if (show->kind == VIEW_SHOW_OPTIONAL || !selector) {
-		view_put_word(sink, &sink->ops->absent);
+		view_put_word(sink, show->unreadable ? &sink->ops->unreadable : &sink->ops->absent);
 	} else {
 		sink->ops->no_option_begin(sink);
 		put_value(sink, selector, show->base);

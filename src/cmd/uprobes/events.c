@@ -283,6 +283,19 @@ static void fill(const struct global_hit *hit, const struct global_field *field,
 	}
 }
 
+/* The label is that of the value. */
+static void fill_guarded(const struct global_hit *hit, uint32_t index, struct side_arg *cell,
+		struct side_arg_optional *optional)
+{
+	optional->side_static.type = cell->type;
+	optional->side_static.flags = 0;
+	fill(hit, &hit->side->fields[index], &optional->side_static);
+	optional->selector = hit->unreadable >> index & 1 ? SIDE_OPTIONAL_DISABLED
+							  : SIDE_OPTIONAL_ENABLED;
+	cell->type.v = SIDE_TYPE_OPTIONAL;
+	side_ptr_set(cell->u.side_static.side_optional, optional);
+}
+
 void events_hit(void *user, const struct global_hit *hit)
 {
 	struct events *events = user;
@@ -291,6 +304,7 @@ void events_hit(void *user, const struct global_hit *hit)
 	struct side_arg cells[OWN_FIELDS + PROBE_TABLE_FIELDS_MAX];
 	const struct ring_replay replay = {.ticks = clock_ticks(hit->time), .cpu = hit->cpu};
 	struct side_arg_vec members[PROBE_TABLE_FIELDS_MAX];
+	struct side_arg_optional guards[PROBE_TABLE_FIELDS_MAX];
 
 	if (!side_builder_enabled(event->builder))
 		return;
@@ -303,6 +317,10 @@ void events_hit(void *user, const struct global_hit *hit)
 
 		cell->type.v = event->labels[OWN_FIELDS + i];
 		cell->flags = 0;
+		if (side->fields[i].field.guarded) {
+			fill_guarded(hit, i, cell, &guards[i]);
+			continue;
+		}
 		if (side->fields[i].field.type != PROBE_FIELD_STRUCT) {
 			fill(hit, &side->fields[i], cell);
 			continue;

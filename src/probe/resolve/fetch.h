@@ -25,6 +25,7 @@ struct fetch {
 struct value {
 	char name[FETCH_NAME_MAX];
 	uint8_t type, size;
+	bool guarded; /* behind a pointer that may lead nowhere */
 	uint16_t limit;
 	Dwarf_Die enumeration; /* its type, if it is one; else all 0 */
 	struct fetch fetch;

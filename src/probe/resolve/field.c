@@ -530,7 +530,7 @@ static bool array_value(
 			!item_several(&first, &count, value, error);
 }
 
-int item_value(struct item *item, struct value *value, struct resolve_error *error)
+static int plain_value(struct item *item, struct value *value, struct resolve_error *error)
 {
 	struct sequence sequence;
 	enum number_form form;
@@ -568,6 +568,14 @@ int item_value(struct item *item, struct value *value, struct resolve_error *err
 			dwarf_tag(&item->type) == DW_TAG_array_type &&
 					type_of(&item->type, &element) && is_text(&element),
 			error);
+}
+
+int item_value(struct item *item, struct value *value, struct resolve_error *error)
+{
+	int ret = plain_value(item, value, error);
+
+	value->guarded = item->guarded;
+	return ret;
 }
 
 bool item_is_single(struct item *item)

@@ -368,6 +368,26 @@ static void name_values(struct probe_table_field *field, const struct value *val
 		field->labels = item_labels(&enumeration);
 }
 
+/* What stands in a register or on the stack can be read; what a pointer leads to maybe not. */
+static bool is_guarded(const struct value *value)
+{
+	const struct fetch *fetch = &value->fetch;
+	bool loads = false;
+
+	if (value->type == PROBE_FIELD_STRUCT || value->type == PROBE_FIELD_BACKTRACE)
+		return false;
+	for (uint32_t i = 0; i < fetch->nr_ops; i++)
+		loads |= fetch->ops[i].code == PROBE_FETCH_LOAD;
+	/* The address of a text or an array is a value by itself, where it is no place of this function or its module. */
+	if (value->limit &&
+			(loads ||
+					(fetch->nr_ops == 1 &&
+							fetch->ops[0].code ==
+									PROBE_FETCH_REGISTER)))
+		return true;
+	return value->guarded;
+}
+
 static int add_event(struct making *making, const char *provider, const char *name,
 		const struct values *values, uint32_t *number)
 {
@@ -383,7 +403,8 @@ static int add_event(struct making *making, const char *provider, const char *na
 		fields[i] = (struct probe_table_field){.name = values->items[i].name,
 				.type = values->items[i].type,
 				.size = values->items[i].size,
-				.limit = values->items[i].limit};
+				.limit = values->items[i].limit,
+				.guarded = is_guarded(&values->items[i])};
 		name_values(&fields[i], &values->items[i]);
 	}
 	added = probe_table_add_event(making->writer, &event);

@@ -180,6 +180,7 @@ static int follow(struct item *item, struct resolve_error *error)
 		return follow_nowhere(item, error);
 	ret = item_load(item, 8, error);
 	item->where.kind = LOCATED_MEMORY;
+	item->guarded = true;
 	return ret;
 }
 

@@ -14,6 +14,7 @@ struct item {
 	unsigned int dimension; /* of an array of several: how many indexes have been said */
 	bool is_address; /* the value is an address that was taken; of what does not matter */
 	bool is_count;   /* the value is a number of 8 bytes without a sign, likewise */
+	bool guarded;    /* a pointer has led there */
 	bool is_part;    /* of a complex number (type): one of its two numbers */
 	bool borrowed;   /* it is what a reference of Rust refers to, which has been followed */
 	unsigned int bits, bit; /* of a bit field: how many, and from which on; else 0 */

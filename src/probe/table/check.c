@@ -121,6 +121,9 @@ static const char *check_field(const struct probe_table_field *field)
 		break;
 	default: return "a field's type is unknown";
 	}
+	if (field->guarded &&
+			(field->type == PROBE_FIELD_STRUCT || field->type == PROBE_FIELD_BACKTRACE))
+		return "a field cannot be unreadable";
 	if (!good || (uint32_t)field->size * field->limit > PROBE_TABLE_TEXT_MAX)
 		return "a field has a size that its type cannot have";
 	if (!are_labels(field))
@@ -130,12 +133,15 @@ static const char *check_field(const struct probe_table_field *field)
 
 /* Of a structure: where its arguments are, for whoever calls the event. */
 #define STRUCT_BYTES 24
+/* Likewise of an optional value: what it is. */
+#define GUARD_BYTES 72
 
 uint32_t table_field_bytes(const struct probe_table_field *field)
 {
 	if (field->type == PROBE_FIELD_STRUCT)
 		return STRUCT_BYTES;
-	return field->limit ? (uint32_t)field->size * field->limit + 8u : field->size;
+	return (field->limit ? (uint32_t)field->size * field->limit + 8u : field->size) +
+			(field->guarded ? GUARD_BYTES : 0);
 }
 
 /* Names are looked at in pairs: there are at most PROBE_TABLE_FIELDS_MAX. */

@@ -44,7 +44,8 @@ static struct side_builder_type *make_enumeration(
 	return type;
 }
 
-static struct side_builder_type *make_type(
+static struct side_builder_type *make_plain(
+
 		struct side_builder *builder, const struct probe_table_field *field)
 {
 	struct side_builder_type *type;
@@ -64,6 +65,19 @@ static struct side_builder_type *make_type(
 	if (field->type == PROBE_FIELD_HEX)
 		(void)side_builder_attr_unsigned(builder, type, "std.integer.base", 1, 16);
 	return *field->labels ? make_enumeration(builder, type, field->labels) : type;
+}
+
+/* Readers show what is absent as what could not be read. */
+static struct side_builder_type *make_type(
+		struct side_builder *builder, const struct probe_table_field *field)
+{
+	struct side_builder_type *type = make_plain(builder, field);
+
+	if (!field->guarded)
+		return type;
+	type = side_builder_optional(builder, type);
+	(void)side_builder_attr_bool(builder, type, PROBE_TABLE_GUARDED, 1);
+	return type;
 }
 
 /* Members into their structures: the last one that is not over yet. */
@@ -109,6 +123,8 @@ void probe_table_labels(const struct probe_table *table, const struct probe_tabl
 			depth--;
 		type = &levels[depth].next++->side_type;
 		probe_table_field(table, event, i, &field);
+		if (field.guarded)
+			type = side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type);
 		labels[i] = type->type.v;
 		if (field.type == PROBE_FIELD_STRUCT) {
 			levels[++depth].next = members_of(type);

@@ -65,7 +65,8 @@ struct table_field {
 	uint32_t labels;
 };
 
-#define TABLE_FIELD_LEAST 8 /* bytes: without labels */
+#define TABLE_FIELD_GUARDED 0x80 /* in the type */
+#define TABLE_FIELD_LEAST 8      /* bytes: without labels */
 
 struct table_fetch {
 	uint32_t first_op, nr_ops;

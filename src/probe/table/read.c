@@ -110,7 +110,8 @@ void probe_table_field(const struct probe_table *table, const struct probe_table
 
 	read_field(table, event->first_field + index, &record);
 	*field = (struct probe_table_field){.name = string_at(table, record.name),
-			.type = record.type,
+			.type = record.type & (uint8_t)~TABLE_FIELD_GUARDED,
+			.guarded = record.type & TABLE_FIELD_GUARDED,
 			.size = record.size,
 			.limit = record.limit,
 			.labels = string_at(table, record.labels)};

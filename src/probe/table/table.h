@@ -98,9 +98,17 @@ struct probe_table_field {
 	uint16_t limit; /* of what has a length; 0 for all others */
 	/* Of an enumeration, which is a number with or without a sign: "NAME=VALUE,NAME=VALUE"; else "" or NULL. */
 	const char *labels;
+	/*
+	 * It is behind a pointer that may lead nowhere: in the event it is an optional value, which is absent when it could not be read. Of no
+	 * structure, but of its members.
+	 */
+	bool guarded;
 };
 
 #define PROBE_TABLE_LABEL_MAX 128 /* bytes of a name, without its NUL */
+
+/* The attribute of its optional value. */
+#define PROBE_TABLE_GUARDED "side.unreadable"
 
 /* A count, and behind it what it counts. */
 static inline bool probe_field_is_several(const struct probe_table_field *field)

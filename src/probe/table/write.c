@@ -129,7 +129,9 @@ int64_t probe_table_add_module(
 static int add_field(struct probe_table_writer *writer, const struct probe_table_field *field)
 {
 	struct table_field record = {
-			.type = field->type, .size = field->size, .limit = field->limit};
+			.type = (uint8_t)(field->type | (field->guarded ? TABLE_FIELD_GUARDED : 0)),
+			.size = field->size,
+			.limit = field->limit};
 	int ret = add_string(writer, field->name, &record.name);
 
 	if (!ret)

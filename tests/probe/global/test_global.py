@@ -186,7 +186,9 @@ class Values(Case):
     def test_unreadable(self):
         for way in WAYS:
             events = self.trace(f"{self.program} 1", "--by", way, "--function", "cook", "--arg", "s64:none:%rsi+16", "--arg", "string:nothing:%rsi")
-            self.assertEqual((events[0]["fields"]["none"], events[0]["fields"]["nothing"]), (0, ""), way)
+            self.assertEqual((events[0]["fields"]["none"], events[0]["fields"]["nothing"]),
+                             # tracefs does not report it of numbers.
+                             (0 if way == "tracefs" else None, None), way)
 
 
 def cut(value, size, signed):
@@ -232,11 +234,11 @@ class Captures(Case):
                  ("load->row[2]", "load_row_2", lambda n: 65535 - n), ("load->next->s8", "load_next_s8", lambda n: n),
                  ("load->next->s64", "load_next_s64", lambda n: (1 << 63) - 1 - n),
                  ("orders_taken", "orders_taken", lambda n: 0),
-                 # Texts: behind a register, behind memory, empty, longer, not ASCII, and where there is none.
+                 # Texts: behind a register, behind memory, empty, longer, not ASCII, and where there is none, which is no text.
                  ("string:by_register:%r8", "by_register", lambda n: chr(ord("a") + n) * 40 * n),
                  ("text", "text", lambda n: chr(ord("a") + n) * 40 * n),
                  ("load->text", "load_text", lambda n: self.NAMES[n]), ("load->next->text", "load_next_text", lambda n: "inner"),
-                 ("load->nothing", "load_nothing", lambda n: "")]
+                 ("load->nothing", "load_nothing", lambda n: None)]
         return rows
 
     def check_way(self, way, rows):

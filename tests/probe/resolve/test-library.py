@@ -44,6 +44,11 @@ RUST = {
 
 
 def plain(value):
+    if isinstance(value, bt2._VariantFieldConst):
+        return plain(value.selected_option)
+    # What is behind a pointer: several with their number, or nothing that could be read.
+    if isinstance(value, bt2._StructureFieldConst):
+        return plain(value["elements"]) if len(value) else None
     if isinstance(value, bt2._ArrayFieldConst):
         return [plain(each) for each in value]
     if isinstance(value, bt2._RealFieldConst):
@@ -61,8 +66,10 @@ def events(trace):
             continue
         fields = {}
         for name, value in message.event.payload_field.items():
-            if name.startswith("_") and name.endswith("_length"):
+            if name.startswith("_") and name.endswith(("_length", "_tag")):
                 continue
+            if isinstance(value, bt2._VariantFieldConst):
+                value = value.selected_option
             fields[name] = plain(value)
             if isinstance(value, (bt2._UnsignedEnumerationFieldConst, bt2._SignedEnumerationFieldConst)):
                 fields[name + ":"] = "".join(value.labels)
