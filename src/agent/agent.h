@@ -362,6 +362,8 @@ int agent_control_detach(int nothing);
 /* missed.c: has the program's libside all that we need? And telling recorders why the program is not recorded (enum wire_missed_reason). */
 bool agent_libside_is_whole(void);
 void agent_missed(const char *paths, uint32_t reason);
+/* It cannot join this session; is a limit of the process the reason? */
+void agent_missed_limit(const struct agent_session *session, int error);
 
 /* interpose.c: the program's calls of what we watch come to us, also when we were not preloaded. */
 void agent_interpose(void);

@@ -14,9 +14,10 @@
 #include "wire/raw.h"
 #include "wire/wire.h"
 
-#include <sys/mman.h>
+#include <sys/resource.h>
 
 #define MISSED_WAIT_MS 100
+#define MISSED_FILES 64 /* who may have fewer has probably used them up */
 
 #define MISSED_LACKS(name) || !&name
 
@@ -39,29 +40,42 @@ static void missed_send(const char *path, const void *message, size_t size)
 	wire_close(socket);
 }
 
+/* Not on the stack, and not mapped: memory may be what is missing. One thread at a time is here. */
+static struct {
+	char procname[AGENT_NAME_SIZE], exe[AGENT_NAME_SIZE], message[AGENT_NAME_SIZE + 64];
+} room;
+
 void agent_missed(const char *paths, uint32_t reason)
 {
-	struct room {
-		char message[WIRE_MESSAGE_MAX], procname[AGENT_NAME_SIZE], exe[AGENT_NAME_SIZE];
-	} *room = raw_mmap(NULL, sizeof(*room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			-1);
 	char path[WIRE_SESSION_PATH_MAX + 1];
 	ssize_t size;
 
-	if (!room)
-		return;
-	agent_process_names(room->procname, room->exe);
-	size = wire_encode_missed(room->message, sizeof(room->message),
-			&(struct wire_missed){.reason = reason, .name = room->exe});
+	agent_process_names(room.procname, room.exe);
+	size = wire_encode_missed(room.message, sizeof(room.message),
+			&(struct wire_missed){.reason = reason, .name = room.exe});
 	while (size > 0 && *paths) {
 		size_t length = strcspn(paths, ":");
 
 		if (length && length < sizeof(path)) {
 			memcpy(path, paths, length);
 			path[length] = 0;
-			missed_send(path, room->message, (size_t)size);
+			missed_send(path, room.message, (size_t)size);
 		}
 		paths += length + (paths[length] == ':');
 	}
-	raw_munmap(room, sizeof(*room));
+}
+
+void agent_missed_limit(const struct agent_session *session, int error)
+{
+	struct rlimit files = {0};
+
+	if (session->boot || session->list_only)
+		return;
+	if (error == -ENOMEM)
+		agent_missed(session->path, WIRE_MISSED_MEMORY);
+	/* A message whose descriptors found no place looks as if it had none. */
+	else if (error == -EMFILE ||
+			(error == -EPROTO && !getrlimit(RLIMIT_NOFILE, &files) &&
+					files.rlim_cur < MISSED_FILES))
+		agent_missed(session->path, WIRE_MISSED_FILES);
 }

@@ -66,6 +66,7 @@ static int join(struct agent_session *session, uint64_t parent_token,
 			    : agent_hello(session, parent_token, ring_fds, &doorbell_fd);
 	if (ret) {
 		agent_debug("no recorder at %s: error %d", session->path, -ret);
+		agent_missed_limit(session, ret);
 		return ret;
 	}
 	for (i = 0; i < session->nr_channels && !session->list_only; i++) {
@@ -77,6 +78,7 @@ static int join(struct agent_session *session, uint64_t parent_token,
 	if (ret) {
 		agent_debug("the rings cannot be mapped: error %d", -ret);
 		agent_hang_up(session);
+		agent_missed_limit(session, ret);
 	}
 	return ret;
 }

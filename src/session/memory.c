@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -306,6 +307,30 @@ static void try_huge_pages(struct session *session)
 				strerror(-ret));
 }
 
+/* Rings are files, to the kernel's limit of their size, too. */
+static int check_file_size(struct session *session, struct session_error *error)
+{
+	struct rlimit limit;
+	uint32_t i;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_max == RLIM_INFINITY)
+		return 0;
+	for (i = 0; i < session->nr_all_channels; i++) {
+		struct ring_geometry geometry = geometry_of(session, &session->channels[i], 0);
+		uint64_t size = ring_memory_size(&geometry);
+
+		if (size > limit.rlim_max)
+			return session_fail(error, SESSION_ERROR_USAGE, EFBIG,
+					"the rings of one process take %llu KiB, and no file may "
+					"have more than "
+					"%llu KiB here (ulimit -f); raise that limit, or make the "
+					"rings smaller with --buffer-size",
+					(unsigned long long)size / 1024,
+					(unsigned long long)limit.rlim_max / 1024);
+	}
+	return 0;
+}
+
 int memory_check(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {
@@ -325,7 +350,7 @@ int memory_check(struct session *session, const struct session_options *options,
 		try_huge_pages(session);
 	size = process_memory(session, 0);
 	if (size && size <= session->memory_limit)
-		return 0;
+		return check_file_size(session, error);
 	return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 			"the rings of %s of one process take %llu KiB on this machine, more than "
 			"the "

@@ -472,8 +472,9 @@ struct session {
 	bool mask_is_ours;
 	struct sigaction old_child;
 	struct sigaction old_user, old_user2; /* of SIGUSR1 and SIGUSR2, for the command */
-	struct rlimit old_files;
-	uint32_t max_ended_files; /* that ended instances keep open */
+	struct rlimit old_files, old_file_size;
+	struct sigaction old_size_signal; /* of SIGXFSZ */
+	uint32_t max_ended_files;         /* that ended instances keep open */
 	unsigned int interrupts;
 	unsigned int turns_of_words; /* in which deaths have waited */
 	bool interrupted;

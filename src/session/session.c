@@ -126,6 +126,20 @@ static uint64_t rings_in_use(const struct session *session)
 	return rings + session->nr_channels;
 }
 
+/* A trace may be as large as it may be; at the limit a write fails, and does not end us. */
+static void raise_file_size(struct session *session)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct rlimit limit;
+
+	sigaction(SIGXFSZ, &ignore, &session->old_size_signal);
+	if (getrlimit(RLIMIT_FSIZE, &limit))
+		limit.rlim_cur = limit.rlim_max = RLIM_INFINITY;
+	session->old_file_size = limit;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
 /* As many files as we may have: an instance needs a few. */
 void session_raise_files(struct session *session)
 {
@@ -137,6 +151,7 @@ void session_raise_files(struct session *session)
 	session->old_files = limit;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	raise_file_size(session);
 	ended = LIMIT_OPEN_WRITERS * each;
 	if (ended > limit.rlim_cur / 4)
 		ended = limit.rlim_cur / 4;
@@ -339,8 +354,11 @@ void session_destroy(struct session *session)
 		pthread_sigmask(SIG_SETMASK, &session->old_mask, NULL);
 		sigaction(SIGCHLD, &session->old_child, NULL);
 	}
-	if (session->old_files.rlim_max)
+	if (session->old_files.rlim_max) {
 		setrlimit(RLIMIT_NOFILE, &session->old_files);
+		setrlimit(RLIMIT_FSIZE, &session->old_file_size);
+		sigaction(SIGXFSZ, &session->old_size_signal, NULL);
+	}
 	pthread_cond_destroy(&session->memory_back);
 	pthread_cond_destroy(&session->round_done);
 	pthread_mutex_destroy(&session->lock);

@@ -99,6 +99,8 @@ static _Noreturn void run_command(
 	sigaction(SIGUSR1, &session->old_user, NULL);
 	sigaction(SIGUSR2, &session->old_user2, NULL);
 	setrlimit(RLIMIT_NOFILE, &session->old_files);
+	setrlimit(RLIMIT_FSIZE, &session->old_file_size);
+	sigaction(SIGXFSZ, &session->old_size_signal, NULL);
 	pthread_sigmask(SIG_SETMASK, &session->old_mask, NULL);
 	execvp(argv[0], argv);
 	code = errno;

@@ -28,9 +28,27 @@ static bool own_directory(char path[PATH_MAX])
 	return slash;
 }
 
+static int fail(const char *path, int code)
+{
+	if (access("/proc/self/exe", F_OK))
+		return say_error(COMMAND_FAILED, "mount -t proc proc /proc",
+				"cannot run this verb: /proc is not mounted, and side needs it to "
+				"find its own parts "
+				"and to know other programs");
+	if (code == EACCES)
+		return say_error(COMMAND_FAILED,
+				"make its directory readable to all users, or install side for "
+				"them",
+				"cannot run this verb: user %lu may not execute %.512s",
+				(unsigned long)geteuid(), path);
+	return say_error(COMMAND_FAILED, "install side again",
+			"the part of side that has this verb, " MORE ", cannot be run: %s",
+			strerror(code));
+}
+
 int more_execute(char **argv)
 {
-	char directory[PATH_MAX], path[PATH_MAX + sizeof(SIDE_LIBEXEC) + sizeof(MORE) + 2];
+	char directory[PATH_MAX], path[PATH_MAX + sizeof(SIDE_LIBEXEC) + sizeof(MORE) + 2] = MORE;
 	int code = ENOENT;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && code == ENOENT; i++) {
@@ -43,7 +61,5 @@ int more_execute(char **argv)
 		execv(path, argv);
 		code = errno;
 	}
-	return say_error(COMMAND_FAILED, "install side again",
-			"the part of side that has this verb, " MORE ", cannot be run: %s",
-			strerror(code));
+	return fail(path, code);
 }
