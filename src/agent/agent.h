@@ -278,7 +278,8 @@ extern struct agent agent __attribute__((visibility("hidden")));
 
 /*
  * Per thread: whether this is the child of a vfork(), which runs in its parent's memory but without
- * its parent's restartable sequences (1), or a task of ours, whose calls are not the program's (AGENT_OUR_TASK).
+ * its parent's restartable sequences (1), a task of ours, whose calls are not the program's (AGENT_OUR_TASK),
+ * or a thread that a process shares its thread-local memory with (CONTEXT_SHARES_MEMORY).
  */
 #define AGENT_OUR_TASK 2
 extern __thread unsigned int agent_vforked

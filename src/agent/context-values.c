@@ -243,9 +243,26 @@ void context_name_changed(void)
 		context_changed(CONTEXT_GROUP(PROCNAME));
 }
 
+__thread struct context_sharing context_sharing __attribute__((tls_model("initial-exec")));
+#define SHARING_CHECK 256
+
+bool context_is_owner(void)
+{
+	int32_t process = context_sharing.process;
+
+	/* In a sandbox the process that has gone there is this one, most likely: nothing can be asked. */
+	if (context_may_ask() && context_sources_tid() != context_sharing.owner)
+		return false;
+	if (process > 0 && ++context_sharing.asked % SHARING_CHECK == 0 && context_may_ask() &&
+			raw_call(SYS_tgkill, (long)process, (long)process, 0L) == -ESRCH)
+		agent_vforked = 0;
+	return true;
+}
+
 bool context_is_foreign(void)
 {
-	return agent_vforked || (context_may_ask() && context_sources_pid() != context_process.pid);
+	return (agent_vforked && agent_vforked != CONTEXT_SHARES_MEMORY) ||
+			(context_may_ask() && context_sources_pid() != context_process.pid);
 }
 
 /* ---- the thread ---- */

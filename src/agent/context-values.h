@@ -30,6 +30,21 @@ enum context_group {
 	CONTEXT_GROUPS
 };
 
+/*
+ * What agent_vforked is in a thread on whose thread-local memory another process may run beside it (clone() with CLONE_VM): which of
+ * the two this is, the kernel knows.
+ */
+#define CONTEXT_SHARES_MEMORY 4
+struct context_sharing {
+	int32_t owner;   /* the thread */
+	int32_t process; /* -1: several */
+	uint32_t asked;
+};
+extern __thread struct context_sharing context_sharing
+		__attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* With that value: is this the thread itself? */
+bool context_is_owner(void);
+
 /* Of agent.h, which these files need nothing else of: this is the child of a vfork(). */
 extern __thread unsigned int agent_vforked
 		__attribute__((tls_model("initial-exec"), visibility("hidden")));

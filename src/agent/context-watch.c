@@ -358,10 +358,20 @@ static unsigned int clone_arguments(int flags)
 }
 
 /* It runs beside this thread, on the thread-local memory of this thread. -1: it will; 0: there is none. */
-static void shares_memory(int flags, int pid)
+static void shares_memory(int flags, int pid, unsigned int vforked)
 {
-	if (!(flags & (CLONE_VFORK | CLONE_SETTLS)) && context_memory_shared)
-		context_memory_shared(pid);
+	if (flags & (CLONE_VFORK | CLONE_SETTLS))
+		return;
+	if (!vforked && pid == -1)
+		context_sharing = (struct context_sharing){.owner = (int32_t)raw_call(SYS_gettid)};
+	if (!vforked)
+		context_sharing.process = pid;
+	else if (vforked == CONTEXT_SHARES_MEMORY && pid)
+		context_sharing.process = -1;
+	if (pid && (!vforked || vforked == CONTEXT_SHARES_MEMORY))
+		agent_vforked = CONTEXT_SHARES_MEMORY;
+	if (context_memory_shared)
+		context_memory_shared(vforked ? -1 : pid);
 }
 
 typedef int clone_function(int (*function)(void *), void *stack, int flags, void *argument, ...);
@@ -391,10 +401,10 @@ EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument
 	/* Of the child's stack, which grows down. */
 	start = (struct clone_start *)(((uintptr_t)stack & ~(uintptr_t)15) - 64);
 	*start = (struct clone_start){function, argument, flags};
-	shares_memory(flags, -1);
+	shares_memory(flags, -1, vforked);
 	result = real(cloned_child, start, flags, start, more[0], more[1], more[2]);
 	agent_vforked = vforked;
-	shares_memory(flags, result > 0 ? result : 0);
+	shares_memory(flags, result > 0 ? result : 0, vforked);
 	if (result != -1)
 		context_changed(CONTEXT_ALL_GROUPS);
 	return result;

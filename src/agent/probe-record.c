@@ -352,7 +352,7 @@ static void count_unseen(const struct probes_event *of)
 		cb++;
 	event = cb->call ? cb->priv : NULL;
 	producer = event ? recording_rings(event) : NULL;
-	if (!producer || recording_is_vforked())
+	if (!producer || (agent_vforked && agent_vforked != CONTEXT_SHARES_MEMORY))
 		return;
 	for (unsigned int why = 0; why < PATCH_NR_UNSEEN; why++) {
 		/* Relaxed: a figure. */

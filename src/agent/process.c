@@ -187,7 +187,8 @@ static void process_exits(void)
 {
 	atomic_store_explicit(&agent.exiting, true, memory_order_relaxed);
 	/* No system call, in a sandbox. A thread that has the lock for long would delay the end. */
-	if (agent_vforked || !context_may_ask() || !side_tracer_trylock())
+	if ((agent_vforked && agent_vforked != CONTEXT_SHARES_MEMORY) || !context_may_ask() ||
+			!side_tracer_trylock())
 		return;
 	agent_probes_count();
 	side_tracer_unlock();

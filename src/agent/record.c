@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/context-values.h"
 #include "agent/recording.h"
 #include "wire/raw.h"
 
@@ -156,16 +157,32 @@ static void record_pooled(struct agent_event *event, const struct side_arg_vec *
 	pool_put(index);
 }
 
+/* In a process that has its parent's errno, too. */
+static void count_shared(const struct agent_event *event)
+{
+	struct ring_producer *producer = recording_rings(event);
+
+	if (producer)
+		ring_count_lost_before(producer, event->id, RING_LOST_SHARED, UINT32_MAX, 1);
+}
+
 /* Everything that the functions below leave, and keeps errno whatever the application does. */
 static __attribute__((noinline)) void record_slow(struct agent_event *event,
 		const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, const void *caller)
 {
-	int saved_errno = errno;
+	bool shares = agent_vforked == CONTEXT_SHARES_MEMORY;
+	int saved_errno;
+
+	if (shares && !context_is_owner()) {
+		count_shared(event);
+		return;
+	}
+	saved_errno = errno;
 
 	if (!recording_rings(event) || agent_vforked == AGENT_OUR_TASK)
 		; /* a child without rings, an event that its consumer does not know, or a call of our own */
-	else if (agent_vforked)
+	else if (agent_vforked && !shares)
 		count_lost(event, RING_LOST_NESTED);
 	else
 		record_pooled(event, arguments, variadic, caller);

@@ -64,7 +64,7 @@ def test_processes():
     """A process in the memory of another one: results are right, and each call is in the trace or among the losses."""
     program = compiled("processes")
     for kind, what in KINDS.items():
-        for options in ([], ["--exit"]):
+        for options in (["--exit"],) if kind != "raw" and not LONG else ([], ["--exit"]):
             for _ in range(20 if LONG else 1):
                 words = ["--function", "deep", *options, "--function", "leaf", *options]
                 done, counts = traced([program, kind], *words)
@@ -78,6 +78,21 @@ def test_processes():
                 names = ["deep", "leaf"] + ["deep_return", "leaf_return"] * bool(options)
                 wanted = sorted((name, int(others)) for name in names if int(others))
                 equal(sorted((name, int(count.replace(",", ""))) for name, count in lost), wanted, what)
+
+
+def test_events():
+    """Events of the program's own in a process that the C library's clone() has made."""
+    program = os.environ["EVENTS"]
+    trace = tempfile.mkdtemp(dir=FOLDER)
+    done = side("record", "-o", trace, "--force", "--buffer-size", "64M", "--", program, env=ENV)
+    equal(done.status, 0, done.err)
+    own, others = map(int, done.out.split())
+    read = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True)
+    values = re.findall(r"n = (\d+), square = (\d+)", read.stdout)
+    equal(len(values), own, "events of the thread itself")
+    true(all(int(n) ** 2 == int(square) for n, square in values), "values")
+    lost = re.findall(r"shared:tick  ([\d,]+) \(process in another one's memory\)", done.err)
+    equal(sum(int(count.replace(",", "")) for count in lost), others, done.err)
 
 
 def test_spawn():
