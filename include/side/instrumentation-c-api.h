@@ -750,8 +750,14 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
 			SIDE_PTR_INIT(_identifier##_vec), SIDE_ARRAY_SIZE(_identifier##_vec)}
 #define _side_arg_define_variant(_identifier, _selector, _option)                                  \
 	const struct side_arg_variant _identifier = {_selector, _option}
+/* Converted in so many words: C++ refuses to narrow an expression that is no constant. */
+#ifdef __cplusplus
+#define SIDE_OPTIONAL_SELECTOR(...) static_cast<uint8_t>(__VA_ARGS__)
+#else
+#define SIDE_OPTIONAL_SELECTOR(...) ((uint8_t) (__VA_ARGS__))
+#endif
 #define _side_arg_define_optional(_identifier, _value, _selector)                                  \
-	const struct side_arg_optional _identifier = {_value, _selector}
+	const struct side_arg_optional _identifier = {_value, SIDE_OPTIONAL_SELECTOR(_selector)}
 #define _side_arg_define_vla_visitor(_identifier, _ctx)                                            \
 	struct side_arg_vla_visitor _identifier = {                                                \
 			SIDE_PTR_INIT((void *) (uintptr_t) (_ctx)), SIDE_PTR_INIT(SIDE_NULL)}

@@ -426,14 +426,21 @@ SIDE_EXPECTS_BASIC(variadic_part);
 
 /*
  * Before C23, "()" takes any parameters: the class of the elements of an empty VLA, of which nothing is
- * known, and of the values of a variant.  From C23 on these are not compared inside other compounds.
+ * known, and of the values of a variant.
+ * From C23 on "()" takes none.  There, the values of variants are not compared, and an argument that contains an
+ * empty VLA has the class of side_arg_define_vec(), which fits every field.
+ * Compilers gave "()" its meaning of C23 before __STDC_VERSION__ had its value (GCC 13, clang 15).
  */
-#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ > 201710L
+#define SIDE_NO_PARAMETERS_MEANS_VOID 1
+/* Declared here: declared within a list of parameters, it would be another type in each list. */
+struct side_unknown;
 #define SIDE_UNKNOWN struct side_unknown *
-#define SIDE_KNOWN(...) struct side_unknown *
+#define SIDE_KNOWN_VALUE(...) struct side_unknown *
 #else
+#define SIDE_NO_PARAMETERS_MEANS_VOID 0
 #define SIDE_UNKNOWN
-#define SIDE_KNOWN(...) __VA_ARGS__
+#define SIDE_KNOWN_VALUE(...) __VA_ARGS__
 #endif
 
 /*
@@ -539,7 +546,7 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 #define SIDE_EACH_PARAMS(_more) SIDE_EACH_PARAMS_##_more
 #define SIDE_EACH_PARAMS_1(_owner, _i, _name, _type, _text, _param, ...) _param, SIDE_EACH_PARAMS
 #define SIDE_EACH_PARAMS_0
-#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
+#if SIDE_NO_PARAMETERS_MEANS_VOID
 /* No declaration is compatible with every definition: nothing is checked. */
 #define SIDE_CHECK_DECLARED_EVENT(_identifier)                                                     \
 	SIDE_EXPLAIN_DECLARED_EVENT(_identifier) SIDE_EXPECT_SEMICOLON()
@@ -561,13 +568,20 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 #define SIDE_CLASS_END(_identifier)                                                                \
 	struct side_end_of_members *);                                                             \
 	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;);
+#if SIDE_NO_PARAMETERS_MEANS_VOID
+/* An argument without elements does not tell their class: an array of no elements has none. */
+#define SIDE_ELEM_OF_ARRAY(_length, ...)                                                           \
+	__typeof__(__builtin_choose_expr((_length) == 0, (SIDE_UNKNOWN)0, (__VA_ARGS__)0))
+#else
+#define SIDE_ELEM_OF_ARRAY(_length, ...) __VA_ARGS__
+#endif
 #define SIDE_CHECK_ARRAY(_identifier, _elem_type, _length)                                         \
 	typedef struct side_array *(*side_no_define_for__##_identifier(                                    \
-			char (*)[(_length) + 1]))(SIDE_KNOWN(SIDE_ELEM_TYPE(_elem_type)));         \
+			char (*)[(_length) + 1]))(SIDE_ELEM_OF_ARRAY(_length, SIDE_ELEM_TYPE(_elem_type))); \
 	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;)
 #define SIDE_CHECK_VLA(_identifier, _elem_type, _length_type)                                      \
 	typedef struct side_vla *side_no_define_for__##_identifier(                                        \
-			SIDE_KNOWN(SIDE_ELEM_TYPE(_elem_type)));                                   \
+			SIDE_ELEM_TYPE(_elem_type));                                               \
 	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;)
 #define SIDE_CHECK_OPTIONAL(_identifier, _elem_type)                                               \
 	typedef struct side_optional *side_no_define_for__##_identifier(SIDE_ELEM_TYPE(_elem_type));       \
@@ -581,7 +595,7 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 	} __attribute__((transparent_union))
 #define SIDE_DO_OPTION_MEMBER(_selector, _i, _option)                                              \
 	struct side_variant *(*(*side_option_##_i)(_selector))(                                    \
-			SIDE_KNOWN(SIDE_OPTION_MEMBER_I _option));
+			SIDE_KNOWN_VALUE(SIDE_OPTION_MEMBER_I _option));
 #define SIDE_OPTION_MEMBER_I(_class, ...) SIDE_CLASS_TYPE(_class)
 /*
  * A visitor that only reads its context takes a pointer to what may be written, too: the first parameter
@@ -599,21 +613,54 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 #define SIDE_UNUSED __attribute__((unused))
 #define SIDE_CHECK_ARG_VEC(_identifier)                                                            \
 	typedef struct side_any_vec side_no_arg_define_for__##_identifier SIDE_UNUSED
-#define SIDE_CHECK_ARG_STRUCT(_identifier, _args)                                                  \
-	typedef struct side_struct *side_no_arg_define_for__##_identifier(                                 \
-			SIDE_ARG_TYPES(_args) struct side_end_of_members *) SIDE_UNUSED
 /* Class of the elements: that of the first. */
 #define SIDE_ARGS_ELEM(_args) SIDE_ARGS_ELEM_I(SIDE_HEAD(SIDE_UNPAREN _args))
 #define SIDE_ARGS_ELEM_I(_arg) SIDE_PASTE(SIDE_ARGS_ELEM_, SIDE_IS_PAREN(_arg))(_arg)
 #define SIDE_ARGS_ELEM_0(_arg) SIDE_UNKNOWN
-#define SIDE_ARGS_ELEM_1(_arg) SIDE_KNOWN(SIDE_ARG_TYPE(_arg))
+#define SIDE_ARGS_ELEM_1(_arg) SIDE_ARG_TYPE(_arg)
 #define SIDE_CHECK_SAME(_identifier, _args)                                                        \
-	side_static_assert((SIDE_MAP_LIST(SIDE_DO_SAME, SIDE_HEAD(SIDE_UNPAREN _args), _args) 1),  \
+	SIDE_QUIET_BEGIN side_static_assert((SIDE_MAP_LIST(SIDE_DO_SAME, SIDE_HEAD(SIDE_UNPAREN _args), _args) 1),  \
 			"Types incompatible" SIDE_FILE_LINE                                        \
 			"in expression: the elements of " #_identifier " differ in type",          \
-			types_incompatible_in_##_identifier)
-#define SIDE_DO_SAME(_first, _i, _arg)                                                             \
-	__builtin_types_compatible_p(SIDE_ARG_TYPE(_first), SIDE_ARG_TYPE(_arg)) *
+			types_incompatible_in_##_identifier);                                      \
+	SIDE_QUIET_END SIDE_EXPECT_SEMICOLON()
+#define SIDE_DO_SAME(_first, _i, _arg) SIDE_SAME(SIDE_ARG_TYPE(_first), SIDE_ARG_TYPE(_arg)) *
+#if SIDE_NO_PARAMETERS_MEANS_VOID
+#define SIDE_FITS_ALL(...) __builtin_types_compatible_p(__VA_ARGS__, struct side_any_vec *)
+#define SIDE_SAME(_first, _type)                                                                   \
+	(__builtin_types_compatible_p(_first, _type) || SIDE_FITS_ALL(_first) || SIDE_FITS_ALL(_type))
+/* The class of a compound: the one given, or the one that fits all if a member has that. */
+#define SIDE_COMPOUND_CLASS(_identifier, _args, ...)                                                    \
+	SIDE_COMPOUND_CLASS_I(_identifier, (SIDE_MAP_LIST(SIDE_DO_FITS_ALL, , _args) 0), __VA_ARGS__)
+#define SIDE_DO_FITS_ALL(_ctx, _i, _arg) SIDE_FITS_ALL(SIDE_ARG_TYPE(_arg)) ||
+#define SIDE_COMPOUND_CLASS_I(_identifier, _fits_all, ...)                                              \
+	typedef __typeof__(*__builtin_choose_expr(_fits_all, (struct side_any_vec *)0, (__VA_ARGS__)0)) \
+			side_no_arg_define_for__##_identifier SIDE_UNUSED
+#define SIDE_CHECK_ARG_STRUCT(_identifier, _args)                                                  \
+	SIDE_COMPOUND_CLASS(_identifier, _args,                                                         \
+			struct side_struct *(*)(SIDE_ARG_TYPES(_args) struct side_end_of_members *))
+#define SIDE_CHECK_ARG_ARRAY(_identifier, _args)                                                   \
+	SIDE_CHECK_SAME(_identifier, _args);                                                       \
+	SIDE_COMPOUND_CLASS(_identifier, _args,                                                         \
+			struct side_array *(*(*)(char (*)[SIDE_ARRAY_SIZE(_identifier##_vec) + 1]))( \
+					SIDE_ARGS_ELEM(_args)))
+#define SIDE_CHECK_ARG_VLA(_identifier, _args)                                                     \
+	SIDE_CHECK_SAME(_identifier, _args);                                                       \
+	SIDE_COMPOUND_CLASS_I(_identifier,                                                              \
+			(SIDE_MAP_LIST(SIDE_DO_FITS_ALL, , _args)                                  \
+					SIDE_ARRAY_SIZE(_identifier##_vec) == 0),                  \
+			struct side_vla *(*)(SIDE_ARGS_ELEM(_args)))
+#define SIDE_CHECK_ARG_OPTIONAL(_identifier, _value)                                               \
+	SIDE_COMPOUND_CLASS_I(_identifier, SIDE_FITS_ALL(SIDE_ARG_TYPE(_value)),                        \
+			struct side_optional *(*)(SIDE_ARG_TYPE(_value)))
+#else
+/* Variants in one array may have different values.  Their selectors are compared with the field's. */
+#define SIDE_IS_VARIANT(...) __builtin_types_compatible_p(__VA_ARGS__, struct side_variant *(*(*)())())
+#define SIDE_SAME(_first, _type)                                                                   \
+	(__builtin_types_compatible_p(_first, _type) || (SIDE_IS_VARIANT(_first) && SIDE_IS_VARIANT(_type)))
+#define SIDE_CHECK_ARG_STRUCT(_identifier, _args)                                                  \
+	typedef struct side_struct *side_no_arg_define_for__##_identifier(                                 \
+			SIDE_ARG_TYPES(_args) struct side_end_of_members *) SIDE_UNUSED
 #define SIDE_CHECK_ARG_ARRAY(_identifier, _args)                                                   \
 	SIDE_CHECK_SAME(_identifier, _args);                                                       \
 	SIDE_QUIET_BEGIN typedef struct side_array *(*side_no_arg_define_for__##_identifier(               \
@@ -627,9 +674,10 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 	SIDE_QUIET_END SIDE_EXPECT_SEMICOLON()
 #define SIDE_CHECK_ARG_OPTIONAL(_identifier, _value)                                               \
 	typedef struct side_optional *side_no_arg_define_for__##_identifier(SIDE_ARG_TYPE(_value)) SIDE_UNUSED
+#endif
 #define SIDE_CHECK_ARG_VARIANT(_identifier, _selector, _value)                                     \
 	typedef struct side_variant *(*side_no_arg_define_for__##_identifier(                              \
-			SIDE_ARG_TYPE(_selector)))(SIDE_KNOWN(SIDE_ARG_TYPE(_value))) SIDE_UNUSED
+			SIDE_ARG_TYPE(_selector)))(SIDE_KNOWN_VALUE(SIDE_ARG_TYPE(_value))) SIDE_UNUSED
 #define SIDE_CHECK_ARG_VLA_VISITOR(_identifier, _ctx)                                              \
 	typedef struct side_vla_visitor *side_no_arg_define_for__##_identifier(                            \
 			const __typeof__(*(_ctx)) *,                                               \
@@ -689,6 +737,11 @@ struct fits<side_variant *(*) (S, O...), side_variant *(*) (T, A)> {
 };
 template <typename S, typename A>
 struct fits<side_variant *(*) (S, A), side_variant *(*) (S, A)> {
+	static constexpr bool value = true;
+};
+/* Two arguments, which are elements of one array: their values may differ. */
+template <typename S, typename A, typename B>
+struct fits<side_variant *(*) (S, A), side_variant *(*) (S, B)> {
 	static constexpr bool value = true;
 };
 

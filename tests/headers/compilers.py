@@ -12,7 +12,8 @@ INCLUDE = os.path.join(HERE, '..', '..', 'include')
 LONG = os.environ.get('SIDE_TEST_LONG') == '1'
 
 C_MODES = ['c99', 'gnu99', 'c11', 'gnu11', 'c17', 'gnu17', 'c2x', 'gnu2x']
-CXX_MODES = ['c++11', 'gnu++11', 'c++14', 'gnu++14', 'c++17', 'gnu++17', 'c++20', 'gnu++20']
+CXX_MODES = ['c++11', 'gnu++11', 'c++14', 'gnu++14', 'c++17', 'gnu++17', 'c++20', 'gnu++20',
+             'c++2b', 'gnu++2b']
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-Wshadow', '-Wconversion', '-Wundef']
 WARNINGS_C = ['-Wstrict-prototypes', '-Wmissing-prototypes', '-Wpointer-arith', '-Wwrite-strings']
 
@@ -24,6 +25,14 @@ def find(*names):
 
 GCC, GXX = find('gcc-12', 'gcc'), find('g++-12', 'g++')
 CLANG, CLANGXX = find('clang-14', 'clang'), find('clang++-14', 'clang++')
+
+
+def chosen(name):
+    """The family of a compiler's name ("gcc" of "gcc-14") and the command, or None if it is not installed."""
+    family, _, version = name.partition('-')
+    if version:
+        return family, find(name)
+    return family, {'gcc': GCC, 'g++': GXX, 'clang': CLANG, 'clang++': CLANGXX}[family]
 
 
 def works(compiler, *flags):

@@ -4,7 +4,7 @@ uses.c, which uses every macro, in all language modes and compilers, with the ch
 warnings as errors; every header alone; the examples; the list of names.  By default the oldest and the
 newest modes; all of them with SIDE_TEST_LONG=1.
 
-usage: test-compile.py gcc | g++ | clang | clang++
+usage: test-compile.py gcc | g++ | clang | clang++, or one of them with a version (clang-19)
 """
 import glob
 import os
@@ -15,8 +15,7 @@ import tempfile
 
 import compilers as c
 
-kind = sys.argv[1]
-compiler = {'gcc': c.GCC, 'g++': c.GXX, 'clang': c.CLANG, 'clang++': c.CLANGXX}[kind]
+kind, compiler = c.chosen(sys.argv[1])
 if not compiler:
     sys.exit(77)
 cxx = kind.endswith('++')
@@ -71,7 +70,7 @@ for path in sorted(glob.glob(os.path.join(c.HERE, 'examples', '*.c'))):
     jobs.append((os.path.basename(path), job('#include "%s"\n' % path, '-Wall', '-Wextra', '-Wpedantic',
                                              '-Werror', '-std=' + modes[-1])))
 
-# Warnings that programs turn on. Not those that cannot be satisfied: what C++98 lacks, structures with gaps, memory on the stack that
+# Warnings that programs turn on. Not those that cannot be satisfied: what C++98, C99 and C17 lack, structures with gaps, memory on the stack that
 # dynamic attributes need in C++, and "unused" on what some calls use and others do not.
 wide = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wconversion', '-Wsign-conversion', '-Wundef', '-Wcast-qual', '-Wcast-align',
         '-Wredundant-decls', '-Wfloat-equal', '-Wnull-dereference', '-Wvla', '-Werror']
@@ -79,7 +78,7 @@ if cxx:
     wide += ['-Wold-style-cast', '-Wzero-as-null-pointer-constant', '-Wextra-semi', '-Wmissing-declarations']
 if 'clang' in kind:
     wide += ['-Weverything', '-Wno-padded', '-Wno-used-but-marked-unused', '-Wno-declaration-after-statement']
-    wide += ['-Wno-c++98-compat', '-Wno-c++98-compat-pedantic', '-Wno-alloca'] if cxx else []
+    wide += ['-Wno-c++98-compat', '-Wno-c++98-compat-pedantic', '-Wno-alloca'] if cxx else ['-Wno-pre-c11-compat', '-Wno-pre-c23-compat', '-Wno-unknown-warning-option']
 elif cxx:
     wide += ['-Wuseless-cast']
 else:
