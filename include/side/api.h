@@ -39,6 +39,7 @@
 #define SIDE_CLASS_ELEM_I(_class, ...) _class
 #define SIDE_CLASS_OPTIONAL_LITERAL(...) (void *, )
 #define SIDE_EL_FIELD(_class, _name, ...) (_class, _name, __VA_ARGS__)
+#define SIDE_EL_BITMAP_FIELD(_class, _name, ...) (_class, _name, __VA_ARGS__)
 #define SIDE_EL_FIELD_OF(_class, _name, _type, _attr) (_class, _name, _type(_attr))
 #define SIDE_FIELDS_INIT(_fields) SIDE_MAP(SIDE_DO_FIELD_INIT, , SIDE_UNPAREN _fields)
 #define SIDE_DO_FIELD_INIT(_ctx, _i, _field) SIDE_FIELD_INIT_I _field
@@ -49,6 +50,7 @@
 #define SIDE_CLASS_ELEM(...)
 #define SIDE_CLASS_OPTIONAL_LITERAL(...)
 #define SIDE_EL_FIELD(_class, _name, ...) _side_field(_name, __VA_ARGS__)
+#define SIDE_EL_BITMAP_FIELD(_class, _name, ...) _side_field(_name, __VA_ARGS__)
 #define SIDE_EL_FIELD_OF(_class, _name, _type, _attr) _side_field(_name, _type(_attr))
 #define SIDE_FIELDS_INIT(_fields) SIDE_UNPAREN _fields
 #endif
@@ -380,7 +382,7 @@
 	SIDE_EL_TYPE(SIDE_CLASS_ELEM(_elem_type),                                                  \
 			_side_type_enum_bitmap(_mappings, SIDE_ELEM_PTR(_elem_type)))
 #define side_field_enum_bitmap(_name, _mappings, _elem_type)                                       \
-	SIDE_EL_FIELD(SIDE_CLASS_ELEM(_elem_type), _name,                                          \
+	SIDE_EL_BITMAP_FIELD(SIDE_CLASS_ELEM(_elem_type), _name,                                          \
 			_side_type_enum_bitmap(_mappings, SIDE_ELEM_PTR(_elem_type)))
 #define side_type_gather_enum(_identifier, _elem_type)                                             \
 	SIDE_EL_TYPE(SIDE_CLASS_ELEM(_elem_type),                                                  \

@@ -87,6 +87,25 @@
 #define SIDE_EL_FIELD(_class, _name, ...) (_class, _name, SIDE_AS_IT_IS, (__VA_ARGS__))
 #define SIDE_EL_FIELD_OF(_class, _name, _type, _attr) (_class, _name, _type, (_attr))
 #define SIDE_AS_IT_IS(...) __VA_ARGS__
+/*
+ * Names of enumeration bitmaps may be there twice: the reference implementation does not compare them, and what
+ * compiles there compiles here.  readside --check warns of them.
+ */
+#define SIDE_EL_BITMAP_FIELD(_class, _name, ...) (_class, _name, SIDE_AS_BITMAP, (__VA_ARGS__))
+#define SIDE_AS_BITMAP(...) __VA_ARGS__
+#define SIDE_IS_BITMAP(_init) SIDE_IS_PAREN(SIDE_IS_##_init)
+#define SIDE_IS_SIDE_AS_BITMAP ()
+/* The name as it is compared: that of a bitmap equals none. */
+#define SIDE_COMPARED(_name, _init) _name SIDE_PASTE(SIDE_MARK_, SIDE_IS_BITMAP(_init))
+#define SIDE_MARK_0
+#define SIDE_MARK_1 "\2"
+/* For bitmaps, the check that is left; for others, the one behind. */
+#define SIDE_UNLESS_BITMAP(_what, _name, _init)                                                    \
+	SIDE_PASTE(SIDE_UNLESS_BITMAP_, SIDE_IS_BITMAP(_init))(_what, _name)
+#define SIDE_UNLESS_BITMAP_0(_what, _name) SIDE_UNPAREN_LATER
+#define SIDE_UNLESS_BITMAP_1(_what, _name) SIDE_NAMES_NOT_EMPTY(_what, sizeof(_name) > 1) SIDE_DROP
+#define SIDE_UNPAREN_LATER(...) __VA_ARGS__
+#define SIDE_DROP(...)
 #define SIDE_EL_OPTION(_begin, _end, _type)                                                        \
 	(SIDE_CLASS_ELEM(_type), _begin, _end, SIDE_TYPE_INIT(_type))
 /* An expression that is the argument; its left operand carries the class. */
@@ -95,6 +114,8 @@
 /* The functions of the maps: (context, index, element). */
 #define SIDE_FIELD_TYPE_I(_class, ...) SIDE_CLASS_TYPE(_class),
 #define SIDE_FIELD_NAME_I(_class, _name, ...) _name
+#define SIDE_FIELD_COMPARED_I(_class, _name, _init, ...) SIDE_COMPARED(_name, _init)
+#define SIDE_FIELD_IS_BITMAP_I(_class, _name, _init, ...) SIDE_IS_BITMAP(_init)
 
 /*
  * Fields are looked at many times, and a map copies its list often.  So one map makes a chain, which is
@@ -339,17 +360,19 @@ struct side_end_of_members;   /* last member of the class of a struct */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define SIDE_FINDS_NAMES 1
 #define SIDE_EACH_JOINED(_more) SIDE_EACH_JOINED_##_more
-#define SIDE_EACH_JOINED_1(_owner, _i, _name, ...) "\1" _name SIDE_EACH_JOINED
+#define SIDE_EACH_JOINED_1(_owner, _i, _name, _type, _text, _param, _init, ...)                    \
+	"\1" SIDE_COMPARED(_name, _init) SIDE_EACH_JOINED
 #define SIDE_EACH_JOINED_0
 #define SIDE_EACH_PLACE(_more) SIDE_EACH_PLACE_##_more
-#define SIDE_EACH_PLACE_1(_owner, _i, _name, ...)                                                  \
-	side_at_##_i, side_end_##_i = side_at_##_i + (int) sizeof(_name) - 1, SIDE_EACH_PLACE
+#define SIDE_EACH_PLACE_1(_owner, _i, _name, _type, _text, _param, _init, ...)                     \
+	side_at_##_i, side_end_##_i = side_at_##_i + (int) sizeof(SIDE_COMPARED(_name, _init)) - 1, SIDE_EACH_PLACE
 #define SIDE_EACH_PLACE_0
 #define SIDE_EACH_FIRST(_more) SIDE_EACH_FIRST_##_more
-#define SIDE_EACH_FIRST_1(_owner, _i, _name, ...)                                                  \
-	side_static_assert(__builtin_strstr(side_joined_, "\1" _name "\1") ==                      \
+#define SIDE_EACH_FIRST_1(_owner, _i, _name, _type, _text, _param, _init, ...)                     \
+	SIDE_UNLESS_BITMAP(_owner, _name, _init)                                                   \
+	(side_static_assert(__builtin_strstr(side_joined_, "\1" _name "\1") ==                     \
 					side_joined_ + side_at_##_i,                               \
-			SIDE_NAME_TWICE(_name, #_owner), duplicated_field_names_in_##_owner);      \
+			SIDE_NAME_TWICE(_name, #_owner), duplicated_field_names_in_##_owner);)     \
 	SIDE_EACH_FIRST
 #define SIDE_EACH_FIRST_0
 /* What stands in the braces: the text is declared by whoever has them. */
@@ -461,8 +484,8 @@ struct side_unknown;
 	SIDE_NAMES_NOT_EMPTY(_what, sizeof(*side_names_of__##_what("", side_hash_of_nothing)) == 1) \
 	SIDE_WHEN_DUPLICATES_WANTED(SIDE_EACH_ONCE) _chain
 #define SIDE_EACH_HASH(_more) SIDE_EACH_HASH_##_more
-#define SIDE_EACH_HASH_1(_owner, _i, _name, ...)                                                   \
-	side_hash_##_i##_of__##_owner = SIDE_HASH(_name), SIDE_EACH_HASH
+#define SIDE_EACH_HASH_1(_owner, _i, _name, _type, _text, _param, _init, ...)                      \
+	side_hash_##_i##_of__##_owner = SIDE_HASH(SIDE_COMPARED(_name, _init)), SIDE_EACH_HASH
 #define SIDE_EACH_HASH_0
 /* Of the length and the last three characters, which are there in each text with three more before it. */
 #define SIDE_HASH(_name) SIDE_HASH_I("   " _name)
@@ -471,24 +494,27 @@ struct side_unknown;
 			(_text)[sizeof(_text) - 3] * 16384 + (_text)[sizeof(_text) - 4] * 262144)
 enum { side_hash_of_nothing = SIDE_HASH("") };
 #define SIDE_EACH_SAME(_more) SIDE_EACH_SAME_##_more
-#define SIDE_EACH_SAME_1(_owner, _i, _name, ...)                                                   \
-	(side_hash_ == side_hash_##_i##_of__##_owner && !__builtin_strcmp(side_name_, _name)) +    \
+#define SIDE_EACH_SAME_1(_owner, _i, _name, _type, _text, _param, _init, ...)                      \
+	(side_hash_ == side_hash_##_i##_of__##_owner &&                                            \
+			!__builtin_strcmp(side_name_, SIDE_COMPARED(_name, _init))) +              \
 			SIDE_EACH_SAME
 #define SIDE_EACH_SAME_0
 #define SIDE_EACH_ONCE(_more) SIDE_EACH_ONCE_##_more
 #define SIDE_EACH_ONCE_0
 /* In C99 libc may have a macro of this name, which says no text. */
 #ifdef _Static_assert
-#define SIDE_EACH_ONCE_1(_owner, _i, _name, ...)                                                   \
-	side_static_assert(                                                                        \
+#define SIDE_EACH_ONCE_1(_owner, _i, _name, _type, _text, _param, _init, ...)                      \
+	SIDE_UNLESS_BITMAP(_owner, _name, _init)                                                   \
+	(side_static_assert(                                                                       \
 			sizeof(*side_names_of__##_owner(_name, side_hash_##_i##_of__##_owner)) == 1, \
-			SIDE_NAME_TWICE(_name, #_owner), duplicated_field_names_in_##_owner);      \
+			SIDE_NAME_TWICE(_name, #_owner), duplicated_field_names_in_##_owner);)     \
 	SIDE_EACH_ONCE
 #else
-#define SIDE_EACH_ONCE_1(_owner, _i, _name, ...)                                                   \
-	__extension__ _Static_assert(                                                              \
+#define SIDE_EACH_ONCE_1(_owner, _i, _name, _type, _text, _param, _init, ...)                      \
+	SIDE_UNLESS_BITMAP(_owner, _name, _init)                                                   \
+	(__extension__ _Static_assert(                                                             \
 			sizeof(*side_names_of__##_owner(_name, side_hash_##_i##_of__##_owner)) == 1, \
-			SIDE_NAME_TWICE(_name, #_owner));                                          \
+			SIDE_NAME_TWICE(_name, #_owner));)                                         \
 	SIDE_EACH_ONCE
 #endif
 #else
@@ -498,19 +524,22 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 	SIDE_NAMES_NOT_EMPTY(_what, !__builtin_strstr(_names, "\1\1"))                             \
 	SIDE_IF(SIDE_DUPLICATES_WANTED)                                                            \
 	(SIDE_MAP_LIST(SIDE_DO_NAME_ONCE, (#_what, duplicated_field_names_in_##_what, _names), _fields))
-#define SIDE_DO_NAME_JOINED(_ctx, _i, _field) "\1" SIDE_FIELD_NAME_I _field
+#define SIDE_DO_NAME_JOINED(_ctx, _i, _field) "\1" SIDE_FIELD_COMPARED_I _field
 #define SIDE_JOINED_OF(_what, _ident, _joined) _joined
 #define SIDE_WHAT_OF(_what, _ident, _joined) _what
 #define SIDE_IDENT_OF(_what, _ident, _joined) _ident
 #ifdef _Static_assert
-#define SIDE_DO_NAME_ONCE(_ctx, _i, _field)                                                        \
+#define SIDE_NAME_ONCE_0(_ctx, _field)                                                             \
 	side_static_assert(SIDE_NAME_IS_ONCE(SIDE_JOINED_OF _ctx, SIDE_FIELD_NAME_I _field),       \
 			SIDE_NAME_TWICE(SIDE_FIELD_NAME_I _field, SIDE_WHAT_OF _ctx), SIDE_IDENT_OF _ctx);
 #else
-#define SIDE_DO_NAME_ONCE(_ctx, _i, _field)                                                        \
+#define SIDE_NAME_ONCE_0(_ctx, _field)                                                             \
 	__extension__ _Static_assert(SIDE_NAME_IS_ONCE(SIDE_JOINED_OF _ctx, SIDE_FIELD_NAME_I _field), \
 			SIDE_NAME_TWICE(SIDE_FIELD_NAME_I _field, SIDE_WHAT_OF _ctx));
 #endif
+#define SIDE_NAME_ONCE_1(_ctx, _field)
+#define SIDE_DO_NAME_ONCE(_ctx, _i, _field)                                                        \
+	SIDE_PASTE(SIDE_NAME_ONCE_, SIDE_FIELD_IS_BITMAP_I _field)(_ctx, _field)
 #define SIDE_NAME_IS_ONCE(_joined, _name)                                                          \
 	!__builtin_strstr(__builtin_strstr(_joined, "\1" _name "\1") + 1, "\1" _name "\1")
 #endif
@@ -873,14 +902,16 @@ template <unsigned N> constexpr bool name_is_once(const char *text, const name (
 	SIDE_NAMES_NOT_EMPTY(_what, libside::all_names_not_empty(side_names_of__##_what::names))   \
 	SIDE_WHEN_DUPLICATES_WANTED(SIDE_EACH_ONCE) _chain
 #define SIDE_EACH_NAMES(_more) SIDE_EACH_NAMES_##_more
-#define SIDE_EACH_NAMES_1(_owner, _i, _name, ...) _name, SIDE_EACH_NAMES
+#define SIDE_EACH_NAMES_1(_owner, _i, _name, _type, _text, _param, _init, ...)                     \
+	SIDE_COMPARED(_name, _init), SIDE_EACH_NAMES
 #define SIDE_EACH_NAMES_0
 #define SIDE_EACH_ONCE(_more) SIDE_EACH_ONCE_##_more
-#define SIDE_EACH_ONCE_1(_owner, _i, _name, ...)                                                   \
-	static_assert(side_names_of__##_owner::differ ||                                           \
+#define SIDE_EACH_ONCE_1(_owner, _i, _name, _type, _text, _param, _init, ...)                      \
+	SIDE_UNLESS_BITMAP(_owner, _name, _init)                                                   \
+	(static_assert(side_names_of__##_owner::differ ||                                          \
 					libside::name_is_once(                                     \
 							_name, side_names_of__##_owner::names),    \
-			SIDE_NAME_TWICE(_name, #_owner));                                          \
+			SIDE_NAME_TWICE(_name, #_owner));)                                         \
 	SIDE_EACH_ONCE
 #define SIDE_EACH_ONCE_0
 #endif

@@ -37,6 +37,7 @@ static side_define_optional(op_note, side_elem(side_type_string()));
 static side_define_variant(va_piece, side_type_u8(), side_option_list(side_option(0, side_type_null()),
 	side_option_range(1, 6, side_type_string()), side_option(7, side_type_struct(st_pos))));
 static side_define_vla(vl_va, side_elem(side_type_variant(va_piece)), side_length(side_type_u32()));
+static side_define_enum_bitmap(bi_a, side_enum_bitmap_mapping_list(side_enum_bitmap_mapping_value("a", 0)));
 static side_define_enum(en_a, side_enum_mapping_list(side_enum_mapping_value("a", 0)));
 side_define_static_vla_visitor(vv, side_elem(side_type_s32()), side_length(side_type_u32()), visit,
 	struct node);
@@ -129,6 +130,10 @@ GOOD = {
         'side_arg_null()); ' % (U8, STR, U8) + vec('vla', 'w', 'side_arg_variant(v)', 'side_arg_variant(u)')),
     'raw vector': call('ev_struct', 'side_arg_struct(s)', define=vec('vec', 's', S32, S32)),
     'variadic': 'void f(void) { side_event_variadic(ev_variadic, side_arg_list(%s), side_arg_list()); }' % U8,
+    'bitmaps of one name': 'EVENT(bits, side_field_u8("a"), side_field_enum_bitmap("a", &bi_a, side_elem(side_type_u8())), '
+                           'side_field_enum_bitmap("a", &bi_a, side_elem(side_type_u8())), side_field_u8("b"));\n'
+                           'static side_define_struct(ds, side_field_list(side_field_enum_bitmap("a", &bi_a, '
+                           'side_elem(side_type_u8())), side_field_u8("a")));\n',
     'duplicates allowed': '#define SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS\n'
                           'EVENT(d, side_field_u8("a"), side_field_u8("a"));\n'
                           '#undef SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS\n',
@@ -261,6 +266,10 @@ BAD = {
     'struct that was not defined': ('side_no_arg_define_for__n', call('ev_struct', 'side_arg_struct(n)', define='int n = 0;')),
     'address of a struct': ('side_no_arg_define_for__', call('ev_struct', 'side_arg_struct(&s)', define=POS)),
     'empty name': (EMPTY % 'd', 'EVENT(d, side_field_u8("a"), side_field_u8(""));\n'),
+    'empty name of a bitmap': (EMPTY % 'd', 'EVENT(d, side_field_u8("a"), side_field_enum_bitmap("", &bi_a, '
+                               'side_elem(side_type_u8())));\n'),
+    'duplicate beside a bitmap': (DUPLICATED % 'd', 'EVENT(d, side_field_u8("a"), side_field_enum_bitmap("b", &bi_a, '
+                                  'side_elem(side_type_u8())), side_field_u8("a"));\n'),
     'empty name in a struct': (EMPTY % 'd',
                                'static side_define_struct(d, side_field_list(side_field_u8("")));\n'),
     'duplicate in a struct': (DUPLICATED % 'd', 'static side_define_struct('
