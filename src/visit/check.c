@@ -47,7 +47,9 @@ static int check_field_names(struct checker *checker, const struct side_event_fi
 					"give each field a name",
 					(unsigned int)i);
 		for (j = 0; j < i; j++) {
-			if (!strcmp(name, side_ptr_get(fields[j].field_name)))
+			if (!strcmp(name, side_ptr_get(fields[j].field_name)) &&
+					visit_field_needs_own_name(&fields[i]) &&
+					visit_field_needs_own_name(&fields[j]))
 				return visit_fail(checker->error, step, -EINVAL,
 						"two fields are called \"%.100s\"\n"
 						"give each a name of its own",

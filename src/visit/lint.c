@@ -120,6 +120,28 @@ static int compare_text(const void *one, const void *other)
 	return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
 
+/* How many of the fields of this name need it for themselves. */
+static unsigned int lint_count_owners(
+		const struct side_event_field *fields, uint32_t nr, const char *name)
+{
+	unsigned int owners = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		owners += visit_field_needs_own_name(&fields[i]) &&
+				!strcmp(name, side_ptr_get(fields[i].field_name));
+	return owners;
+}
+
+/* Several enumeration bitmaps, or one field and bitmaps, may share a name: it is only a warning. */
+static void lint_duplicate(struct lint *lint, const struct side_event_field *fields, uint32_t nr,
+		const char *name, const struct visit_node *node)
+{
+	lint_say(lint, lint_count_owners(fields, nr, name) > 1 ? VISIT_ERROR : VISIT_WARNING, node,
+			"several fields are called \"%.100s\"\n"
+			"give each a name of its own",
+			name);
+}
+
 /* False: there are too many to go on. */
 static bool lint_fields(struct lint *lint, const struct side_event_field *fields, uint32_t nr,
 		const struct visit_node *node)
@@ -150,10 +172,7 @@ static bool lint_fields(struct lint *lint, const struct side_event_field *fields
 	for (i = 1; i < nr; i++) {
 		if (*names[i] && !strcmp(names[i - 1], names[i]) &&
 				(i < 2 || strcmp(names[i - 2], names[i])))
-			lint_say(lint, VISIT_ERROR, node,
-					"several fields are called \"%.100s\"\n"
-					"give each a name of its own",
-					names[i]);
+			lint_duplicate(lint, fields, nr, names[i], node);
 	}
 	return true;
 }

@@ -302,6 +302,15 @@ typedef void (*visit_finding_func)(void *priv, enum visit_severity severity,
 		const struct visit_node *node, const struct visit_error *error);
 
 /*
+ * Does the field need a name that no other field of its list has? Names of enumeration bitmaps may be there twice:
+ * the compile-time check of the reference implementation does not compare them.
+ */
+static inline bool visit_field_needs_own_name(const struct side_event_field *field)
+{
+	return side_enum_get(field->side_type.type) != SIDE_TYPE_ENUM_BITMAP;
+}
+
+/*
  * Find everything in a description that cannot be meant, member by member, and say each. It must have passed
  * visit_description_check(); what that tolerates is found here, and what no reader looks at. pointer_size is that
  * of the program: 4 or 8. Allocates memory.

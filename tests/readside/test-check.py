@@ -51,6 +51,21 @@ def test_text():
     readside("--check", "--strict", "twins.o", status=1)
 
 
+def test_repeated():
+    """Fields of one type have its findings in common: each is printed once."""
+    fields = ", ".join(f'side_field_enum("f{i}", &twins, side_elem(side_type_u8()))' for i in range(50))
+    with open(path("repeated.c"), "w") as stream:
+        stream.write('#include <side/trace.h>\n'
+                     'static side_define_enum(twins, side_enum_mapping_list(side_enum_mapping_value("", 1)));\n'
+                     f'side_static_event(ev, "p", "e", SIDE_LOGLEVEL_INFO, side_field_list({fields}));\n')
+    needed("gcc", "-w", "-I" + INCLUDE, "-c", "repeated.c", "-o", "repeated.o")
+    found = problems(0, "repeated.o")
+    equal(len(found), 1, found)
+    contains(found[0]["text"], "label 0 is empty")
+    contains(found[0]["text"], "(and the same at 49 more fields)")
+    equal(found[0]["field"], "f0")
+
+
 def test_events():
     """Events that are right in all but one of their own members: set in the bytes of a program."""
     lines = ["#include <side/trace.h>"]

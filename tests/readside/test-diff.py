@@ -40,6 +40,14 @@ static side_define_enum_bitmap(set_other, side_enum_bitmap_mapping_list(side_enu
 # Name: fields before, fields after, whether it is compatible, (place, part of the text) of the first change.
 CASES = {
     "same": ('side_field_u32("x")', 'side_field_u32("x")', SAME, None),
+    "twice": ('side_field_u8("x"), side_field_u32("x")', 'side_field_u8("x"), side_field_u32("x")', SAME, None),
+    "twice_wider": ('side_field_u8("x"), side_field_u32("x")', 'side_field_u8("x"), side_field_u64("x")', GOOD,
+                    ("x", "was u32, is u64")),
+    "twice_less": ('side_field_u8("x"), side_field_u32("x")', 'side_field_u8("x")', BAD, ("x", "the field is gone")),
+    "twice_more": ('side_field_u8("x")', 'side_field_u8("x"), side_field_u32("x")', GOOD, ("x", "the field is new")),
+    "thrice_moved": ('side_field_u8("x"), side_field_u8("y"), side_field_u8("x"), side_field_u8("x")',
+                     'side_field_u8("x"), side_field_u8("x"), side_field_u8("y"), side_field_u8("x")', GOOD,
+                     ("", "another order")),
     "added": ('side_field_u32("x")', 'side_field_u32("x"), side_field_u8("y")', GOOD, ("y", "the field is new")),
     "removed": ('side_field_u32("x"), side_field_u8("y")', 'side_field_u32("x")', BAD, ("y", "the field is gone")),
     "renamed": ('side_field_u32("x")', 'side_field_u32("z")', BAD, ("x", "the field is gone")),
@@ -88,7 +96,7 @@ CASES = {
 def build(name, column):
     if os.path.exists(path(name)):
         return name
-    lines = ["#include <side/trace.h>", BEFORE, AFTER]
+    lines = ["#define SIDE_STATIC_CHECK_DISABLE_DUPLICATED_FIELDS", "#include <side/trace.h>", BEFORE, AFTER]
     for case, values in CASES.items():
         lines.append(f'side_static_event(event_{case}, "case", "{case}", SIDE_LOGLEVEL_INFO, side_field_list({values[column]}));')
     if column == 0:

@@ -117,6 +117,12 @@ CASES = {
     # ---- fields ----
     "duplicate": ("", 'side_field_u8("x"), side_field_u8("y"), side_field_u16("x")', "",
                   [(ERROR, "", 'several fields are called "x"', OWN)]),
+    "duplicate_bitmap": (bitmap("dbi", "side_type_u8()", bit("a", 1))[0],
+                         'side_field_u8("x"), side_field_enum_bitmap("x", &dbi, side_elem(side_type_u8()))', "",
+                         [(WARNING, "", 'several fields are called "x"', OWN)]),
+    "duplicate_beside": (bitmap("dbs", "side_type_u8()", bit("a", 1))[0], 'side_field_u8("x"), side_field_u8("x"), '
+                         'side_field_enum_bitmap("x", &dbs, side_elem(side_type_u8()))', "",
+                         [(ERROR, "", 'several fields are called "x"', OWN)]),
     "duplicate_inside": ('static side_define_struct(di, side_field_list(side_field_u8("a"), side_field_u8("a")));'
                          "static side_define_array(dia, side_elem(side_type_struct(di)), 2);",
                          'side_field_array("list", dia)', "", [(ERROR, "list[]", 'several fields are called "a"', OWN)]),

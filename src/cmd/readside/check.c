@@ -10,8 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one event. */
-#define SAID_MAX 100
+/* Different findings that are printed of one event. */
+#define FINDINGS_MAX 100
+
+/* A finding, and how many more fields of the event have the same one. */
+struct finding {
+	enum visit_severity severity;
+	char *place, *text;
+	unsigned int more;
+};
 
 static const char *const severity_names[] = {
 		[VISIT_REMARK] = "warning",
@@ -26,7 +33,9 @@ struct check {
 	size_t nr_events, nr_errors, nr_warnings;
 	bool trouble; /* a file could not be read */
 	const struct event *event;
-	unsigned int nr_said; /* of its problems */
+	struct finding findings[FINDINGS_MAX]; /* of the event */
+	unsigned int nr_findings;
+	bool has_more; /* findings than that */
 	/* Names of the events of one file, to find those that have the same. */
 	char *path;
 	char **names;
@@ -90,22 +99,73 @@ static char *name_of(const struct side_event_description *description)
 			: name;
 }
 
+/* Fields of one type have its findings in common: these are printed once. */
+static bool check_has_finding(struct check *check, enum visit_severity severity, const char *text)
+{
+	for (unsigned int i = 0; i < check->nr_findings; i++) {
+		struct finding *finding = &check->findings[i];
+
+		if (finding->severity == severity && !strcmp(finding->text, text)) {
+			finding->more++;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Of the event that is being checked. @node: where; NULL: the event itself. */
 static void say(struct check *check, enum visit_severity severity, const struct visit_node *node,
 		const char *text)
 {
-	char *name;
+	struct finding finding = {.severity = severity};
 	char place[512];
 
-	count(check, severity);
-	if (++check->nr_said > SAID_MAX)
+	if (check_has_finding(check, severity, text))
 		return;
-	name = name_of(check->event->description);
-	put_problem(check, severity, check->event->path, name ? name : "",
-			place_text(node, place, sizeof(place)), text);
-	if (check->nr_said == SAID_MAX)
-		put_problem(check, severity, check->event->path, name ? name : "", "",
-				"what else is wrong with it is counted, not shown");
+	count(check, severity);
+	if (check->nr_findings == FINDINGS_MAX) {
+		check->has_more = true;
+		return;
+	}
+	finding.place = strdup(place_text(node, place, sizeof(place)));
+	finding.text = strdup(text);
+	if (finding.place && finding.text) {
+		check->findings[check->nr_findings++] = finding;
+		return;
+	}
+	free(finding.place);
+	free(finding.text);
+	check->has_more = true;
+}
+
+static void check_print_finding(
+		const struct check *check, const char *event, const struct finding *finding)
+{
+	char more[1200];
+
+	if (finding->more)
+		snprintf(more, sizeof(more), "%s (and the same at %u more field%s)", finding->text,
+				finding->more, finding->more == 1 ? "" : "s");
+	put_problem(check, finding->severity, check->event->path, event, finding->place,
+			finding->more ? more : finding->text);
+}
+
+/* Print the findings of the event, and forget them. */
+static void check_print_findings(struct check *check)
+{
+	char *name = check->nr_findings || check->has_more ? name_of(check->event->description)
+							   : NULL;
+
+	for (unsigned int i = 0; i < check->nr_findings; i++) {
+		check_print_finding(check, name ? name : "", &check->findings[i]);
+		free(check->findings[i].place);
+		free(check->findings[i].text);
+	}
+	if (check->has_more)
+		put_problem(check, VISIT_WARNING, check->event->path, name ? name : "", "",
+				"there are more findings: they are counted, not printed");
+	check->nr_findings = 0;
+	check->has_more = false;
 	free(name);
 }
 
@@ -260,10 +320,10 @@ void check_event(struct check *check, const struct event *event)
 	note_name(check, event);
 	check->nr_events++;
 	check->event = event;
-	check->nr_said = 0;
 	check_size(check);
 	check_state(check);
 	visit_description_lint(event->description, event->pointer_size, say_finding, check);
+	check_print_findings(check);
 	check->event = NULL;
 }
 

@@ -436,15 +436,15 @@ static char *place_of(const char *outer, const char *name, char inner[PLACE_MAX]
 	return inner;
 }
 
-/* The fields that both have stand in another order. */
-static bool has_moved(
-		const struct side_event_field *before, uint32_t nr_before, const struct names *is)
+/* Fields that both have are in another order. */
+static bool has_moved(const struct side_event_field *before, uint32_t nr_before, struct names *is)
 {
 	uint32_t last = 0;
 
+	names_unpair(is);
 	for (uint32_t i = 0; i < nr_before; i++) {
 		const char *name = side_ptr_get(before[i].field_name);
-		const struct name *found = names_find(is, name, strlen(name));
+		const struct name *found = names_pair(is, name, strlen(name));
 
 		if (!found)
 			continue;
@@ -455,11 +455,39 @@ static bool has_moved(
 	return false;
 }
 
+/* Fields of one name are compared in their order, as events of one name are. */
+static void diff_named_fields(struct diff *diff, const char *place,
+		const struct side_event_field *before, struct names *was,
+		const struct side_event_field *after, struct names *is)
+{
+	char inner[PLACE_MAX];
+
+	for (uint32_t i = 0; i < was->nr; i++) {
+		const char *name = side_ptr_get(before[i].field_name);
+		const struct name *found = names_pair(is, name, strlen(name));
+
+		if (found)
+			diff_type(diff, place_of(place, name, inner), &before[i].side_type,
+					&after[found->index].side_type);
+		else
+			diff_say(diff, VERDICT_INCOMPATIBLE, place_of(place, name, inner),
+					"the field is gone");
+	}
+	for (uint32_t i = 0; i < is->nr; i++) {
+		const char *name = side_ptr_get(after[i].field_name);
+
+		if (!names_pair(was, name, strlen(name)))
+			diff_say(diff, VERDICT_COMPATIBLE, place_of(place, name, inner),
+					"the field is new");
+	}
+	if (has_moved(before, was->nr, is))
+		diff_say(diff, VERDICT_COMPATIBLE, place, "fields stand in another order");
+}
+
 void diff_fields(struct diff *diff, const char *place, const struct side_event_field *before,
 		uint32_t nr_before, const struct side_event_field *after, uint32_t nr_after)
 {
 	struct names was, is;
-	char inner[PLACE_MAX];
 
 	if (!spend(diff, place, (uint64_t)nr_before + nr_after))
 		return;
@@ -472,26 +500,7 @@ void diff_fields(struct diff *diff, const char *place, const struct side_event_f
 		say_no_memory(diff, place);
 		return;
 	}
-	for (uint32_t i = 0; i < nr_before; i++) {
-		const char *name = side_ptr_get(before[i].field_name);
-		const struct name *found = names_find(&is, name, strlen(name));
-
-		if (found)
-			diff_type(diff, place_of(place, name, inner), &before[i].side_type,
-					&after[found->index].side_type);
-		else
-			diff_say(diff, VERDICT_INCOMPATIBLE, place_of(place, name, inner),
-					"the field is gone");
-	}
-	for (uint32_t i = 0; i < nr_after; i++) {
-		const char *name = side_ptr_get(after[i].field_name);
-
-		if (!names_find(&was, name, strlen(name)))
-			diff_say(diff, VERDICT_COMPATIBLE, place_of(place, name, inner),
-					"the field is new");
-	}
-	if (has_moved(before, nr_before, &is))
-		diff_say(diff, VERDICT_COMPATIBLE, place, "fields stand in another order");
+	diff_named_fields(diff, place, before, &was, after, &is);
 	names_free(&was);
 	names_free(&is);
 }

@@ -38,6 +38,7 @@ struct name {
 	char *text;
 	size_t size;
 	uint32_t index;
+	uint32_t nr_paired; /* in the first of its text: how many of them are paired */
 };
 
 struct names {
@@ -51,6 +52,10 @@ void names_add(struct names *names, char *text, size_t size);
 void names_sort(struct names *names);
 /* The first of that text, or NULL. */
 const struct name *names_find(const struct names *names, const char *text, size_t size);
+/* The first of that text that was not paired yet, which is paired then, or NULL. */
+const struct name *names_pair(struct names *names, const char *text, size_t size);
+/* Pair all of them anew. */
+void names_unpair(struct names *names);
 void names_free(struct names *names);
 
 #endif /* SIDE_CMD_READSIDE_DIFF_H */

@@ -13,7 +13,7 @@ bool names_start(struct names *names, uint32_t nr)
 
 void names_add(struct names *names, char *text, size_t size)
 {
-	names->names[names->nr] = (struct name){text, text ? size : 0, names->nr};
+	names->names[names->nr] = (struct name){text, text ? size : 0, names->nr, 0};
 	names->nr++;
 }
 
@@ -38,7 +38,8 @@ void names_sort(struct names *names)
 	qsort(names->names, names->nr, sizeof(*names->names), compare);
 }
 
-const struct name *names_find(const struct names *names, const char *text, size_t size)
+/* The number of the first of that text, or names->nr. */
+static uint32_t names_search(const struct names *names, const char *text, size_t size)
 {
 	uint32_t low = 0, high = names->nr;
 
@@ -50,9 +51,34 @@ const struct name *names_find(const struct names *names, const char *text, size_
 		else
 			high = middle;
 	}
-	if (low == names->nr || compare_text(&names->names[low], text, size))
+	return low < names->nr && !compare_text(&names->names[low], text, size) ? low : names->nr;
+}
+
+const struct name *names_find(const struct names *names, const char *text, size_t size)
+{
+	uint32_t i = names_search(names, text, size);
+
+	return i < names->nr ? &names->names[i] : NULL;
+}
+
+/* The first of a text counts how many of them are paired. */
+const struct name *names_pair(struct names *names, const char *text, size_t size)
+{
+	uint32_t first = names_search(names, text, size), i;
+
+	if (first == names->nr)
 		return NULL;
-	return &names->names[low];
+	i = first + names->names[first].nr_paired;
+	if (i >= names->nr || compare_text(&names->names[i], text, size))
+		return NULL;
+	names->names[first].nr_paired++;
+	return &names->names[i];
+}
+
+void names_unpair(struct names *names)
+{
+	for (uint32_t i = 0; i < names->nr; i++)
+		names->names[i].nr_paired = 0;
 }
 
 void names_free(struct names *names)
