@@ -90,7 +90,11 @@ static void note_copy(struct following *following, const ZydisDecodedInstruction
 static void note_operands(struct following *following, const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, const struct state *state)
 {
-	for (unsigned int i = 0; i < decoded->operand_count_visible; i++) {
+	/* By an address alone the stack pointer is moved. */
+	bool moves = decoded->mnemonic == ZYDIS_MNEMONIC_LEA &&
+			is_register(&operands[0], ZYDIS_REGISTER_RSP);
+
+	for (unsigned int i = 0; i < decoded->operand_count_visible && !moves; i++) {
 		if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
 			note_memory(following, &operands[i], state);
 	}

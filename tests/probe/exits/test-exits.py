@@ -96,6 +96,32 @@ def test_backtrace():
         equal(counts["level_two"][1], 1, name)
 
 
+def test_running():
+    """In a program that runs already: probes come and go while exceptions leave tail calls."""
+    for name, compiler, options in unwinders():
+        program = compiled(compiler, "unwinds.cpp", "unwinds-" + name, "-O2", *options)
+        with subprocess.Popen([program, "loop"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as running:
+            equal(running.stdout.readline(), "begins\n")
+            trace = FOLDER + "/running"
+            for _ in range(2):
+                shutil.rmtree(trace, ignore_errors=True)
+                done = side("trace", "-q", "-p", str(running.pid), "-o", trace, "--duration", "300ms", "--function", "t*", "--exit", env=ENV)
+                equal(done.status, 0, done)
+                text = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True).stdout
+                contains(text, "_return: ", name)
+            out, _ = running.communicate()
+        equal((running.returncode, out), (0, "0 wrong\n"), name)
+
+
+def test_static():
+    """What no recorder can be loaded into is refused before it begins."""
+    for option in ("-static", "-static-pie"):
+        program = compiled("g++", "unwinds.cpp", "unwinds-whole" + option, "-O1", option)
+        done, _ = traced([program, "exceptions"], "--function", "middle", "--exit")
+        equal((done.status, done.out), (1, ""), done)
+        contains(done.err, "statically linked")
+
+
 def test_late():
     """Plug-ins that bring the unwinder: that of the system, one of their own, and both at once."""
     plugins = [compiled(compiler, "unwinds.cpp", f"plugin-{name}.so", "-O2", "-shared", "-fPIC", "-DPLUGIN", *options)
@@ -128,6 +154,52 @@ def test_own_setjmp():
         equal({name: counts[name][1] for name in counts if name.startswith("my_setjmp")},
               dict.fromkeys(("my_setjmp", "my_setjmp_by_pop", "my_setjmp_by_register", "my_setjmp_behind_frame"), 0))
         equal(counts["thrower"], (80, 48), done)
+
+
+PASCAL = """
+program raises;
+{$mode objfpc}
+uses cmem, sysutils;
+function inner(x: integer): integer;
+begin
+  if x mod 3 = 0 then raise Exception.Create('three');
+  inner := x;
+end;
+function middle(x: integer): integer;
+var s: string;
+begin
+  s := inttostr(x);
+  try
+    middle := inner(x) + length(s);
+  finally
+    s := '';
+  end;
+end;
+var i, t: integer;
+begin
+  t := 0;
+  for i := 1 to 20 do
+    try
+      t := t + middle(i);
+    except
+      on e: Exception do t := t + 100;
+    end;
+  writeln(t);
+end.
+"""
+
+
+def test_free_pascal():
+    """Its files have no unwind data, and its exceptions are a setjmp() of its own."""
+    if not shutil.which("fpc"):
+        print("fpc is not installed: Free Pascal itself is not tested")
+        return
+    with open(FOLDER + "/raises.pas", "w") as out:
+        out.write(PASCAL)
+    for level in ("-O1", "-O3"):
+        subprocess.run(["fpc", level, "-Xs-", "-gl", f"-o{FOLDER}/raises{level}", "raises.pas"], cwd=FOLDER, check=True, capture_output=True)
+        _, counts = same([FOLDER + "/raises" + level], "--function", "*", "--exit", "--buffer-size", "16M")
+        true(sum(returns for _, returns in counts.values()) > 100, counts)
 
 
 def test_callers_of_callers():

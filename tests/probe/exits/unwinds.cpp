@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints what an unwinder that goes through watched functions sees and does: unwinds exceptions | tails | backtrace | plugin FILE.
+ * Prints what an unwinder that goes through watched functions sees and does: unwinds exceptions | tails | loop | backtrace | plugin FILE.
  * With PLUGIN: a library with such an unwinder, for a program in C.
  */
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <functional>
+#include <poll.h>
 #include <stdexcept>
 #include <unwind.h>
 
@@ -128,6 +129,31 @@ static void tails()
 	}
 }
 
+/* Until its standard input ends; every call is as without probes. */
+static void loop()
+{
+	static int (*const table[])(int) = {tail_direct, tail_two, tail_three, tail_virtual,
+			tail_function, tail_pointer};
+	static const int added[] = {0, 1, 3, 0, 0, 0};
+	unsigned long wrong = 0;
+	struct pollfd input = {0, POLLIN, 0};
+
+	puts("begins");
+	for (int i = 0; i % 1000 || !poll(&input, 1, 1); i = (i + 1) % 1000000) {
+		int x = i + added[i % 6], got = -1;
+
+		try {
+			got = table[i % 6](i);
+		} catch (std::exception &e) {
+			got = -2;
+		} catch (int thrown) {
+			got = -3 - thrown;
+		}
+		wrong += got != (x % 3 == 1 ? -2 : x % 3 == 2 ? -3 - x : x);
+	}
+	printf("%lu wrong\n", wrong);
+}
+
 /* By their begins: the frames between, of what was made for probes, are in none of them. */
 extern "C" int main(int argc, char **argv);
 extern "C" int level_one(int x);
@@ -177,6 +203,8 @@ int main(int argc, char **argv)
 		exceptions();
 	else if (!strcmp(what, "tails"))
 		tails();
+	else if (!strcmp(what, "loop"))
+		loop();
 	else if (!strcmp(what, "backtrace"))
 		sink = level_three(1);
 	else
