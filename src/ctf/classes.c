@@ -88,7 +88,7 @@ void ctf_trace_note_environment(struct ctf_trace *trace)
 
 bool ctf_tsdl_usable(const struct ctf_trace_classes *classes)
 {
-	return classes->has_trace && classes->stream_count;
+	return classes->has_trace && (classes->stream_count || classes->is_whole);
 }
 
 /* ---- what a trace tells of them ---- */

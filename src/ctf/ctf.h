@@ -112,6 +112,12 @@ struct ctf_location {
 	uint32_t range_count;
 };
 
+/* CTF_VARIANT: a field in one of its options is a length or tag elsewhere, kept in that slot. */
+struct ctf_guard {
+	struct ctf_guard *next;
+	int32_t slot;
+};
+
 struct ctf_type {
 	enum ctf_kind kind;
 	uint32_t align;    /* Bits, a power of two. */
@@ -159,6 +165,7 @@ struct ctf_type {
 	bool tag_signed;
 	struct ctf_option_range *ranges;
 	uint32_t range_count;
+	struct ctf_guard *guards;
 };
 
 struct ctf_arena;
@@ -482,7 +489,7 @@ enum ctf_item_kind {
 	CTF_ITEM_DISCARDED,    /* A packet's counter says that `count` events were lost. */
 	CTF_ITEM_LOST_PACKETS, /* A gap of `count` packets. */
 	CTF_ITEM_DAMAGE,       /* Something cannot be read; `text` is the sentence. */
-	CTF_ITEM_NOTE,         /* Last: something that is no damage; `text` is the sentence. */
+	CTF_ITEM_NOTE,         /* Something that is no damage; `text` is the sentence. */
 };
 
 struct ctf_item {

@@ -17,6 +17,8 @@
 
 /* Values of one event; more than any record that a ring can hold needs. */
 #define CTF_VALUES_MAX (1u << 21)
+/* A length or tag in an option that was not chosen. */
+#define NOT_DECODED UINT64_MAX
 /* Elements that take no bits at all, in one array. */
 #define CTF_EMPTY_MAX (1u << 20)
 
@@ -186,6 +188,23 @@ static void note_role(struct ctf_decoder *d, const struct ctf_member *member, ui
 		d->packet->sequence_size = member->type->size;
 }
 
+/* Both byte orders in one byte would mean the same bits, or leave some out. */
+static bool begins_wrong(const struct ctf_decoder *d, const struct ctf_type *type)
+{
+	uint64_t bit = d->origin + d->at;
+
+	return bit % 8 && bit / 8 == d->partial / 8 && type->big_endian != d->partial_big_endian;
+}
+
+/* The number that ends here leaves a part of its last byte. */
+static void note_partial(struct ctf_decoder *d, const struct ctf_type *type)
+{
+	if (d->at % 8 == 0)
+		return;
+	d->partial = d->origin + d->at;
+	d->partial_big_endian = type->big_endian;
+}
+
 static int decode_number(
 		struct ctf_decoder *d, const struct ctf_type *type, const struct ctf_member *member)
 {
@@ -205,8 +224,11 @@ static int decode_number(
 	} else {
 		if (d->end - d->at < size)
 			return fail_beyond(d, "a number is beyond the end of the packet");
+		if (begins_wrong(d, type))
+			return fail(d, "the byte order changes within a byte");
 		number = ctf_read_integer(d->base, d->limit, d->at, type);
 		d->at += size;
+		note_partial(d, type);
 	}
 	ctf_value_set(value, type, number);
 	if (type->clock && d->runs_clock)
@@ -313,6 +335,8 @@ static int decode_variant(
 
 	if (ret)
 		return ret;
+	for (const struct ctf_guard *guard = type->guards; guard; guard = guard->next)
+		d->slots[guard->slot] = NOT_DECODED;
 	for (uint32_t i = 0; i < type->range_count; i++) {
 		const struct ctf_option_range *range = &type->ranges[i];
 		const struct ctf_member *option;
@@ -347,6 +371,8 @@ static int decode_packed(struct ctf_decoder *d, struct ctf_value *value, uint64_
 	/* The last one needs no padding behind it. */
 	if (length && (left < element->size || length - 1 > (left - element->size) / stride))
 		return fail_beyond(d, "an array is longer than the packet");
+	if (length && begins_wrong(d, element))
+		return fail(d, "the byte order changes within a byte");
 	value->count = (uint32_t)length;
 	value->packed = true;
 	if (element->text && value->type->encoding) {
@@ -363,8 +389,10 @@ static int decode_packed(struct ctf_decoder *d, struct ctf_value *value, uint64_
 		value->base = d->base;
 		value->bit = d->at;
 	}
-	if (length)
+	if (length) {
 		d->at += (length - 1) * stride + element->size;
+		note_partial(d, element);
+	}
 	return 0;
 }
 
@@ -393,6 +421,8 @@ static int decode_array(
 		ret = add_value(d, type, member, &value);
 	if (ret)
 		return ret;
+	if (length == NOT_DECODED)
+		return fail(d, "the length of an array is in an option that is not there");
 	if (length > UINT32_MAX)
 		return fail(d, "an array is longer than the packet");
 	if (is_packed(element)) {

@@ -15,7 +15,7 @@
 /* A structure that encloses the place, and how many of its members stand before it. */
 struct resolve_level {
 	const struct resolve_level *up;
-	const struct ctf_type *type;
+	struct ctf_type *type;
 	uint32_t before;
 };
 
@@ -49,45 +49,6 @@ static struct ctf_member *find_member(
 	return NULL;
 }
 
-/* a.b.c, beginning among the first `count` members of a structure. */
-static struct ctf_member *find_path(const struct ctf_type *type, uint32_t count, const char *path)
-{
-	struct ctf_member *member = NULL;
-
-	while (type && type->kind == CTF_STRUCT) {
-		size_t size = strcspn(path, ".");
-
-		member = find_member(type, count, path, size);
-		if (!member || !path[size])
-			return member;
-		path += size + 1;
-		type = member->type;
-		count = type->member_count;
-	}
-	return NULL;
-}
-
-static struct ctf_member *find_reference(
-		const struct resolver *r, const struct resolve_level *level, const char *reference)
-{
-	for (; level; level = level->up) {
-		struct ctf_member *member = find_path(level->type, level->before, reference);
-
-		if (member)
-			return member;
-	}
-	for (enum ctf_scope scope = 0; scope <= r->scope; scope++) {
-		const struct ctf_type *type = r->scopes[scope];
-		size_t size = strlen(ctf_scope_prefixes[scope]);
-
-		if (type && strncmp(reference, ctf_scope_prefixes[scope], size) == 0)
-			return find_path(type, type->member_count, reference + size);
-	}
-	return NULL;
-}
-
-/* ---- locations of CTF 2 ---- */
-
 /* The level of a structure that encloses the place, or NULL. */
 static const struct resolve_level *find_level(
 		const struct resolve_level *level, const struct ctf_type *type)
@@ -96,6 +57,83 @@ static const struct resolve_level *find_level(
 		level = level->up;
 	return level;
 }
+
+/* Of a structure that encloses the place those before it, and as a step of a path the one around it. */
+static uint32_t visible_members(
+		const struct resolve_level *level, const struct ctf_type *type, bool last)
+{
+	const struct resolve_level *here = find_level(level, type);
+	uint32_t count = here ? here->before + !last : type->member_count;
+
+	return count > type->member_count ? type->member_count : count;
+}
+
+#define PATH_VARIANTS_MAX 16
+
+/* A field that a path names, and the variants in which it stands. */
+struct found {
+	struct ctf_member *member;
+	struct ctf_type *variants[PATH_VARIANTS_MAX];
+	unsigned int variant_count;
+};
+
+/* a.b.c, beginning in a structure: members, and options of variants. */
+static void find_path(const struct resolve_level *level, struct ctf_type *type, const char *path,
+		struct found *found)
+{
+	found->member = NULL;
+	found->variant_count = 0;
+	for (;;) {
+		size_t size = strcspn(path, ".");
+		bool last = !path[size];
+		uint32_t count = type->member_count;
+
+		if (type->kind == CTF_STRUCT)
+			count = visible_members(level, type, last);
+		else if (type->kind != CTF_VARIANT || found->variant_count == PATH_VARIANTS_MAX)
+			break;
+		else
+			found->variants[found->variant_count++] = type;
+		found->member = find_member(type, count, path, size);
+		if (!found->member || last)
+			return;
+		path += size + 1;
+		type = found->member->type;
+	}
+	found->member = NULL;
+}
+
+static void find_reference(const struct resolver *r, const struct resolve_level *level,
+		const char *reference, struct found *found)
+{
+	for (const struct resolve_level *around = level; around; around = around->up) {
+		find_path(level, around->type, reference, found);
+		if (found->member)
+			return;
+	}
+	for (enum ctf_scope scope = 0; scope <= r->scope; scope++) {
+		size_t size = strlen(ctf_scope_prefixes[scope]);
+
+		if (!r->scopes[scope] || strncmp(reference, ctf_scope_prefixes[scope], size) != 0)
+			continue;
+		find_path(level, r->scopes[scope], reference + size, found);
+		return;
+	}
+}
+
+/* Decoding the variant begins with a value that fits nothing; the option with the field replaces it. */
+static int guard_slot(const struct resolver *r, struct ctf_type *variant, int32_t slot)
+{
+	struct ctf_guard *guard = ctf_arena_alloc(r->classes->arena, 1, sizeof(*guard));
+
+	if (!guard)
+		return ctf_fail(r->error, -ENOMEM, "no memory for the metadata");
+	*guard = (struct ctf_guard){variant->guards, slot};
+	variant->guards = guard;
+	return 0;
+}
+
+/* ---- locations of CTF 2 ---- */
 
 /*
  * The structure in a member: arrays, optionals and options of variants take no step of a path. Of
@@ -136,13 +174,9 @@ static struct ctf_member *find_location(const struct resolver *r, const struct r
 	type = location->origin >= 0 ? r->scopes[location->origin] : around ? around->type : NULL;
 	for (; type && at < location->count; at++) {
 		const char *name = location->path[at];
-		const struct resolve_level *here = find_level(level, type);
 		bool last = at + 1 == location->count;
-		/* What encloses the place has begun, but is not there as a whole. */
-		uint32_t count = here ? here->before + !last : type->member_count;
+		uint32_t count = visible_members(level, type, last);
 
-		if (count > type->member_count)
-			count = type->member_count;
 		member = find_member(type, count, name, strlen(name));
 		if (!member || last)
 			return member;
@@ -199,13 +233,18 @@ static const char *location_name(const struct ctf_location *location)
 static int bind(const struct resolver *r, const struct resolve_level *level, struct ctf_type *type,
 		const struct ctf_type **target)
 {
+	struct found found = {0};
 	struct ctf_member *member;
+	int ret = 0;
 	const char *name = type->location ? location_name(type->location) : type->reference;
 
 	if (!name)
 		return ctf_fail(r->error, -EINVAL, "the metadata has a variant without a tag");
-	member = type->location ? find_location(r, level, type->location)
-				: find_reference(r, level, name);
+	if (type->location)
+		found.member = find_location(r, level, type->location);
+	else
+		find_reference(r, level, name, &found);
+	member = found.member;
 	if (!member)
 		return ctf_fail(r->error, -EINVAL,
 				"the metadata names the field \"%s\", which does not stand before "
@@ -225,7 +264,9 @@ static int bind(const struct resolver *r, const struct resolve_level *level, str
 		member->slot = r->classes->slot_count++;
 	type->slot = member->slot;
 	*target = member->type;
-	return 0;
+	for (unsigned int i = 0; !ret && i < found.variant_count; i++)
+		ret = guard_slot(r, found.variants[i], type->slot);
+	return ret;
 }
 
 struct option_name {
@@ -327,12 +368,42 @@ static int resolve_variant(
 	return ret;
 }
 
+/* `[env.NAME]`: as long as that number of the environment says. */
+static int bind_environment(const struct resolver *r, struct ctf_type *type)
+{
+	static const char prefix[] = "env.";
+	const struct ctf_trace *trace = &r->classes->trace;
+
+	if (type->kind != CTF_SEQUENCE || !type->reference ||
+			strncmp(type->reference, prefix, sizeof(prefix) - 1) != 0)
+		return 0;
+	for (uint32_t i = 0; i < trace->environment_count; i++) {
+		const struct ctf_environment *env = &trace->environment[i];
+
+		if (strcmp(env->key, type->reference + sizeof(prefix) - 1) != 0)
+			continue;
+		if (env->text || env->number < 0)
+			return ctf_fail(r->error, -EINVAL,
+					"the length \"%s\" in the metadata is no number of "
+					"elements",
+					type->reference);
+		type->kind = CTF_ARRAY;
+		type->length = (uint64_t)env->number;
+		return 0;
+	}
+	return ctf_fail(r->error, -EINVAL,
+			"the length \"%s\" in the metadata is not in its env block",
+			type->reference);
+}
+
 static int resolve_array(
 		const struct resolver *r, const struct resolve_level *level, struct ctf_type *type)
 {
 	const struct ctf_type *length;
 	int ret = resolve_type(r, level, type->element);
 
+	if (!ret)
+		ret = bind_environment(r, type);
 	if (!ret && type->kind == CTF_SEQUENCE)
 		ret = bind(r, level, type, &length);
 	if (type->align < type->element->align)

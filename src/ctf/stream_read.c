@@ -312,11 +312,11 @@ static const char *check_header(struct ctf_stream_reader *stream)
 		return "no packet begins here";
 	if (classes->has_uuid && seen(stream, CTF_ROLE_UUID) &&
 			memcmp(stream->fields.uuid, classes->trace.uuid, 16) != 0)
-		return "the packet belongs to another trace";
+		stream->foreign = true;
 	if (seen(stream, CTF_ROLE_STREAM_ID))
 		class = ctf_stream_class_find(classes, stream->fields.values[CTF_ROLE_STREAM_ID]);
 	else
-		class = classes->streams[0];
+		class = classes->stream_count ? classes->streams[0] : NULL;
 	if (!class)
 		return "the packet belongs to a stream that the metadata does not know";
 	if (stream->class != class)
@@ -421,6 +421,7 @@ static int start_packet(struct ctf_stream_reader *stream)
 	d->count = 0;
 	d->runs_clock = false;
 	d->packet = &stream->fields;
+	d->partial = 0;
 	if (stream->packet < window->at || stream->packet >= window->at + window->count)
 		ret = load_packet(stream);
 	d->why = window->why;
@@ -713,6 +714,18 @@ static int next_record(struct ctf_stream_reader *stream)
 	return 0;
 }
 
+/* Once: the metadata describes its packets all the same, as far as they can be decoded. */
+static int foreign_packet(struct ctf_stream_reader *stream)
+{
+	stream->foreign_told = true;
+	snprintf(stream->text, sizeof(stream->text),
+			"%s/%s: a packet has another UUID than the metadata; it is read all the "
+			"same",
+			stream->classes->trace.path, stream->info.name);
+	new_item(stream, CTF_ITEM_NOTE, stream->decoder.clock)->text = stream->text;
+	return 1;
+}
+
 /* 1: the record is shown. 0: another window shows it. */
 static int choose_record(struct ctf_stream_reader *stream)
 {
@@ -739,6 +752,8 @@ int ctf_stream_reader_next(struct ctf_stream_reader *stream)
 		switch (before) {
 		case CTF_STREAM_PACKET: ret = next_packet(stream); break;
 		case CTF_STREAM_GAP:
+			if (stream->foreign && !stream->foreign_told)
+				return foreign_packet(stream);
 			stream->state = choose_packet(stream);
 			if (stream->state != CTF_STREAM_END)
 				ret = packets_lost(stream);

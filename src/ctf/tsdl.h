@@ -29,6 +29,7 @@ struct tsdl_token {
 	size_t size;
 	uint64_t number;
 	unsigned int line;
+	bool is_character; /* TSDL_STRING: it stands between apostrophes. */
 };
 
 struct tsdl_lexer {
@@ -70,7 +71,8 @@ struct ctf_trace_classes {
 	bool has_uuid;
 	bool has_trace;
 	bool has_byte_order;
-	bool is_ctf2; /* Roles stand in the metadata; in TSDL names say what a field means. */
+	bool is_whole; /* The metadata has no mistake, though it may define no stream. */
+	bool is_ctf2;  /* Roles stand in the metadata; in TSDL names say what a field means. */
 	struct ctf_type *packet_header;
 	struct ctf_clock **clocks;
 	uint32_t clock_count;
@@ -127,6 +129,8 @@ struct tsdl_parser {
 	struct ctf_arena *arena;
 	struct ctf_error *error;
 	unsigned int depth;
+	struct tsdl_waiting_clock *waiting_clocks; /* Named by a type before their block. */
+	struct tsdl_waiting_event *waiting_events, **last_waiting_event;
 	int failed; /* 0, -EINVAL, -ENOMEM: sticks, and no token comes after it. */
 };
 
@@ -154,6 +158,10 @@ void tsdl_declaration(struct tsdl_parser *p);
 void tsdl_block(struct tsdl_parser *p);
 /* The type behind `:=`. */
 struct ctf_type *tsdl_type(struct tsdl_parser *p);
+/* The clock of this name; one whose block has not come yet has only its name. */
+struct ctf_clock *tsdl_clock(struct tsdl_parser *p, const char *name, size_t size);
+/* At the end of the text: what may refer to blocks behind it is bound. */
+void tsdl_finish_blocks(struct tsdl_parser *p);
 
 /* ---- after parsing ---- */
 

@@ -16,8 +16,15 @@ struct entry {
 	const char *text;       /* A string, or words. */
 	bool is_string;
 	bool is_number;
+	bool is_negative;
 	uint64_t number;
 	struct ctf_type *type;
+};
+
+/* What a block may have, once each; a NULL key ends the list. */
+struct known_entry {
+	const char *key;
+	enum { VALUE, NUMBER, NATURAL, TEXT, TYPE } kind;
 };
 
 static void parse_entry_key(struct tsdl_parser *p, struct entry *entry)
@@ -50,6 +57,7 @@ static void parse_entry_value(struct tsdl_parser *p, struct entry *entry)
 		while (!entry->is_string && (p->token.kind == TSDL_WORD || tsdl_is(p, '.')))
 			tsdl_next(p);
 	} else {
+		entry->is_negative = tsdl_is(p, '-');
 		entry->is_number = tsdl_number(p, &entry->number);
 	}
 }
@@ -58,8 +66,10 @@ static void parse_entry_value(struct tsdl_parser *p, struct entry *entry)
 static bool parse_entry(struct tsdl_parser *p, struct entry *entry)
 {
 	*entry = (struct entry){0};
-	while (!p->failed && tsdl_at_declaration(p))
-		tsdl_declaration(p);
+	while (!p->failed && (tsdl_is(p, ';') || tsdl_at_declaration(p))) {
+		if (!tsdl_accept(p, ';'))
+			tsdl_declaration(p);
+	}
 	if (p->failed || tsdl_is(p, '}'))
 		return false;
 	parse_entry_key(p, entry);
@@ -72,6 +82,50 @@ static bool parse_entry(struct tsdl_parser *p, struct entry *entry)
 	}
 	tsdl_expect(p, ';');
 	return !p->failed;
+}
+
+static bool entry_fits(const struct entry *entry, const struct known_entry *known)
+{
+	switch (known->kind) {
+	case VALUE: return !entry->type;
+	case NUMBER: return entry->is_number;
+	case NATURAL: return entry->is_number && !entry->is_negative;
+	case TEXT: return entry->text && !entry->type;
+	case TYPE: return entry->type && entry->type->kind == CTF_STRUCT;
+	}
+	return false;
+}
+
+static const char *kind_text(const struct known_entry *known)
+{
+	static const char *const texts[] = {[VALUE] = "value",
+			[NUMBER] = "number",
+			[NATURAL] = "number that is not negative",
+			[TEXT] = "text",
+			[TYPE] = "structure"};
+
+	return texts[known->kind];
+}
+
+/* The number of the next entry in the list; -1: there is none, or it is wrong. */
+static int next_known(struct tsdl_parser *p, const char *block, const struct known_entry *known,
+		unsigned int *seen, struct entry *entry)
+{
+	if (!parse_entry(p, entry))
+		return -1;
+	for (int i = 0; known[i].key; i++) {
+		if (strcmp(known[i].key, entry->key) != 0)
+			continue;
+		if (*seen & 1u << i)
+			tsdl_error(p, "the %s block has \"%s\" twice", block, entry->key);
+		else if (!entry_fits(entry, &known[i]))
+			tsdl_error(p, "\"%s\" in the %s block must be a %s", entry->key, block,
+					kind_text(&known[i]));
+		*seen |= 1u << i;
+		return p->failed ? -1 : i;
+	}
+	tsdl_error(p, "the %s block has the unknown attribute \"%s\"", block, entry->key);
+	return -1;
 }
 
 static void begin_block(struct tsdl_parser *p, struct tsdl_scope *scope)
@@ -88,13 +142,6 @@ static void end_block(struct tsdl_parser *p)
 	/* The last block is whole without a token behind it. */
 	if (!tsdl_is(p, ';'))
 		tsdl_error(p, "\";\" is missing");
-}
-
-static struct ctf_type *scope_type(struct tsdl_parser *p, const struct entry *entry)
-{
-	if (entry->type && entry->type->kind != CTF_STRUCT)
-		return tsdl_error(p, "\"%s\" must be a structure", entry->key);
-	return entry->type;
 }
 
 /* Grow an array of pointers in the arena. */
@@ -134,38 +181,54 @@ static bool parse_uuid(const char *text, uint8_t uuid[16])
 	return digits == 32;
 }
 
+static void parse_version(struct tsdl_parser *p, const struct entry *entry, uint64_t wanted)
+{
+	if (entry->number != wanted)
+		tsdl_error(p, "the trace has the %s version %" PRIu64 ", and CTF 1.8 is read here",
+				entry->key, entry->number);
+}
+
 static void parse_trace(struct tsdl_parser *p)
 {
+	enum { TRACE_MAJOR, TRACE_MINOR, TRACE_UUID, TRACE_BYTE_ORDER, TRACE_PACKET_HEADER };
+	static const struct known_entry known[] = {{"major", NATURAL}, {"minor", NATURAL},
+			{"uuid", TEXT}, {"byte_order", TEXT}, {"packet.header", TYPE},
+			{NULL, VALUE}};
 	struct ctf_trace_classes *classes = p->classes;
+	unsigned int seen = 0;
 	struct tsdl_scope scope;
 	struct entry entry;
+	int which;
 
 	if (classes->has_trace) {
 		tsdl_error(p, "there is more than one trace block");
 		return;
 	}
 	begin_block(p, &scope);
-	while (parse_entry(p, &entry)) {
-		if (strcmp(entry.key, "packet.header") == 0) {
-			classes->packet_header = scope_type(p, &entry);
-		} else if (strcmp(entry.key, "uuid") == 0 && entry.text) {
+	while ((which = next_known(p, "trace", known, &seen, &entry)) >= 0) {
+		switch (which) {
+		case TRACE_MAJOR: parse_version(p, &entry, 1); break;
+		case TRACE_MINOR: parse_version(p, &entry, 8); break;
+		case TRACE_UUID:
 			classes->has_uuid = parse_uuid(entry.text, classes->trace.uuid);
 			if (!classes->has_uuid)
-				tsdl_error(p, "the UUID of the trace is none");
-		} else if (strcmp(entry.key, "byte_order") == 0 && entry.text) {
+				tsdl_error(p, "the TRACE_UUID of the trace is none");
+			break;
+		case TRACE_BYTE_ORDER:
 			classes->has_byte_order = strcmp(entry.text, "le") == 0 ||
 					strcmp(entry.text, "be") == 0;
+			break;
+		default: classes->packet_header = entry.type; break;
 		}
 	}
 	end_block(p);
 	if (!classes->has_byte_order)
 		tsdl_error(p, "the trace block has no byte_order (le or be)");
+	if ((seen & (1u << TRACE_MAJOR | 1u << TRACE_MINOR)) !=
+			(1u << TRACE_MAJOR | 1u << TRACE_MINOR))
+		tsdl_error(p, "the trace block has no %s version",
+				seen & 1u << TRACE_MAJOR ? "minor" : "major");
 	classes->has_trace = !p->failed;
-	if (!p->failed && classes->packet_header) {
-		struct ctf_type *scopes[CTF_SCOPE_COUNT] = {classes->packet_header};
-
-		p->failed = ctf_resolve(classes, scopes, CTF_SCOPE_PACKET_HEADER, p->error);
-	}
 }
 
 static void parse_env(struct tsdl_parser *p)
@@ -201,35 +264,99 @@ static void parse_env(struct tsdl_parser *p)
 	end_block(p);
 }
 
+/* Clocks that types name before their block. */
+struct tsdl_waiting_clock {
+	struct tsdl_waiting_clock *next;
+	struct ctf_clock *clock;
+	unsigned int line;
+};
+
+static bool has_name(const struct ctf_clock *clock, const char *name, size_t size)
+{
+	return strlen(clock->name) == size && memcmp(clock->name, name, size) == 0;
+}
+
+struct ctf_clock *tsdl_clock(struct tsdl_parser *p, const char *name, size_t size)
+{
+	struct tsdl_waiting_clock *waiting;
+	char *copy;
+
+	for (uint32_t i = 0; i < p->classes->clock_count; i++) {
+		if (has_name(p->classes->clocks[i], name, size))
+			return p->classes->clocks[i];
+	}
+	for (waiting = p->waiting_clocks; waiting; waiting = waiting->next) {
+		if (has_name(waiting->clock, name, size))
+			return waiting->clock;
+	}
+	copy = tsdl_alloc(p, size + 1, 1);
+	waiting = tsdl_alloc(p, 1, sizeof(*waiting));
+	if (!copy || !waiting)
+		return NULL;
+	memcpy(copy, name, size);
+	waiting->clock = tsdl_alloc(p, 1, sizeof(*waiting->clock));
+	if (!waiting->clock)
+		return NULL;
+	*waiting->clock = (struct ctf_clock){.name = copy, .frequency = 1000000000};
+	waiting->line = p->token.line;
+	waiting->next = p->waiting_clocks;
+	p->waiting_clocks = waiting;
+	return waiting->clock;
+}
+
+/* What types refer to stays where it is. */
+static struct ctf_clock *take_waiting_clock(struct tsdl_parser *p, struct ctf_clock *clock)
+{
+	for (struct tsdl_waiting_clock **at = &p->waiting_clocks; *at; at = &(*at)->next) {
+		struct ctf_clock *waiting = (*at)->clock;
+
+		if (strcmp(waiting->name, clock->name) != 0)
+			continue;
+		*waiting = *clock;
+		*at = (*at)->next;
+		return waiting;
+	}
+	return clock;
+}
+
+static void parse_clock_entries(struct tsdl_parser *p, struct ctf_clock *clock)
+{
+	enum { NAME, UUID, DESCRIPTION, FREQUENCY, PRECISION, OFFSET_S, OFFSET, ABSOLUTE };
+	static const struct known_entry known[] = {{"name", TEXT}, {"uuid", TEXT},
+			{"description", TEXT}, {"freq", NATURAL}, {"precision", NATURAL},
+			{"offset_s", NUMBER}, {"offset", NATURAL}, {"absolute", VALUE},
+			{NULL, VALUE}};
+	unsigned int seen = 0;
+	struct entry entry;
+	int which;
+
+	while ((which = next_known(p, "clock", known, &seen, &entry)) >= 0) {
+		switch (which) {
+		case NAME: clock->name = entry.text; break;
+		case UUID: snprintf(clock->uuid, sizeof(clock->uuid), "%s", entry.text); break;
+		case DESCRIPTION: clock->description = entry.text; break;
+		case FREQUENCY: clock->frequency = entry.number; break;
+		case PRECISION: clock->precision = entry.number; break;
+		case OFFSET_S: clock->offset_s = (int64_t)entry.number; break;
+		case OFFSET: clock->offset = entry.number; break;
+		default:
+			clock->absolute = entry.text ? strcasecmp(entry.text, "true") == 0
+						     : entry.number;
+			break;
+		}
+	}
+}
+
 static void parse_clock(struct tsdl_parser *p)
 {
 	struct ctf_clock *clock = tsdl_alloc(p, 1, sizeof(*clock));
 	struct tsdl_scope scope;
-	struct entry entry;
 
 	if (!clock)
 		return;
 	clock->frequency = 1000000000;
 	begin_block(p, &scope);
-	while (parse_entry(p, &entry)) {
-		if (strcmp(entry.key, "name") == 0)
-			clock->name = entry.text;
-		else if (strcmp(entry.key, "description") == 0)
-			clock->description = entry.text;
-		else if (strcmp(entry.key, "uuid") == 0 && entry.text)
-			snprintf(clock->uuid, sizeof(clock->uuid), "%s", entry.text);
-		else if (strcmp(entry.key, "freq") == 0)
-			clock->frequency = entry.number;
-		else if (strcmp(entry.key, "offset_s") == 0)
-			clock->offset_s = (int64_t)entry.number;
-		else if (strcmp(entry.key, "offset") == 0)
-			clock->offset = entry.number;
-		else if (strcmp(entry.key, "precision") == 0)
-			clock->precision = entry.number;
-		else if (strcmp(entry.key, "absolute") == 0)
-			clock->absolute = entry.text ? strcasecmp(entry.text, "true") == 0
-						     : entry.number;
-	}
+	parse_clock_entries(p, clock);
 	end_block(p);
 	if (!clock->name)
 		tsdl_error(p, "a clock has no name");
@@ -237,6 +364,7 @@ static void parse_clock(struct tsdl_parser *p)
 		tsdl_error(p, "a clock has the frequency 0");
 	if (p->failed)
 		return;
+	clock = take_waiting_clock(p, clock);
 	p->classes->clocks = add_pointer(p, p->classes->clocks, &p->classes->clock_count, clock);
 	p->classes->trace.clock = p->classes->clocks[0];
 }
@@ -250,7 +378,7 @@ static const struct ctf_clock *find_clock(const struct ctf_type *type)
 	return clock;
 }
 
-static void resolve_stream(struct tsdl_parser *p, struct ctf_stream_class *stream)
+static int resolve_stream(struct tsdl_parser *p, struct ctf_stream_class *stream)
 {
 	struct ctf_type *scopes[CTF_SCOPE_COUNT] = {
 			[CTF_SCOPE_PACKET_HEADER] = p->classes->packet_header,
@@ -258,44 +386,57 @@ static void resolve_stream(struct tsdl_parser *p, struct ctf_stream_class *strea
 			[CTF_SCOPE_EVENT_HEADER] = stream->event_header,
 			[CTF_SCOPE_STREAM_EVENT_CONTEXT] = stream->event_context,
 	};
+	int ret = 0;
 
 	for (enum ctf_scope scope = CTF_SCOPE_PACKET_CONTEXT;
-			!p->failed && scope <= CTF_SCOPE_STREAM_EVENT_CONTEXT; scope++) {
+			!ret && scope <= CTF_SCOPE_STREAM_EVENT_CONTEXT; scope++) {
 		if (scopes[scope])
-			p->failed = ctf_resolve(p->classes, scopes, scope, p->error);
+			ret = ctf_resolve(p->classes, scopes, scope, p->error);
 	}
 	stream->clock = find_clock(stream->event_header);
 	if (!stream->clock)
 		stream->clock = find_clock(stream->packet_context);
+	return ret;
 }
 
 static void parse_stream(struct tsdl_parser *p)
 {
+	enum { ID, PACKET_CONTEXT, EVENT_HEADER, EVENT_CONTEXT };
+	static const struct known_entry known[] = {{"id", NATURAL}, {"packet.context", TYPE},
+			{"event.header", TYPE}, {"event.context", TYPE}, {NULL, VALUE}};
 	struct ctf_stream_class *stream = tsdl_alloc(p, 1, sizeof(*stream));
+	unsigned int seen = 0;
 	struct tsdl_scope scope;
 	struct entry entry;
+	int which;
 
 	if (!stream)
 		return;
 	begin_block(p, &scope);
-	while (parse_entry(p, &entry)) {
-		if (strcmp(entry.key, "id") == 0)
-			stream->id = entry.number;
-		else if (strcmp(entry.key, "packet.context") == 0)
-			stream->packet_context = scope_type(p, &entry);
-		else if (strcmp(entry.key, "event.header") == 0)
-			stream->event_header = scope_type(p, &entry);
-		else if (strcmp(entry.key, "event.context") == 0)
-			stream->event_context = scope_type(p, &entry);
+	while ((which = next_known(p, "stream", known, &seen, &entry)) >= 0) {
+		switch (which) {
+		case ID: stream->id = entry.number; break;
+		case PACKET_CONTEXT: stream->packet_context = entry.type; break;
+		case EVENT_HEADER: stream->event_header = entry.type; break;
+		default: stream->event_context = entry.type; break;
+		}
 	}
 	end_block(p);
 	if (!p->failed && ctf_stream_class_find(p->classes, stream->id))
 		tsdl_error(p, "the stream %" PRIu64 " is defined twice", stream->id);
-	resolve_stream(p, stream);
 	if (!p->failed)
 		p->classes->streams = add_pointer(
 				p, p->classes->streams, &p->classes->stream_count, stream);
 }
+
+/* ---- events, whose stream may come behind them ---- */
+
+struct tsdl_waiting_event {
+	struct tsdl_waiting_event *next;
+	struct ctf_event_class *event;
+	bool has_stream; /* It says which one. */
+	unsigned int line;
+};
 
 /* A trace with one kind of stream may do without its block. */
 static struct ctf_stream_class *stream_of_event(struct tsdl_parser *p, uint64_t id, bool has_id)
@@ -314,12 +455,33 @@ static struct ctf_stream_class *stream_of_event(struct tsdl_parser *p, uint64_t 
 	return stream;
 }
 
-static void add_event(struct tsdl_parser *p, struct ctf_event_class *event, bool has_stream)
+static int resolve_event(struct tsdl_parser *p, const struct ctf_stream_class *stream,
+		struct ctf_event_class *event)
+{
+	struct ctf_type *scopes[CTF_SCOPE_COUNT] = {
+			[CTF_SCOPE_PACKET_HEADER] = p->classes->packet_header,
+			[CTF_SCOPE_PACKET_CONTEXT] = stream->packet_context,
+			[CTF_SCOPE_EVENT_HEADER] = stream->event_header,
+			[CTF_SCOPE_STREAM_EVENT_CONTEXT] = stream->event_context,
+			[CTF_SCOPE_EVENT_CONTEXT] = event->context,
+			[CTF_SCOPE_EVENT_FIELDS] = event->fields,
+	};
+	int ret = 0;
+
+	if (event->context)
+		ret = ctf_resolve(p->classes, scopes, CTF_SCOPE_EVENT_CONTEXT, p->error);
+	if (!ret && event->fields)
+		ret = ctf_resolve(p->classes, scopes, CTF_SCOPE_EVENT_FIELDS, p->error);
+	return ret;
+}
+
+static void add_event(struct tsdl_parser *p, const struct tsdl_waiting_event *waiting)
 {
 	struct ctf_trace_classes *classes = p->classes;
-	struct ctf_stream_class *stream = stream_of_event(p, event->stream_id, has_stream);
-	struct ctf_type *scopes[CTF_SCOPE_COUNT] = {0};
+	struct ctf_event_class *event = waiting->event;
+	struct ctf_stream_class *stream = stream_of_event(p, event->stream_id, waiting->has_stream);
 
+	p->token.line = waiting->line;
 	if (!stream) {
 		tsdl_error(p,
 				"the event \"%s\" belongs to the stream %" PRIu64
@@ -328,21 +490,44 @@ static void add_event(struct tsdl_parser *p, struct ctf_event_class *event, bool
 		return;
 	}
 	event->stream_id = stream->id;
-	scopes[CTF_SCOPE_PACKET_HEADER] = classes->packet_header;
-	scopes[CTF_SCOPE_PACKET_CONTEXT] = stream->packet_context;
-	scopes[CTF_SCOPE_EVENT_HEADER] = stream->event_header;
-	scopes[CTF_SCOPE_STREAM_EVENT_CONTEXT] = stream->event_context;
-	scopes[CTF_SCOPE_EVENT_CONTEXT] = event->context;
-	scopes[CTF_SCOPE_EVENT_FIELDS] = event->fields;
-	if (event->context)
-		p->failed = ctf_resolve(classes, scopes, CTF_SCOPE_EVENT_CONTEXT, p->error);
-	if (!p->failed && event->fields)
-		p->failed = ctf_resolve(classes, scopes, CTF_SCOPE_EVENT_FIELDS, p->error);
+	p->failed = resolve_event(p, stream, event);
 	if (p->failed)
 		return;
 	event->index = classes->event_count;
 	stream->events = add_pointer(p, stream->events, &stream->event_count, event);
 	classes->events = add_pointer(p, classes->events, &classes->event_count, event);
+}
+
+static void bind_blocks(struct tsdl_parser *p)
+{
+	struct ctf_trace_classes *classes = p->classes;
+	struct ctf_type *scopes[CTF_SCOPE_COUNT] = {classes->packet_header};
+
+	if (classes->packet_header)
+		p->failed = ctf_resolve(classes, scopes, CTF_SCOPE_PACKET_HEADER, p->error);
+	for (uint32_t i = 0; !p->failed && i < classes->stream_count; i++)
+		p->failed = resolve_stream(p, classes->streams[i]);
+	for (struct tsdl_waiting_event *event = p->waiting_events; !p->failed && event;
+			event = event->next)
+		add_event(p, event);
+	if (!p->failed && p->waiting_clocks) {
+		p->token.line = p->waiting_clocks->line;
+		tsdl_error(p, "the clock \"%s\" is not defined", p->waiting_clocks->clock->name);
+	}
+}
+
+/* Behind a mistake the blocks before it are bound all the same: they are usable. */
+void tsdl_finish_blocks(struct tsdl_parser *p)
+{
+	struct ctf_error first = *p->error;
+	int failed = p->failed;
+
+	p->failed = 0;
+	bind_blocks(p);
+	if (!failed)
+		return;
+	*p->error = first;
+	p->failed = failed;
 }
 
 static void keep_side_event(struct tsdl_parser *p, struct ctf_event_class *event)
@@ -374,45 +559,60 @@ static void take_context(struct ctf_event_class *event)
 	fields->member_count--;
 }
 
+static void parse_event_entries(
+		struct tsdl_parser *p, struct ctf_event_class *event, bool *has_stream)
+{
+	enum { NAME, ID, STREAM_ID, LOGLEVEL, URI, CONTEXT, FIELDS };
+	static const struct known_entry known[] = {{"name", TEXT}, {"id", NATURAL},
+			{"stream_id", NATURAL}, {"loglevel", VALUE}, {"model.emf.uri", TEXT},
+			{"context", TYPE}, {"fields", TYPE}, {NULL, VALUE}};
+	unsigned int seen = 0;
+	struct entry entry;
+	int which;
+
+	while ((which = next_known(p, "event", known, &seen, &entry)) >= 0) {
+		switch (which) {
+		case NAME: event->name = entry.text; break;
+		case ID: event->id = entry.number; break;
+		case STREAM_ID: event->stream_id = entry.number; break;
+		case LOGLEVEL:
+			event->loglevel = entry.is_number && entry.number <= 14 ? (int)entry.number
+										: -1;
+			break;
+		case CONTEXT: event->context = entry.type; break;
+		case FIELDS: event->fields = entry.type; break;
+		default: break; /* A link to a model: not shown. */
+		}
+	}
+	*has_stream = seen & 1u << STREAM_ID;
+}
+
 static void parse_event(struct tsdl_parser *p)
 {
 	struct ctf_event_class *event = tsdl_alloc(p, 1, sizeof(*event));
+	struct tsdl_waiting_event *waiting = tsdl_alloc(p, 1, sizeof(*waiting));
 	struct tsdl_scope scope;
-	struct entry entry;
-	bool has_stream = false;
 
-	if (!event)
+	if (!event || !waiting)
 		return;
+	*waiting = (struct tsdl_waiting_event){.event = event};
 	event->loglevel = -1;
 	p->lexer.side_event = NULL;
 	begin_block(p, &scope);
-	while (parse_entry(p, &entry)) {
-		if (strcmp(entry.key, "name") == 0) {
-			event->name = entry.text;
-		} else if (strcmp(entry.key, "id") == 0) {
-			event->id = entry.number;
-		} else if (strcmp(entry.key, "stream_id") == 0) {
-			event->stream_id = entry.number;
-			has_stream = true;
-		} else if (strcmp(entry.key, "loglevel") == 0) {
-			event->loglevel = entry.is_number && entry.number <= 14 ? (int)entry.number
-										: -1;
-		} else if (strcmp(entry.key, "context") == 0) {
-			event->context = scope_type(p, &entry);
-		} else if (strcmp(entry.key, "fields") == 0) {
-			event->fields = scope_type(p, &entry);
-		}
-	}
+	parse_event_entries(p, event, &waiting->has_stream);
 	keep_side_event(p, event);
 	take_context(event);
 	end_block(p);
 	if (!event->name)
 		tsdl_error(p, "an event has no name");
-	if (!p->failed)
-		add_event(p, event, has_stream);
+	if (p->failed)
+		return;
+	waiting->line = p->token.line;
+	*p->last_waiting_event = waiting;
+	p->last_waiting_event = &waiting->next;
 }
 
-/* callsite, and what newer producers may think of. */
+/* callsite, and blocks of newer producers. */
 static void skip_block(struct tsdl_parser *p)
 {
 	unsigned int depth = 0;

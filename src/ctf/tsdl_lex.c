@@ -94,13 +94,14 @@ static char lex_escape(struct tsdl_lexer *lexer)
 	return c;
 }
 
+/* Also character constants, which are short strings. */
 static void lex_string(struct tsdl_lexer *lexer, struct tsdl_token *token)
 {
-	const char *start = ++lexer->at, *end = start;
+	const char mark = *lexer->at, *start = ++lexer->at, *end = start;
 	char *text;
 	size_t used = 0;
 
-	while (end < lexer->end && *end != '"')
+	while (end < lexer->end && *end != mark)
 		end += *end == '\\' && end + 1 < lexer->end ? 2 : 1;
 	token->kind = TSDL_BAD;
 	if (end >= lexer->end)
@@ -116,6 +117,7 @@ static void lex_string(struct tsdl_lexer *lexer, struct tsdl_token *token)
 	}
 	lexer->at = end + 1;
 	token->kind = TSDL_STRING;
+	token->is_character = mark == '\'';
 	token->text = text;
 	token->size = used;
 }
@@ -169,7 +171,7 @@ void tsdl_lex(struct tsdl_lexer *lexer, struct tsdl_token *token)
 		token->size = (size_t)(lexer->at - token->text);
 	} else if (is_digit(*lexer->at)) {
 		lex_number(lexer, token);
-	} else if (*lexer->at == '"') {
+	} else if (*lexer->at == '"' || *lexer->at == '\'') {
 		lex_string(lexer, token);
 	} else if (left >= 2 && memcmp(lexer->at, ":=", 2) == 0) {
 		token->kind = TSDL_ASSIGN_TYPE;

@@ -155,6 +155,7 @@ int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t s
 		return ctf_fail(error, -ENOMEM, "no memory for the metadata");
 	classes->memory_max = TSDL_MEMORY_BASE + size * TSDL_MEMORY_FACTOR;
 	p->arena = p->lexer.arena = classes->arena;
+	p->last_waiting_event = &p->waiting_events;
 	find_byte_order(p);
 	tsdl_scope_open(p, &root, 1024);
 	tsdl_next(p);
@@ -168,9 +169,10 @@ int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t s
 		if (tsdl_is(p, ';')) /* It is the current token, so the lexer stands behind it. */
 			classes->good_size = (size_t)(p->lexer.at - text);
 	}
-	if (!p->failed && !ctf_tsdl_usable(classes))
-		tsdl_error(p, "there is no %s block",
-				classes->has_trace ? "stream or event" : "trace");
+	if (!p->failed && !classes->has_trace)
+		tsdl_error(p, "there is no trace block");
+	tsdl_finish_blocks(p);
+	classes->is_whole = !p->failed;
 	for (uint32_t i = 0; i < classes->stream_count; i++) {
 		int ret = ctf_stream_class_index(classes->streams[i], p->failed ? NULL : error);
 

@@ -27,12 +27,17 @@ struct attribute {
 	uint64_t number;
 };
 
+/* The next one before the brace; false: there is none. */
 static bool parse_attribute(struct tsdl_parser *p, struct attribute *attribute)
 {
 	size_t used = 0;
 
 	attribute->word[0] = '\0';
 	attribute->is_number = false;
+	while (tsdl_accept(p, ';'))
+		;
+	if (p->failed || tsdl_is(p, '}'))
+		return false;
 	if (!tsdl_word(p, attribute->key))
 		return false;
 	tsdl_expect(p, '=');
@@ -120,51 +125,80 @@ static uint32_t attribute_align(struct tsdl_parser *p, const struct attribute *a
 	return tsdl_align(p, attribute->is_number ? attribute->number : 0);
 }
 
+/* clock.NAME.value, or clock.NAME. */
 static const struct ctf_clock *attribute_clock(
 		struct tsdl_parser *p, const struct attribute *attribute)
 {
-	char expected[TSDL_NAME_MAX + 16];
+	static const char prefix[] = "clock.", suffix[] = ".value";
+	const char *name = attribute->word + sizeof(prefix) - 1;
+	size_t size = strlen(attribute->word);
 
-	for (uint32_t i = 0; i < p->classes->clock_count; i++) {
-		snprintf(expected, sizeof(expected), "clock.%s.value", p->classes->clocks[i]->name);
-		if (strcmp(expected, attribute->word) == 0)
-			return p->classes->clocks[i];
-	}
-	return tsdl_error(p, "\"%s\" is no clock that stands before", attribute->word);
+	if (size < sizeof(prefix) || memcmp(attribute->word, prefix, sizeof(prefix) - 1) != 0)
+		return tsdl_error(p, "\"%s\" is no value of a clock", attribute->word);
+	size -= sizeof(prefix) - 1;
+	if (size >= sizeof(suffix) && strcmp(name + size - (sizeof(suffix) - 1), suffix) == 0)
+		size -= sizeof(suffix) - 1;
+	return tsdl_clock(p, name, size);
 }
 
-static bool is_text_encoding(const char *word)
+static bool attribute_is_text(struct tsdl_parser *p, const struct attribute *attribute)
 {
-	return strcasecmp(word, "utf8") == 0 || strcasecmp(word, "ascii") == 0;
+	const char *word = attribute->word;
+
+	if (strcasecmp(word, "utf8") == 0 || strcasecmp(word, "utf-8") == 0 ||
+			strcasecmp(word, "ascii") == 0)
+		return true;
+	if (strcasecmp(word, "none") != 0)
+		tsdl_error(p, "the encoding must be none, UTF8 or ASCII");
+	return false;
+}
+
+/* The number of the attribute in a list that ends with NULL, or -1: it is unknown, or there already. */
+static int attribute_of(struct tsdl_parser *p, const struct attribute *attribute,
+		const char *const *known, const char *what, unsigned int *seen)
+{
+	for (int i = 0; known[i]; i++) {
+		if (strcmp(known[i], attribute->key) != 0)
+			continue;
+		if (*seen & 1u << i) {
+			tsdl_error(p, "%s has \"%s\" twice", what, attribute->key);
+			return -1;
+		}
+		*seen |= 1u << i;
+		return i;
+	}
+	tsdl_error(p, "%s has the unknown attribute \"%s\"", what, attribute->key);
+	return -1;
 }
 
 struct ctf_type *tsdl_integer(struct tsdl_parser *p)
 {
+	enum { SIZE, ALIGN, SIGNED, ORDER, BASE, ENCODING, MAP };
+	static const char *const known[] = {
+			"size", "align", "signed", "byte_order", "base", "encoding", "map", NULL};
 	struct ctf_type *type = tsdl_alloc(p, 1, sizeof(*type));
 	struct attribute attribute;
+	unsigned int seen = 0;
 
 	if (!type)
 		return NULL;
 	*type = (struct ctf_type){.kind = CTF_INTEGER, .base = 10, .slot = -1, .depth = 1};
 	type->big_endian = p->classes->trace.big_endian;
 	tsdl_expect(p, '{');
-	while (!p->failed && !tsdl_is(p, '}') && parse_attribute(p, &attribute)) {
-		if (strcmp(attribute.key, "size") == 0) {
+	while (parse_attribute(p, &attribute)) {
+		switch (attribute_of(p, &attribute, known, "an integer", &seen)) {
+		case SIZE:
 			if (!attribute.is_number || !attribute.number || attribute.number > 64)
 				return tsdl_error(p, "an integer must have 1 to 64 bits");
 			type->size = (uint8_t)attribute.number;
-		} else if (strcmp(attribute.key, "align") == 0) {
-			type->align = attribute_align(p, &attribute);
-		} else if (strcmp(attribute.key, "signed") == 0) {
-			type->is_signed = attribute_bool(p, &attribute);
-		} else if (strcmp(attribute.key, "byte_order") == 0) {
-			type->big_endian = attribute_big_endian(p, &attribute);
-		} else if (strcmp(attribute.key, "base") == 0) {
-			type->base = attribute_base(p, &attribute);
-		} else if (strcmp(attribute.key, "encoding") == 0) {
-			type->text = is_text_encoding(attribute.word);
-		} else if (strcmp(attribute.key, "map") == 0) {
-			type->clock = attribute_clock(p, &attribute);
+			break;
+		case ALIGN: type->align = attribute_align(p, &attribute); break;
+		case SIGNED: type->is_signed = attribute_bool(p, &attribute); break;
+		case ORDER: type->big_endian = attribute_big_endian(p, &attribute); break;
+		case BASE: type->base = attribute_base(p, &attribute); break;
+		case ENCODING: type->text = attribute_is_text(p, &attribute); break;
+		case MAP: type->clock = attribute_clock(p, &attribute); break;
+		default: return NULL;
 		}
 	}
 	tsdl_expect(p, '}');
@@ -178,8 +212,11 @@ struct ctf_type *tsdl_integer(struct tsdl_parser *p)
 
 struct ctf_type *tsdl_float(struct tsdl_parser *p)
 {
+	enum { EXPONENT, MANTISSA, ALIGN, ORDER };
+	static const char *const known[] = {"exp_dig", "mant_dig", "align", "byte_order", NULL};
 	struct ctf_type *type = tsdl_alloc(p, 1, sizeof(*type));
 	struct attribute attribute;
+	unsigned int seen = 0;
 	uint64_t exponent = 0, mantissa = 0;
 
 	if (!type)
@@ -188,15 +225,14 @@ struct ctf_type *tsdl_float(struct tsdl_parser *p)
 			.kind = CTF_FLOAT, .base = 10, .slot = -1, .depth = 1, .is_signed = true};
 	type->big_endian = p->classes->trace.big_endian;
 	tsdl_expect(p, '{');
-	while (!p->failed && !tsdl_is(p, '}') && parse_attribute(p, &attribute)) {
-		if (strcmp(attribute.key, "exp_dig") == 0)
-			exponent = attribute.is_number ? attribute.number : 0;
-		else if (strcmp(attribute.key, "mant_dig") == 0)
-			mantissa = attribute.is_number ? attribute.number : 0;
-		else if (strcmp(attribute.key, "align") == 0)
-			type->align = attribute_align(p, &attribute);
-		else if (strcmp(attribute.key, "byte_order") == 0)
-			type->big_endian = attribute_big_endian(p, &attribute);
+	while (parse_attribute(p, &attribute)) {
+		switch (attribute_of(p, &attribute, known, "a floating-point number", &seen)) {
+		case EXPONENT: exponent = attribute.is_number ? attribute.number : 0; break;
+		case MANTISSA: mantissa = attribute.is_number ? attribute.number : 0; break;
+		case ALIGN: type->align = attribute_align(p, &attribute); break;
+		case ORDER: type->big_endian = attribute_big_endian(p, &attribute); break;
+		default: return NULL;
+		}
 	}
 	tsdl_expect(p, '}');
 	if (!(exponent == 8 && mantissa == 24) && !(exponent == 11 && mantissa == 53))
@@ -209,15 +245,19 @@ struct ctf_type *tsdl_float(struct tsdl_parser *p)
 
 struct ctf_type *tsdl_string(struct tsdl_parser *p)
 {
+	static const char *const known[] = {"encoding", NULL};
 	struct ctf_type *type = tsdl_alloc(p, 1, sizeof(*type));
 	struct attribute attribute;
+	unsigned int seen = 0;
 
 	if (!type)
 		return NULL;
 	*type = (struct ctf_type){.kind = CTF_STRING, .align = 8, .slot = -1, .depth = 1};
 	if (tsdl_accept(p, '{')) {
-		while (!p->failed && !tsdl_is(p, '}'))
-			parse_attribute(p, &attribute);
+		while (parse_attribute(p, &attribute)) {
+			if (attribute_of(p, &attribute, known, "a string", &seen) == 0)
+				attribute_is_text(p, &attribute);
+		}
 		tsdl_expect(p, '}');
 	}
 	return type;
@@ -228,7 +268,8 @@ struct ctf_type *tsdl_string(struct tsdl_parser *p)
 static void parse_label(struct tsdl_parser *p, struct ctf_label *label, uint64_t next)
 {
 	label->begin = next;
-	if (p->token.kind == TSDL_WORD || p->token.kind == TSDL_STRING) {
+	if (p->token.kind == TSDL_WORD ||
+			(p->token.kind == TSDL_STRING && !p->token.is_character)) {
 		label->text = tsdl_copy_token(p);
 		tsdl_next(p);
 	} else {
@@ -242,6 +283,12 @@ static void parse_label(struct tsdl_parser *p, struct ctf_label *label, uint64_t
 		tsdl_next(p);
 		tsdl_number(p, &label->end);
 	}
+}
+
+static bool is_backwards(const struct ctf_type *type, const struct ctf_label *label)
+{
+	return type->is_signed ? (int64_t)label->begin > (int64_t)label->end
+			       : label->begin > label->end;
 }
 
 static void parse_labels(struct tsdl_parser *p, struct ctf_type *type)
@@ -264,6 +311,9 @@ static void parse_labels(struct tsdl_parser *p, struct ctf_type *type)
 			type->labels = labels;
 		}
 		parse_label(p, &type->labels[type->label_count], next);
+		if (!p->failed && is_backwards(type, &type->labels[type->label_count]))
+			tsdl_error(p, "the range of the label \"%s\" ends before it begins",
+					type->labels[type->label_count].text);
 		next = type->labels[type->label_count].end + 1;
 		type->label_count++;
 		if (!tsdl_accept(p, ','))
@@ -304,6 +354,8 @@ struct ctf_type *tsdl_enum(struct tsdl_parser *p)
 	type->kind = CTF_ENUM;
 	tsdl_expect(p, '{');
 	parse_labels(p, type);
+	if (!p->failed && !type->label_count)
+		return tsdl_error(p, "an enumeration has no label");
 	type->boolean = !p->failed && is_boolean(type);
 	tsdl_expect(p, '}');
 	if (*name) {

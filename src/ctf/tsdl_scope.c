@@ -31,20 +31,31 @@ void tsdl_scope_close(struct tsdl_parser *p)
 	p->scope = p->scope->up;
 }
 
-static struct ctf_type *find_name(struct tsdl_parser *p, const char *name)
+static struct ctf_type *find_in_scope(const struct tsdl_scope *scope, const char *name)
 {
 	uint32_t hash = name_hash(name);
 
-	for (struct tsdl_scope *scope = p->scope; scope; scope = scope->up) {
-		if (!scope->buckets)
-			continue;
-		for (struct tsdl_name *at = scope->buckets[hash % scope->bucket_count]; at;
-				at = at->next) {
-			if (strcmp(at->name, name) == 0)
-				return at->type;
-		}
+	if (!scope->buckets)
+		return NULL;
+	for (struct tsdl_name *at = scope->buckets[hash % scope->bucket_count]; at; at = at->next) {
+		if (strcmp(at->name, name) == 0)
+			return at->type;
 	}
 	return NULL;
+}
+
+static struct ctf_type *find_name(struct tsdl_parser *p, const char *name)
+{
+	struct ctf_type *type = NULL;
+
+	for (struct tsdl_scope *scope = p->scope; scope && !type; scope = scope->up)
+		type = find_in_scope(scope, name);
+	return type;
+}
+
+bool tsdl_knows_name(struct tsdl_parser *p, const char *name)
+{
+	return find_name(p, name) != NULL;
 }
 
 void tsdl_define_name(struct tsdl_parser *p, const char *name, struct ctf_type *type)
@@ -57,6 +68,10 @@ void tsdl_define_name(struct tsdl_parser *p, const char *name, struct ctf_type *
 		scope->buckets = tsdl_alloc(p, scope->bucket_count, sizeof(*scope->buckets));
 	if (!entry || !copy || !scope->buckets || !type)
 		return;
+	if (find_in_scope(scope, name)) {
+		tsdl_error(p, "the type \"%s\" is defined twice", name);
+		return;
+	}
 	strcpy(copy, name);
 	*entry = (struct tsdl_name){
 			scope->buckets[name_hash(name) % scope->bucket_count], copy, type};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* TSDL types that hold others, specifiers, declarators, declarations. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ctf/tsdl_types.h"
@@ -120,6 +121,30 @@ static void parse_member(struct tsdl_parser *p, struct ctf_type *holder, uint32_
 	tsdl_expect(p, ';');
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void check_member_names(struct tsdl_parser *p, const struct ctf_type *holder)
+{
+	const char **names = holder->member_count > 1 ? calloc(holder->member_count, sizeof(*names))
+						      : NULL;
+
+	if (!names) /* Without memory the next allocation reports it. */
+		return;
+	for (uint32_t i = 0; i < holder->member_count; i++)
+		names[i] = holder->members[i].name;
+	qsort(names, holder->member_count, sizeof(*names), compare_names);
+	for (uint32_t i = 1; i < holder->member_count; i++) {
+		if (strcmp(names[i - 1], names[i]) == 0)
+			tsdl_error(p, "a %s has two fields \"%s\"",
+					holder->kind == CTF_VARIANT ? "variant" : "structure",
+					names[i]);
+	}
+	free(names);
+}
+
 static void parse_members(struct tsdl_parser *p, struct ctf_type *holder)
 {
 	struct tsdl_scope scope;
@@ -133,6 +158,8 @@ static void parse_members(struct tsdl_parser *p, struct ctf_type *holder)
 	tsdl_scope_open(p, &scope, 8);
 	tsdl_expect(p, '{');
 	while (!p->failed && !tsdl_is(p, '}')) {
+		if (tsdl_accept(p, ';'))
+			continue;
 		if (tsdl_is_word(p, "typealias") || tsdl_is_word(p, "typedef"))
 			tsdl_declaration(p);
 		else
@@ -141,6 +168,7 @@ static void parse_members(struct tsdl_parser *p, struct ctf_type *holder)
 	tsdl_expect(p, '}');
 	tsdl_scope_close(p);
 	p->depth--;
+	check_member_names(p, holder);
 }
 
 static void parse_struct_align(struct tsdl_parser *p, struct ctf_type *type)
@@ -207,6 +235,8 @@ static struct ctf_type *parse_variant(struct tsdl_parser *p)
 		return NULL;
 	*type = (struct ctf_type){.kind = CTF_VARIANT, .align = 1, .slot = -1, .reference = tag};
 	parse_members(p, type);
+	if (!p->failed && !type->member_count)
+		return tsdl_error(p, "a variant has no option");
 	if (*name && !p->failed) {
 		snprintf(full, sizeof(full), "variant %s", name);
 		tsdl_define_name(p, full, type);
@@ -216,6 +246,22 @@ static struct ctf_type *parse_variant(struct tsdl_parser *p)
 }
 
 /* ---- specifiers ---- */
+
+/* `unsigned long *x`: an alias of that name, else the asterisks mean nothing. */
+static struct ctf_type *parse_pointer(struct tsdl_parser *p, char *full, size_t room)
+{
+	size_t used = strlen(full), words = used;
+
+	while (tsdl_accept(p, '*')) {
+		if (used + 3 > room)
+			return tsdl_error(p, "the name of a type is too long");
+		memcpy(full + used, " *", 3);
+		used += 2;
+	}
+	if (!tsdl_knows_name(p, full))
+		full[words] = '\0';
+	return tsdl_use_name(p, "", full);
+}
 
 /*
  * Words of an alias ("unsigned long"). With a place for the declarator, the last word before `;`,
@@ -250,6 +296,8 @@ static struct ctf_type *parse_alias_use(struct tsdl_parser *p, char *declarator)
 	}
 	if (!*full)
 		return tsdl_error(p, "a type is missing");
+	if (declarator && !*declarator && tsdl_is(p, '*'))
+		return parse_pointer(p, full, sizeof(full));
 	return tsdl_use_name(p, "", full);
 }
 
@@ -301,6 +349,8 @@ static void parse_typealias(struct tsdl_parser *p)
 	struct ctf_type *type = parse_specifier(p, NULL);
 	size_t used = 0;
 
+	if (type)
+		type = parse_dimensions(p, type);
 	if (p->token.kind != TSDL_ASSIGN_TYPE)
 		tsdl_error(p, ":= is missing");
 	tsdl_next(p);

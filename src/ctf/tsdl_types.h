@@ -9,6 +9,7 @@
 
 /* Names: "struct x", "enum x", "variant x", or an alias as it is written. */
 void tsdl_define_name(struct tsdl_parser *p, const char *name, struct ctf_type *type);
+bool tsdl_knows_name(struct tsdl_parser *p, const char *name);
 struct ctf_type *tsdl_use_name(struct tsdl_parser *p, const char *prefix, const char *name);
 struct ctf_type *tsdl_copy_type(struct tsdl_parser *p, const struct ctf_type *type);
 

@@ -32,6 +32,11 @@ def test_selection():
     equal(shown("-e", "nobody"), [])
 
 
+def test_help_names_both_formats():
+    text = " ".join(side("view", "--help").out.split())
+    contains(text, "CTF 1.8 or CTF 2")
+
+
 def test_count():
     equal(shown("-n", "3"), ["talker:said"] * 3)
     equal(shown("-n3", "-e", "*:ends"), ["talker:ends"])

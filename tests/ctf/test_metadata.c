@@ -61,6 +61,23 @@ static void test_taken(void **state)
 			       "none; } x;"),
 			FIELDS("enum : " U8 " { \"\\x41\\102\\n\" = 0 ... 18, \"B\" = +7 } e;"),
 			TRACE "event { name = \"only\"; };",
+			TRACE "event { name = \"e\"; stream_id = 3; }; stream { id = 3; };",
+			"event { name = \"e\"; }; " TRACE STREAM,
+			"typealias integer { size = 8; map = clock.c.value; } := x; clock { name = "
+			"c; };" FIELDS("x a; integer { size = 8; map = clock.c; } b;"),
+			FIELDS("integer { size = 8; map = clock.c.value; } x;") "clock { name = "
+										"'c'; };",
+			"env { n = 2; c = 'x'; };" FIELDS(
+					"typedef " U8 " pair[env.n]; pair x[env.n];"),
+			FIELDS(U8 " x[env.n];") "env { n = 2; };",
+			";" FIELDS("; " U8 " x;; struct { ; } y;") ";;",
+			"typealias " U8 " [2][3] := grid; typealias " U8
+			" [n] := list;" FIELDS(U8 " n; grid g; list l;"),
+			FIELDS(TAG "variant <t> { struct { " U8 " n; " U8
+				   " x[v.a.n]; } a; struct { " U8 " n; " U8
+				   " y[event.fields.v.b.n]; } b; } v; " U8 " z[v.a.n];"),
+			"typealias " U8 " := unsigned char *;" FIELDS("unsigned char *p, *q[2];"),
+			TRACE STREAM "event { name = 'e'; model.emf.uri = \"x\"; loglevel = 3; };",
 			TRACE STREAM "future { anything = { nested; }; }; event { name = \"e\"; };",
 			"typealias integer { size = 8; byte_order = native; } := x; " FIELDS(
 					"x a;"),
@@ -77,6 +94,22 @@ static void test_taken(void **state)
 	}
 }
 
+/* A recorder that has described nothing yet, or a program that had nothing to record. */
+static void test_empty(void **state)
+{
+	static const char *const texts[] = {TRACE, TRACE STREAM, TRACE "env { a = 1; };"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		uint32_t events;
+		char *damage = first_damage(texts[i], strlen(texts[i]), &events);
+
+		if (damage)
+			fail_msg("%s\n%s", texts[i], damage);
+		assert_int_equal(events, 0);
+	}
+}
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -84,7 +117,33 @@ static void test_refused(void **state)
 		const char *said;
 	} cases[] = {
 			{"", "no trace block"},
-			{TRACE, "no stream or event block"},
+			{"trace { major = 2; minor = 8; byte_order = le; };", "major version 2"},
+			{"trace { major = 1; minor = 9; byte_order = le; };", "minor version 9"},
+			{"trace { major = 1; byte_order = le; };", "no minor version"},
+			{FIELDS("enum : " U8 " { } e;"), "no label"},
+			{FIELDS("enum : " U8 " { A = 2 ... 1 } e;"), "ends before it begins"},
+			{FIELDS(TAG "variant <t> { } v;"), "no option"},
+			{FIELDS(U8 " x; string x;"), "two fields \"x\""},
+			{FIELDS(TAG "variant <t> { " U8 " a; string a; } v;"), "two fields \"a\""},
+			{FIELDS("integer { size = 8; size = 8; } x;"), "\"size\" twice"},
+			{FIELDS("integer { size = 8; color = 8; } x;"),
+					"unknown attribute \"color\""},
+			{FIELDS("integer { size = 8; encoding = EBCDIC; } x;"), "encoding"},
+			{FIELDS("string { size = 8; } x;"), "unknown attribute \"size\""},
+			{"typealias " U8 " := x; typealias " U8 " := x;" FIELDS(""),
+					"defined twice"},
+			{"struct x { " U8 " a; }; struct x { " U8 " a; };" FIELDS(""),
+					"defined twice"},
+			{TRACE STREAM "event { name = \"e\"; name = \"f\"; };", "\"name\" twice"},
+			{TRACE STREAM "event { name = \"e\"; foo = 3; };",
+					"unknown attribute \"foo\""},
+			{TRACE "stream { id = 1; id = 1; };", "\"id\" twice"},
+			{TRACE STREAM "event { name = \"e\"; id = -1; };", "not negative"},
+			{"clock { name = \"c\"; freq = 1; hertz = 1; };" FIELDS(""),
+					"unknown attribute \"hertz\""},
+			{FIELDS(U8 " x[env.n];"), "not in its env block"},
+			{"env { n = \"2\"; };" FIELDS(U8 " x[env.n];"), "no number of elements"},
+			{"env { n = -2; };" FIELDS(U8 " x[env.n];"), "no number of elements"},
 			{"hello", "\";\" is missing"},
 			{"\xff\xfe", "no TSDL"},
 			{TRACE STREAM "event { name = \"e\n", "cut off"},
@@ -251,6 +310,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_taken),
+			cmocka_unit_test(test_empty),
 			cmocka_unit_test(test_refused),
 			cmocka_unit_test(test_partly),
 			cmocka_unit_test(test_bombs),

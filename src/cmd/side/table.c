@@ -265,8 +265,8 @@ static const struct option view_table[] = {
 
 static const char *const view_paragraphs[] = {
 	"Prints the events of the trace in DIR in the order of time, one a line: time, process, "
-	"CPU, name and fields. DIR is what `side record -o` wrote, or one CTF 1.8 trace inside "
-	"it.",
+	"CPU, name and fields. DIR is what `side record -o` wrote, one trace inside it, or "
+	"any directory with traces in CTF 1.8 or CTF 2, whatever tracer wrote them (LTTng, barectf, perf).",
 	COMMAND_SESSION_TRACE,
 	"What was lost while recording is printed where it is known, and summed up at the end on "
 	"standard error.",

@@ -561,7 +561,7 @@ static void damage_item(
 /* Times that are asked for hold for all that has a time, but for what is broken. */
 static bool is_in_time(const struct view_lines *lines, const struct ctf_item *item)
 {
-	return !item->timed || item->kind == CTF_ITEM_DAMAGE ||
+	return !item->timed || item->kind == CTF_ITEM_DAMAGE || item->kind == CTF_ITEM_NOTE ||
 			(item->ns >= lines->from_ns && item->ns <= lines->to_ns);
 }
 
@@ -590,7 +590,11 @@ int view_line_item(struct view_line *line, const struct ctf_item *item, struct v
 			text_discarded(line, item);
 		break;
 	case CTF_ITEM_DAMAGE: damage_item(line, item, entry); break;
-	case CTF_ITEM_NOTE: return 0;
+	case CTF_ITEM_NOTE:
+		entry->kind = VIEW_ENTRY_NOTE;
+		entry->head = (uint32_t)strlen(item->text) + 1;
+		view_out_put(out_of(line), item->text, entry->head);
+		break;
 	}
 	if (out_of(line)->failed || line->place.failed)
 		return -ENOMEM;

@@ -44,6 +44,7 @@ enum view_entry_kind {
 	VIEW_ENTRY_DISCARDED, /* `count` events lost, as the packets say … */
 	VIEW_ENTRY_LOST,      /* … and as the recorder says. */
 	VIEW_ENTRY_DAMAGE,    /* A sentence of `head` bytes, then what goes to the output. */
+	VIEW_ENTRY_NOTE,      /* A sentence of `head` bytes. */
 	VIEW_ENTRY_OTHER,
 };
 

@@ -130,6 +130,7 @@ void view_show_entry(struct view *view, const struct view_entry *entry, const ch
 			view->discarded += entry->count;
 		view_out_put(&view->buffer, bytes, entry->size);
 		break;
+	case VIEW_ENTRY_NOTE: view_say(view, VIEW_NOTE, NULL, bytes); break;
 	case VIEW_ENTRY_OTHER: view_out_put(&view->buffer, bytes, entry->size); break;
 	}
 	if (view_out_size(&view->buffer) >= BUFFER_SIZE)
