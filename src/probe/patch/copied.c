@@ -25,6 +25,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+#define NO_TAIL_CALL() __asm__ volatile("")
+
 #define JUMP 0xe9
 #define SHORT_JUMP 0xeb
 #define TRAP_BYTE 0xcc
@@ -583,4 +586,5 @@ void patch_copied_removed(struct patch_probe *const *probes, size_t count)
 		close(maps);
 	}
 	munmap(patterns.items, patterns.bytes);
+	NO_TAIL_CALL();
 }
