@@ -399,6 +399,11 @@ bool patch_copied_trap(uint64_t at, uint64_t *ret_copy)
 		found = patch_places_find(has_trapped, &trapped) != NULL;
 	if (!found && !guarded)
 		found = has_left_short(at, ret_copy);
+	/* Another thread has healed it since it was asked for the first time. */
+	if (!found && is_healed(at)) {
+		*ret_copy = at;
+		found = true;
+	}
 	errno = error;
 	return found;
 }
