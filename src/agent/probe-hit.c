@@ -293,6 +293,10 @@ static __attribute__((noinline)) void hit_large(struct probes_moment *moment)
 	if (index < 0) {
 		/* Relaxed: a figure. */
 		__atomic_fetch_add(&probe_hit_lost, 1, __ATOMIC_RELAXED);
+		if (moment->way->event->unseen)
+			__atomic_fetch_add(&moment->way->event->unseen[PROBES_UNSEEN_MEMORY], 1,
+					__ATOMIC_RELAXED);
+		probe_count_unseen(moment->way->event);
 		return;
 	}
 	block = blocks + (size_t)index * BLOCK_SIZE;

@@ -338,10 +338,11 @@ void probe_hit_exit(const struct patch_hit *hit)
  */
 static void count_unseen(const struct probes_event *of)
 {
-	static const enum ring_loss reasons[PATCH_NR_UNSEEN] = {
+	static const enum ring_loss reasons[PROBES_NR_UNSEEN] = {
 			[PATCH_UNSEEN_FULL] = RING_LOST_RETURN_FULL,
 			[PATCH_UNSEEN_CALLER] = RING_LOST_RETURN_CALLER,
 			[PATCH_UNSEEN_PROCESS] = RING_LOST_SHARED,
+			[PROBES_UNSEEN_MEMORY] = RING_LOST_NO_BUFFER,
 	};
 	const struct side_callback *cb = section_callbacks(
 			(const struct side_event_state_0 *)(const void *)of->state);
@@ -354,7 +355,7 @@ static void count_unseen(const struct probes_event *of)
 	producer = event ? recording_rings(event) : NULL;
 	if (!producer || (agent_vforked && agent_vforked != CONTEXT_SHARES_MEMORY))
 		return;
-	for (unsigned int why = 0; why < PATCH_NR_UNSEEN; why++) {
+	for (unsigned int why = 0; why < PROBES_NR_UNSEEN; why++) {
 		/* Relaxed: a figure. */
 		uint64_t count = __atomic_exchange_n(&of->unseen[why], 0, __ATOMIC_RELAXED);
 

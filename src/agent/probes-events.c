@@ -100,7 +100,8 @@ static int make_event(struct probes_table *table, uint32_t index)
 	description = side_builder_description(event->builder);
 	take_labels(&table->table, &said, description, event);
 	/* Without: what is not seen is not counted. */
-	event->unseen = agent_memory_take(&table->memory, PATCH_NR_UNSEEN * sizeof(*event->unseen));
+	event->unseen = agent_memory_take(
+			&table->memory, PROBES_NR_UNSEEN * sizeof(*event->unseen));
 	event->state = side_builder_state(event->builder);
 	event->enabled = &((const struct side_event_state_0 *)(const void *)event->state)->enabled;
 	table->descriptions[index] = description;

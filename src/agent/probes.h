@@ -51,6 +51,10 @@ struct probes_field {
 
 struct probes_way;
 
+/* Why a hit is not recorded: enum patch_unseen, or there was no memory for its arguments. */
+#define PROBES_UNSEEN_MEMORY PATCH_NR_UNSEEN
+#define PROBES_NR_UNSEEN (PATCH_NR_UNSEEN + 1)
+
 struct probes_event {
 	const struct side_event_state *state;
 	const uintptr_t *enabled;   /* the state's word */
@@ -61,7 +65,7 @@ struct probes_event {
 	const struct probes_field *fields;
 	const struct probes_way *entry,
 			*exit; /* that were made last: all its places have the same, mostly */
-	uint64_t *unseen; /* [PATCH_NR_UNSEEN], atomically: hits that were not seen, and are not counted yet */
+	uint64_t *unseen; /* [PROBES_NR_UNSEEN], atomically: hits that were not seen, and are not counted yet */
 	struct side_builder *builder;
 };
 

@@ -9,6 +9,7 @@
  *	lost bursts N	N times again and again, until it is killed
  *	lost deep N	nest(), which calls itself N times in each of three threads, so that all of these calls are open at once
  *	lost made N	N times from code that no file has
+ *	lost crowd N	speak(), N times in 64 threads
  *
  * It says how often in children of vfork(), and how often elsewhere.
  */
@@ -131,6 +132,30 @@ static void deep(unsigned long depth)
 		pthread_join(threads[i], NULL);
 }
 
+__attribute__((noinline)) void speak(const char *text)
+{
+	__asm__ volatile("" ::"r"(text) : "memory");
+}
+
+static void *run_crowd(void *times)
+{
+	for (unsigned long i = 0; i < (unsigned long)times; i++)
+		speak("a text that is read, and copied, and compared by the filter");
+	__atomic_fetch_add(&steps, (unsigned long)times, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void crowd(unsigned long times)
+{
+	pthread_t threads[64];
+
+	for (int i = 0; i < 64; i++)
+		if (pthread_create(&threads[i], NULL, run_crowd, (void *)(times / 64)))
+			abort();
+	for (int i = 0; i < 64; i++)
+		pthread_join(threads[i], NULL);
+}
+
 static void made(unsigned long times)
 {
 	/* sub $8,%rsp; mov $step,%rax; call *%rax; add $8,%rsp; ret */
@@ -165,6 +190,8 @@ int main(int argc, char **argv)
 		deep(number);
 	if (!strcmp(argv[1], "made"))
 		made(number);
+	if (!strcmp(argv[1], "crowd"))
+		crowd(number);
 	printf("%lu %lu\n", borrowed, steps - borrowed);
 	return 0;
 }

@@ -134,6 +134,15 @@ def test_returns_to_code_of_no_file():
     equal(traced.reasons, {MADE: 1000})
 
 
+def test_crowd_of_threads():
+    # Arguments for a filter are made in one of a few blocks: whatever finds none is counted.
+    traced = Traced("crowd", "crowd", "64000", function="speak",
+                    options=["--arg", "text", "--filter", 'text != "another one"', "--buffer-size", "32M"])
+    equal(traced.own, 64000)
+    true(set(traced.reasons) <= {"no buffer"}, traced.reasons)
+    equal(traced.seen["speak"] + sum(traced.reasons.values()), traced.own)
+
+
 def test_both():
     traced = Traced("all", "all", "100000", options=["--buffer-size", "64K"])
     equal((traced.borrowed, traced.own), (500, 100100))
