@@ -380,13 +380,14 @@ static void note_foreign(const struct probes_hook *hook)
 /* Where no section can be entered, within an event's callback, the next one counts this one too. */
 void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why)
 {
-	uintptr_t *epoch = section_epoch(known.sections);
+	/* Thread-local memory, which may be foreign for that one reason. */
+	uintptr_t *epoch = why == PATCH_UNSEEN_PROCESS ? NULL : section_epoch(known.sections);
 
 	for (const struct probes_hook *hook = hit->user; hook;
 			hook = probes_next_hook(&hook->next)) {
-		if (why == PATCH_UNSEEN_PROCESS)
+		if (!epoch)
 			note_foreign(hook);
-		if (why == PATCH_UNSEEN_PROCESS || !hook->exit || !hook->exit->event->unseen)
+		if (!epoch || !hook->exit || !hook->exit->event->unseen)
 			continue;
 		/* Relaxed: a figure. */
 		__atomic_fetch_add(&hook->exit->event->unseen[why], 1, __ATOMIC_RELAXED);

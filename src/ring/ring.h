@@ -68,7 +68,8 @@ enum ring_loss {
 	/* Of a probe at the return of a function, whose begin was seen: */
 	RING_LOST_RETURN_FULL = 8,   /* too many calls were open, */
 	RING_LOST_RETURN_CALLER = 9, /* it was called by code that no file has. */
-	RING_LOST_SHARED = 10,       /* A process used the thread-local memory of another one. */
+	RING_LOST_SHARED =
+			10, /* A process used the thread-local memory of another one, or a thread none of the C library's. */
 };
 #define RING_LOSS_REASONS 16 /* Eleven are in use. */
 

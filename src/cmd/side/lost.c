@@ -26,8 +26,9 @@ static const struct words known[] = {
 				"memory and rings",
 				NULL},
 		{"process in another one's memory",
-				"in a process that runs in the memory of its parent "
-				"(clone() with CLONE_VM)",
+				"in a process that runs in the memory of its parent (clone() with "
+				"CLONE_VM), or with another base of thread-local memory than the C "
+				"library's",
 				NULL},
 		{SESSION_LOST_IN_CHILD, "in forked children that had no rings yet", NULL},
 		{SESSION_LOST_BY_KIND,

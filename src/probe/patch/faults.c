@@ -277,6 +277,31 @@ static void do_default(int number, const siginfo_t *info, void *context, struct 
 				0, 0);
 }
 
+/* Loads of thread-local memory (hit.c), and where each goes on after a fault; as distances from the words. */
+extern const int32_t __start_patch_fixups[] __attribute__((visibility("hidden")));
+extern const int32_t __stop_patch_fixups[] __attribute__((visibility("hidden")));
+
+/* Whether it is one of ours, in a hit, that goes on. Nothing thread-local is read before the first answer. */
+static bool is_over(int number, const siginfo_t *info, ucontext_t *user)
+{
+	greg_t *registers = user->uc_mcontext.gregs;
+
+	if (info->si_code <= 0)
+		return false;
+	for (const int32_t *each = __start_patch_fixups; each < __stop_patch_fixups; each += 2) {
+		if ((uint64_t)registers[REG_RIP] != (uint64_t)each + (uint64_t)(int64_t)each[0])
+			continue;
+		registers[REG_RIP] = (greg_t)((uint64_t)&each[1] + (uint64_t)(int64_t)each[1]);
+		return true;
+	}
+	if (number != SIGBUS || info->si_code != BUS_ADRALN ||
+			!(registers[REG_EFL] & (greg_t)PATCH_ALIGNMENT_CHECK) ||
+			!patch_hit_is_unaligned())
+		return false;
+	registers[REG_EFL] &= ~(greg_t)PATCH_ALIGNMENT_CHECK;
+	return true;
+}
+
 uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct patch_moved *moved)
 {
 	struct patch_action *behind = get_behind(number);
@@ -284,9 +309,11 @@ uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct p
 	uint64_t handler = __atomic_load_n(&behind->handler, __ATOMIC_RELAXED);
 	bool once = (behind->flags & (uint32_t)SA_RESETHAND) != 0;
 
+	moved->probe = NULL;
+	if (is_over(number, info, context))
+		return 0;
 	/* The handler may block it, and is left as it likes. */
 	tell_readers();
-	moved->probe = NULL;
 	if (number != SIGFPE && patch_copied_fault(info, context))
 		return 0;
 	if (handler == (uint64_t)(uintptr_t)SIG_IGN && info->si_code <= 0)

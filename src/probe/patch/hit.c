@@ -27,6 +27,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -35,6 +36,7 @@
 #define BLOCK 64 /* returns that a thread takes at once */
 #define NONE UINT32_MAX
 #define PAGE 4096
+#define HWCAP2_FSGSBASE 2u /* programs may execute rdfsbase */
 #define SCAN_FIRST 256
 #define TAIL_CALLS_MAX 64 /* at one place of the stack that are looked through */
 
@@ -55,6 +57,7 @@ struct thread {
 	struct stack stack; /* the one that it is on */
 	pid_t shares; /* A process that uses the same thread-local memory; -1: any may; 0: none. */
 	uint32_t shared_hits;
+	bool unaligned; /* The program has the alignment check set, and this hit has cleared it. */
 	uint64_t cut, unseen, abandoned, calls;
 	uint32_t free;        /* list of returns */
 	uint32_t blocks;      /* list, by block_next */
@@ -70,7 +73,8 @@ static uint64_t lost, foreign;
 static pid_t *process; /* of these threads; 0 in the memory of a forked child, for the kernel wipes it */
 
 /* One pointer: there is always room for it, also in a program that is not linked with us. */
-static __thread struct thread *self __attribute__((tls_model("initial-exec")));
+static __thread struct thread *self __asm__("patch_thread_self")
+		__attribute__((tls_model("initial-exec"), used));
 
 static struct patch_return *returns;
 static uint8_t *return_code;
@@ -85,6 +89,120 @@ static struct patch_hooks hooks;
 static inline void light_barrier(void)
 {
 	__asm__ volatile("" ::: "memory");
+}
+
+/* ---- thread-local memory ---- */
+
+/*
+ * A program may set another base of thread-local memory (FS) for some time: emulators, loaders of foreign libraries. What is read
+ * there in place of `self` is any value, or a fault (faults.c), which reads as NULL. So a value is taken for an entry only
+ * where it is one of the table's, and nothing thread-local is written before the base has been found to be the C library's.
+ */
+/* Behind the load 1 of operand 0, which is 0 after a fault. */
+#define FIXED_AT_ZERO                                           \
+	"2:\n"                                                  \
+	"\t.pushsection patch_fixups, \"a\", @progbits\n"       \
+	"\t.long 1b - ., 3f - .\n"                              \
+	"\t.popsection\n"                                       \
+	"\t.pushsection .text.patch_fixed, \"ax\", @progbits\n" \
+	"3:\txorl %k0, %k0\n"                                   \
+	"\tjmp 2b\n"                                            \
+	"\t.popsection"
+
+static inline __attribute__((always_inline)) struct thread *load_self(void)
+{
+	struct thread *result;
+
+	__asm__ volatile("movq patch_thread_self@gottpoff(%%rip), %0\n"
+			 "1:\tmovq %%fs:(%0), %0\n" FIXED_AT_ZERO
+			 : "=r"(result)
+			 :
+			 : "cc");
+	return result;
+}
+
+static inline bool is_entry(const struct thread *thread)
+{
+	return (uint64_t)thread - (uint64_t)threads < THREADS_MAX * sizeof(*thread);
+}
+
+/* The begin of a thread's control block, as the ABI and the C library have it. */
+struct control_block {
+	uint64_t self, vector, self_again, flags, parts, guard, pointer_guard;
+};
+_Static_assert(offsetof(struct control_block, guard) == 0x28, "where compilers read it");
+
+static struct control_block secrets; /* the two that all threads share */
+static bool has_fsgsbase;
+
+/* 0: nothing is there. */
+static uint64_t load_word(uint64_t address)
+{
+	uint64_t word = address;
+
+	__asm__ volatile("1:\tmovq (%0), %0\n" FIXED_AT_ZERO : "+r"(word) : : "cc", "memory");
+	return word;
+}
+
+static uint64_t read_word(uint64_t at)
+{
+	uint64_t word = at;
+
+	__asm__ volatile("1:\tmovq %%fs:(%0), %0\n" FIXED_AT_ZERO : "+r"(word) : : "cc", "memory");
+	return word;
+}
+
+static uint64_t base(void)
+{
+	uint64_t base;
+
+	/* Without the instruction: what the memory says it is. */
+	if (!has_fsgsbase)
+		return read_word(offsetof(struct control_block, self));
+	__asm__ volatile("rdfsbase %0" : "=r"(base));
+	return base;
+}
+
+/* No system call, for a sandbox may refuse it. */
+static __attribute__((noinline)) bool is_of_library(void)
+{
+	uint64_t at = base();
+
+	return at && !(at % sizeof(uint64_t)) &&
+			load_word(at + offsetof(struct control_block, self)) == at &&
+			load_word(at + offsetof(struct control_block, self_again)) == at &&
+			load_word(at + offsetof(struct control_block, guard)) == secrets.guard &&
+			load_word(at + offsetof(struct control_block, pointer_guard)) ==
+			secrets.pointer_guard;
+}
+
+static void know_library(void)
+{
+	has_fsgsbase = getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE;
+	secrets.guard = read_word(offsetof(struct control_block, guard));
+	secrets.pointer_guard = read_word(offsetof(struct control_block, pointer_guard));
+}
+
+/* ---- the alignment check ---- */
+
+/*
+ * The program may have set that flag where it calls a function. Reading it takes a tenth of a hit, so at begins and ends of functions
+ * nothing does: an access that is not aligned faults, and the handler (faults.c) clears the flag for the rest of the hit.
+ */
+bool patch_hit_is_unaligned(void)
+{
+	struct thread *thread = load_self();
+
+	if (!is_entry(thread) || !thread->inside)
+		return false;
+	thread->unaligned = true;
+	return true;
+}
+
+static __attribute__((noinline)) void set_alignment_check(struct thread *thread)
+{
+	thread->unaligned = false;
+	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | PATCH_ALIGNMENT_CHECK);
 }
 
 /* ---- threads ---- */
@@ -111,6 +229,7 @@ static bool claim(struct thread *thread, pid_t owner, pid_t tid, pid_t pid)
 		thread->scan = SCAN_FIRST;
 	}
 	thread->inside = NULL;
+	thread->unaligned = false;
 	thread->pid = pid;
 	thread->shares = 0;
 	thread->stack = (struct stack){0};
@@ -188,6 +307,8 @@ static inline __attribute__((always_inline)) void leave_thread(struct thread *th
 	light_barrier();
 	/* Release: the handler is over. Pairs with the acquire in patch_hit_is_inside(). */
 	__atomic_store_n(&thread->inside, NULL, __ATOMIC_RELEASE);
+	if (__builtin_expect(thread->unaligned, 0))
+		set_alignment_check(thread);
 }
 
 /* ---- stacks ---- */
@@ -342,14 +463,15 @@ void patch_thread_shares(int pid)
 }
 
 /*
- * A hit of a process that uses its parent's thread-local memory, where nothing may be changed: it is counted, under an entry of
- * its own, so that the probe stays meanwhile.
+ * A hit of a process that uses its parent's thread-local memory, where nothing may be changed, or of a thread whose thread-local memory is
+ * not the C library's: it is counted, under an entry of its own, so that the probe stays meanwhile.
  */
 static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 {
 	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why) =
 			__atomic_load_n(&hooks.unseen, __ATOMIC_ACQUIRE);
-	struct thread *thread = find_entry(true);
+	/* Not the one that the thread has already, if any. */
+	struct thread *thread = find_entry(false);
 
 	/* Relaxed: a figure. */
 	__atomic_fetch_add(&foreign, 1, __ATOMIC_RELAXED);
@@ -370,16 +492,22 @@ static __attribute__((noinline)) struct thread *find_thread(
 		struct patch_hit *hit, struct patch_hot *probe)
 {
 	uint64_t address = (uint64_t)hit;
+	struct thread *thread = load_self();
 
-	if (self) {
-		if (!is_on(&self->stack, address) && !is_own(self, address)) {
+	if (is_entry(thread)) {
+		if (!is_on(&thread->stack, address) && !is_own(thread, address)) {
 			if (probe)
 				count_foreign(hit, probe);
 			return NULL;
 		}
-		if (!self->inside)
-			return self;
-		self->cut++;
+		if (!thread->inside)
+			return thread;
+		thread->cut++;
+		return NULL;
+	}
+	if (!is_of_library()) {
+		if (probe)
+			count_foreign(hit, probe);
 		return NULL;
 	}
 	if (!begin_thread()) {
@@ -397,13 +525,15 @@ static __attribute__((noinline)) struct thread *find_thread(
 
 static inline bool is_at_once(const struct thread *thread, const struct patch_hit *hit)
 {
-	return __builtin_expect(thread != NULL, 1) && __builtin_expect(!thread->inside, 1) &&
+	return __builtin_expect(is_entry(thread), 1) && __builtin_expect(!thread->inside, 1) &&
 			__builtin_expect(is_on(&thread->stack, (uint64_t)hit), 1);
 }
 
 int patch_hit_number(void)
 {
-	return self ? self->number : -1;
+	const struct thread *thread = load_self();
+
+	return is_entry(thread) ? thread->number : -1;
 }
 
 bool patch_hit_is_inside(const struct patch_hot *probe)
@@ -428,6 +558,7 @@ static void after_fork(void)
 
 int patch_hit_start(void)
 {
+	know_library();
 	threads = patch_memory_anywhere(THREADS_MAX * sizeof(*threads), PROT_READ | PROT_WRITE);
 	process = patch_memory_anywhere(PAGE, PROT_READ | PROT_WRITE);
 	if (!threads || !process)
@@ -762,7 +893,7 @@ static __attribute__((noinline)) void enter_slowly(struct patch_hit *hit, struct
 
 void patch_enter(struct patch_hit *hit, struct patch_hot *probe)
 {
-	struct thread *thread = self;
+	struct thread *thread = load_self();
 
 	if (is_at_once(thread, hit))
 		enter(thread, hit, probe);
@@ -802,7 +933,7 @@ static __attribute__((noinline)) bool enter_followed_slowly(
 
 bool patch_enter_followed(struct patch_hit *hit, struct patch_hot *probe)
 {
-	struct thread *thread = self;
+	struct thread *thread = load_self();
 
 	return is_at_once(thread, hit) ? enter_followed(thread, hit, probe)
 				       : enter_followed_slowly(hit, probe);
@@ -883,7 +1014,7 @@ static __attribute__((noinline)) void leave_slowly(
 void patch_leave(struct patch_hit *hit, uint64_t *place)
 {
 	struct patch_return *each = &returns[(uint32_t)*place];
-	struct thread *thread = self;
+	struct thread *thread = load_self();
 
 	if (is_at_once(thread, hit))
 		leave(thread, hit, place, each);

@@ -520,6 +520,9 @@ bool patch_enter_followed(struct patch_hit *hit, struct patch_hot *probe);
 /* Called by the code of returns, likewise, and with the place where its index stands: then where to go on. */
 void patch_leave(struct patch_hit *hit, uint64_t *place);
 int patch_hit_start(void);
+/* Whether the calling thread is in a hit, which goes on without the alignment check from here on, and sets it again at its end. */
+bool patch_hit_is_unaligned(void);
+#define PATCH_ALIGNMENT_CHECK UINT64_C(0x40000) /* of the flags */
 int patch_hit_follow(void);
 /* Of the calling thread's entry, which is below THREADS_MAX; negative: it has none. */
 int patch_hit_number(void);

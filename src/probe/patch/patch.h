@@ -242,7 +242,10 @@ void patch_forked(void);
 enum patch_unseen {
 	PATCH_UNSEEN_FULL, /* too many calls are open */
 	PATCH_UNSEEN_CALLER, /* it returns to code that may know its own return addresses, see callers.c */
-	/* Neither is its begin: a process that uses the thread-local memory of another one has called it. */
+	/*
+	 * Neither is its begin: a process that uses the thread-local memory of another one has called it, or a thread whose thread-local memory is
+	 * not the C library's just now.
+	 */
 	PATCH_UNSEEN_PROCESS,
 };
 #define PATCH_NR_UNSEEN 3

@@ -20,7 +20,6 @@
 #define PAGE 4096
 #define TRAP_BYTE 0xcc
 #define LONG_FORM 0xcd
-#define ALIGNMENT_CHECK 0x40000
 
 struct entry {
 	uint64_t address; /* 0: free; set last */
@@ -198,8 +197,7 @@ static bool is_of_byte(int number, int code)
  */
 static inline void clear_alignment_check(void)
 {
-	__builtin_ia32_writeeflags_u64(
-			__builtin_ia32_readeflags_u64() & ~(uint64_t)ALIGNMENT_CHECK);
+	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~PATCH_ALIGNMENT_CHECK);
 }
 
 /* Of thread-local memory, which may be the program's own (base.c), it reads nothing before it knows that the trap is the program's. */
@@ -209,7 +207,7 @@ static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *i
 	uint64_t at = (uint64_t)user->uc_mcontext.gregs[REG_RIP] - (number == SIGTRAP), target;
 	bool ours_maybe = is_of_byte(number, info->si_code);
 
-	if (user->uc_mcontext.gregs[REG_EFL] & ALIGNMENT_CHECK)
+	if (user->uc_mcontext.gregs[REG_EFL] & (greg_t)PATCH_ALIGNMENT_CHECK)
 		clear_alignment_check();
 	target = ours_maybe ? look_up(at) : 0;
 	if (!target && ours_maybe && is_over(number, info->si_code, at)) {
