@@ -54,8 +54,9 @@ static bool sandbox_compute(struct machine *machine, uint16_t code, uint32_t k)
 	case BPF_OR: machine->a |= operand; return true;
 	case BPF_AND: machine->a &= operand; return true;
 	case BPF_XOR: machine->a ^= operand; return true;
-	case BPF_LSH: machine->a = operand < 32 ? machine->a << operand : 0; return true;
-	case BPF_RSH: machine->a = operand < 32 ? machine->a >> operand : 0; return true;
+	/* As processors do it. */
+	case BPF_LSH: machine->a <<= operand % 32; return true;
+	case BPF_RSH: machine->a >>= operand % 32; return true;
 	case BPF_NEG: machine->a = 0 - machine->a; return true;
 	default: return false;
 	}

@@ -387,7 +387,7 @@ static void after_copy(const struct thread *thread)
 	pid_t pid = may_look ? this_process() : -1;
 
 	for (uint32_t i = 0; i < nr_threads && i < THREADS_MAX; i++) {
-		bool is_own = &threads[i] == thread;
+		bool is_own = thread && &threads[i] == thread;
 
 		threads[i].inside = is_own ? threads[i].inside : NULL;
 		threads[i].tid = !is_own ? 0 : may_look ? this_thread() : nameless();
