@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that look at return addresses, or whose callees do: looks setjmp | callers | table | steps. What it prints must be the same when
+ * Functions that look at return addresses, or whose callees do: looks setjmp | callers | backtrace | table. What it prints must be the same when
  * the returns of all of them are watched. Also compiled without unwind data.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,6 +118,48 @@ static void test_callers(void)
 		printf("%s %s\n", asks_above(i), asks(i));
 }
 
+/* ---- backtrace(), which loads the unwinder when it is called first ---- */
+
+#ifdef BACKTRACE
+NI int level_one(int x)
+{
+	void *frames[64];
+	int nr = backtrace(frames, 64);
+
+	for (int i = 0; i < nr; i++) {
+		Dl_info info;
+
+		if (dladdr((char *)frames[i] - 1, &info) && info.dli_sname &&
+				(!strncmp(info.dli_sname, "level_", 6) ||
+						!strcmp(info.dli_sname, "main")))
+			puts(info.dli_sname);
+	}
+	return x + nr;
+}
+
+NI int level_two(int x)
+{
+	volatile int got = level_one(x);
+
+	return got;
+}
+
+NI int level_three(int x)
+{
+	volatile int got = level_two(x);
+
+	return got;
+}
+
+static void test_backtrace(void)
+{
+	for (int i = 0; i < 2; i++)
+		level_three(i);
+}
+#else
+static void test_backtrace(void) {}
+#endif
+
 /* ---- a runtime that finds its frames by return addresses, as OCaml's does ---- */
 
 #ifdef TABLE
@@ -171,6 +216,8 @@ int main(int argc, char **argv)
 		test_setjmp();
 	else if (!strcmp(what, "callers"))
 		test_callers();
+	else if (!strcmp(what, "backtrace"))
+		test_backtrace();
 	else if (!strcmp(what, "table"))
 		test_table();
 	else

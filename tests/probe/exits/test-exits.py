@@ -94,6 +94,11 @@ def test_backtrace():
         done, counts = same([program, "backtrace"], "--function", "level_*", "--exit")
         equal(done.out, "level_one\nlevel_two\nlevel_three\nmain\n", name)
         equal(counts["level_two"][1], 1, name)
+    # One that the C library loads when it is asked first, when probes are there already.
+    program = compiled("gcc", "looks.c", "looks-backtrace", "-O1", "-DBACKTRACE", "-rdynamic", "-ldl")
+    done, counts = same([program, "backtrace"], "--exit", "--function", "level_*", "--function", "main")
+    equal(done.out, "level_one\nlevel_two\nlevel_three\nmain\n" * 2)
+    equal(counts["level_two"], (2, 2), counts)
 
 
 def test_running():
