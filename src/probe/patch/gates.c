@@ -86,12 +86,21 @@ static uint32_t most_wanted(void)
 									       : RETURNS_MAX;
 }
 
-static bool reserve(uint32_t count)
+_Static_assert(RETURNS_FIRST *(RETURN_BYTES + sizeof(struct patch_return)) <
+				GATES_BYTES - GATES_PAGE,
+		"the memory of all gates holds the first ones and their table");
+
+/* Where no more address space can be had in reach, the table takes that of the gates which are not used then. */
+static void reserve_table(void)
 {
-	most = count;
-	table = patch_memory_reserve(
-			(uintptr_t)patch_gates + GATES_BYTES / 2, count * sizeof(*table));
-	return table != NULL;
+	most = most_wanted();
+	if (most > RETURNS_FIRST)
+		table = patch_memory_reserve(
+				(uintptr_t)patch_gates + GATES_BYTES / 2, most * sizeof(*table));
+	if (table)
+		return;
+	most = RETURNS_FIRST;
+	table = (struct patch_return *)(void *)(gates + (size_t)most * RETURN_BYTES);
 }
 
 /* Before the program can count or lock its memory; and before other constructors of this object set probes. */
@@ -109,8 +118,8 @@ int patch_gates_start(struct patch_gates *made)
 {
 	int ret;
 
-	if (!table && !reserve(most_wanted()) && !reserve(RETURNS_FIRST))
-		return -ENOMEM;
+	if (!table)
+		reserve_table();
 	ret = patch_gates_publish(table, most);
 	if (ret)
 		return ret;
