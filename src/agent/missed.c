@@ -3,6 +3,7 @@
  * Where the agent cannot work: it tells each recorder once, and leaves the program alone.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <side/builder.h>
@@ -18,6 +19,11 @@
 
 #define MISSED_WAIT_MS 100
 #define MISSED_FILES 64 /* who may have fewer has probably used them up */
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* For the wrapper of the C library's allocator, which is not called. */
+EXPORT void side_agent_note_allocator(void);
 
 #define MISSED_LACKS(name) || !&name
 
@@ -78,4 +84,17 @@ void agent_missed_limit(const struct agent_session *session, int error)
 			(error == -EPROTO && !getrlimit(RLIMIT_NOFILE, &files) &&
 					files.rlim_cur < MISSED_FILES))
 		agent_missed(session->path, WIRE_MISSED_FILES);
+}
+
+EXPORT void side_agent_note_allocator(void)
+{
+	const char *paths = getenv(WIRE_SOCKET_ENV);
+	int saved_errno = errno;
+
+	if (paths && agent_libside_is_whole() && !agent_is_sandboxed()) {
+		side_tracer_lock();
+		agent_missed(paths, WIRE_MISSED_ALLOCATOR);
+		side_tracer_unlock();
+	}
+	errno = saved_errno;
 }

@@ -639,10 +639,19 @@ static int handle_missed(struct session *session, struct connection *connection,
 
 	if (connection->instance || wire_decode_missed(session->message, size, &missed))
 		return -EPROTO;
-	/* What it was before it executed this program. */
-	instance_end_predecessor(session, connection->peer);
 	name = strrchr(missed.name, '/');
 	name = instance_clean_name(name ? name + 1 : missed.name);
+	if (missed.reason == WIRE_MISSED_ALLOCATOR) {
+		report(session, false,
+				"calls of malloc() and its like in process %d (%s) are not "
+				"recorded: it has an allocator of its own, "
+				"which comes before the wrapper",
+				(int)connection->peer, name ? name : "?");
+		free(name);
+		return -ECONNRESET;
+	}
+	/* What it was before it executed this program. */
+	instance_end_predecessor(session, connection->peer);
 	session->nr_refused++;
 	report(session, true, "process %d (%s) is not recorded: %s", (int)connection->peer,
 			name ? name : "?", missed_reason(missed.reason));

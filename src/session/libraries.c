@@ -176,9 +176,9 @@ static char *path_for_loaders(char *path, const char *file)
 	return of_loaders;
 }
 
-/* Append a library to the value of LD_PRELOAD. */
-static int add_preload(struct session *session, const char *wrapper, const char *file,
-		struct session_error *error)
+/* Append a library to ours, unless the user's value of LD_PRELOAD has it. */
+static int add_preload(struct session *session, const char *existing, const char *wrapper,
+		const char *file, struct session_error *error)
 {
 	char *path = find(file);
 	char *joined;
@@ -198,7 +198,7 @@ static int add_preload(struct session *session, const char *wrapper, const char 
 		return ret;
 	}
 	/* Inside another recording it is there already. */
-	if (is_in_list(session->preload, path)) {
+	if (is_in_list(existing, path) || is_in_list(session->preload, path)) {
 		free(path);
 		return 0;
 	}
@@ -211,7 +211,22 @@ static int add_preload(struct session *session, const char *wrapper, const char 
 	return 0;
 }
 
-/* LD_PRELOAD: what the user has there, the agent, the wrappers. */
+/* What the user has in LD_PRELOAD comes behind ours: a wrapper sees the calls and passes them on to a preloaded allocator. */
+static int add_existing(struct session *session, const char *existing, struct session_error *error)
+{
+	char *joined;
+
+	if (!*existing)
+		return 0;
+	if (asprintf(&joined, "%s%s%s", session->preload, *session->preload ? ":" : "", existing) <
+			0)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	free(session->preload);
+	session->preload = joined;
+	return 0;
+}
+
+/* LD_PRELOAD: the agent, the wrappers, what the user has there. */
 int libraries_find(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {
@@ -220,10 +235,11 @@ int libraries_find(struct session *session, const struct session_options *option
 	size_t i;
 	int ret;
 
-	session->preload = strdup(existing ? existing : "");
+	existing = existing ? existing : "";
+	session->preload = strdup("");
 	if (!session->preload)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
-	ret = add_preload(session, NULL, "libside-agent.so", error);
+	ret = add_preload(session, existing, NULL, "libside-agent.so", error);
 	for (i = 0; i < options->nr_wrappers && !ret; i++) {
 		if (!is_wrapper_name(options->wrappers[i]))
 			return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
@@ -231,7 +247,7 @@ int libraries_find(struct session *session, const struct session_options *option
 					"pthread)",
 					options->wrappers[i]);
 		snprintf(file, sizeof(file), "libside-wrap-%s.so", options->wrappers[i]);
-		ret = add_preload(session, options->wrappers[i], file, error);
+		ret = add_preload(session, existing, options->wrappers[i], file, error);
 	}
-	return ret;
+	return ret ? ret : add_existing(session, existing, error);
 }

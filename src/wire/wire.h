@@ -461,9 +461,10 @@ int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack);
 enum wire_missed_reason {
 	WIRE_MISSED_WORD_SIZE = 1,
 	WIRE_MISSED_C_LIBRARY = 2,
-	WIRE_MISSED_LIBSIDE = 3, /* the one in the program is another implementation's */
-	WIRE_MISSED_MEMORY = 4,  /* no memory for rings: RLIMIT_AS */
-	WIRE_MISSED_FILES = 5,   /* no descriptors for rings: RLIMIT_NOFILE */
+	WIRE_MISSED_LIBSIDE = 3,   /* the one in the program is another implementation's */
+	WIRE_MISSED_MEMORY = 4,    /* no memory for rings: RLIMIT_AS */
+	WIRE_MISSED_ALLOCATOR = 6, /* it is recorded, but for its calls of malloc() */
+	WIRE_MISSED_FILES = 5,     /* no descriptors for rings: RLIMIT_NOFILE */
 };
 
 struct wire_missed {

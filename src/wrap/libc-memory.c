@@ -349,3 +349,20 @@ WRAP_EXPORT size_t malloc_usable_size(void *ptr)
 		return early_size(ptr);
 	return find_next() ? next.malloc_usable_size(ptr) : 0;
 }
+
+/* Is it us that the program calls? Not where it has an allocator of its own, or a sanitizer's, in its executable. */
+static __attribute__((constructor)) void memory_check_order(void)
+{
+	static const char here;
+	void *called = dlsym(RTLD_DEFAULT, "malloc"), *found;
+	Dl_info self, of_called;
+	void (*note)(void);
+
+	if (!called || !dladdr(&here, &self) || !dladdr(called, &of_called) ||
+			self.dli_fbase == of_called.dli_fbase)
+		return;
+	found = dlsym(RTLD_DEFAULT, "side_agent_note_allocator");
+	memcpy(&note, &found, sizeof(note));
+	if (note)
+		note();
+}

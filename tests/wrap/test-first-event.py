@@ -54,7 +54,7 @@ __attribute__((constructor(60000))) static void begin(void) { side_event(loaded,
                    check=True, timeout=120)
 
 
-def run(name, command, words=(), preload="", **more):
+def run(name, command, words=(), preload="", says="", **more):
     """Recorded while a daemon is there, too: it ends by itself, and as it does alone."""
     global runs
     runs += 1
@@ -62,7 +62,7 @@ def run(name, command, words=(), preload="", **more):
     given = {**environment, **more}
     if preload:
         given["LD_PRELOAD"] = preload
-    process = subprocess.Popen([side, "record", "-q", "-o", trace, *words, "--", *command], env=given, text=True,
+    process = subprocess.Popen([side, "record", "-o", trace, *words, "--", *command], env=given, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     try:
         out, err = process.communicate(timeout=60)
@@ -73,6 +73,8 @@ def run(name, command, words=(), preload="", **more):
         return collections.Counter()
     if process.returncode or out != "ok\n":
         failures.append(f"{name}: status {process.returncode}, {out!r}, {err[-400:]!r}")
+    if says not in err:
+        failures.append(f"{name}: nothing of {says!r}: {err[-400:]}")
     shown = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False, timeout=60)
     return collections.Counter(json.loads(line).get("event") for line in shown.stdout.splitlines())
 
@@ -89,7 +91,10 @@ def main():
             time.sleep(0.02)
         wrap = ("-w", "libc", "-w", "pthread")
         program = path("program")
-        run("preloaded allocator", [program], wrap, path("liballocator.so"))
+        # The wrapper comes first, and passes the calls on to the allocator.
+        events = run("preloaded allocator", [program], wrap, path("liballocator.so"))
+        if not events["libc:malloc"] or not events["libc:free"]:
+            failures.append(f"no call of the preloaded allocator: {events}")
         run("preloaded allocator, child", [program, "fork"], wrap, path("liballocator.so"))
         events = run("preloaded allocator with events", [program], (), path("libevents.so"))
         if not events["allocator:allocated"]:
@@ -98,6 +103,7 @@ def main():
         events = run("allocator of the program", [path("whole")])
         if not events["allocator:allocated"]:
             failures.append(f"no event of the allocator: {events}")
+        run("allocator of the program, wrapped", [path("whole")], wrap, says="calls of malloc() and its like in process")
         run("allocator of the program, child", [path("whole"), "fork"])
         run("constructor under the loader's lock", [program, "load", path("plugin.so")])
         for _ in range(500 if os.environ.get("SIDE_TEST_LONG") else 20):
