@@ -758,6 +758,15 @@ static void wait_for_first_word(void)
 		pause_ms(1);
 }
 
+void control_thread_settle(void)
+{
+	uint64_t deadline = wire_deadline(FIRST_QUESTION_MS);
+
+	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
+			wire_deadline(0) < deadline)
+		pause_ms(1);
+}
+
 /* Where there is no thread the process is as if it had come in control mode sync. */
 static void go_on_without_thread(void)
 {

@@ -351,8 +351,10 @@ static void find_daemons(void)
 /* The same child whose parent's other threads did things: nothing of theirs is half done. */
 static void fork_prepare(void)
 {
-	if (control.mode != WIRE_CONTROL_OFF)
-		control.forked_in_turn = control_take_turn(agent_patient(FORK_WAIT_MS));
+	if (control.mode == WIRE_CONTROL_OFF)
+		return;
+	control_thread_settle();
+	control.forked_in_turn = control_take_turn(agent_patient(FORK_WAIT_MS));
 }
 
 static void fork_in_parent(void)

@@ -86,6 +86,8 @@ void control_arm_once(void);
 /* What is blocked outside of handlers, by the thread that arrives. */
 void control_remember_mask(void);
 void control_thread_forked(void);
+/* Before a fork: a thread that is being made may hold the allocator's lock, which the child would find taken. 100 ms at most. */
+void control_thread_settle(void);
 /* Without the turn, in a thread that may make threads: now, without an event. Its end, when the mode says so. */
 int control_thread_start(void);
 /* Likewise in an armed process, which then waits for no event; where the thread is there already nothing happens. */
