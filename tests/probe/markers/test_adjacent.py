@@ -100,6 +100,9 @@ class Adjacent(unittest.TestCase):
                            *[word for name in names for word in ("--sdt", "adj:" + name)])
                 self.assertNotIn("not set", done.stderr)
                 events = self.events("t")
+                # These two have one address, and no order.
+                for i in range(0, len(events) - 1, len(said) + 1):
+                    events[i:i + 2] = sorted(events[i:i + 2], key=lambda event: event[0] != "marked")
                 wanted = [(name, 100 + i) for i in range(5) for name in ["marked", *sorted(said)]]
                 self.assertEqual([name for name, _ in events], [name for name, _ in wanted])
                 for (name, fields), (_, value) in zip(events, wanted):
