@@ -358,8 +358,10 @@ static void parse_clock(struct tsdl_parser *p)
 	begin_block(p, &scope);
 	parse_clock_entries(p, clock);
 	end_block(p);
-	if (!clock->name)
+	if (!clock->name) {
 		tsdl_error(p, "a clock has no name");
+		return;
+	}
 	if (!clock->frequency)
 		tsdl_error(p, "a clock has the frequency 0");
 	if (p->failed)

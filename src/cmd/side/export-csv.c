@@ -36,15 +36,20 @@ static void put_cell(struct view_out *out, const char *text, size_t size)
 	view_out_char(out, '"');
 }
 
+static bool is_one_of(char c, const char *set)
+{
+	return c && strchr(set, c);
+}
+
 /* Whether a spreadsheet takes the text for a formula. Numbers are none, also those with a sign. */
 static bool is_formula(const char *text, size_t size)
 {
-	if (!size || !memchr("=+-@", *text, 4))
+	if (!size || !is_one_of(*text, "=+-@"))
 		return false;
 	if (*text == '=' || *text == '@')
 		return true;
 	for (size_t i = 1; i < size; i++) {
-		if (!memchr("0123456789.,eE+-", text[i], 16))
+		if (!is_one_of(text[i], "0123456789.,eE+-"))
 			return true;
 	}
 	return false;
