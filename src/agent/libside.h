@@ -61,8 +61,13 @@
 	one(side_tracer_unlock_hook)
 /* clang-format on */
 
+#ifdef __clang__
+/* clang warns of the pragma where nothing of that name is declared. */
+#define AGENT_LIBSIDE_WEAK(name) __asm__(".weak " #name);
+#else
 #define AGENT_LIBSIDE_PRAGMA(text) _Pragma(#text)
 #define AGENT_LIBSIDE_WEAK(name) AGENT_LIBSIDE_PRAGMA(weak name)
+#endif
 
 AGENT_LIBSIDE_EACH(AGENT_LIBSIDE_WEAK)
 
