@@ -12,6 +12,7 @@ import sys
 
 WORDS_64 = ("lib/x86_64-linux-gnu", "lib64")
 WORDS_32 = ("lib/i386-linux-gnu", "lib32")
+CHECK = "side-preload/libside-preload-64.so"
 EMPTY = "libside-preload-empty.so"
 FILES = ("libside-agent.so", "libside-wrap-libc.so", "libside-wrap-pthread.so")
 
@@ -35,12 +36,13 @@ def main():
     if shim_32 != "none":
         shim_32 = os.path.abspath(os.path.join(installed, shim_32))
         for word in WORDS_32:
-            for name in FILES:
+            for name in (*FILES, CHECK):
                 link(shim_32, os.path.join(top, word, name))
     # In a build directory each room has its own libraries.
     for name in FILES[1:] if len(sys.argv) > 4 else ():
         link(os.path.join(libraries, "../wrap", name), os.path.join(libraries, name))
         link(os.path.join(os.path.dirname(shim_64), EMPTY), os.path.join(top, EMPTY))
+        link(shim_64, os.path.join(libraries, CHECK))
     for stamp in sys.argv[4:]:
         with open(stamp, "w", encoding="utf-8"):
             pass

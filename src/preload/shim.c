@@ -2,6 +2,8 @@
 /*
  * What is preloaded where the agent cannot be: in programs of another word size or with another C library.
  *
+ * Beside the agent it looks whether that is there: memory may be too scarce for it.
+ *
  * It tells the recorder that this program is not recorded, and why, and does nothing else. It needs no library and no symbol, so
  * every loader takes it. It makes system calls only, in a constructor, and waits 100 ms at most for the recorder.
  *
@@ -16,6 +18,8 @@
 #define SHIM_MISSED 16
 #define SHIM_WORD_SIZE 1
 #define SHIM_C_LIBRARY 2
+#define SHIM_MEMORY 4
+#define SHIM_LOADER 7
 
 #define SHIM_VARIABLE "SIDE_AGENT_SOCKET="
 #define SHIM_PATH_SIZE 108
@@ -31,9 +35,10 @@ enum {
 	SHIM_CONNECT = 42,
 	SHIM_SENDTO = 44,
 	SHIM_READLINK = 89,
-	SHIM_PRCTL = 157
+	SHIM_PRCTL = 157,
+	SHIM_PRLIMIT = 302
 };
-#define SHIM_REASON SHIM_C_LIBRARY
+#define SHIM_IS_64 1
 
 static long shim_call(long number, long a, long b, long c, long d)
 {
@@ -56,9 +61,10 @@ enum {
 	SHIM_CONNECT = 362,
 	SHIM_SENDTO = 369,
 	SHIM_READLINK = 85,
-	SHIM_PRCTL = 172
+	SHIM_PRCTL = 172,
+	SHIM_PRLIMIT = 340
 };
-#define SHIM_REASON SHIM_WORD_SIZE
+#define SHIM_IS_64 0
 
 /* The fifth argument is 0, and so is the sixth, whose register is the compiler's. */
 static long shim_call(long number, long a, long b, long c, long d)
@@ -77,6 +83,9 @@ static long shim_call(long number, long a, long b, long c, long d)
 #endif
 
 extern char **environ __attribute__((weak));
+/* Of the agent, and of the GNU C library. */
+extern void side_agent_start(void) __attribute__((weak));
+extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
 struct shim_message {
 	uint32_t magic;
@@ -130,17 +139,27 @@ static void shim_send(const char *path, size_t size, const struct shim_message *
 	(void)shim_call(SHIM_CLOSE, poll.fd, 0, 0, 0);
 }
 
+static uint32_t shim_reason(void)
+{
+	uint64_t limit[2] = {~0ull, ~0ull};
+
+	if (!SHIM_IS_64)
+		return SHIM_WORD_SIZE;
+	if (!&gnu_get_libc_version)
+		return SHIM_C_LIBRARY;
+	(void)shim_call(SHIM_PRLIMIT, 0, 9 /* RLIMIT_AS */, 0, (long)limit);
+	return limit[0] != ~0ull ? SHIM_MEMORY : SHIM_LOADER;
+}
+
 static __attribute__((constructor, used)) void shim_loaded(void)
 {
-	static struct shim_message message = {.magic = SHIM_MAGIC,
-			.version = SHIM_VERSION,
-			.type = SHIM_MISSED,
-			.reason = SHIM_REASON};
+	static struct shim_message message = {
+			.magic = SHIM_MAGIC, .version = SHIM_VERSION, .type = SHIM_MISSED};
 	const char *at = shim_sockets();
 	long size;
 
 	/* In a sandbox no call is made that may be its end. */
-	if (!at || shim_call(SHIM_PRCTL, 21 /* PR_GET_SECCOMP */, 0, 0, 0))
+	if (!at || &side_agent_start || shim_call(SHIM_PRCTL, 21 /* PR_GET_SECCOMP */, 0, 0, 0))
 		return;
 	size = shim_call(SHIM_READLINK, (long)"/proc/self/exe", (long)message.name,
 			SHIM_NAME_SIZE - 1, 0);
@@ -148,6 +167,7 @@ static __attribute__((constructor, used)) void shim_loaded(void)
 		message.name[0] = '?';
 		size = 1;
 	}
+	message.reason = shim_reason();
 	message.name_size = (uint32_t)size + 1;
 	message.size = (uint32_t)(offsetof(struct shim_message, name) + message.name_size);
 	while (*at) {

@@ -627,6 +627,7 @@ static const char *missed_reason(uint32_t reason)
 		return "its limit of open files (ulimit -n) leaves no descriptor for the buffers; "
 		       "raise "
 		       "the limit";
+	case WIRE_MISSED_LOADER: return "its loader could not load the agent, as it has printed";
 	default: return "the agent cannot work in it";
 	}
 }

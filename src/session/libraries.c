@@ -211,6 +211,28 @@ static int add_preload(struct session *session, const char *existing, const char
 	return 0;
 }
 
+/* The shim, which notices when the agent is not there. */
+static int add_check(struct session *session, const char *existing, struct session_error *error)
+{
+	char *top = find("side-preload"), *path = NULL, *joined = NULL;
+	int ret = 0;
+
+	if (top && strstr(session->preload, "/$LIB/") &&
+			asprintf(&path, "%s/$LIB/side-preload/libside-preload-64.so", top) < 0)
+		path = NULL;
+	if (path && !is_in_list(existing, path)) {
+		if (asprintf(&joined, "%s:%s", session->preload, path) < 0) {
+			ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		} else {
+			free(session->preload);
+			session->preload = joined;
+		}
+	}
+	free(top);
+	free(path);
+	return ret;
+}
+
 /* What the user has in LD_PRELOAD comes behind ours: a wrapper sees the calls and passes them on to a preloaded allocator. */
 static int add_existing(struct session *session, const char *existing, struct session_error *error)
 {
@@ -249,5 +271,7 @@ int libraries_find(struct session *session, const struct session_options *option
 		snprintf(file, sizeof(file), "libside-wrap-%s.so", options->wrappers[i]);
 		ret = add_preload(session, existing, options->wrappers[i], file, error);
 	}
+	if (!ret)
+		ret = add_check(session, existing, error);
 	return ret ? ret : add_existing(session, existing, error);
 }

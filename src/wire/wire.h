@@ -463,6 +463,7 @@ enum wire_missed_reason {
 	WIRE_MISSED_C_LIBRARY = 2,
 	WIRE_MISSED_LIBSIDE = 3,   /* the one in the program is another implementation's */
 	WIRE_MISSED_MEMORY = 4,    /* no memory for rings: RLIMIT_AS */
+	WIRE_MISSED_LOADER = 7,    /* its loader could not load the agent, and has printed why */
 	WIRE_MISSED_ALLOCATOR = 6, /* it is recorded, but for its calls of malloc() */
 	WIRE_MISSED_FILES = 5,     /* no descriptors for rings: RLIMIT_NOFILE */
 };

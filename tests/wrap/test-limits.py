@@ -69,6 +69,7 @@ run("file size, soft", "ulimit -S -f 100;", "test $(ulimit -f) = 200 || exit 1;"
 run("file size of traces", "ulimit -f 10000;", "", count=2000000,
     says=["(ulimit -f)"], events=lambda got: got > 1000)
 run("address space", "", "ulimit -v 40000;", says=["(program) is not recorded", "ulimit -v", "raise the limit"], events=0)
+run("address space for nothing", "", "ulimit -v 16000;", says=["(program) is not recorded", "ulimit -v", "raise the limit"])
 run("files", "", "ulimit -n 5;", says=["(program) is not recorded", "ulimit -n", "raise the limit"], events=0)
 run("enough of all", "", "ulimit -n 12; ulimit -v 400000; ulimit -f 1;", events=1000)
 # Without /proc, and for a user who may not enter the directory of the installation. Both take root.

@@ -134,7 +134,8 @@ def compare_shim():
     of_wire = dict(re.findall(r"^#define WIRE_(\w+) (\w+)", text, re.M))
     of_wire.update(re.findall(r"^\tWIRE_(\w+) = (\d+)", text, re.M))
     for name, other in (("MAGIC", "MAGIC"), ("VERSION", "PROTOCOL_VERSION"), ("MISSED", "MISSED"),
-                        ("WORD_SIZE", "MISSED_WORD_SIZE"), ("C_LIBRARY", "MISSED_C_LIBRARY")):
+                        ("WORD_SIZE", "MISSED_WORD_SIZE"), ("C_LIBRARY", "MISSED_C_LIBRARY"), ("MEMORY", "MISSED_MEMORY"),
+                        ("LOADER", "MISSED_LOADER")):
         check(int(of_shim[name].rstrip("u"), 0) == int(of_wire[other].rstrip("u"), 0), f"SHIM_{name} is not WIRE_{other}")
 
 
