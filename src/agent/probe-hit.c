@@ -242,19 +242,44 @@ struct saved_call {
 	void (*plain)(void);
 };
 
-static __attribute__((noinline)) void call_saved(const struct saved_call *call)
+struct saved_area {
+	_Alignas(64) unsigned char bytes[SAVED_BYTES];
+};
+_Static_assert(SAVED_BYTES + 64 <= BLOCK_SIZE, "an area is in a block");
+
+static void call_with_area(const struct saved_call *call, struct saved_area *area)
 {
-	_Alignas(64) unsigned char area[SAVED_BYTES];
-	uint64_t *header = (uint64_t *)(void *)(area + 512);
+	uint64_t *header = (uint64_t *)(void *)(area->bytes + 512);
 
 	for (unsigned int i = 0; i < 8; i++)
 		header[i] = 0;
-	__asm__ volatile("xsave %0" : "=m"(area) : "a"(SAVED_PARTS), "d"(0) : "memory");
+	__asm__ volatile("xsave %0" : "=m"(*area) : "a"(SAVED_PARTS), "d"(0) : "memory");
 	if (call->plain)
 		call->plain();
 	else
 		side_tracer_call(call->event->state, call->arguments, call->caller, NULL);
-	__asm__ volatile("xrstor %0" : : "m"(area), "a"(SAVED_PARTS), "d"(0) : "memory");
+	__asm__ volatile("xrstor %0" : : "m"(*area), "a"(SAVED_PARTS), "d"(0) : "memory");
+}
+
+static __attribute__((noinline)) void call_with_stack(const struct saved_call *call)
+{
+	struct saved_area area;
+
+	call_with_area(call, &area);
+}
+
+/* The program's stack may be small: the area is there only where no block is free. */
+static __attribute__((noinline)) void call_saved(const struct saved_call *call)
+{
+	int index = take_block();
+	uintptr_t block = (uintptr_t)blocks + (size_t)index * BLOCK_SIZE;
+
+	if (index < 0) {
+		call_with_stack(call);
+		return;
+	}
+	call_with_area(call, (struct saved_area *)((block + 63) & ~(uintptr_t)63));
+	give_block(index);
 }
 
 void probe_hit_saved(void (*call)(void))

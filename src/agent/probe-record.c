@@ -179,13 +179,20 @@ static __attribute__((noinline)) void record_named(const struct agent_event *eve
 	recording_end(event, buffer, to, clock_of(hit, way->leaves));
 }
 
-/* Keeps nothing while the ring is at work. */
+/* Words of the hit. */
+static __attribute__((noinline)) void record_plain(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_way *way)
+{
+	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
+
+	recording_end(event, buffer, put_plain_ones(hit, way, buffer), clock_of(hit, way->leaves));
+}
+
+/* Keeps nothing while the ring is at work, and has no buffer itself: the program's stack may be small. */
 static __attribute__((noinline)) bool record_any(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_hook *hook,
 		const struct probes_way *way)
 {
-	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
-
 	if (way->named && __builtin_expect(hook->name_bytes, 1) && recording_is_plain(event)) {
 		record_named(event, hit, hook, way);
 		return true;
@@ -195,7 +202,7 @@ static __attribute__((noinline)) bool record_any(const struct agent_event *event
 	if (__builtin_expect(!recording_is_plain(event), 0) ||
 			__builtin_expect(way->nr_plain != way->nr_steps, 0))
 		return record_more(event, hit, hook, way);
-	recording_end(event, buffer, put_plain_ones(hit, way, buffer), clock_of(hit, way->leaves));
+	record_plain(event, hit, way);
 	return true;
 }
 
