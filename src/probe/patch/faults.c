@@ -289,9 +289,12 @@ static bool is_over(int number, const siginfo_t *info, ucontext_t *user)
 	if (info->si_code <= 0)
 		return false;
 	for (const int32_t *each = __start_patch_fixups; each < __stop_patch_fixups; each += 2) {
-		if ((uint64_t)registers[REG_RIP] != (uint64_t)each + (uint64_t)(int64_t)each[0])
+		uint64_t load = (uint64_t)each + (uint64_t)(int64_t)each[0],
+			 behind = (uint64_t)&each[1] + (uint64_t)(int64_t)each[1];
+
+		if ((uint64_t)registers[REG_RIP] != load)
 			continue;
-		registers[REG_RIP] = (greg_t)((uint64_t)&each[1] + (uint64_t)(int64_t)each[1]);
+		registers[REG_RIP] = (greg_t)behind;
 		return true;
 	}
 	if (number != SIGBUS || info->si_code != BUS_ADRALN ||
