@@ -162,17 +162,19 @@ void patch_trap_remove(uint64_t address)
 	}
 }
 
-/* As if we were not there. */
-static __attribute__((noinline)) void pass_on(int number, siginfo_t *info, void *context)
+static bool is_default(const struct sigaction *behind, const siginfo_t *info)
+{
+	/* The kernel does not ignore what it sends for an instruction. */
+	return behind->sa_handler == SIG_DFL ||
+			(behind->sa_handler == SIG_IGN && info->si_code > 0);
+}
+
+/* The program's handler is reached by a jump, so that its backtrace has no frame of ours: nothing may follow its call. */
+static __attribute__((noinline)) void pass_behind(int number, siginfo_t *info, void *context)
 {
 	const struct sigaction behind = patch_signals_behind(number);
-	struct patch_moved moved;
 
-	patch_move_to_site(info, context, &moved);
-	if (behind.sa_handler == SIG_DFL || (behind.sa_handler == SIG_IGN && info->si_code > 0)) {
-		if (moved.probe && patch_move_for_good(&moved))
-			moved.probe = NULL;
-		/* What the kernel sends for an instruction cannot be ignored. */
+	if (is_default(&behind, info)) {
 		patch_signals_default(number);
 		if (info->si_code <= 0 || number == SIGTRAP)
 			raise(number);
@@ -181,8 +183,29 @@ static __attribute__((noinline)) void pass_on(int number, siginfo_t *info, void 
 	} else if (behind.sa_handler != SIG_IGN) {
 		behind.sa_handler(number);
 	}
+}
+
+/* False: the thread is not in the code of a probe, and nothing was done. */
+static __attribute__((noinline)) bool pass_on_moved(int number, siginfo_t *info, void *context)
+{
+	const struct sigaction behind = patch_signals_behind(number);
+	struct patch_moved moved;
+
+	if (!patch_move_to_site(info, context, &moved))
+		return false;
+	if (is_default(&behind, info) && patch_move_for_good(&moved))
+		moved.probe = NULL;
+	pass_behind(number, info, context);
 	if (moved.probe)
 		patch_move_back(context, &moved);
+	return true;
+}
+
+/* As if we were not there. */
+static __attribute__((noinline)) void pass_on(int number, siginfo_t *info, void *context)
+{
+	if (!pass_on_moved(number, info, context))
+		pass_behind(number, info, context);
 }
 
 /* Sent for an instruction that traps; not by somebody, and not for a step or an address that is watched behind one. */
@@ -200,22 +223,37 @@ static inline void clear_alignment_check(void)
 	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~PATCH_ALIGNMENT_CHECK);
 }
 
-/* Of thread-local memory, which may be the program's own (base.c), it reads nothing before it knows that the trap is the program's. */
-static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *info, void *context)
+/* Where the thread goes on, if the trap is one of ours; 0: it is the program's. */
+static __attribute__((noinline, no_stack_protector)) uint64_t target_of(
+		int number, const siginfo_t *info, uint64_t at)
 {
-	ucontext_t *user = context;
-	uint64_t at = (uint64_t)user->uc_mcontext.gregs[REG_RIP] - (number == SIGTRAP), target;
-	bool ours_maybe = is_of_byte(number, info->si_code);
+	uint64_t target;
 
-	if (user->uc_mcontext.gregs[REG_EFL] & (greg_t)PATCH_ALIGNMENT_CHECK)
-		clear_alignment_check();
-	target = ours_maybe ? look_up(at) : 0;
-	if (!target && ours_maybe && is_over(number, info->si_code, at)) {
+	if (!is_of_byte(number, info->si_code))
+		return 0;
+	target = look_up(at);
+	if (!target && is_over(number, info->si_code, at)) {
 		/* A new probe may be there by now: looked up behind the byte that was read. */
 		target = look_up(at);
 		target = target ? target : at;
 	}
-	if (!target && (!ours_maybe || !patch_copied_trap(at, &target))) {
+	return target || patch_copied_trap(at, &target) ? target : 0;
+}
+
+/*
+ * Of thread-local memory, which may be the program's own (base.c), it reads nothing before it knows that the trap is the program's.
+ * No address of a local variable leaves it, so that pass_on() is a jump.
+ */
+static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *user = context;
+	uint64_t target;
+
+	if (user->uc_mcontext.gregs[REG_EFL] & (greg_t)PATCH_ALIGNMENT_CHECK)
+		clear_alignment_check();
+	target = target_of(number, info,
+			(uint64_t)user->uc_mcontext.gregs[REG_RIP] - (number == SIGTRAP));
+	if (!target) {
 		pass_on(number, info, context);
 		return;
 	}
