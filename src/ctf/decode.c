@@ -422,7 +422,7 @@ static int decode_array(
 	if (ret)
 		return ret;
 	if (length == NOT_DECODED)
-		return fail(d, "the length of an array is in an option that is not there");
+		return fail(d, "the length of an array is in a variant option that is not selected");
 	if (length > UINT32_MAX)
 		return fail(d, "an array is longer than the packet");
 	if (is_packed(element)) {

@@ -384,8 +384,7 @@ static int bind_environment(const struct resolver *r, struct ctf_type *type)
 			continue;
 		if (env->text || env->number < 0)
 			return ctf_fail(r->error, -EINVAL,
-					"the length \"%s\" in the metadata is no number of "
-					"elements",
+					"the length \"%s\" in the metadata is not a number of elements",
 					type->reference);
 		type->kind = CTF_ARRAY;
 		type->length = (uint64_t)env->number;

@@ -719,8 +719,7 @@ static int foreign_packet(struct ctf_stream_reader *stream)
 {
 	stream->foreign_told = true;
 	snprintf(stream->text, sizeof(stream->text),
-			"%s/%s: a packet has another UUID than the metadata; it is read all the "
-			"same",
+			"%s/%s: a packet has another UUID than the metadata; side reads it anyway",
 			stream->classes->trace.path, stream->info.name);
 	new_item(stream, CTF_ITEM_NOTE, stream->decoder.clock)->text = stream->text;
 	return 1;

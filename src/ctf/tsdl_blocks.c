@@ -100,7 +100,7 @@ static const char *kind_text(const struct known_entry *known)
 {
 	static const char *const texts[] = {[VALUE] = "value",
 			[NUMBER] = "number",
-			[NATURAL] = "number that is not negative",
+			[NATURAL] = "non-negative number",
 			[TEXT] = "text",
 			[TYPE] = "structure"};
 
@@ -184,7 +184,7 @@ static bool parse_uuid(const char *text, uint8_t uuid[16])
 static void parse_version(struct tsdl_parser *p, const struct entry *entry, uint64_t wanted)
 {
 	if (entry->number != wanted)
-		tsdl_error(p, "the trace has the %s version %" PRIu64 ", and CTF 1.8 is read here",
+		tsdl_error(p, "unsupported %s version %" PRIu64 " of the trace: side reads CTF 1.8",
 				entry->key, entry->number);
 }
 
@@ -212,7 +212,7 @@ static void parse_trace(struct tsdl_parser *p)
 		case TRACE_UUID:
 			classes->has_uuid = parse_uuid(entry.text, classes->trace.uuid);
 			if (!classes->has_uuid)
-				tsdl_error(p, "the TRACE_UUID of the trace is none");
+				tsdl_error(p, "the `uuid` of the trace is not a UUID");
 			break;
 		case TRACE_BYTE_ORDER:
 			classes->has_byte_order = strcmp(entry.text, "le") == 0 ||

@@ -134,7 +134,7 @@ static const struct ctf_clock *attribute_clock(
 	size_t size = strlen(attribute->word);
 
 	if (size < sizeof(prefix) || memcmp(attribute->word, prefix, sizeof(prefix) - 1) != 0)
-		return tsdl_error(p, "\"%s\" is no value of a clock", attribute->word);
+		return tsdl_error(p, "\"%s\" is not a clock value", attribute->word);
 	size -= sizeof(prefix) - 1;
 	if (size >= sizeof(suffix) && strcmp(name + size - (sizeof(suffix) - 1), suffix) == 0)
 		size -= sizeof(suffix) - 1;

@@ -27,8 +27,8 @@ static const char *const ring_loss_names[RING_LOSS_REASONS] = {
 		[RING_LOST_NESTED] = "nested",
 		[RING_LOST_OTHER] = "other",
 		[RING_LOST_RETURN_FULL] = "return not watched, too many calls were open",
-		[RING_LOST_RETURN_CALLER] = ("return not watched, called by code that may know its "
-					     "return addresses"),
+		[RING_LOST_RETURN_CALLER] =
+				"return not watched, called by code that may know its return addresses",
 		[RING_LOST_SHARED] = "process in another one's memory",
 };
 

@@ -184,9 +184,7 @@ static int parse_path(const char *text, struct url *url, struct send_error *erro
 	open = strchr(host, ':') ? "[" : "";
 	close = *open ? "]" : "";
 	snprintf(error->text, sizeof(error->text),
-			"`%.80s` is a host without a scheme: write `tcp://%s%.80s%s:%s` for `side "
-			"receive`, `net://%s%.80s%s` for a relay daemon, or `./%.80s` for a file "
-			"of that name",
+			"`%.80s` is a host without a scheme: write `tcp://%s%.80s%s:%s` for `side receive`, `net://%s%.80s%s` for a relay daemon, or `./%.80s` for a file of that name",
 			text, open, host, close, *port ? port : "PORT", open, host, close, text);
 	return -EINVAL;
 }

@@ -370,7 +370,7 @@ static int refuse_untracked(struct session *session, const struct connection *co
 	return -ECONNREFUSED;
 }
 
-#define TOO_LATE "it did not wait for its rings any longer: the recorder was busy"
+#define TOO_LATE "its wait for the rings timed out: the recorder was busy"
 
 /* One sentence for all of them: refusals_report(). */
 static void note_refusal(struct session *session, pid_t pid, const char *name, const char *reason)
@@ -616,18 +616,13 @@ static const char *missed_reason(uint32_t reason)
 	case WIRE_MISSED_C_LIBRARY:
 		return "its C library is not the GNU C library, which the agent needs";
 	case WIRE_MISSED_LIBSIDE:
-		return "the libside.so.0 that it loads (see its RUNPATH and LD_LIBRARY_PATH) is "
-		       "not the "
-		       "one that the agent is part of";
+		return "the libside.so.0 that it loads (see its RUNPATH and LD_LIBRARY_PATH) is not the one that the agent is part of";
 	case WIRE_MISSED_MEMORY:
-		return "its limit of address space (ulimit -v) leaves no room for the buffers; "
-		       "raise the "
-		       "limit, or make them smaller with --buffer-size";
+		return "its limit of address space (ulimit -v) leaves no space for the buffers; raise the limit, or make them smaller with --buffer-size";
 	case WIRE_MISSED_FILES:
-		return "its limit of open files (ulimit -n) leaves no descriptor for the buffers; "
-		       "raise "
-		       "the limit";
-	case WIRE_MISSED_LOADER: return "its loader could not load the agent, as it has printed";
+		return "its limit of open files (ulimit -n) leaves no descriptor for the buffers; raise the limit";
+	case WIRE_MISSED_LOADER:
+		return "its loader could not load the agent, and has printed the reason";
 	default: return "the agent cannot work in it";
 	}
 }
@@ -644,9 +639,7 @@ static int handle_missed(struct session *session, struct connection *connection,
 	name = instance_clean_name(name ? name + 1 : missed.name);
 	if (missed.reason == WIRE_MISSED_ALLOCATOR) {
 		report(session, false,
-				"calls of malloc() and its like in process %d (%s) are not "
-				"recorded: it has an allocator of its own, "
-				"which comes before the wrapper",
+				"calls of malloc() and its like in process %d (%s) are not recorded: its own allocator comes before the wrapper",
 				(int)connection->peer, name ? name : "?");
 		free(name);
 		return -ECONNRESET;

@@ -321,10 +321,7 @@ static int check_file_size(struct session *session, struct session_error *error)
 
 		if (size > limit.rlim_max)
 			return session_fail(error, SESSION_ERROR_USAGE, EFBIG,
-					"the rings of one process take %llu KiB, and no file may "
-					"have more than "
-					"%llu KiB here (ulimit -f); raise that limit, or make the "
-					"rings smaller with --buffer-size",
+					"the rings of one process take %llu KiB, and no file may have more than %llu KiB here (ulimit -f); raise that limit, or make the rings smaller with --buffer-size",
 					(unsigned long long)size / 1024,
 					(unsigned long long)limit.rlim_max / 1024);
 	}

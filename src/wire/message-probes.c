@@ -181,15 +181,12 @@ const char *wire_probe_error_text(uint32_t error)
 	case EPROTONOSUPPORT: return "its table is of another version";
 	case EACCES: return "its recorder is another user's";
 	case EREMOTE:
-		return "only the kernel can watch code of Go, and code where the stack pointer may "
-		       "be no stack, and it does not do so here (`-v` says why); `--global` asks "
-		       "it for all processes";
+		return "only the kernel can watch code of Go, and code where the stack pointer may point to data; it does not here (`-v` reports why), and `--global` watches in all processes";
 	case EOPNOTSUPP: return "the program's agent cannot set probes";
 	case ESHUTDOWN:
 		return "the program is in a sandbox (seccomp) in which a breakpoint would end it";
 	case ECANCELED:
-		return "the program has entered a sandbox (seccomp) in which a hit there would end "
-		       "it";
+		return "the program has entered a sandbox (seccomp) in which a hit there would end it";
 	case EFAULT: return "its place is not in code of that file";
 	default:
 		return strerrordesc_np((int)error) ? strerrordesc_np((int)error) : "unknown reason";

@@ -26,9 +26,7 @@ static const struct words known[] = {
 				"memory and rings",
 				NULL},
 		{"process in another one's memory",
-				"in a process that runs in the memory of its parent (clone() with "
-				"CLONE_VM), or with another base of thread-local memory than the C "
-				"library's",
+				"in a process that runs in the memory of its parent (clone() with CLONE_VM), or with another base of thread-local memory than the C library's",
 				NULL},
 		{SESSION_LOST_IN_CHILD, "in forked children that had no rings yet", NULL},
 		{SESSION_LOST_BY_KIND,
@@ -50,15 +48,12 @@ static const struct words known[] = {
 		{"other", "in a sandbox that forbids to read the clock", NULL},
 		{SESSION_LOST_PROCESS,
 				"with processes that are not recorded, each of which counts once",
-				"a larger `--memory-limit` lets more processes be recorded at one "
-				"time"},
+				"a larger `--memory-limit` lets more processes be recorded at one time"},
 		{SESSION_LOST_RETURN_FULL,
 				"at returns of functions, because too many calls were open at once",
-				"without `--exit`, or with fewer functions, entries are recorded "
-				"all the same"},
+				"leave `--exit` out, or name fewer functions; entries are recorded in any case"},
 		{SESSION_LOST_RETURN_CALLER,
-				"at returns to code that may know its return addresses (made at "
-				"run time, LuaJIT, Lisp)",
+				"at returns to code that may know its return addresses (made at run time, LuaJIT, Lisp)",
 				NULL},
 		{NOT_TOLD_APART, "for reasons that only the traces tell",
 				"`side report --losses` shows them"},

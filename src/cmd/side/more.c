@@ -32,13 +32,10 @@ static int fail(const char *path, int code)
 {
 	if (access("/proc/self/exe", F_OK))
 		return say_error(COMMAND_FAILED, "mount -t proc proc /proc",
-				"cannot run this verb: /proc is not mounted, and side needs it to "
-				"find its own parts "
-				"and to know other programs");
+				"cannot run this verb: /proc is not mounted: side finds its own files and other processes there");
 	if (code == EACCES)
 		return say_error(COMMAND_FAILED,
-				"make its directory readable to all users, or install side for "
-				"them",
+				"make its directory readable to all users, or install side for them",
 				"cannot run this verb: user %lu may not execute %.512s",
 				(unsigned long)geteuid(), path);
 	return say_error(COMMAND_FAILED, "install side again",

@@ -46,10 +46,8 @@ static int find_exe(struct enabling *enabling)
 	/* Sessions know the programs of other namespaces by the paths there, which may be other files here. */
 	if (exe.pid && !options->global.on)
 		return say_error(COMMAND_FAILED,
-				"`--global` has the kernel watch it, `--pid` puts probes into one "
-				"process",
-				"cannot probe each program of %.256s: the file is in another mount "
-				"namespace",
+				"use `--global` (the kernel watches the file) or `--pid PID` (probes in one process)",
+				"cannot probe each program of %.256s: the file is in another mount namespace",
 				options->exe);
 	snprintf(enabling->exe, sizeof(enabling->exe), "%s", exe.path);
 	enabling->files_of = exe.runs;
@@ -64,7 +62,7 @@ static int check(struct enabling *enabling)
 	if (options->global.on && !options->exe && !options->pid)
 		return say_error(COMMAND_USAGE,
 				"write `--exe FILE`, or `--pid PID` of a process that runs it",
-				"a global probe needs the file to probe");
+				"missing option `--exe FILE`: a global probe needs the file to probe");
 	if (!options->global.on && !options->pid == !options->exe)
 		return say_error(COMMAND_USAGE, "write `--pid PID` or `--exe FILE`",
 				options->pid ? "`--pid` is a process, and `--exe` every one of a "

@@ -106,7 +106,7 @@ static void say_program(
 		fputc(')', out);
 	}
 	if (!set && !absent && ask_number(program, "resting") == places)
-		fputs(": no rule records its events (a filter by fields that they do not have?)",
+		fputs(": no rule records its events (does a filter name fields that they do not have?)",
 				out);
 	if (absent)
 		fprintf(out, "; %" PRIu64 " wait for a library that is not loaded", absent);

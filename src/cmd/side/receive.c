@@ -366,8 +366,7 @@ static void say_earlier(const struct receive_summary *summary)
 	char packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
 
 	if (summary->earlier_packets)
-		say_note("an earlier receiver has acknowledged %s packet%s with %s: they are not "
-			 "in these traces",
+		say_note("an earlier receiver has acknowledged %s packet%s with %s: these traces do not contain them",
 				say_number(summary->earlier_packets, packets),
 				summary->earlier_packets == 1 ? "" : "s",
 				say_events(summary->earlier_events, events));

@@ -244,21 +244,17 @@ void nothing_explain(const struct nothing *nothing, const struct session_summary
 	if (asked && events->nr_names && !enabled)
 		nothing_print_unmatched(events, patterns, first);
 	else if (asked && !enabled && nothing->has_wrappers)
-		say_note("no event happened that was asked for: none matched `%s`; `side list -w`, "
-			 "with the same wrapper and command, shows their names",
+		say_note("no event matched `%s`; `side list -w`, with the same wrapper and command, lists the names",
 				patterns);
 	else if (asked && !enabled)
-		say_note("no event matched `%s`: the programs have no events of their "
-			 "own" NOTHING_HINT,
+		say_note("no event matched `%s`: the programs have no events of their own" NOTHING_HINT,
 				patterns);
 	else if (!has_own)
-		say_note("no event was recorded: the programs have no events of their "
-			 "own" NOTHING_HINT);
+		say_note("no event was recorded: the programs have no events of their own" NOTHING_HINT);
 	else
 		say_note("no event was recorded: none of the events%s%s%s happened%s",
 				asked ? " that match `" : "", patterns, asked ? "`" : "",
-				nothing_has_filter(nothing->uses)
-						? ", or the filter was true of none"
-						: "");
+				nothing_has_filter(nothing->uses) ? ", or the filter selected none"
+								  : "");
 	nothing_free(events);
 }

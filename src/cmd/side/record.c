@@ -198,9 +198,7 @@ static void print_nothing_said(const struct session_summary *summary, const stru
 
 		if (strcmp(use->option->name, "event") != 0 || !kernel_recording_means(use->text))
 			continue;
-		fprintf(stderr,
-				"%s no event was recorded: `%s` is an event of the kernel: `-k` "
-				"records it\n",
+		fprintf(stderr, "%s no event was recorded: `%s` is an event of the kernel; `-k` records it\n",
 				say_label(false), use->text);
 		return;
 	}

@@ -280,8 +280,7 @@ static void print_rule(struct text *text, unsigned int number, const struct repo
 	if (rule->across_loss)
 		text_print(text,
 				"%" PRIu64
-				" pairs span lost events: an end and the next begin may be among "
-				"them\n",
+				" pairs span lost events: an end and the next begin may be among them\n",
 				rule->across_loss);
 	if (rule->negative)
 		text_print(text,

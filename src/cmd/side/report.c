@@ -197,8 +197,7 @@ static void note_of_calls(const struct report *report)
 			 "with the call around it, or with the last event of its thread",
 				say_number(unfinished, number));
 	if (lost)
-		say_note("calls whose return may be among the lost events: %s; it is not known how "
-			 "long they took",
+		say_note("calls whose return may be among the lost events: %s; their times are left out",
 				say_number(lost, number));
 	if (calls->unbegun)
 		say_note("returns without an entry: %s; they are under no caller",

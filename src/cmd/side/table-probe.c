@@ -55,7 +55,7 @@ const struct option table_trace_options[] = {
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct record_options, exe),
 		.standard = "the program of COMMAND",
-		.sentence = "With `--global`: the program (or library) in which the places are. Without `-c` it is recorded until Ctrl-C, or for `--duration`. "
+		.sentence = "With `--global`: the program (or library) in which the locations are. Without `-c`, recording goes on until Ctrl-C, or for `--duration`. "
 				"/proc/PID/exe and /proc/PID/root/PATH name files of another mount namespace (a container).",
 	},
 	{
@@ -90,7 +90,7 @@ const struct option table_trace_options[] = {
 		.name = "wait",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, wait_all),
-		.sentence = "With `-c`: go on when COMMAND has ended, until all processes that it left behind have ended, too.",
+		.sentence = "With `-c`: when COMMAND has ended, record until all processes that it left behind have ended.",
 	},
 	{
 		.name = "in-sandbox",
@@ -111,8 +111,8 @@ const struct option table_trace_options[] = {
 		.name = "force",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, force),
-		.sentence = "Write into DIR even if it is not empty. With `--global` and `--exit` also: watch returns of a file that has exceptions. One that "
-				"leaves such a function ends the program.",
+		.sentence = "Write into DIR even if it is not empty. With `--global` and `--exit`, also watch returns of a file that handles exceptions. An exception "
+				"that leaves such a function ends the program.",
 	},
 	{ .name = NULL },
 };
@@ -122,9 +122,9 @@ const char *const table_trace_paragraphs[] = {
 	"is needed, and the program needs not to be instrumented. Each probe is an event probe:NAME, where NAME is made of what "
 	"was said: of `libc:malloc` it is malloc. `--exit`, `--arg` and `--ret` belong to the place before them, or to all if they "
 	"stand before the first one.",
-	"Where COMMAND begins with a program that starts another one, the other one is meant: env, nice, nohup, stdbuf, setsid, timeout, time, "
-	"taskset, chrt, ionice, numactl, setarch, unshare and strace, with their options, also one behind the other. What "
-	"keeps the recorder from the program is refused before anything starts: sudo and its like, `env -i`. With `--global` that does not matter.",
+	"If COMMAND begins with a program that starts another one, side traces the other one. It knows env, nice, nohup, stdbuf, setsid, timeout, time, "
+	"taskset, chrt, ionice, numactl, setarch, unshare and strace, with their options, also nested. side "
+	"refuses sudo, `env -i` and others that keep the recorder from the program before anything starts. `--global` needs no recorder in the program.",
 	"Of a script the places are those of the program that runs it, such as /usr/bin/dash; a note says which. They are not in what "
 	"the script starts.",
 	"With `-p` the program runs already, whoever has started it: nobody else is disturbed, no daemon is needed, and it has its "
@@ -204,7 +204,7 @@ const char *const table_probe_paragraphs[] = {
 	"METHOD is jump (five bytes are replaced by a jump), padding (the same, partly behind the end of a short function), short "
 	"(two bytes are replaced by a jump to one nearby), punned (a jump, of which a part is what stands there), uprobe "
 	"(in one process that runs or is started the kernel watches it, if whoever lists it may ask for that; with `--exe` it is a breakpoint), breakpoint "
-	"(much slower), or none. What is no jump has its reason. With \"returns not seen\" (JSON: no_exit) `--exit` records the entry only, for the reason that follows. BYTES is how many bytes of instructions are executed "
+	"(much slower), or none. What is no jump has its reason. \"returns not seen: REASON\" (JSON: no_exit): `--exit` records the entry only. BYTES is how many bytes of instructions are executed "
 	"elsewhere.",
 	"A process that had probes and has none any more keeps their code for the next ones, at most 64 MiB: how much that is, with the "
 	"agent's own data and the pages of code that differ from their files, is said at the end (JSON: probe_kept), and "

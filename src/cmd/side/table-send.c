@@ -49,8 +49,8 @@ const char *const table_send_paragraphs[] = {
 	"and what it has not acknowledged is sent again when it is back.",
 	"URL is net://HOST[:CONTROL[:DATA]][/SESSION] for a relay daemon (lttng-relayd; CTF 1.8 only), from "
 	"which babeltrace2 and others read while the trace grows; or, for `side receive`, "
-	"tcp://HOST:PORT, the path of a file, a FIFO or a serial line, or `-` for standard output. A host without a scheme is refused, "
-	"unless a file of that name is there.",
+	"tcp://HOST:PORT, the path of a file, a FIFO or a serial line, or `-` for standard output. side refuses a host without a scheme, "
+	"unless a file of that name exists.",
 	"Neither encrypts: between machines, use a tunnel.",
 	"The exit status is 4 if packets were given up, 1 if something was not delivered.",
 	NULL,

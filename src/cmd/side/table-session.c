@@ -404,7 +404,7 @@ const struct option table_enable_event_options[] = {
 		.name = "force",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct control_options, global.forced),
-		.sentence = "With `--global` and `--exit`: watch returns of a file that has exceptions. One that leaves such a function ends the program.",
+		.sentence = "With `--global` and `--exit`: watch returns of a file that handles exceptions. An exception that leaves such a function ends the program.",
 	},
 	KERNEL_OPTIONS,
 	{

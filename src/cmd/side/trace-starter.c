@@ -91,8 +91,7 @@ static bool starter_lists(const char *list, const char *option, size_t size)
 static int starter_refuse(const struct starter *starter, const char *word, const char *hint)
 {
 	return say_error(COMMAND_USAGE, hint,
-			"cannot follow `%.32s %.64s` to the program: it starts none, or nothing "
-			"can be brought into that",
+			"cannot follow `%.32s %.64s` to the program: it starts no program, or one that the recorder cannot enter",
 			starter->name, word);
 }
 
@@ -103,13 +102,11 @@ static int starter_refuse_option(const struct starter *starter, const char *word
 	if (is_env && word[1] != 'S' && strncmp(word, "--split", 7) != 0)
 		return say_error(COMMAND_USAGE,
 				"write it before side: `env -i side trace -c COMMAND`",
-				"cannot follow `env %.64s` to the program: it removes LD_PRELOAD, "
-				"which brings the recorder",
+				"cannot follow `env %.64s` to the program: it removes LD_PRELOAD, which loads the recorder",
 				word);
 	return starter_refuse(starter, word,
-			is_env ? "write the words of `-S` without it"
-			       : "name the program alone in `-c`, or a process that runs by `-p "
-				 "PID`");
+			is_env ? "write the arguments of `-S` without `-S`"
+			       : "name the program alone in `-c`, or a running process by `-p PID`");
 }
 
 /* Variables that bring the recorder are not the program's to change. */
@@ -120,9 +117,8 @@ static bool starter_is_ours(const char *name)
 
 static int starter_refuse_variable(const struct starter *starter, const char *word)
 {
-	return say_error(COMMAND_USAGE, "leave that out, or write it before side",
-			"cannot follow `%.32s` to the program: it changes `%.*s`, which brings the "
-			"recorder",
+	return say_error(COMMAND_USAGE, "leave the variable out, or set it before `side`",
+			"cannot follow `%.32s` to the program: it changes `%.*s`, which loads the recorder",
 			starter->name, (int)strcspn(word, "="), word);
 }
 
@@ -240,12 +236,10 @@ static int starter_refuse_user(const struct starter *starter)
 	char hint[192];
 
 	snprintf(hint, sizeof(hint),
-			"run side as that user: `%s %sside trace -c COMMAND%s`, or let the kernel "
-			"watch: `--global`",
+			"run side as that user: `%s %sside trace -c COMMAND%s`, or let the kernel watch: `--global`",
 			starter->name, is_su ? "USER -c \"" : "", is_su ? "\"" : "");
 	return say_error(COMMAND_USAGE, hint,
-			"cannot trace a program through `%s`: it removes LD_PRELOAD, which brings "
-			"the recorder",
+			"cannot trace a program through `%s`: it removes LD_PRELOAD, which loads the recorder",
 			starter->name);
 }
 

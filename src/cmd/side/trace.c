@@ -265,8 +265,7 @@ static void say_answer(struct tracing *tracing, const struct session_probe_answe
 				wire_probe_error_text(answer->error));
 	else if (!set && answer->states[WIRE_PROBE_RESTS] && !answer->states[WIRE_PROBE_REFUSED])
 		say_note("%s is set in process %" PRId32 ": 0 of %" PRIu32
-			 " places: no rule records its events (a filter by fields that they do not "
-			 "have?)",
+			 " locations: no rule records its events (does a filter name fields that they do not have?)",
 				text_of(tracing, answer->number), answer->pid, answer->places);
 	else if (!set && answer->states[WIRE_PROBE_ABSENT])
 		say_note("%s is not in process %" PRId32
@@ -486,8 +485,7 @@ static int check(const struct parsed *parsed, size_t count)
 				"`--global` with `--exe FILE`");
 	if (options->wait_all && (options->global.on || !options->command))
 		return say_error(COMMAND_USAGE, "leave `--wait` out",
-				"`--wait` is for the processes that `-c COMMAND` leaves behind, "
-				"without `--global`");
+				"cannot use `--wait`: it needs `-c COMMAND`, and does not work with `--global`");
 	if (options->global.on)
 		return check_global(options, count);
 	if (options->exe)
@@ -517,8 +515,8 @@ static int find_global(struct tracing *tracing, const struct record_options *opt
 	snprintf(tracing->exe, sizeof(tracing->exe), "%s", exe.path);
 	tracing->files_of = exe.runs;
 	if (exe.pid)
-		say_detail("%.256s is found through process %d, while that runs", options->exe,
-				(int)exe.pid);
+		say_detail("%.256s is opened through process %d, as long as that process runs",
+				options->exe, (int)exe.pid);
 	return COMMAND_DONE;
 }
 
@@ -564,7 +562,7 @@ static int find_traced(struct tracing *tracing, const struct record_options *opt
 	if (status || !at)
 		return status;
 	/* The kernel is asked to watch the process that executes its first program. */
-	tracing->no_kernel = "the program is started by another one";
+	tracing->no_kernel = "another program starts the traced one";
 	say_detail("the program to trace is %.256s, which %.64s starts", tracing->exe, words[0]);
 	return COMMAND_DONE;
 }

@@ -18,15 +18,13 @@ static const char no_frame[] =
 static const char no_call[] = "it is not begun by a call, as the unwinder's data says";
 static const char looks[] = "it looks at its return address itself";
 static const char go[] = "it is Go's, whose runtime looks at return addresses itself";
-static const char ocaml[] =
-		"it is OCaml's, whose runtime finds values on the stack by return addresses";
-static const char profiled[] =
-		"its file is compiled for gprof (-pg), which looks at return addresses";
-static const char not_known[] = "its file has no unwind data, and its instructions do not say "
-				"what it does with its return address";
-static const char gives_frame[] = "its file has no unwind data, and it tells others where its "
-				  "return address is";
-static const char callee_looks[] = "a function that it calls looks at its return address";
+static const char ocaml[] = "it is OCaml's, whose runtime finds stack maps by return addresses";
+static const char profiled[] = "its file is compiled for gprof (-pg), which reads return addresses";
+static const char not_known[] =
+		"its file has no unwind data, and its instructions do not show what it does with its return address";
+static const char gives_frame[] =
+		"its file has no unwind data, and it passes the location of its return address on";
+static const char callee_reads[] = "a function that it calls reads its return address";
 static const char never[] = "it never returns";
 static const char twice[] = "it returns more than once";
 
@@ -259,7 +257,7 @@ const char *code_no_exit(struct code_file *file, const struct code_function *fun
 		if (row && looks_at_return(&instruction, code_rows_at(&rows, at)))
 			return looks;
 		if (calls_frame_reader(file, &instruction))
-			return callee_looks;
+			return callee_reads;
 		returns |= may_return(&instruction, function);
 		last_ends = instruction.ends || instruction.call || instruction.padding;
 		at += instruction.piece.length;

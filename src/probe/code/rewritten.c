@@ -25,8 +25,8 @@
 static const char relocated[] = "the loader changes its bytes (a text relocation)";
 static const char sled[] = "the program changes its bytes itself (a sled of XRay)";
 static const char key[] = "the program changes its bytes itself (a static key)";
-static const char embedded[] = "V8 copies this code to other memory when it starts, and a jump in "
-			       "a copy leads nowhere";
+static const char embedded[] =
+		"V8 copies this code to other memory when it starts, and a jump in a copy leads nowhere";
 
 /* ---- sleds of XRay ---- */
 

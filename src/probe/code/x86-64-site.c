@@ -20,16 +20,15 @@
 static const char entered[] = "something jumps into its first five bytes";
 static const char too_short[] = "it ends before five bytes, and what follows is used";
 static const char returns[] = "a call in its first bytes would return into the jump";
-static const char moved[] =
-		"an instruction in its first bytes gives another address to the stack pointer";
+static const char moved[] = "an instruction in its first bytes sets the stack pointer";
 static const char unreadable[] = "its first bytes are no instructions";
 static const char not_begin[] = "it is not the begin of a function";
 static const char beside[] =
 		"a jump would need bytes of the next function, which may have a probe of its own";
 static const char of_go[] =
 		"it is Go's, whose runtime moves stacks and resumes goroutines anywhere";
-static const char no_stack[] = "the stack pointer of its function may be no stack there, so "
-			       "nothing can be stored below it";
+static const char no_stack[] =
+		"the stack pointer may point to data there, and a hit stores below it";
 static const char not_followed[] = "its function jumps to where cannot be read";
 
 /* What stands at a place, as far as it matters. */

@@ -102,8 +102,7 @@ static void mark_tables(const struct code_file *file, const struct taken *taken)
 static int keep_read(struct code_file *file, uint64_t address, const uint8_t *bytes, size_t size)
 {
 	static const char data[] = "the program reads these bytes as data";
-	static const char copied[] =
-			"the program reads it as data, as one does that executes a copy of it";
+	static const char copied[] = "the program reads it as data, so it may execute a copy of it";
 	unsigned int count = x86_memory_bytes(bytes, size);
 	int ret = count ? code_keep(file, address, address + count, data) : 0;
 

@@ -369,9 +369,7 @@ static int fail_sanitizer(struct inject_target *target)
 	char name[64];
 
 	return inject_fail(target, INJECT_UNSUITABLE,
-			"cannot attach to %d (%s): it has ThreadSanitizer, which must see each "
-			"thread begin; start "
-			"it with `side record` or `side trace -c`",
+			"cannot attach to %d (%s): it has ThreadSanitizer, which must see the start of each thread; start it with `side record` or `side trace -c`",
 			target->pid, inject_name(target->pid, name, sizeof(name)));
 }
 

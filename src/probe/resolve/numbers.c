@@ -152,9 +152,8 @@ static int half_value(
 static int extended_value(struct item *item, struct value *value, struct resolve_error *error)
 {
 	if (item->where.kind != LOCATED_MEMORY)
-		return resolve_fail(error, -ENOTSUP, "ask for it at another place",
-				"it is a long double in a register of the x87, which no probe "
-				"sees");
+		return resolve_fail(error, -ENOTSUP, "ask for it at another location",
+				"it is a long double in an x87 register, which probes do not save");
 	value->type = PROBE_FIELD_FLOAT;
 	value->size = 8;
 	value->fetch = item->where.fetch;
@@ -191,8 +190,7 @@ int number_form_value(struct item *item, enum number_form form, struct value *va
 	case NUMBER_COMPLEX:
 		if (number_part(&item->type, &size) == NUMBER_UNKNOWN)
 			return refuse(item,
-					"whose numbers may be of two forms, which clang does not "
-					"tell apart",
+					"whose numbers may be of two forms, which clang does not tell apart",
 					error);
 		return refuse(item, "two numbers: ask for `.real` and `.imag`", error);
 	case NUMBER_DECIMAL:

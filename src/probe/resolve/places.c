@@ -173,8 +173,7 @@ static int no_functions(struct finding *finding)
 	if (!spec->library && !program_module(finding->resolve))
 		return resolve_fail(finding->error, -ENOENT,
 				"`side probe list PID` lists the files whose functions are known",
-				"the program's code is not mapped from its file, so its functions "
-				"cannot be found");
+				"the program's code is not mapped from its file, so its functions cannot be found");
 	return resolve_fail(finding->error, -ENOENT, "addresses can be probed (--probe 0xADDR)",
 			"%s has neither symbols nor .eh_frame, so none of its functions is known",
 			spec->library ? spec->library : program_name(finding->resolve));

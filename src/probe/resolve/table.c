@@ -27,7 +27,7 @@
 #define SOME_LEFT_OUT                                                                           \
 	"some variables are left out, which the compiler has not kept there, which the kernel " \
 	"cannot have, or for which there is no room; ask for one by name to see why"
-#define RESULT_LEFT_OUT "what it returns is a number that no field can hold, so it is left out"
+#define RESULT_LEFT_OUT "the return value is left out: no field can hold a number of that form"
 #define LEVEL 6 /* SIDE_LOGLEVEL_INFO */
 
 struct values {

@@ -221,7 +221,7 @@ def test_callers_of_callers():
             # Asked for by its name it is refused before the program begins.
             done, _ = traced([program, "callers"], "--function", "asks_above", "--exit")
             equal((done.status, done.out), (1, ""), done)
-            contains(done.err, "a function that it calls looks at its return address")
+            contains(done.err, "a function that it calls reads its return address")
 
 
 def test_gprof():
@@ -236,7 +236,7 @@ def test_tables_of_return_addresses():
     done, counts = same([program, "table"], "--function", "camlModule__*", "--exit")
     equal(done.out, "1\n1\n1\n1\n")
     equal(counts["camlModule__build_2"], (4, 0))
-    contains(done.err, "OCaml's, whose runtime finds values on the stack by return addresses")
+    contains(done.err, "OCaml's, whose runtime finds stack maps by return addresses")
     # All names but those that the loader needs are gone.
     stripped = program + "-stripped"
     subprocess.run(["strip", "-o", stripped, program], check=True)
@@ -289,10 +289,10 @@ def test_list():
     program = compiled("gcc", "looks.c", "looks-list", "-O2", "-fno-omit-frame-pointer")
     sites = {site["function"]: site for site in json_lines(side("probe", "list", "--json", program).out) if site["type"] == "probe_site"}
     equal({name: sites[name].get("no_exit") for name in ("asks", "asks_above", "own_caller", "callers_caller", "main")},
-          {"asks": None, "asks_above": "a function that it calls looks at its return address",
+          {"asks": None, "asks_above": "a function that it calls reads its return address",
            "own_caller": "it looks at its return address itself", "callers_caller": None, "main": None})
     text = side("probe", "list", program, "asks*").out
-    contains(text, "asks_above  (returns not seen: a function that it calls looks at its return address)")
+    contains(text, "asks_above  (returns not seen: a function that it calls reads its return address)")
     equal(text.count("returns not seen"), 1, text)
 
 

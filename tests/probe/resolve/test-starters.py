@@ -133,7 +133,7 @@ def test_left_behind():
     for words in (("-p", "1"), ("--global", "--exe", PROGRAM)):
         result = side("trace", *words, "--wait", "--function", "cook", env=ENV)
         equal(result.status, 2, result.err)
-        contains(result.err, "`--wait` is for the processes that `-c COMMAND` leaves behind")
+        contains(result.err, "cannot use `--wait`: it needs `-c COMMAND`")
 
 
 def test_global():
