@@ -13,7 +13,7 @@ import sys
 # In the order in which they are read; what is not here comes behind.
 ORDER = ['quick-start', 'channels', 'rotation', 'filters', 'contexts', 'sessions', 'reach', 'attach', 'early-boot', 'network',
          'reports', 'symbols', 'probes', 'probes-proof', 'global-probes', 'markers', 'kernel', 'gdb', 'kernel-proof', 'descriptions',
-         'misuse']
+         'misuse', 'limits']
 LINK = re.compile(r'\]\(([^)\s#]*)(#[^)\s]*)?\)')
 
 
