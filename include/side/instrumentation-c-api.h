@@ -750,7 +750,7 @@ SIDE_MAKE(dynamic_vla_visitor, DYNAMIC_VLA_VISITOR, (struct side_arg_dynamic_vla
 			SIDE_PTR_INIT(_identifier##_vec), SIDE_ARRAY_SIZE(_identifier##_vec)}
 #define _side_arg_define_variant(_identifier, _selector, _option)                                  \
 	const struct side_arg_variant _identifier = {_selector, _option}
-/* Converted in so many words: C++ refuses to narrow an expression that is no constant. */
+/* An explicit conversion: C++ refuses to narrow an expression that is not constant. */
 #ifdef __cplusplus
 #define SIDE_OPTIONAL_SELECTOR(...) static_cast<uint8_t>(__VA_ARGS__)
 #else

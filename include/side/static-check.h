@@ -88,18 +88,18 @@
 #define SIDE_EL_FIELD_OF(_class, _name, _type, _attr) (_class, _name, _type, (_attr))
 #define SIDE_AS_IT_IS(...) __VA_ARGS__
 /*
- * Names of enumeration bitmaps may be there twice: the reference implementation does not compare them, and what
- * compiles there compiles here.  readside --check warns of them.
+ * Names of enumeration bitmaps may repeat: the reference implementation does not compare them, and sources that
+ * compile there compile here.  readside --check warns of them.
  */
 #define SIDE_EL_BITMAP_FIELD(_class, _name, ...) (_class, _name, SIDE_AS_BITMAP, (__VA_ARGS__))
 #define SIDE_AS_BITMAP(...) __VA_ARGS__
 #define SIDE_IS_BITMAP(_init) SIDE_IS_PAREN(SIDE_IS_##_init)
 #define SIDE_IS_SIDE_AS_BITMAP ()
-/* The name as it is compared: that of a bitmap equals none. */
+/* The name for comparison: a bitmap's name equals no other name. */
 #define SIDE_COMPARED(_name, _init) _name SIDE_PASTE(SIDE_MARK_, SIDE_IS_BITMAP(_init))
 #define SIDE_MARK_0
 #define SIDE_MARK_1 "\2"
-/* For bitmaps, the check that is left; for others, the one behind. */
+/* For bitmaps, the remaining check; for other fields, the check that follows. */
 #define SIDE_UNLESS_BITMAP(_what, _name, _init)                                                    \
 	SIDE_PASTE(SIDE_UNLESS_BITMAP_, SIDE_IS_BITMAP(_init))(_what, _name)
 #define SIDE_UNLESS_BITMAP_0(_what, _name) SIDE_UNPAREN_LATER
@@ -598,7 +598,7 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 	struct side_end_of_members *);                                                             \
 	SIDE_EXPECTS_CLASS(_identifier, struct side_any_vec * side_any_;);
 #if SIDE_NO_PARAMETERS_MEANS_VOID
-/* An argument without elements does not tell their class: an array of no elements has none. */
+/* An argument without elements does not determine their class: an array without elements has none. */
 #define SIDE_ELEM_OF_ARRAY(_length, ...)                                                           \
 	__typeof__(__builtin_choose_expr((_length) == 0, (SIDE_UNKNOWN)0, (__VA_ARGS__)0))
 #else

@@ -126,8 +126,8 @@ extern void side_tracer_sandbox_begins(void);
 extern void side_tracer_sandbox_failed(void);
 
 /*
- * side_builder_create() (side/builder.h) with memory that `take` gives, aligned to 16 bytes, and that is never given back by
- * the builder: for tracers in a program whose allocator must not be part of what they do. side_builder_destroy() ends the use of it.
+ * side_builder_create() (side/builder.h) with memory from `take`, which must be aligned to 16 bytes. The builder does not free that
+ * memory; after side_builder_destroy() it does not use it. For tracers that must not use the allocator of the program.
  */
 struct side_builder;
 extern struct side_builder *side_tracer_builder_create(const char *provider, const char *event,

@@ -360,7 +360,7 @@ enum agent_way {
 int agent_control_attach(const char *socket, enum agent_way way);
 int agent_control_detach(int nothing);
 
-/* missed.c: has the program's libside all that we need? And telling recorders why the program is not recorded (enum wire_missed_reason). */
+/* missed.c: does the program's libside have all that the agent needs? Report to recorders why the program is not recorded (enum wire_missed_reason). */
 bool agent_libside_is_whole(void);
 void agent_missed(const char *paths, uint32_t reason);
 /* It cannot join this session; is a limit of the process the reason? */
@@ -513,7 +513,7 @@ void agent_probes_answer(void);
 bool agent_probes_due(void);
 /* Without the lock, from time to time: what the program may have done to traps. */
 void agent_probes_check(void);
-/* Hits that are known to be lost, and are in no ring yet. With the tracers' lock. */
+/* Write hits that are known to be lost, but are not counted in a ring yet, to the rings. Called with the tracers' lock. */
 void agent_probes_count(void);
 void agent_probes_forked(void);
 bool agent_probes_is_for(
@@ -543,7 +543,7 @@ void agent_recovery_end(struct agent_session *session);
 void agent_record_choose(struct agent_event *event);
 /* Where the callbacks are that need no registers but the general ones. */
 void agent_record_functions(uintptr_t *begin, uintptr_t *end);
-/* Whether that is a callback of this recorder's, whose private pointer is its event. */
+/* Whether the callback belongs to this recorder; its private pointer is then its event. */
 bool agent_record_is_callback(side_tracer_callback_func call);
 int agent_pool_create(void);
 void agent_pool_reset(void);

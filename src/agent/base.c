@@ -119,7 +119,7 @@ static void drop_suffix(struct base_library *library)
 	library->deleted = true;
 }
 
-/* A program may have moved its code to other pages, as to huge ones: then it is where it was, but of no file. */
+/* A program may have moved its code to other pages, such as huge ones: the address stays, but the mapping has no file. */
 static bool is_moved_code(const struct base_library *library, const struct line *line)
 {
 	static const char huge[] = "/anon_hugepage";

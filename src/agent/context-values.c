@@ -110,8 +110,8 @@ static bool may_read(void)
 }
 
 /*
- * Where the C library has the number of each thread, from the thread pointer: the kernel clears that word when the thread ends, and tells
- * where it is. 0: not known.
+ * Where the C library keeps the thread id, relative to the thread pointer. The kernel clears that word when the thread ends, and
+ * reports its address. 0: unknown.
  */
 static ptrdiff_t tid_offset;
 #define TID_OFFSET_MAX 4096
@@ -129,7 +129,7 @@ static void find_tid(void)
 		tid_offset = offset;
 }
 
-/* Of a thread that may not ask. 0: not known. */
+/* For a thread that must not make system calls. 0: unknown. */
 static int32_t tid_in_sandbox(void)
 {
 	const char *pointer = __builtin_thread_pointer();
@@ -139,7 +139,7 @@ static int32_t tid_in_sandbox(void)
 			  : 0;
 }
 
-/* Values of a thread that may not ask. */
+/* Values for a thread that must not make system calls. */
 static void read_in_sandbox(uint32_t groups, struct context_values *values)
 {
 	const struct context_thread *thread = &context_thread;
@@ -191,7 +191,7 @@ static uint32_t process_begins(void)
 	unsigned int group;
 	uint32_t generation;
 
-	/* In a sandbox: the only thread of a forked child, whose number is the process's. */
+	/* In a sandbox: the only thread of a forked child, whose thread id is the process id. */
 	context_process.pid = context_may_ask() ? context_sources_pid() : tid_in_sandbox();
 	for (group = 0; group < CONTEXT_GROUPS; group++)
 		__atomic_store_n(&context_process.stamps[group], new_stamp(), __ATOMIC_RELAXED);
@@ -250,7 +250,7 @@ bool context_is_owner(void)
 {
 	int32_t process = context_sharing.process;
 
-	/* In a sandbox the process that has gone there is this one, most likely: nothing can be asked. */
+	/* In a sandbox no system call is possible: assume that this process is the one that entered it. */
 	if (context_may_ask() && context_sources_tid() != context_sharing.owner)
 		return false;
 	if (process > 0 && ++context_sharing.asked % SHARING_CHECK == 0 && context_may_ask() &&

@@ -31,8 +31,8 @@ enum context_group {
 };
 
 /*
- * What agent_vforked is in a thread on whose thread-local memory another process may run beside it (clone() with CLONE_VM): which of
- * the two this is, the kernel knows.
+ * The value of agent_vforked in a thread whose thread-local memory another process may use at the same time (clone() with CLONE_VM).
+ * Only the kernel knows which of the two is running.
  */
 #define CONTEXT_SHARES_MEMORY 4
 struct context_sharing {
@@ -42,7 +42,7 @@ struct context_sharing {
 };
 extern __thread struct context_sharing context_sharing
 		__attribute__((tls_model("initial-exec"), visibility("hidden")));
-/* With that value: is this the thread itself? */
+/* With that value: whether this is the thread itself. */
 bool context_is_owner(void);
 
 /* Of agent.h, which these files need nothing else of: this is the child of a vfork(). */
@@ -124,8 +124,8 @@ bool context_may_ask(void);
 extern void (*context_clock_forbidden)(bool forbidden) __attribute__((visibility("hidden")));
 
 /*
- * Called before the calling thread goes into a sandbox: which hits of probes do not end the program in it. And when the sandbox has
- * failed (AS_BEFORE). NULL: there are no probes.
+ * Called before the calling thread enters a sandbox, with the hits of probes that do not end the program in it, and when entering
+ * it has failed (AS_BEFORE). NULL: there are no probes.
  */
 enum context_hits {
 	CONTEXT_HITS_ALL,

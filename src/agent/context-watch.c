@@ -231,7 +231,7 @@ static void clock_forbidden(bool forbidden)
 		context_clock_forbidden(forbidden);
 }
 
-/* What handlers of our signals do, and what we do when the program asks for signals. */
+/* System calls that handlers of the agent's signals make, and that the agent makes when the program sets signals. */
 static bool permits_handlers(const struct sock_fprog *filter)
 {
 	static const unsigned int calls[] = {SYS_rt_sigreturn, SYS_rt_sigaction, SYS_rt_sigprocmask,
@@ -244,8 +244,8 @@ static bool permits_handlers(const struct sock_fprog *filter)
 }
 
 /*
- * Before a sandbox closes: hits that would end the program in it are not to come any more. `filter` NULL: the strict one, which
- * permits a handler's return. In a sandbox already: nothing can be changed any more.
+ * Before the thread enters a sandbox: remove probes whose hits would end the program in it. `filter` NULL: the strict sandbox, which
+ * permits a handler's return. In a sandbox already: nothing can change any more.
  */
 static void limit_hits(const struct sock_fprog *filter, bool clock)
 {
@@ -275,7 +275,7 @@ static bool before_prctl(int option, unsigned long argument, unsigned long filte
 	int saved_errno = errno;
 	bool sandbox;
 
-	/* First: it takes system calls. */
+	/* First: it makes system calls. */
 	if (has_filter || stops_clock(option, argument))
 		limit_hits((const struct sock_fprog *)(has_filter ? filter : 0),
 				stops_clock(option, argument));
@@ -357,7 +357,7 @@ static unsigned int clone_arguments(int flags)
 	return flags & (CLONE_PARENT_SETTID | CLONE_PIDFD) ? 1 : 0;
 }
 
-/* It runs beside this thread, on the thread-local memory of this thread. -1: it will; 0: there is none. */
+/* The process that runs beside this thread and uses its thread-local memory. -1: it is about to start; 0: none. */
 static void shares_memory(int flags, int pid, unsigned int vforked)
 {
 	if (flags & (CLONE_VFORK | CLONE_SETTLS))

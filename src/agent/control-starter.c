@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starting the control thread from an event, wherever that event is: in an allocator that holds its lock, under the loader's
- * lock, on a stack of one page.
+ * Start the control thread from an event in any context: in an allocator that holds its lock, under the loader's lock, on a stack
+ * of one page.
  *
- * pthread_create() allocates memory with the program's allocator, so the thread that calls an event must not call it. A task of
- * the kernel's, made here by the bare system call, calls it instead: if it has to wait for a lock, the program runs on and
+ * pthread_create() allocates memory with the program's allocator, so the thread that calls an event must not call it. A task
+ * created by the bare system call calls it instead: if the task has to wait for a lock, the program runs on and
  * releases that lock. The task is unknown to the C library, so it has thread-local storage of its own: initialized as that of a
  * new thread, with the caller's guards, and never reused, because allocators keep pointers to it. It ends when the thread exists.
  *
@@ -36,8 +36,7 @@
 #define STARTER_STACK ((size_t)128 << 10)
 #define STARTER_MODULES_MAX 32
 #define STARTER_DTV_MAX 256
-#define STARTER_HEAD \
-	((size_t)8192) /* from the thread pointer on: the C library's data of a thread */
+#define STARTER_HEAD ((size_t)8192) /* the C library's data of a thread, from the thread pointer */
 #define STARTER_TLS_MAX ((size_t)1 << 20)
 
 /* What the x86-64 ABI and the C library have at the thread pointer. */
@@ -64,7 +63,7 @@ struct starter_image {
 static struct {
 	bool usable;
 	size_t tls; /* bytes below the thread pointer */
-	size_t tid; /* where the C library keeps a thread's number, from the thread pointer */
+	size_t tid; /* offset of the thread id from the thread pointer */
 	long rseq;  /* likewise its restartable sequences, or 0 */
 	uint32_t nr_images;
 	struct starter_image images[STARTER_MODULES_MAX];
@@ -103,7 +102,7 @@ static int starter_note_image(struct dl_phdr_info *object, size_t size, void *us
 	uint32_t i;
 
 	(void)size;
-	/* Storage that is not below the thread pointer is allocated by each thread that uses it. */
+	/* Each thread allocates storage that is not below the thread pointer when it first uses it. */
 	if (!at || at >= top || top - at > starter.tls)
 		return 0;
 	for (i = 0; i < object->dlpi_phnum; i++) {
@@ -137,7 +136,7 @@ static bool starter_is_sanitized(void)
 	return &__asan_init || &__hwasan_init || &__lsan_init || &__msan_init || &__tsan_init;
 }
 
-/* Is it the C library's own, possibly called through our wrapper? One of the program's may do anything. */
+/* Whether it is the C library's own, possibly called through the wrapper. A function of the program may do anything. */
 static bool starter_may_announce(const void *function, const void *of_library)
 {
 	Dl_info there, library;
@@ -151,7 +150,7 @@ static bool starter_may_announce(const void *function, const void *of_library)
 	return name && !strncmp(name + 1, "libside-wrap-", strlen("libside-wrap-"));
 }
 
-/* The C library says for debuggers where it keeps the number of a thread: bits, elements, offset. */
+/* The C library exports the location of the thread id for debuggers: bits, elements, offset. */
 static bool starter_find_functions(void)
 {
 	const uint32_t *tid = dlsym(RTLD_DEFAULT, "_thread_db_pthread_tid");
@@ -240,7 +239,7 @@ static struct starter_head *starter_make_thread(void)
 		memcpy((char *)head - starter.images[i].distance, starter.images[i].bytes,
 				starter.images[i].filled);
 	if (starter.rseq >= -(long)starter.tls && starter.rseq <= (long)STARTER_HEAD - 32)
-		/* The kernel knows of none: the number of no CPU. */
+		/* No area is registered with the kernel: an invalid CPU number. */
 		*(int32_t *)((char *)head + starter.rseq + 4) = -1;
 	head->self = head->thread = head;
 	head->multiple_threads = 1;
@@ -343,12 +342,12 @@ int control_starter_run(void (*work)(void))
 		return -ENOSYS;
 	starter.work = work;
 	starter_announce();
-	/* A probe may be a breakpoint, and a thread that blocks its signal is ended by it. */
+	/* A probe may be a breakpoint, which ends a thread that blocks its signal. */
 	all &= ~(1ull << (SIGTRAP - 1) | 1ull << (SIGILL - 1));
 	raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(before));
 	ret = starter_clone(flags, starter_stack_top(), head, starter_task);
 	raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
-	/* An allocator may keep pointers to what the task has had: no second one has the same. */
+	/* An allocator may keep pointers to the task's memory, so no other task uses it. */
 	if (ret >= 0)
 		starter.memory = NULL;
 	return (int)ret;

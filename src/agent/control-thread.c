@@ -51,8 +51,8 @@
 #define THREAD_NAME "side-control"
 #define THREAD_STACK (64u << 10)
 #define HEARTBEAT_S 5
-#define FIRST_EXCHANGE_MS 2000 /* that a starter waits that may wait */
-#define FIRST_QUESTION_MS 100  /* that an event waits for the daemon */
+#define FIRST_EXCHANGE_MS 2000 /* wait of a starter that may wait */
+#define FIRST_QUESTION_MS 100  /* wait of an event for the daemon */
 #define LATER_EXCHANGE_MS 5000
 #define RETRY_MS 1000    /* where nothing tells of the daemon's return */
 #define RETRIES_MAX 50   /* of a socket that is there and has no listener yet, ... */
@@ -65,8 +65,8 @@ static struct {
 	uint32_t state;     /* enum thread_state; the starter waits for more than STARTING */
 	size_t stack;       /* with what the C library takes of it */
 	int starter;        /* the thread whose event started it */
-	uint32_t questions; /* of events, since the process was armed */
-	bool asked;         /* by the event that is called just now */
+	uint32_t questions; /* requests of events to the daemon since the process was armed */
+	bool asked;         /* the current event has sent a request */
 	uint32_t *count;    /* the C library's, of threads that keep the process alive, or NULL */
 	bool shared;        /* no table of its own */
 	int number;         /* of the thread */
@@ -199,7 +199,7 @@ static bool read_text(const char *path, char text[STATUS_SIZE])
 	return size > 0;
 }
 
-/* Where there is no /proc: what who may do anything may not keep. */
+/* Without /proc: compare the capabilities of both threads. */
 static bool has_capabilities_of(int tid)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -208,7 +208,7 @@ static bool has_capabilities_of(int tid)
 	if (raw_call(SYS_capget, &head, ours))
 		return false;
 	head.pid = tid;
-	/* One that is gone has given nothing up. */
+	/* A thread that has ended has given up no rights. */
 	return raw_call(SYS_capget, &head, theirs) || !memcmp(ours, theirs, sizeof(ours));
 }
 
@@ -219,7 +219,7 @@ static bool has_rights_of_starter(void)
 	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/status", thread.starter);
 	if (!read_text("/proc/thread-self/status", ours) || !read_text(path, theirs))
 		return has_capabilities_of(thread.starter);
-	/* Between user and groups stands the size of the table of descriptors. */
+	/* The line between user and groups is the size of the descriptor table. */
 	return are_same_lines(ours, theirs, "\nUid:", "\nFDSize:") &&
 			are_same_lines(ours, theirs, "\nGroups:", "\nNStgid:") &&
 			are_same_lines(ours, theirs, "\nCapInh:", "\nSeccomp:");
@@ -362,13 +362,13 @@ static void rest(struct control_room *room)
 	side_tracer_unlock();
 }
 
-/* Relaxed: it is looked at again and again. */
+/* Relaxed: the loop reads it again. */
 static bool is_wanted(void)
 {
 	return __atomic_load_n(&control.mode, __ATOMIC_RELAXED) == WIRE_CONTROL_THREAD;
 }
 
-/* From here on no event need ask. */
+/* From here on, events need not ask the daemon. */
 static void first_word_is_heard(void)
 {
 	if (__atomic_load_n(&thread.state, __ATOMIC_RELAXED) != THREAD_STARTING)
@@ -534,7 +534,7 @@ static void talk_for_ever(struct control_room *room)
 	}
 }
 
-/* With the turn: an event that asks the daemon just now would have it close the thread's connection. */
+/* With the turn: a request of an event at this moment would make the daemon close the thread's connection. */
 static int say_hello_first(struct control_room *room)
 {
 	int ret;
@@ -594,7 +594,7 @@ static int create(void)
 	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	(void)pthread_attr_setstacksize(&attributes, thread.stack);
 	sigfillset(&all);
-	/* A probe may be a breakpoint, and a thread that blocks its signal is ended by it. */
+	/* A probe may be a breakpoint, which ends a thread that blocks its signal. */
 	sigdelset(&all, SIGTRAP);
 	sigdelset(&all, SIGILL);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -632,7 +632,7 @@ static bool create_or_give_up(void)
 	return false;
 }
 
-/* The thread is there, and has done what the daemon wanted of it first; or it is not. */
+/* The thread runs and has handled the daemon's first message, or there is no thread. */
 static bool start_thread(void)
 {
 	uint64_t deadline = wire_deadline(agent_patient(FIRST_EXCHANGE_MS));
@@ -731,8 +731,8 @@ static void take_probes(void)
 }
 
 /*
- * As an event does in a handler: nothing is waited for but the daemon, nothing is allocated. Not where the thread has a connection:
- * of two the daemon closes the older one.
+ * As for an event in a handler: wait for nothing but the daemon, and allocate nothing. Not if the thread has a connection: of two
+ * connections the daemon closes the older one.
  */
 static void ask_first(void)
 {
@@ -747,7 +747,7 @@ static void ask_first(void)
 	control_give_turn();
 }
 
-/* The thread is about to hear what the daemon wants, which takes this process for one that does at once what it hears. */
+/* The thread is about to receive the daemon's messages; the daemon assumes that this process handles them at once. */
 static void wait_for_first_word(void)
 {
 	uint64_t deadline = wire_deadline(agent_patient(FIRST_QUESTION_MS));
@@ -767,7 +767,7 @@ void control_thread_settle(void)
 		pause_ms(1);
 }
 
-/* Where there is no thread the process is as if it had come in control mode sync. */
+/* Without a thread, the process behaves as in control mode sync. */
 static void go_on_without_thread(void)
 {
 	while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
@@ -788,8 +788,8 @@ static void create_beside(void)
 }
 
 /*
- * Mostly the thread is there within a millisecond, and what follows this event finds a program that hears the daemon. But it is
- * not waited for where its maker sleeps: what that one waits for may be the caller's lock.
+ * Mostly the thread runs within a millisecond, so events after this one find a program that hears the daemon. Do not wait if the
+ * task that creates the thread sleeps: it may wait for the caller's lock.
  */
 static void wait_while_made(int maker)
 {
@@ -800,7 +800,7 @@ static void wait_while_made(int maker)
 	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", maker);
 	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
 			wire_deadline(0) < deadline) {
-		/* Relaxed: it is looked at again and again. */
+		/* Relaxed: the loop reads it again. */
 		bool is_made = __atomic_load_n(&thread.number, __ATOMIC_RELAXED) != 0;
 
 		asleep = !is_made && task_state(path) == 'S' ? asleep + 1 : 0;
@@ -832,8 +832,8 @@ static bool start_beside(void)
 
 /*
  * The caller may hold any lock: the allocator's, the loader's, one of its own. So it depends on no thread, and asks the
- * daemon itself for the rules that this event shall meet. So do the events that follow, until the thread has heard of the
- * daemon; it then disarms the process.
+ * daemon itself for the rules that apply to this event. The events that follow do the same, until the thread has a connection
+ * to the daemon; the thread then disarms the process.
  */
 static void start_from_event(void)
 {

@@ -86,7 +86,7 @@ void control_arm_once(void);
 /* What is blocked outside of handlers, by the thread that arrives. */
 void control_remember_mask(void);
 void control_thread_forked(void);
-/* Before a fork: a thread that is being made may hold the allocator's lock, which the child would find taken. 100 ms at most. */
+/* Before a fork: a thread that is being created may hold the allocator's lock, which would stay locked in the child. 100 ms at most. */
 void control_thread_settle(void);
 /* Without the turn, in a thread that may make threads: now, without an event. Its end, when the mode says so. */
 int control_thread_start(void);
@@ -100,7 +100,7 @@ uint32_t control_thread_greetings(void);
 /* control-starter.c: start the thread from any context. Where the loader may be asked: */
 void control_starter_prepare(void);
 void control_starter_forked(void);
-/* Run `work`, which may wait and allocate, beside the caller, which does neither. The number of its task; -ENOSYS: not possible here. */
+/* Run `work`, which may wait and allocate, in a task beside the caller, which does neither. Returns the task id; -ENOSYS: not possible here. */
 int control_starter_run(void (*work)(void));
 /* Call `function` on a stack of its own, before that. */
 void control_starter_call(void (*function)(void));

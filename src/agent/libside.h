@@ -3,8 +3,8 @@
 #define AGENT_LIBSIDE_H
 
 /*
- * What the agent has from libside, by weak references: a program may load another implementation's libside.so.0, which lacks
- * some of it, and must start all the same. What each of them has, because each event needs it, is not here. The
+ * Weak references to the functions of libside that the agent uses: a program may load another implementation's libside.so.0, which
+ * lacks some of them, and must start nevertheless. Functions that every implementation has, because each event needs them, are not here. The
  * compiler includes this file first, by an option.
  */
 /* clang-format off */
@@ -62,7 +62,7 @@
 /* clang-format on */
 
 #ifdef __clang__
-/* clang warns of the pragma where nothing of that name is declared. */
+/* clang warns of the pragma if that name is not declared. */
 #define AGENT_LIBSIDE_WEAK(name) __asm__(".weak " #name);
 #else
 #define AGENT_LIBSIDE_PRAGMA(text) _Pragma(#text)

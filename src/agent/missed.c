@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the agent cannot work: it tells each recorder once, and leaves the program alone.
+ * If the agent cannot work in a program: report that once to each recorder, and do not touch the program.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include <sys/resource.h>
 
 #define MISSED_WAIT_MS 100
-#define MISSED_FILES 64 /* who may have fewer has probably used them up */
+#define MISSED_FILES 64 /* a process with a lower limit has probably used it up */
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -32,7 +32,7 @@ bool agent_libside_is_whole(void)
 	return !(false AGENT_LIBSIDE_EACH(MISSED_LACKS));
 }
 
-/* It closes the connection when it has read that. */
+/* The recorder closes the connection when it has read the message. */
 static void missed_send(const char *path, const void *message, size_t size)
 {
 	uint64_t deadline = wire_deadline(MISSED_WAIT_MS);
@@ -46,7 +46,7 @@ static void missed_send(const char *path, const void *message, size_t size)
 	wire_close(socket);
 }
 
-/* Not on the stack, and not mapped: memory may be what is missing. One thread at a time is here. */
+/* Neither on the stack nor mapped: memory may be exhausted. One thread at a time runs here. */
 static struct {
 	char procname[AGENT_NAME_SIZE], exe[AGENT_NAME_SIZE], message[AGENT_NAME_SIZE + 64];
 } room;
@@ -79,7 +79,7 @@ void agent_missed_limit(const struct agent_session *session, int error)
 		return;
 	if (error == -ENOMEM)
 		agent_missed(session->path, WIRE_MISSED_MEMORY);
-	/* A message whose descriptors found no place looks as if it had none. */
+	/* The kernel delivers a message without its descriptors if the process has no free descriptor. */
 	else if (error == -EMFILE ||
 			(error == -EPROTO && !getrlimit(RLIMIT_NOFILE, &files) &&
 					files.rlim_cur < MISSED_FILES))

@@ -313,7 +313,7 @@ static uint64_t end_of_stack(uint64_t page)
 
 static __attribute__((noinline)) void look_at_stack(uint64_t page, struct probes_block *block)
 {
-	/* In a sandbox nothing is asked: then one page is read. */
+	/* In a sandbox the agent makes no system call: it then reads one page. */
 	uint64_t known = known_stack, end = context_may_ask() ? end_of_stack(page) : 0;
 	uint64_t nr = end - page;
 	void *memory = end ? probe_hit_memory(block) : NULL;

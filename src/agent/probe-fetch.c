@@ -137,7 +137,7 @@ static uint64_t load_extended(struct probes_moment *moment, uint64_t from)
 	return as_double(bits, load(moment, from + 8, 2));
 }
 
-/* From 16 bits, of which 5 are the exponent and 10 the fraction, to the bits of a float, which has room for each such number. */
+/* From 16 bits, of which 5 are the exponent and 10 the fraction, to the bits of a float, which can represent each such number. */
 static uint64_t half_as_float(uint64_t half)
 {
 	uint64_t sign = (half >> 15 & 1) << 31, fraction = half & 0x3ff;
@@ -147,7 +147,7 @@ static uint64_t half_as_float(uint64_t half)
 		return sign | UINT64_C(0xff) << 23 | fraction << 13;
 	if (!exponent && !fraction)
 		return sign;
-	/* Less than the least exponent: the highest bit is the one that others do not store. */
+	/* Subnormal: shift until the highest bit becomes the implicit one. */
 	for (exponent += !exponent; !(half >> 10 & 0x1f) && !(fraction & 0x400); exponent--)
 		fraction <<= 1;
 	return sign | (exponent + 127 - 15) << 23 | (fraction & 0x3ff) << 13;

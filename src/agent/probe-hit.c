@@ -201,7 +201,7 @@ static inline void fill_value(struct probes_moment *moment, const struct probes_
 	}
 }
 
-/* Whether it could be read is known when it has been fetched. */
+/* The fetch determines whether the value can be read. */
 static void fill_guarded(struct probes_moment *moment, const struct probes_field *named,
 		const struct probe_fetch *how, struct side_arg *cells)
 {
@@ -268,7 +268,7 @@ static __attribute__((noinline)) void call_with_stack(const struct saved_call *c
 	call_with_area(call, &area);
 }
 
-/* The program's stack may be small: the area is there only where no block is free. */
+/* The program's stack may be small: use it for the area only if no block is free. */
 static __attribute__((noinline)) void call_saved(const struct saved_call *call)
 {
 	int index = take_block();
@@ -316,7 +316,7 @@ static __attribute__((noinline)) void hit_large(struct probes_moment *moment)
 	char *block;
 
 	if (index < 0) {
-		/* Relaxed: a figure. */
+		/* Relaxed: a statistics counter. */
 		__atomic_fetch_add(&probe_hit_lost, 1, __ATOMIC_RELAXED);
 		if (moment->way->event->unseen)
 			__atomic_fetch_add(&moment->way->event->unseen[PROBES_UNSEEN_MEMORY], 1,

@@ -80,7 +80,7 @@ static __attribute__((noinline)) uint8_t *put_field(
 
 	if (!guarded)
 		return end;
-	/* The selector of an optional value, and nothing behind it where that could not be read. */
+	/* The selector of an optional value; nothing follows it if the value could not be read. */
 	*to = !(moment->unreadable >> moment->field & 1);
 	return *to ? end : to + 1;
 }
@@ -188,7 +188,7 @@ static __attribute__((noinline)) void record_plain(const struct agent_event *eve
 	recording_end(event, buffer, put_plain_ones(hit, way, buffer), clock_of(hit, way->leaves));
 }
 
-/* Keeps nothing while the ring is at work, and has no buffer itself: the program's stack may be small. */
+/* Keeps no data on the stack while the ring works, and has no buffer: the program's stack may be small. */
 static __attribute__((noinline)) bool record_any(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_hook *hook,
 		const struct probes_way *way)
@@ -340,8 +340,8 @@ void probe_hit_exit(const struct patch_hit *hit)
 /* ---- returns that are not seen ---- */
 
 /*
- * In a section. The recorder's callback is among those of the event, for the event is of its session's table. Filters are not asked: they
- * want arguments that are known at the return only.
+ * In a read section. The recorder's callback is one of the event's callbacks, because the event belongs to its session's table. Filters are
+ * not evaluated: they need arguments that are known at the return only.
  */
 static void count_unseen(const struct probes_event *of)
 {
@@ -363,7 +363,7 @@ static void count_unseen(const struct probes_event *of)
 	if (!producer || (agent_vforked && agent_vforked != CONTEXT_SHARES_MEMORY))
 		return;
 	for (unsigned int why = 0; why < PROBES_NR_UNSEEN; why++) {
-		/* Relaxed: a figure. */
+		/* Relaxed: a statistics counter. */
 		uint64_t count = __atomic_exchange_n(&of->unseen[why], 0, __ATOMIC_RELAXED);
 
 		if (count)
@@ -372,22 +372,22 @@ static void count_unseen(const struct probes_event *of)
 	}
 }
 
-/* Of a process that has no thread-local memory of its own, which a section needs: probe_count_unseen() counts them later. */
+/* A process without thread-local memory of its own, which a read section needs: probe_count_unseen() counts these hits later. */
 static void note_foreign(const struct probes_hook *hook)
 {
 	const struct probes_way *const ways[] = {hook->entry, hook->exit};
 
 	for (unsigned int i = 0; i < 2; i++)
 		if (ways[i] && ways[i]->event->unseen)
-			/* Relaxed: a figure. */
+			/* Relaxed: a statistics counter. */
 			__atomic_fetch_add(&ways[i]->event->unseen[PATCH_UNSEEN_PROCESS], 1,
 					__ATOMIC_RELAXED);
 }
 
-/* Where no section can be entered, within an event's callback, the next one counts this one too. */
+/* Inside an event's callback no section can be entered: the next hit outside counts this one too. */
 void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why)
 {
-	/* Thread-local memory, which may be foreign for that one reason. */
+	/* Thread-local memory, which may be foreign for that reason. */
 	uintptr_t *epoch = why == PATCH_UNSEEN_PROCESS ? NULL : section_epoch(known.sections);
 
 	for (const struct probes_hook *hook = hit->user; hook;
@@ -396,7 +396,7 @@ void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why)
 			note_foreign(hook);
 		if (!epoch || !hook->exit || !hook->exit->event->unseen)
 			continue;
-		/* Relaxed: a figure. */
+		/* Relaxed: a statistics counter. */
 		__atomic_fetch_add(&hook->exit->event->unseen[why], 1, __ATOMIC_RELAXED);
 		if (section_enter(known.sections, epoch, 0)) {
 			count_unseen(hook->exit->event);

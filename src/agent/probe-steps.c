@@ -35,7 +35,7 @@ static size_t make_plain_step(bool leaves, struct probes_step *step,
 {
 	int place = place_of(leaves, fetch);
 
-	/* Its selector is written here, too, where the value is in a register. */
+	/* For a value in a register, the selector is written here, too. */
 	if (field->guarded) {
 		place = -1;
 		step->from = 1;

@@ -12,7 +12,7 @@
 
 #define LOGLEVEL_LAST SIDE_LOGLEVEL_DEBUG
 
-/* What strings and arrays of one field are read into, where an optional value is, and where members of a structure are said to be. */
+/* Buffers for strings and arrays of one field, the location of an optional value, and the locations of a structure's members. */
 static uint32_t scratch_bytes(const struct probe_table_field *field)
 {
 	uint32_t bytes;
@@ -68,7 +68,7 @@ static void take_labels(const struct probe_table *table, const struct probe_tabl
 		fields[i].label = labels[i];
 }
 
-/* Not the program's allocator: a leak checker would count it as the program's. Bounded by the table that all of it is made from. */
+/* Not the program's allocator: a leak checker would report it as the program's. The size of the table bounds it. */
 static void *take_described(void *user, size_t size)
 {
 	struct probes_table *table = user;
@@ -99,7 +99,7 @@ static int make_event(struct probes_table *table, uint32_t index)
 	}
 	description = side_builder_description(event->builder);
 	take_labels(&table->table, &said, description, event);
-	/* Without: what is not seen is not counted. */
+	/* Without this memory, hits that are not seen are not counted. */
 	event->unseen = agent_memory_take(
 			&table->memory, PROBES_NR_UNSEEN * sizeof(*event->unseen));
 	event->state = side_builder_state(event->builder);

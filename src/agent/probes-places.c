@@ -335,12 +335,12 @@ static uint32_t wanted_flags(struct probes_place *place)
 	return flags;
 }
 
-/* Of the sandboxes that threads are in. */
+/* The state of the sandboxes of all threads. */
 static enum context_hits allowed;
 
-static bool frozen; /* A thread is in such a sandbox: code stays as it is. */
+static bool frozen; /* A thread is in such a sandbox: code must not change. */
 
-/* Would a hit of what is set there end the program? */
+/* Whether a hit at that location would end the program. */
 static bool is_fatal(const struct probes_place *place)
 {
 	return allowed == CONTEXT_HITS_NONE ||
@@ -367,7 +367,7 @@ static bool may_read_retired(const struct probes_place *place)
 	return hook && probe_calls_has_retired();
 }
 
-/* How many bytes a probe there changes, executes elsewhere or has in the distance of its jump. */
+/* How many bytes a probe at that location changes, executes elsewhere or uses in the displacement of its jump. */
 static unsigned int site_bytes(const struct probe_site *site)
 {
 	unsigned int patched = site->method == PROBE_PUNNED ? PROBE_JUMP_BYTES : site->patched;
@@ -385,8 +385,8 @@ static bool is_wanted_at(uint64_t address)
 }
 
 /*
- * Whether another probe is wanted within the bytes that a jump would need, as with markers that follow one another. Then a breakpoint
- * leaves it its own instruction.
+ * Whether another probe is wanted within the bytes that a jump would need, as with adjacent markers. A breakpoint then leaves the
+ * other probe's instruction unchanged.
  */
 static bool is_crowded(const struct probes_place *place)
 {
@@ -402,7 +402,7 @@ static void consider(struct round *round, struct probes_place *place)
 {
 	uint32_t flags = place->wanted;
 
-	/* Changing code takes traps, too: what is not set yet stays so. */
+	/* Changing code needs traps, too: set nothing more. */
 	if (flags != UNWANTED && allowed != CONTEXT_HITS_ALL &&
 			(place->probe ? is_fatal(place) : !place->watched)) {
 		place->error = -ECANCELED;

@@ -188,7 +188,7 @@ static void end_unnamed(struct agent_session *session)
 
 #define LOCK_TRIES 1000 /* of a millisecond */
 
-/* Not without end: the thread may have interrupted itself while it had the lock. */
+/* Bounded: the thread may have interrupted itself while it held the lock. */
 static bool lock_for_sandbox(void)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
@@ -203,15 +203,15 @@ static bool lock_for_sandbox(void)
 
 static enum context_hits hits_before, hits_now;
 
-/* In the thread that goes into a sandbox, before it does. */
+/* In the thread that is about to enter a sandbox. */
 static void limit_hits(enum context_hits hits)
 {
 	struct agent_session *session;
 	struct probes_table *table;
 
-	/* A forked child finds out who it is. */
+	/* A forked child determines its process id. */
 	(void)context_generation_now();
-	/* A process in our memory means itself alone. */
+	/* A process that shares this memory enters the sandbox alone. */
 	if (context_is_foreign())
 		return;
 	patch_thread_begin();

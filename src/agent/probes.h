@@ -65,7 +65,7 @@ struct probes_event {
 	const struct probes_field *fields;
 	const struct probes_way *entry,
 			*exit; /* that were made last: all its places have the same, mostly */
-	uint64_t *unseen; /* [PROBES_NR_UNSEEN], atomically: hits that were not seen, and are not counted yet */
+	uint64_t *unseen; /* [PROBES_NR_UNSEEN], atomic: hits that were not seen and are not counted yet */
 	struct side_builder *builder;
 };
 
@@ -216,7 +216,7 @@ bool probes_events_has(
 int probes_places_find(struct probes_table *table);
 /* Sets what is wanted and removes what is not, in all places. */
 void probes_places_apply(void);
-/* What would end the program is removed, and nothing is set or removed any more; or all of that is taken back. */
+/* Remove probes whose hits would end the program, and set or remove nothing afterwards; or undo that. */
 void probes_places_limit(enum context_hits hits);
 bool probes_places_any(void);
 /* Whether something that is set reads memory that may not be there. */
@@ -289,7 +289,7 @@ void probe_hit_entry(const struct patch_hit *hit);
 void probe_hit_exit(const struct patch_hit *hit);
 /* At the begin of a call whose return will not be seen: it is counted as a loss of each event that would record it. */
 void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why);
-/* What hits could only note of this event becomes losses in its rings. */
+/* Turn the hits of this event that could only be counted into losses in its rings. */
 void probe_count_unseen(const struct probes_event *event);
 /* Before the first hit. */
 void probe_record_start(void);

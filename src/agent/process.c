@@ -186,7 +186,7 @@ static void forked_child(void)
 static void process_exits(void)
 {
 	atomic_store_explicit(&agent.exiting, true, memory_order_relaxed);
-	/* No system call, in a sandbox. A thread that has the lock for long would delay the end. */
+	/* No system call in a sandbox. A thread that holds the lock for long would delay the end. */
 	if ((agent_vforked && agent_vforked != CONTEXT_SHARES_MEMORY) || !context_may_ask() ||
 			!side_tracer_trylock())
 		return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a filter of seccomp does with a system call: an interpreter of the classic BPF that the kernel accepts for it.
+ * Evaluate a seccomp filter for a system call: an interpreter of the classic BPF that the kernel accepts for filters.
  *
- * The call has no arguments. Of a filter that decides by those the answer is for zeros, which is right for calls that take none.
+ * The call has no arguments: a filter that checks arguments sees zeros, which is right for calls that take none.
  */
 #include "agent/sandbox.h"
 
@@ -31,7 +31,7 @@ struct machine {
 	uint32_t data[sizeof(struct seccomp_data) / sizeof(uint32_t)];
 };
 
-/* The program's memory, which may not be there. */
+/* The program's memory, which may be unmapped. */
 static bool sandbox_read(void *to, const void *from, size_t size)
 {
 	struct iovec local = {.iov_base = to, .iov_len = size};
@@ -89,7 +89,7 @@ static bool sandbox_jumps(const struct machine *machine, uint16_t code, uint32_t
 	}
 }
 
-/* One instruction that is no jump and no return. */
+/* One instruction other than a jump or a return. */
 static bool sandbox_step(struct machine *machine, const struct sock_filter *filter)
 {
 	switch (BPF_CLASS(filter->code)) {
@@ -113,7 +113,7 @@ static bool sandbox_step(struct machine *machine, const struct sock_filter *filt
 	}
 }
 
-/* Each instruction goes on behind itself, so the loop ends. */
+/* Jumps go forward only, so the loop ends. */
 static uint32_t sandbox_run(struct machine *machine, const struct sock_fprog *program)
 {
 	for (uint32_t at = 0; at < program->len; at++) {

@@ -3,7 +3,7 @@
 #define AGENT_SANDBOX_H
 
 /*
- * What a filter of seccomp does with a system call, found out before the filter is installed.
+ * Evaluate a seccomp filter for a system call before the filter is installed.
  *
  * Async-signal-safe.
  */
@@ -11,7 +11,7 @@
 
 struct sock_fprog;
 
-/* Does the filter let this call of this thread through? False also for a filter that cannot be read, or that looks at arguments in an unknown way. */
+/* Whether the filter permits this call of this thread. False also for a filter that cannot be read, or that checks arguments in an unknown way. */
 bool sandbox_permits(const struct sock_fprog *program, unsigned int call);
 
 #endif /* AGENT_SANDBOX_H */

@@ -23,7 +23,7 @@
 
 #include "console/output.h"
 
-/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 #define WAITED 0x80000000u

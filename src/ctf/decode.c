@@ -188,7 +188,7 @@ static void note_role(struct ctf_decoder *d, const struct ctf_member *member, ui
 		d->packet->sequence_size = member->type->size;
 }
 
-/* Both byte orders in one byte would mean the same bits, or leave some out. */
+/* With both byte orders in one byte, two fields would share bits, or bits would belong to no field. */
 static bool begins_wrong(const struct ctf_decoder *d, const struct ctf_type *type)
 {
 	uint64_t bit = d->origin + d->at;
@@ -196,7 +196,7 @@ static bool begins_wrong(const struct ctf_decoder *d, const struct ctf_type *typ
 	return bit % 8 && bit / 8 == d->partial / 8 && type->big_endian != d->partial_big_endian;
 }
 
-/* The number that ends here leaves a part of its last byte. */
+/* The number that ends here does not fill its last byte. */
 static void note_partial(struct ctf_decoder *d, const struct ctf_type *type)
 {
 	if (d->at % 8 == 0)

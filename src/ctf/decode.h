@@ -22,7 +22,7 @@ struct ctf_decoder {
 	uint64_t end;        /* Bits from base, at most limit * 8. */
 	uint64_t partial; /* The bit of the packet up to which a number has taken a part of a byte. */
 	bool partial_big_endian;
-	bool beyond; /* Decoding failed because something does not end before `end`. */
+	bool beyond; /* Decoding failed because a field reaches beyond `end`. */
 	uint64_t *slots;
 	struct ctf_value *values;
 	uint32_t count;

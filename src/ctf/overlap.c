@@ -7,8 +7,8 @@
  * The earlier one is read up to there. Windows are compared by the clock's ticks, because snapshots know the clock's
  * frequency less exactly than the trace that is finished.
  *
- * While a trace is followed, an earlier window may have been shown when the later one appears. Then the later one begins
- * behind the last record of the earlier ones.
+ * While a trace is followed, the records of an earlier window may have been shown when a later one appears. The later one
+ * then begins after the last record of the earlier ones.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -200,7 +200,7 @@ static int know_first(struct ctf_stream_reader *stream)
 
 /* ---- all at once ---- */
 
-/* What was lost is counted from the begin of the ring, in each window. */
+/* Each window counts losses from the beginning of the ring. */
 static bool is_of_losses(const struct member *member)
 {
 	return strncmp(member->stream->info.name, "side_session", 12) == 0;
@@ -273,7 +273,7 @@ static int continue_group(struct member *members, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		struct ctf_stream_reader *later = members[i].stream;
 
-		/* What was there at the begin limits the earlier ones. */
+		/* Windows that exist at the beginning limit the earlier ones. */
 		if (later->first_known || later->shown)
 			continue;
 		for (uint32_t k = 0; !ret && k < i; k++) {

@@ -49,7 +49,7 @@ static struct ctf_member *find_member(
 	return NULL;
 }
 
-/* The level of a structure that encloses the place, or NULL. */
+/* The level of a structure that encloses the current position, or NULL. */
 static const struct resolve_level *find_level(
 		const struct resolve_level *level, const struct ctf_type *type)
 {
@@ -58,7 +58,7 @@ static const struct resolve_level *find_level(
 	return level;
 }
 
-/* Of a structure that encloses the place those before it, and as a step of a path the one around it. */
+/* In a structure that encloses the current position: the members before it, and as a step of a path the enclosing one. */
 static uint32_t visible_members(
 		const struct resolve_level *level, const struct ctf_type *type, bool last)
 {
@@ -70,7 +70,7 @@ static uint32_t visible_members(
 
 #define PATH_VARIANTS_MAX 16
 
-/* A field that a path names, and the variants in which it stands. */
+/* A field that a path names, and the variants that contain it. */
 struct found {
 	struct ctf_member *member;
 	struct ctf_type *variants[PATH_VARIANTS_MAX];
@@ -121,7 +121,7 @@ static void find_reference(const struct resolver *r, const struct resolve_level 
 	}
 }
 
-/* Decoding the variant begins with a value that fits nothing; the option with the field replaces it. */
+/* Decoding a variant first stores an impossible value; the option with the field replaces it. */
 static int guard_slot(const struct resolver *r, struct ctf_type *variant, int32_t slot)
 {
 	struct ctf_guard *guard = ctf_arena_alloc(r->classes->arena, 1, sizeof(*guard));
@@ -368,7 +368,7 @@ static int resolve_variant(
 	return ret;
 }
 
-/* `[env.NAME]`: as long as that number of the environment says. */
+/* `[env.NAME]`: the number in the environment is the length. */
 static int bind_environment(const struct resolver *r, struct ctf_type *type)
 {
 	static const char prefix[] = "env.";

@@ -714,7 +714,7 @@ static int next_record(struct ctf_stream_reader *stream)
 	return 0;
 }
 
-/* Once: the metadata describes its packets all the same, as far as they can be decoded. */
+/* Once: the metadata may describe the packets nevertheless. */
 static int foreign_packet(struct ctf_stream_reader *stream)
 {
 	stream->foreign_told = true;

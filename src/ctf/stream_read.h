@@ -33,7 +33,7 @@ struct ctf_stream_reader {
 	uint64_t next_packet;    /* … and of the one behind it. */
 	uint64_t content;        /* Bits of the packet that hold something and are there. */
 	bool foreign;            /* A packet has another UUID than the metadata … */
-	bool foreign_told;       /* … and the user knows. */
+	bool foreign_told;       /* … and the note is printed. */
 	bool extended;           /* The file has grown since; the packet ends in what was added. */
 	bool grown;              /* At the end: more than what was read is there by now. */
 	bool follows;            /* What is not there, or not whole, is waited for. */

@@ -29,7 +29,7 @@ struct tsdl_token {
 	size_t size;
 	uint64_t number;
 	unsigned int line;
-	bool is_character; /* TSDL_STRING: it stands between apostrophes. */
+	bool is_character; /* TSDL_STRING: a character constant, between apostrophes. */
 };
 
 struct tsdl_lexer {
@@ -72,7 +72,7 @@ struct ctf_trace_classes {
 	bool has_trace;
 	bool has_byte_order;
 	bool is_whole; /* The metadata has no mistake, though it may define no stream. */
-	bool is_ctf2;  /* Roles stand in the metadata; in TSDL names say what a field means. */
+	bool is_ctf2;  /* The metadata has roles; in TSDL the name of a field is its meaning. */
 	struct ctf_type *packet_header;
 	struct ctf_clock **clocks;
 	uint32_t clock_count;
@@ -160,7 +160,7 @@ void tsdl_block(struct tsdl_parser *p);
 struct ctf_type *tsdl_type(struct tsdl_parser *p);
 /* The clock of this name; one whose block has not come yet has only its name. */
 struct ctf_clock *tsdl_clock(struct tsdl_parser *p, const char *name, size_t size);
-/* At the end of the text: what may refer to blocks behind it is bound. */
+/* At the end of the text: bind references to later blocks. */
 void tsdl_finish_blocks(struct tsdl_parser *p);
 
 /* ---- after parsing ---- */

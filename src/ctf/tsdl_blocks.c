@@ -304,7 +304,7 @@ struct ctf_clock *tsdl_clock(struct tsdl_parser *p, const char *name, size_t siz
 	return waiting->clock;
 }
 
-/* What types refer to stays where it is. */
+/* Types keep pointers to it, so it must not move. */
 static struct ctf_clock *take_waiting_clock(struct tsdl_parser *p, struct ctf_clock *clock)
 {
 	for (struct tsdl_waiting_clock **at = &p->waiting_clocks; *at; at = &(*at)->next) {
@@ -436,7 +436,7 @@ static void parse_stream(struct tsdl_parser *p)
 struct tsdl_waiting_event {
 	struct tsdl_waiting_event *next;
 	struct ctf_event_class *event;
-	bool has_stream; /* It says which one. */
+	bool has_stream; /* It has a stream_id. */
 	unsigned int line;
 };
 
@@ -518,7 +518,7 @@ static void bind_blocks(struct tsdl_parser *p)
 	}
 }
 
-/* Behind a mistake the blocks before it are bound all the same: they are usable. */
+/* After an error, bind the blocks before it: they are usable. */
 void tsdl_finish_blocks(struct tsdl_parser *p)
 {
 	struct ctf_error first = *p->error;

@@ -153,7 +153,7 @@ static bool attribute_is_text(struct tsdl_parser *p, const struct attribute *att
 	return false;
 }
 
-/* The number of the attribute in a list that ends with NULL, or -1: it is unknown, or there already. */
+/* The index of the attribute in a list that ends with NULL, or -1: it is unknown or repeated. */
 static int attribute_of(struct tsdl_parser *p, const struct attribute *attribute,
 		const char *const *known, const char *what, unsigned int *seen)
 {

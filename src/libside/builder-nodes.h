@@ -90,7 +90,8 @@ struct side_builder {
 	struct side_events_register_handle *handle;
 	struct side_builder_type root; /* the fields and attributes of the event */
 	struct builder_chunk *chunks;
-	void *(*take)(void *user, size_t size); /* memory that is not ours to give back, or NULL */
+	void *(*take)(void *user,
+			size_t size); /* allocates memory that the builder does not free, or NULL */
 	void *user;
 	bool finished, was_registered;
 	int result; /* the first error */

@@ -28,7 +28,7 @@ EXPORT int side_tracer_request_key(uint64_t *key)
 	keys_lock();
 	if (next_key) {
 		*key = next_key;
-		/* Relaxed: the key itself is passed on by its owner, who orders that. */
+		/* Relaxed: the owner of a key orders passing it to other threads. */
 		__atomic_store_n(&next_key, next_key + 1, __ATOMIC_RELAXED);
 		result = SIDE_ERROR_OK;
 	}
@@ -44,7 +44,7 @@ bool key_is_given(uint64_t key)
 	return key == SIDE_KEY_MATCH_ALL || (key >= SIDE_KEY_FIRST && (!next || key < next));
 }
 #else
-/* Two words are not read at once: where a key is being given out, none is refused. */
+/* The two words are not read atomically: while a key is being allocated, refuse none. */
 bool key_is_given(uint64_t key)
 {
 	bool given;

@@ -11,7 +11,7 @@
 void keys_lock(void);
 void keys_unlock(void);
 
-/* Has side_tracer_request_key() given out this key, or is it everybody's? Async-signal-safe. */
+/* Whether side_tracer_request_key() has returned this key, or it is the default key. Async-signal-safe. */
 bool key_is_given(uint64_t key);
 
 #endif /* LIBSIDE_KEYS_H */

@@ -16,7 +16,7 @@
 #include "lock.h"
 #include "statedump.h"
 
-/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 /*
@@ -49,7 +49,7 @@ static void *agent_main(void *unused)
 	struct side_statedump_request_handle *handle;
 
 	(void)unused;
-	/* Relaxed: it is looked at again and again. */
+	/* Relaxed: the loop reads it again. */
 	__atomic_store_n(&number, (int)syscall(SYS_gettid), __ATOMIC_RELAXED);
 	(void)prctl(PR_SET_NAME, "side-statedump", 0, 0, 0);
 	statedump_lock();
@@ -83,7 +83,7 @@ bool agent_is_me(void)
 	return identity == thread_identity();
 }
 
-/* The system call that it is in, with all arguments and registers; of no other state two texts are the same. */
+/* The system call that the thread is in, with all arguments and registers: equal texts mean the same wait. */
 static bool read_call(int tid, char text[AGENT_CALL_SIZE])
 {
 	char path[64];
@@ -103,7 +103,7 @@ int64_t agent_waits_for_lock(struct agent_sleep *sleep)
 {
 	char text[AGENT_CALL_SIZE];
 	int saved_errno = errno, tid = __atomic_load_n(&number, __ATOMIC_RELAXED);
-	/* Where that cannot be read, it counts as one that waits; one that has not begun does not. */
+	/* A thread whose state cannot be read counts as waiting; a thread that has not begun does not. */
 	bool known = tid && read_call(tid, text);
 	bool waits = tid && (!known || atoi(text) == SYS_futex);
 

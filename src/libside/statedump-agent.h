@@ -22,7 +22,7 @@ bool agent_is_me(void);
 void agent_stop(int timeout_ms);
 
 /*
- * How long it has waited for one and the same lock, in milliseconds, as far as the calls with this structure saw. `since` is
+ * How long the agent's thread has waited for the same lock, in milliseconds, as far as the calls with this structure saw. `since` is
  * the time of the beginning.
  */
 #define AGENT_CALL_SIZE 256

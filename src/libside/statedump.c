@@ -13,13 +13,13 @@
 #include "statedump-agent.h"
 #include "statedump-events.h"
 
-/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 enum {
 	EXIT_WAIT_MS = 2000,
 	STUCK_MS = 5000, /* no dump has ended for so long */
-	LOCKED_MS = 100, /* and the agent has waited for the same lock for so long */
+	LOCKED_MS = 100, /* the agent has waited for the same lock for this time */
 };
 
 static struct owned_lock lock;

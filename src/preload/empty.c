@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* A library without anything. The recorder loads it to see what its loader makes of $LIB. */
+/* An empty library. The recorder loads it to find out how its loader expands $LIB. */
 extern const char side_preload_empty;
 const char side_preload_empty;

@@ -26,7 +26,7 @@ def link(target, at):
 
 def main():
     libraries, shim_64, shim_32 = sys.argv[1:4]
-    # Where meson installs to; joined to an absolute path this is that path.
+    # The installation directory; joined to an absolute path, the result is that path.
     installed = os.environ.get("MESON_INSTALL_DESTDIR_PREFIX", "")
     libraries, shim_64 = (os.path.abspath(os.path.join(installed, path)) for path in (libraries, shim_64))
     top = os.path.join(libraries, "side-preload")

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is preloaded where the agent cannot be: in programs of another word size or with another C library.
+ * The shim: the library that is preloaded where the agent cannot be, in programs of another word size or with another C library.
  *
- * Beside the agent it looks whether that is there: memory may be too scarce for it.
+ * Beside the agent it checks whether the agent is loaded: memory may be too scarce for it.
  *
- * It tells the recorder that this program is not recorded, and why, and does nothing else. It needs no library and no symbol, so
- * every loader takes it. It makes system calls only, in a constructor, and waits 100 ms at most for the recorder.
+ * It reports to the recorder that this program is not recorded, and why, and does nothing else. It needs no library and no symbol, so
+ * every loader can load it. It makes system calls only, in a constructor, and waits 100 ms at most for the recorder.
  *
- * Which of both is loaded the loader decides, by the path in LD_PRELOAD: layout.py.
+ * The path in LD_PRELOAD makes the loader choose between the agent and the shim: layout.py.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -66,7 +66,7 @@ enum {
 };
 #define SHIM_IS_64 0
 
-/* The fifth argument is 0, and so is the sixth, whose register is the compiler's. */
+/* The fifth and the sixth argument are 0; the compiler uses the register of the sixth. */
 static long shim_call(long number, long a, long b, long c, long d)
 {
 	long result;
@@ -134,7 +134,7 @@ static void shim_send(const char *path, size_t size, const struct shim_message *
 	if (!shim_call(SHIM_CONNECT, poll.fd, (long)&address, sizeof(address), 0) &&
 			shim_call(SHIM_SENDTO, poll.fd, (long)message, (long)message->size,
 					0x4000 /* MSG_NOSIGNAL */) > 0)
-		/* It closes the connection when it has read that. */
+		/* The recorder closes the connection when it has read the message. */
 		(void)shim_call(SHIM_POLL, (long)&poll, 1, SHIM_WAIT_MS, 0);
 	(void)shim_call(SHIM_CLOSE, poll.fd, 0, 0, 0);
 }
@@ -158,7 +158,7 @@ static __attribute__((constructor, used)) void shim_loaded(void)
 	const char *at = shim_sockets();
 	long size;
 
-	/* In a sandbox no call is made that may be its end. */
+	/* In a sandbox make no call that could end the program. */
 	if (!at || &side_agent_start || shim_call(SHIM_PRCTL, 21 /* PR_GET_SECCOMP */, 0, 0, 0))
 		return;
 	size = shim_call(SHIM_READLINK, (long)"/proc/self/exe", (long)message.name,

@@ -118,7 +118,7 @@ static uint64_t ring_resident_bytes(const unsigned char *from, uint64_t size)
 	for (uint64_t at = 0; at < size; at += chunk) {
 		uint64_t some = size - at < chunk ? size - at : chunk;
 
-		/* What cannot be asked for counts as all of it. */
+		/* If the kernel does not report the amount, count all of it. */
 		if (mincore((void *)(uintptr_t)(from + at), some, pages)) {
 			bytes += some;
 			continue;

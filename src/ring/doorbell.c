@@ -21,7 +21,7 @@
 #include "ring/doorbell.h"
 #include "ring/layout.h"
 
-/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 static_assert(sizeof(struct ring_doorbell) == 128, "ring_doorbell");

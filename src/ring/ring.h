@@ -69,7 +69,7 @@ enum ring_loss {
 	RING_LOST_RETURN_FULL = 8,   /* too many calls were open, */
 	RING_LOST_RETURN_CALLER = 9, /* it was called by code that no file has. */
 	RING_LOST_SHARED =
-			10, /* A process used the thread-local memory of another one, or a thread none of the C library's. */
+			10, /* A process used the thread-local memory of another one, or a thread used a foreign one. */
 };
 #define RING_LOSS_REASONS 16 /* Eleven are in use. */
 

@@ -4,7 +4,7 @@
  *
  * The C library registers its area of each thread with the kernel, but only after the thread has begun to run. Until then cpu_id in
  * that area is what an earlier thread on the same stack has left there, and the kernel restarts nothing. The area alone does not
- * show the difference. So a thread begins with an area of our own, in thread-local memory that the C library initializes before
+ * show the difference. Therefore a thread begins with an area of side, in thread-local memory that the C library initializes before
  * the thread starts: cpu_id is negative there, and the first publication arrives here.
  *
  *	state		area of the sections	cpu_id		who changes it

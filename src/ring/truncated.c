@@ -19,7 +19,7 @@
 
 #include "ring/layout.h"
 
-/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 /* One mapping. Never freed, but used again, for a handler may be reading the list. */

@@ -349,7 +349,7 @@ static void bytes_close(struct sink *sink)
 {
 	struct bytes *bytes = bytes_of(sink);
 
-	/* What the receiver acknowledged before it went is not sent to the next one. */
+	/* Do not send to the next receiver what this one acknowledged before it ended. */
 	while (bytes->fd >= 0 && sink->url.kind == URL_TCP && hear(bytes) > 0)
 		;
 	if (bytes->fd >= 0 && !bytes->shared)

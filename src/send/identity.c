@@ -12,8 +12,8 @@
 
 #include "send/identity.h"
 
-#define UUID_TEXT 36      /* 16 bytes in hexadecimal and four hyphens. */
-#define LOOK_AT_MOST 4096 /* The UUID is in the first block of either format. */
+#define UUID_TEXT 36        /* 16 bytes in hexadecimal and four hyphens. */
+#define SEARCH_AT_MOST 4096 /* The UUID is in the first block of either format. */
 #define AT_VERSION 6
 #define AT_VARIANT 8
 
@@ -33,7 +33,7 @@ static void identity_choose(struct identity *identity, const unsigned char uuid[
 		unsigned char byte = uuid[i];
 
 		if (i == AT_VERSION ||
-				i == AT_VARIANT) /* They say how the other bytes were made. */
+				i == AT_VARIANT) /* They hold the version and the variant of the UUID. */
 			identity->own[i] = byte;
 		else if (byte < 10)
 			identity->own[i] = identity_byte(0, 9, random[i]);
@@ -144,7 +144,7 @@ static void identity_replace_json(struct identity *identity, unsigned char *byte
 
 void identity_replace_in_metadata(struct identity *identity, unsigned char *bytes, size_t size)
 {
-	size = size < LOOK_AT_MOST ? size : LOOK_AT_MOST;
+	size = size < SEARCH_AT_MOST ? size : SEARCH_AT_MOST;
 	if (identity->is_own && !identity_replace_tsdl(identity, bytes, size))
 		identity_replace_json(identity, bytes, size);
 }

@@ -52,7 +52,7 @@ struct stream {
 	uint64_t end; /* Ticks. */
 	off_t size;
 	bool begun; /* The file has its first packet. */
-	bool met;   /* The sender has said how many packets there were before. */
+	bool met;   /* The sender has reported how many packets there were before. */
 };
 
 struct trace {
@@ -122,7 +122,7 @@ struct receive_source {
 	bool heard;
 	bool answer;  /* There is something to answer. */
 	bool fresh;   /* The first frame is still to come. */
-	bool answers; /* The sender hears what is acknowledged. */
+	bool answers; /* The sender reads acknowledgements. */
 };
 
 static void say(const struct receive *receive, const char *format, ...)
@@ -427,7 +427,7 @@ static void take_file(struct receive *receive, struct session *session, const st
 			sizeof(*trace));
 	if (!trace || !prepare_trace(receive, session, trace, file->name))
 		return;
-	/* The frame's bytes are the source's, which writes them nowhere else. */
+	/* The source owns the frame's bytes and does not use them again. */
 	if (file->kind == FRAME_METADATA && !file->offset)
 		identity_replace_in_metadata(&trace->identity,
 				(unsigned char *)(uintptr_t)file->bytes, file->size);

@@ -42,7 +42,7 @@ struct receive_summary {
 int receive_create(const struct receive_options *options, struct receive **receive);
 void receive_destroy(struct receive *receive);
 
-/* A way on which bytes come; `answers`: the sender hears receive_answer(). NULL without memory. */
+/* A source of bytes; `answers`: the sender reads receive_answer(). NULL: out of memory. */
 struct receive_source *receive_source_open(struct receive *receive, bool answers);
 /* All that it brought has come. */
 void receive_source_close(struct receive_source *source);

@@ -253,8 +253,7 @@ static int relay_meet(struct sink *sink, struct follow_stream *stream)
 }
 
 /*
- * What comes over another connection is another session of the daemon, in a directory of its own. Readers of both would merge traces of
- * one UUID.
+ * Each connection creates a session of the daemon, in a directory of its own. Readers of both would merge traces of one UUID.
  */
 static struct identity *relay_identity(const struct relay *relay, struct follow_trace *trace)
 {

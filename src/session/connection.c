@@ -399,7 +399,7 @@ static int refuse_process(struct session *session, const struct connection *conn
 static void lose_process(struct session *session, struct instance *instance)
 {
 	note_refusal(session, instance->peer, instance->procname, TOO_LATE);
-	/* Relaxed: a figure. */
+	/* Relaxed: a statistics counter. */
 	__atomic_fetch_add(&instance->refused, 1, __ATOMIC_RELAXED);
 	instance_end(session, instance);
 }
@@ -627,7 +627,7 @@ static const char *missed_reason(uint32_t reason)
 	}
 }
 
-/* Its last word: the connection is closed, for which it waits. */
+/* The program's only message: close the connection, because it waits for that. */
 static int handle_missed(struct session *session, struct connection *connection, size_t size)
 {
 	struct wire_missed missed;
@@ -644,7 +644,7 @@ static int handle_missed(struct session *session, struct connection *connection,
 		free(name);
 		return -ECONNRESET;
 	}
-	/* What it was before it executed this program. */
+	/* The instance of the same process before it executed this program. */
 	instance_end_predecessor(session, connection->peer);
 	session->nr_refused++;
 	report(session, true, "process %d (%s) is not recorded: %s", (int)connection->peer,

@@ -102,7 +102,7 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 	return instance;
 }
 
-/* The process that has forked it, if that one is known and lives. */
+/* The process that forked it, if it is known and runs. */
 static struct instance *find_parent(const struct session *session, const struct wire_hello *hello)
 {
 	struct instance *instance = session->live;
@@ -118,11 +118,11 @@ void instance_count_refused(const struct session *session, const struct wire_hel
 {
 	struct instance *instance = find_parent(session, hello);
 
-	/* Else the oldest one that lives: of a recording's command that is the command. */
+	/* Otherwise the oldest one that runs: in a recording of a command, the command itself. */
 	if (!instance)
 		for (instance = session->live; instance && instance->next_live;)
 			instance = instance->next_live;
-	/* Relaxed: a figure. */
+	/* Relaxed: a statistics counter. */
 	if (instance)
 		__atomic_fetch_add(&instance->refused, 1, __ATOMIC_RELAXED);
 }

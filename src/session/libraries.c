@@ -142,7 +142,7 @@ static bool is_in_list(const char *list, const char *path)
 	return false;
 }
 
-/* Does our loader find there, too, what stands in this directory? */
+/* Whether our loader finds the files of this directory through that path. */
 static bool loader_finds(const char *top)
 {
 	char path[PATH_MAX];
@@ -158,7 +158,7 @@ static bool loader_finds(const char *top)
 	return library != NULL;
 }
 
-/* The path by which each loader finds what is right for it, allocated; `path` itself where that is not laid out. */
+/* The path by which each loader finds the right library, allocated; `path` itself without that directory layout. */
 static char *path_for_loaders(char *path, const char *file)
 {
 	char *top = find("side-preload"), *of_loaders = NULL;
@@ -211,7 +211,7 @@ static int add_preload(struct session *session, const char *existing, const char
 	return 0;
 }
 
-/* The shim, which notices when the agent is not there. */
+/* The shim, which notices when the agent is missing. */
 static int add_check(struct session *session, const char *existing, struct session_error *error)
 {
 	char *top = find("side-preload"), *path = NULL, *joined = NULL;
@@ -233,7 +233,7 @@ static int add_check(struct session *session, const char *existing, struct sessi
 	return ret;
 }
 
-/* What the user has in LD_PRELOAD comes behind ours: a wrapper sees the calls and passes them on to a preloaded allocator. */
+/* The user's LD_PRELOAD follows: a wrapper sees the calls and passes them on to a preloaded allocator. */
 static int add_existing(struct session *session, const char *existing, struct session_error *error)
 {
 	char *joined;
@@ -248,7 +248,7 @@ static int add_existing(struct session *session, const char *existing, struct se
 	return 0;
 }
 
-/* LD_PRELOAD: the agent, the wrappers, what the user has there. */
+/* LD_PRELOAD: the agent, the wrappers, the user's libraries. */
 int libraries_find(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {

@@ -162,10 +162,10 @@ static void collect_channel(struct lost_list *list)
 	}
 }
 
-/* Each counts once: what it would have recorded is not known. */
+/* Each process counts once: the number of its events is unknown. */
 static void add_processes(struct lost_list *list)
 {
-	/* Relaxed: a figure. */
+	/* Relaxed: a statistics counter. */
 	uint64_t count = __atomic_load_n(&list->instance->refused, __ATOMIC_RELAXED);
 
 	if (count)

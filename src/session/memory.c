@@ -125,7 +125,7 @@ void memory_trim(struct session *session, struct instance *instance)
 	pthread_mutex_unlock(&session->lock);
 }
 
-/* Processes whose deaths wait for words that others have said. */
+/* Ended processes that are kept until messages of other processes are handled. */
 static void trim_dead(struct session *session)
 {
 	struct instance *instance;
@@ -307,7 +307,7 @@ static void try_huge_pages(struct session *session)
 				strerror(-ret));
 }
 
-/* Rings are files, to the kernel's limit of their size, too. */
+/* Rings are files, so the limit of file size applies to them. */
 static int check_file_size(struct session *session, struct session_error *error)
 {
 	struct rlimit limit;

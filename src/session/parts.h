@@ -479,7 +479,7 @@ struct session {
 	unsigned int turns_of_words; /* in which deaths have waited */
 	bool interrupted;
 	size_t nr_refused; /* processes */
-	char *refused;     /* the sentence about the first one */
+	char *refused;     /* the message about the first one */
 
 	pthread_t drainer;
 	bool drainer_runs;
@@ -626,7 +626,7 @@ void instance_end_predecessor(struct session *session, pid_t peer);
 /* Into the lists; false: it cannot be watched. */
 bool instance_link(struct session *session, struct instance *instance);
 void instance_end(struct session *session, struct instance *instance);
-/* A process that is not recorded is a loss of the one that it comes from, as far as that is known. */
+/* Count a process that is not recorded as a loss of the process that created it, if that is known. */
 struct wire_hello;
 void instance_count_refused(const struct session *session, const struct wire_hello *hello);
 /* Out of the list, those that nobody needs any more, for instance_free(). */
@@ -638,7 +638,7 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 		const char **reason);
 void memory_give_back(struct session *session, struct instance *instance);
 /* For rings that are there already, by the geometries. False: they are more than is left. */
-/* Of a process that has ended the session is charged with what its rings hold: nothing more can come into them. */
+/* Charge the session only with the data in the rings of an ended process: they cannot grow. */
 void memory_trim(struct session *session, struct instance *instance);
 bool memory_take_found(struct session *session, struct instance *instance);
 int memory_check(struct session *session, const struct session_options *options,
@@ -825,7 +825,7 @@ void full_count(struct session *session, uint64_t lost);
 /* Before and after the last round. */
 void full_end(struct session *session);
 void full_report(struct session *session);
-/* report.c: of all processes that are not recorded, in one sentence with their number. */
+/* report.c: report the number of processes that are not recorded, in one message. */
 void refusals_report(struct session *session);
 
 /* drain.c */

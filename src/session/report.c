@@ -77,7 +77,7 @@ void report(struct session *session, bool is_error, const char *format, ...)
 void refusals_report(struct session *session)
 {
 	size_t nr = session->nr_refused;
-	/* Of a session that lives on it has been reported when it happened. */
+	/* In a session that goes on, it was reported when it happened. */
 	bool reported = session->service != NULL;
 
 	if (!session->refused || nr <= reported)

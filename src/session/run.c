@@ -234,7 +234,7 @@ static void report_silence(struct session *session)
 				"the list may be incomplete: %s ended before its main() was "
 				"reached",
 				session->command.name);
-	/* Of refused processes their own messages say why. */
+	/* Refused processes have their own messages. */
 	if (session->instances || session->nr_refused)
 		return;
 	if (session->command.never_meets)

@@ -126,7 +126,7 @@ static uint64_t rings_in_use(const struct session *session)
 	return rings + session->nr_channels;
 }
 
-/* A trace may be as large as it may be; at the limit a write fails, and does not end us. */
+/* At the limit of file size a write must fail, not end the recorder. */
 static void raise_file_size(struct session *session)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};

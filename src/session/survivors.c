@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes of the command that still run when the command has ended. A forked child joins the recording with its first event, so a child
- * that has had none yet is known by its environment only: it names the socket of this recording.
+ * Processes of the command that still run when the command has ended. A forked child joins the recording with its first event, so only
+ * the environment identifies a child without events: it names the socket of this recording.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ static bool survivor_is_known(const struct session *session, pid_t pid)
 	return false;
 }
 
-/* Of a process that has ended, or is another user's, there is nothing to read. */
+/* The environment of an ended process, or of another user's, cannot be read. */
 static bool survivor_has_socket(const struct session *session, pid_t pid, char *room)
 {
 	char path[64];

@@ -5,7 +5,7 @@
 
 #include "visit/decode.h"
 
-/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 static int decode_type(struct decoder *decoder, struct side_type *type,

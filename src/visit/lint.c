@@ -120,7 +120,7 @@ static int compare_text(const void *one, const void *other)
 	return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
 
-/* How many of the fields of this name need it for themselves. */
+/* How many fields of this name need a unique name. */
 static unsigned int lint_count_owners(
 		const struct side_event_field *fields, uint32_t nr, const char *name)
 {

@@ -302,7 +302,7 @@ typedef void (*visit_finding_func)(void *priv, enum visit_severity severity,
 		const struct visit_node *node, const struct visit_error *error);
 
 /*
- * Does the field need a name that no other field of its list has? Names of enumeration bitmaps may be there twice:
+ * Whether the field needs a name that no other field of its list has. Names of enumeration bitmaps may repeat:
  * the compile-time check of the reference implementation does not compare them.
  */
 static inline bool visit_field_needs_own_name(const struct side_event_field *field)

@@ -25,7 +25,7 @@
  * SIDE_AGENT_SOCKET names one consumer, or several with a colon between them (WIRE_SESSIONS_MAX at
  * most). Each is a session of its own with its own connections; none knows of the others.
  *
- * A program into which the agent cannot be loaded, or where it cannot work, says so once and is not heard of again:
+ * A program into which the agent cannot be loaded, or where it cannot work, sends one message and closes the connection:
  *
  *   only connection           MISSED  ->   (src/preload/shim.c writes it without this header)
  *

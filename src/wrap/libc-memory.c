@@ -350,7 +350,7 @@ WRAP_EXPORT size_t malloc_usable_size(void *ptr)
 	return find_next() ? next.malloc_usable_size(ptr) : 0;
 }
 
-/* Is it us that the program calls? Not where it has an allocator of its own, or a sanitizer's, in its executable. */
+/* Whether the program calls the wrapper. It does not if its executable has an allocator of its own or a sanitizer's. */
 static __attribute__((constructor)) void memory_check_order(void)
 {
 	static const char here;

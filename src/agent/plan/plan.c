@@ -11,7 +11,7 @@
 #include "agent/plan/compile.h"
 #include "agent/plan/plan.h"
 
-/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 static size_t plan_bytes(uint32_t op_count)

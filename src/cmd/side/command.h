@@ -189,7 +189,7 @@ struct common_options {
 struct global_arguments {
 	bool never; /* `--no-uprobe`: not even of one process, where only a breakpoint could be */
 	bool on;
-	bool forced;    /* returns, too, where exceptions may leave functions */
+	bool forced;    /* watch returns even in files that handle exceptions */
 	const char *by; /* NULL: the first way that works */
 	struct text_list uids, cgroups, comms;
 };

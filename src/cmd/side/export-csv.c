@@ -41,7 +41,7 @@ static bool is_one_of(char c, const char *set)
 	return c && strchr(set, c);
 }
 
-/* Whether a spreadsheet takes the text for a formula. Numbers are none, also those with a sign. */
+/* Whether a spreadsheet takes the text for a formula. A number is not a formula, even with a sign. */
 static bool is_formula(const char *text, size_t size)
 {
 	if (!size || !is_one_of(*text, "=+-@"))

@@ -43,7 +43,7 @@ static int find_exe(struct enabling *enabling)
 
 	if (status)
 		return status;
-	/* Sessions know the programs of other namespaces by the paths there, which may be other files here. */
+	/* A session identifies programs of other namespaces by their paths there, which may be other files here. */
 	if (exe.pid && !options->global.on)
 		return say_error(COMMAND_FAILED,
 				"use `--global` (the kernel watches the file) or `--pid PID` (probes in one process)",

@@ -117,7 +117,7 @@ int probe_exe_find(const char *given, struct probe_exe *ret_exe)
 		ret = -errno;
 	if (ret)
 		return exe_missing(given, ret);
-	/* In our namespace its own name is the one that stays. */
+	/* In this namespace the canonical path is the stable name. */
 	if (realpath(given, ret_exe->path) && leads_to(ret_exe->path, &file))
 		return COMMAND_DONE;
 	if (!pid)

@@ -13,7 +13,7 @@ struct probe_exe {
 	pid_t runs;          /* The same process, if the file is its program; else 0. */
 };
 
-/* 0 or an exit status: said. */
+/* 0 or an exit status; prints the error. */
 int probe_exe_find(const char *given, struct probe_exe *ret_exe);
 
 #endif /* SIDE_CMD_PROBE_EXE_H */

@@ -48,7 +48,7 @@ static bool parse_mapping(char *line, struct mapping *mapping)
 	return parse_any(line, mapping) && mapping->is_code && *mapping->path == '/';
 }
 
-/* Programs may have moved their code to other pages, as to huge ones. Then what is mapped before it says which file it was. */
+/* Programs may have moved their code to other pages, such as huge ones. The mapping before it then identifies the file. */
 struct before {
 	struct mapping head; /* the first page of a file; its path is allocated */
 	uint64_t end;

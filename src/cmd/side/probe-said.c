@@ -48,7 +48,7 @@ static void print_place(FILE *out, const struct probe_seen *seen, uint32_t index
 			module.name, probe.site.address);
 }
 
-/* Each location of those that are refused for one reason by itself. How many have been printed. */
+/* Prints a line for each location that is refused for this reason. Returns how many lines have been printed. */
 static uint64_t say_refusal(
 		struct json_object *refusal, const struct probe_seen *seen, uint64_t shown)
 {

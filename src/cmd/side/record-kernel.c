@@ -306,7 +306,7 @@ static int finish_joined(struct kernel_recording *recording, const struct parsed
 	recording->refused = told.status == COMMAND_USAGE || (told.status && recording->alone);
 	if (recording->refused)
 		return told.status;
-	/* What programs said is recorded, but not all that was asked for. */
+	/* The events of programs are recorded, but not all that was requested. */
 	if (told.status)
 		return parsed->options.record.strict ? COMMAND_LOST : told.status;
 	summary.way = told.way;

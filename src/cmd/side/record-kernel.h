@@ -17,7 +17,7 @@ struct kernel_recording {
 	char name[32];                /* ... of this name, in the recording's directory */
 	bool alone;                   /* there is no command */
 	bool refused;
-	int failed; /* the exit status if it was wanted and could not be; else 0 */
+	int failed; /* the exit status if the kernel's events were requested and cannot be recorded; else 0 */
 };
 
 /* Before the session: what goes together, and which clock. 0 or an exit status. */

@@ -2,7 +2,7 @@
 #ifndef SIDE_CMD_RECORD_NOTHING_H
 #define SIDE_CMD_RECORD_NOTHING_H
 
-/* Why a recording of programs has no event: what the user chose is compared with the events of their files. */
+/* Why a recording of programs has no event: compare the user's choice with the events of the files. */
 
 #include <stdbool.h>
 

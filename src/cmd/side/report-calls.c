@@ -160,7 +160,7 @@ static void close_top(
 		thread->frames[thread->depth - 1].inner_ns += duration;
 }
 
-/* The return of the innermost call may be among what was lost. */
+/* The return of the innermost call may be among the lost events. */
 static void lose_top(struct calls *calls, struct calls_thread *thread)
 {
 	const struct frame *frame = &thread->frames[--thread->depth];

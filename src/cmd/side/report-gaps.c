@@ -57,8 +57,9 @@ int gaps_read(struct gaps *gaps, const char *dir)
 	int ret = ctf_reader_open(dir, &reader, &error);
 
 	if (ret)
-		return ret == -ENOMEM ? ret : 0; /* The caller has opened it, too. */
-	/* No packet is of that time, so only their headers are read. */
+		return ret == -ENOMEM ? ret
+				      : 0; /* The caller opens it, too, and reports other errors. */
+	/* No packet has that time, so the reader reads only headers. */
 	ctf_reader_set_times(reader, INT64_MAX, INT64_MAX);
 	while ((ret = ctf_reader_next(reader, &item)) > 0) {
 		struct gap gap = {item.trace->index, item.begin_ns, item.ns, 0};

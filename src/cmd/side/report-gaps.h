@@ -2,8 +2,8 @@
 /*
  * When a trace lost events: spans of time of each trace, known before its events are read.
  *
- * A packet says at its end how many events were lost since the end of the packet before it, and that is when a reader
- * meets the loss: behind the events among which it happened.
+ * The header of a packet has the number of events lost since the end of the previous packet. A reader reports the loss
+ * there, after the events among which it happened.
  */
 #ifndef CMD_SIDE_REPORT_GAPS_H
 #define CMD_SIDE_REPORT_GAPS_H

@@ -75,7 +75,7 @@ void pairs_free(struct pairs *pairs)
 	where_free(&pairs->key);
 }
 
-/* An event of a probe whose return is seen, too, in a trace of ours. */
+/* An event of a probe with `--exit`, in a trace of side. */
 static bool is_call(const struct ctf_item *item)
 {
 	const struct ctf_type *type = item->fields ? item->fields->type : NULL;

@@ -43,7 +43,7 @@ struct pair_rule {
 struct pair_class {
 	uint64_t begins, ends; /* Bits of the rules. */
 	struct where_bound *key;
-	bool has_call; /* Its first field is the number of a call, as probes with an exit have it. */
+	bool has_call; /* Its first field is the number of a call, as in probes with `--exit`. */
 };
 
 struct pair_slot;
@@ -53,8 +53,8 @@ struct pairs {
 	unsigned int rule_count;
 	struct where key;
 	bool has_key;
-	bool by_call; /* Where threads are not recorded, the number of a call says which one it is. */
-	bool across; /* The key means the same in all processes. */
+	bool by_call; /* If threads are not recorded, the number of a call identifies the thread. */
+	bool across;  /* The key means the same in all processes. */
 	struct pair_slot *slots;
 	uint32_t room, used;
 	uint32_t open; /* Begins that wait. */

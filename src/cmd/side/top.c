@@ -37,8 +37,8 @@ struct top {
 	bool screen; /* standard output is a terminal that we draw on */
 	struct ask ask;
 	struct top_view view;
-	bool begun;    /* an interval has */
-	uint64_t time; /* when the interval before ended: figures of the daemon, … */
+	bool begun;    /* an interval has begun */
+	uint64_t time; /* when the previous interval ended: statistics of the daemon, … */
 	int64_t until; /* … and events */
 	struct termios before;
 };
@@ -180,8 +180,8 @@ static int print(struct top *top)
 }
 
 /*
- * The first answer with figures is where the first interval begins. The daemon's figures are of the time that stands in
- * its answer; events are counted up to the time at which the trace was read. So each has an interval of its own.
+ * The first interval begins with the first answer that has statistics. The daemon's statistics refer to the time in its
+ * answer; events are counted up to the time at which the trace was read. So each has an interval of its own.
  */
 static int take(struct top *top, struct json_object *answer, uint64_t *intervals)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that start another one, which is the one to trace. Their options are skipped by what their manuals say of
- * them; what would keep the recorder from the program, or leaves open which program is started, is refused before
+ * Programs that start another one, which is the one to trace. side skips their options as their manuals describe
+ * them. It refuses what would keep the recorder from the program, or leaves open which program is started, before
  * anything runs.
  */
 #include "trace-starter.h"
@@ -14,14 +14,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STARTERS_MAX 32 /* one behind the other */
+#define STARTERS_MAX 32 /* nested */
 
 struct starter {
 	const char *name;
 	const char *takes;      /* short options with an argument */
-	const char *long_takes; /* long ones, with blanks between and around them */
-	const char *stops;      /* short options that are refused: they start no program, or … */
-	const char *long_stops; /* … nothing could be brought into it */
+	const char *long_takes; /* long options, with blanks between and around them */
+	const char *stops; /* short options that are refused: they start no program, or the … */
+	const char *long_stops; /* … recorder cannot enter it */
 	unsigned int operands;  /* before the program */
 	bool has_variables;     /* NAME=VALUE before the program */
 	bool has_machine;       /* the name of an architecture may be first */
@@ -63,7 +63,7 @@ static const struct starter starters[] = {
 };
 /* clang-format on */
 
-/* A word without a directory, or in one of the system's. Else it may be any program of that name. */
+/* A name without a directory, or in a system directory. Elsewhere it may be any program of that name. */
 static const struct starter *starter_of(const char *word)
 {
 	static const char *const directories[] = {"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"};
@@ -79,7 +79,7 @@ static const struct starter *starter_of(const char *word)
 	return NULL;
 }
 
-/* Is the long option in the list? Beginnings of names are taken by getopt, too. */
+/* Whether the long option is in the list. getopt accepts abbreviations, too. */
 static bool starter_lists(const char *list, const char *option, size_t size)
 {
 	for (const char *at = list; at && size && (at = strchr(at, ' ')) && at[1]; at++)
@@ -109,7 +109,7 @@ static int starter_refuse_option(const struct starter *starter, const char *word
 			       : "name the program alone in `-c`, or a running process by `-p PID`");
 }
 
-/* Variables that bring the recorder are not the program's to change. */
+/* The command must not change variables that load the recorder. */
 static bool starter_is_ours(const char *name)
 {
 	return !strncmp(name, "LD_PRELOAD", 10) || !strncmp(name, "SIDE_AGENT", 10);
@@ -122,13 +122,13 @@ static int starter_refuse_variable(const struct starter *starter, const char *wo
 			starter->name, (int)strcspn(word, "="), word);
 }
 
-/* What the words of one starter come to. */
+/* The state of the walk through the arguments. */
 struct walk {
 	char *const *words;
 	size_t at, count;
 	bool global;
-	const char *directory; /* in which the program is looked for; NULL: ours */
-	const char *path;      /* PATH; NULL: ours */
+	const char *directory; /* in which to find the program; NULL: the current one */
+	const char *path;      /* PATH; NULL: the current one */
 };
 
 static int starter_note(struct walk *walk, const struct starter *starter, char letter,

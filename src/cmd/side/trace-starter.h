@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 /*
- * Where the traced program's words begin, and its name by which it is found (a path, or a word for PATH). `global`: the kernel watches,
- * so nothing has to be brought into the program. 0 or an exit status: said.
+ * The index of the traced program's first argument, and the name that finds the program (a path, or a name for PATH). `global`: the kernel
+ * watches, so no recorder has to be in the program. 0 or an exit status; prints the error.
  */
 int starter_follow(char *const *words, size_t count, bool global, size_t *ret_at,
 		char ret_program[PATH_MAX]);

@@ -46,7 +46,7 @@ struct tracing {
 			others; /* those of probes are among all; those that any event may have */
 	int status;             /* what the programs said */
 	bool running;           /* the program runs already */
-	bool forced;            /* returns in files that have exceptions, by the kernel */
+	bool forced;            /* let the kernel watch returns in files that handle exceptions */
 };
 
 /* ---- the program ---- */
@@ -197,7 +197,7 @@ static const char *text_of(const struct tracing *tracing, uint32_t number)
 	return number && number <= tracing->nr_wishes ? tracing->wishes[number - 1].wish.said : "?";
 }
 
-/* Each location by itself. How many have been printed. */
+/* Prints a line for each location. Returns how many lines have been printed. */
 static uint64_t say_refusal(const struct probe_seen *seen,
 		const struct session_probe_refusal *refusal, uint64_t shown)
 {
@@ -233,7 +233,7 @@ static void say_refusals(const struct tracing *tracing, const struct session_pro
 	probe_unsee(&seen);
 }
 
-/* They were set until the program went into a sandbox. */
+/* They were set until the program entered a sandbox. */
 static bool were_removed(const struct session_probe_answer *answer)
 {
 	uint64_t removed = 0;
@@ -547,7 +547,7 @@ static int check_reachable(const char *program, const char *exe)
 	return status;
 }
 
-/* Of COMMAND, the program that is meant. */
+/* Find the program that COMMAND runs in the end. */
 static int find_traced(struct tracing *tracing, const struct record_options *options, char **words,
 		size_t count)
 {
@@ -568,8 +568,8 @@ static int find_traced(struct tracing *tracing, const struct record_options *opt
 }
 
 /*
- * Two locations are often the begin and the end of something, and then the thread tells whose end it is. A function with its
- * exit needs no context for that: the number of the call names the thread. What the kernel watches could not have it.
+ * Two locations are often the begin and the end of one operation, and the thread pairs them. A function with its exit needs no
+ * context for that: the number of the call identifies the thread. Locations that the kernel watches cannot have the context.
  */
 static void add_threads(struct tracing *tracing)
 {

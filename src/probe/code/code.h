@@ -22,7 +22,7 @@
  *	x86-64-site.c    the method for one place
  *	exits.c          whether a return from a function can be seen
  *	x86-64-stack.c   what a function does with return addresses
- *	x86-64-exchange.c functions in which the stack pointer may be no stack
+ *	x86-64-exchange.c functions in which the stack pointer may point to data
  *	x86-64-emulated.c what the kernel does by itself where it watches an instruction
  *	x86-64-copy.c    displaced instructions written for another address (copy.h; for the process that is probed)
  *
@@ -78,8 +78,8 @@ int code_entry(struct code_file *file, const struct code_function *function,
 int code_site(struct code_file *file, uint64_t address, struct probe_site *site);
 
 /*
- * Whether exceptions may leave its functions: it has handlers for them, of a language that has exceptions, and not only what the ends of threads
- * call in C.
+ * Whether exceptions may leave the file's functions: it has handlers of a language with exceptions, and not only the handlers for the ends of
+ * threads in C.
  */
 bool code_has_exceptions(const struct code_file *file);
 
@@ -96,7 +96,7 @@ void code_for_kernel(struct probe_site *site);
  * /proc/PID/maps says. -ENOENT: that part has no code.
  */
 int code_bias(const struct code_file *file, uint64_t start, uint64_t offset, uint64_t *bias);
-/* The same by its first page, at `start`: a program may have moved its code to other memory. */
+/* The same by the file's first page, at `start`: a program may have moved its code to other memory. */
 int code_bias_of_head(const struct code_file *file, uint64_t start, uint64_t *bias);
 
 #endif /* PROBE_CODE_CODE_H */

@@ -4,7 +4,7 @@
  * it. That must be the place; and the function must not look at it, as those do that return twice (setjmp,
  * getcontext, vfork), that ask who has called them (dlopen, dlsym), or that unwind. Nor may a function that it calls, or its runtime.
  *
- * Unwind data says where the return address is. Without it the instructions must say all of that, else the return is not seen.
+ * Unwind data locates the return address. Without it the instructions must show all of that; otherwise the return is not seen.
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -69,7 +69,7 @@ static bool has_text(const struct code_file *file, const char *section, const ch
 
 /*
  * Each file of OCaml has tables of its return addresses; a stripped program has the runtime that reads them, with the name of a variable of
- * its environment. (The name is not written here as a whole, for the files that this code is in are no OCaml.)
+ * its environment. (The whole name is not written here, because the files that contain this code are not OCaml.)
  */
 static bool is_ocaml(const struct code_file *file)
 {
@@ -98,11 +98,11 @@ bool code_has_exceptions(const struct code_file *file)
 				has_text(file, ".strtab", personalities[i]))
 			return true;
 	}
-	/* Nothing says whose handlers those are. */
+	/* The owner of these handlers is unknown. */
 	return !has_names;
 }
 
-/* What -pg makes every function call, which asks where that returns to. It is another file's, or of a static program. */
+/* The function that -pg makes every function call. It reads its return address. It is in another file, or in a static program. */
 static bool is_profiled(const struct code_file *file)
 {
 	static const char *const called[] = {"mcount", "_mcount", "__fentry__"};
@@ -137,7 +137,7 @@ static enum code_runtime runtime_of(struct code_file *file)
 	return file->runtime;
 }
 
-/* ---- functions that look at the return address of their caller ---- */
+/* ---- functions that read the return address of their caller ---- */
 
 #define FRAME_BEGIN 64 /* bytes of a function in which it sets its frame pointer */
 
@@ -187,7 +187,7 @@ int code_note_frame_read(struct code_file *file, uint64_t address)
 
 /* ---- one function ---- */
 
-/* By its instructions alone; NULL: nothing is against it. */
+/* By the function's instructions alone; NULL: the exit can be watched. */
 static const char *no_exit_without_data(
 		struct code_file *file, const struct code_function *function)
 {

@@ -140,14 +140,14 @@ int code_read_sequences(struct code_file *file);
 
 /* ---- kept.c ---- */
 
-/* Ignored if it is not code. The reason is not copied. -ENOMEM. */
+/* Ignores a range outside code. Does not copy the reason. -ENOMEM. */
 int code_keep(struct code_file *file, uint64_t from, uint64_t to, const char *reason);
-/* One that has some of these bytes; NULL: none. Valid until the next one is added. */
+/* A range that has some of these bytes; NULL: none. Valid until the next range is added. */
 const struct code_kept *code_kept_at(struct code_file *file, uint64_t address, uint64_t size);
 
 /* ---- reached.c ---- */
 
-/* Whether an instruction begins there for certain, where no function is known. -ENOMEM. */
+/* Whether an instruction certainly begins at the address, in a file without known functions. -ENOMEM. */
 int code_is_reached(struct code_file *file, uint64_t address, bool *ret_is_reached);
 
 /* ---- relocations.c ---- */
@@ -164,7 +164,7 @@ bool code_is_sled_of_entry(struct code_file *file, uint64_t address, uint64_t *e
 
 /* ---- x86-64-exchange.c ---- */
 
-/* The stack pointer may be no stack somewhere within it, or nothing is known for want of memory. */
+/* Whether the stack pointer may point to data somewhere within the function, or memory for the analysis is missing. */
 bool code_exchanges_stack(const struct code_file *file, const struct code_function *function);
 
 /* ---- go.c ---- */

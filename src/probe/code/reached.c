@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions that are reached from the entry of a file, for files that name no function: there nothing else says where an instruction
- * begins. Followed are branches, calls, addresses that `lea` takes, and pointers that the loader relocates; so all that is found is code, but not
- * all code is found.
+ * Instructions that are reachable from the entry of a file, for files that name no function: nothing else shows where an instruction
+ * begins. The walk follows branches, calls, addresses that `lea` takes, and pointers that the loader relocates. All that it finds is code, but it
+ * does not find all code.
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -12,7 +12,7 @@
 
 struct reaching {
 	struct code_file *file;
-	uint64_t *waiting; /* begins that were not followed yet */
+	uint64_t *waiting; /* addresses that were not followed yet */
 	size_t count, capacity;
 };
 
@@ -31,7 +31,7 @@ static int add_begin(struct reaching *reaching, uint64_t address)
 	return 0;
 }
 
-/* Whether it was new. */
+/* Returns whether it was new. */
 static bool set_reached(const struct code_file *file, uint64_t address)
 {
 	struct code_segment *segment = code_executable(file, address);

@@ -11,7 +11,7 @@
 
 #define TAG_PACKED_SIZE 35 /* DT_RELRSZ, newer than some headers */
 #define TAG_PACKED 36      /* DT_RELR */
-#define PACKED_WORDS 63    /* that one word of bits stands for */
+#define PACKED_WORDS 63    /* words that one word of bits describes */
 #define SYMBOLS_MAX 0x1000000u
 
 struct tables {
@@ -112,7 +112,7 @@ static int one_packed(struct code_file *file, uint64_t where, code_relocation_fn
 	return each(user, &relocation);
 }
 
-/* An even word is an address, an odd one says which of the words behind the last one are relocated, too. */
+/* An even word is an address; the bits of an odd one mark which of the words after the last one are relocated, too. */
 static int each_packed(struct code_file *file, const struct tables *tables,
 		code_relocation_fn *each, void *user)
 {

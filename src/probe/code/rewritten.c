@@ -61,7 +61,7 @@ static int read_sleds(struct code_file *file)
 
 /* ---- static keys ---- */
 
-/* Sections that say by their names which instructions a program switches. */
+/* Sections whose names mark instructions that a program switches. */
 static bool has_key_name(const char *name)
 {
 	static const char *const parts[] = {"jump_table", "jump_label", "jump_entr", "static_key",
@@ -114,7 +114,7 @@ static int add_key(struct code_file *file, uint64_t address, bool any)
 	return code_keep(file, address, address + length, key);
 }
 
-/* Also without a name: data has the address of a nop inside a function only if the program switches it. */
+/* Without such a section: data has the address of a nop inside a function only if the program switches it. */
 static int add_key_from_data(struct code_file *file, uint64_t where, uint64_t target)
 {
 	const struct code_section *section = section_at(file, where);

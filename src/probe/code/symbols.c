@@ -75,10 +75,10 @@ static void note_embedded(struct code_file *file, const Elf64_Sym *symbol, const
 		file->embedded_size = symbol->st_value;
 }
 
-/* Symbols that are not functions: data among the code, and labels of which nothing says what they are. */
+/* Symbols that are not functions: data among the code, and labels of unknown type. */
 static int add_other(struct code_file *file, const Elf64_Sym *symbol, const char *name)
 {
-	static const char object[] = "it is data among the code, as its symbol says";
+	static const char object[] = "its symbol marks it as data among the code";
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 	uint64_t *labels;
 

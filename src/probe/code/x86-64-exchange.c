@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions in which the stack pointer may be no stack: a loop that walks an array by `pop`, an exchange of stacks. A hit writes below the
- * stack pointer, so inside of such a function it would overwrite the program's data. At its begin it is a stack, because a call has just
+ * Functions in which the stack pointer may point to data: a loop that walks an array by `pop`, an exchange of stacks. A hit writes below the
+ * stack pointer, so inside such a function it would overwrite the program's data. At the beginning it points to a stack, because a call has just
  * pushed the return address there.
  *
  * The stack pointer remains in its stack where it is changed by a distance, or gets back an address that came from it: by way
  * of registers that were copied from it, or of memory of the stack in which such a register was stored. All instructions of the function are read
- * as one set, in no order, so a register that holds such an address anywhere counts as one that holds it everywhere. Anything else
- * that the stack pointer is given makes the function one of these.
+ * as one set, in no order, so a register that holds such an address anywhere counts as one that holds it everywhere. Any other
+ * value of the stack pointer makes the function one of these.
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -30,7 +30,7 @@ static bool note(struct moves *moves, const struct x86_move *move)
 	return true;
 }
 
-/* Whether anything but its own distances is given to the stack pointer; negative: out of memory. */
+/* Whether the stack pointer gets a value other than an offset from itself; negative: out of memory. */
 static int read_moves(const struct code_file *file, const struct code_function *function,
 		struct moves *moves)
 {

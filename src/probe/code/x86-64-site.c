@@ -138,7 +138,7 @@ static bool is_taken(const struct code_file *file, uint64_t pad, uint64_t site)
 }
 
 /*
- * Bytes between functions that nothing refers to. Constants look like padding, and code may count to them from the first one: so a
+ * Whether nothing refers to the bytes between two functions. Constants can equal padding, and code may index them from the first one: so a
  * reference to any byte keeps all of them.
  */
 static bool gap_is_free(struct code_file *file, uint64_t gap, uint64_t end)
@@ -262,7 +262,7 @@ static bool try_jump(const struct place *place, struct probe_site *site)
 	return true;
 }
 
-/* What follows the last instruction, to its end, has no byte to which anything refers. */
+/* Whether nothing refers to any byte of the padding after the last instruction. */
 static bool padding_is_free(const struct place *place)
 {
 	uint64_t at = place->address + place->length;
@@ -273,7 +273,7 @@ static bool padding_is_free(const struct place *place)
 	while (size && x86_decode(bytes, size, 0, &instruction) && instruction.padding) {
 		const unsigned int length = instruction.piece.length;
 
-		/* What something refers to begins behind padding, or is data. */
+		/* A referenced address is the beginning of a function after padding, or data. */
 		if (code_function_at(place->file, at) &&
 				code_function_at(place->file, at)->address == at)
 			return true;
@@ -362,7 +362,7 @@ static bool try_punned(const struct place *place, struct probe_site *site)
 		unsigned int own = (unsigned int)last->at + last->length, free_bits;
 		int64_t low, high;
 
-		/* The distance must stay as it is in the file. */
+		/* The file's bytes in the displacement must not change. */
 		if (own > place->until || own >= PROBE_JUMP_BYTES ||
 				code_kept_at(place->file, place->address + own,
 						PROBE_JUMP_BYTES - own))
@@ -495,7 +495,7 @@ int code_entry(struct code_file *file, const struct code_function *function,
 	return ret;
 }
 
-/* Of a file that names no function. What jumps to the next instructions is not known, so these are left alone. */
+/* A location in a file that names no function. Jumps to the next instructions are unknown, so the probe leaves these unchanged. */
 static int find_unnamed(struct code_file *file, uint64_t address, struct probe_site *site)
 {
 	bool is_reached;

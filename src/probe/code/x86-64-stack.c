@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a function does with the return addresses on the stack, as its instructions say it: for files without unwind data, and for what
- * unwind data does not say.
+ * What a function does with the return addresses on the stack, according to its instructions: for files without unwind data, and for facts that
+ * unwind data does not contain.
  *
- * Follows all branches from the begin, with the distances of the stack pointer and the frame pointer from the return address. Code that
- * is reached by tables only is read with the frame pointer's distance alone.
+ * Follows all branches from the beginning, with the distances of the stack pointer and the frame pointer from the return address. For code that
+ * only tables reach, it uses the frame pointer's distance alone.
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -43,7 +43,7 @@ static bool is_register(const ZydisDecodedOperand *operand, ZydisRegister wanted
 	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER && operand->reg.value == wanted;
 }
 
-/* Of the memory that an operand has, from the return address; STACK_UNKNOWN: it is not on the stack, or nobody can know. */
+/* The distance of a memory operand from the return address; STACK_UNKNOWN: it is not on the stack, or the distance is unknown. */
 static int32_t distance_of(const ZydisDecodedOperand *operand, const struct state *state)
 {
 	int32_t from = STACK_UNKNOWN;
@@ -67,7 +67,7 @@ static void note_memory(struct following *following, const ZydisDecodedOperand *
 	/* Where the stack pointer is not known, any of its memory may be that. */
 	if (operand->mem.base == ZYDIS_REGISTER_RSP && state->stack == STACK_UNKNOWN)
 		following->use.unknown = true;
-	/* Where a frame pointer points to is the caller's one, and behind that a return address. */
+	/* A frame pointer points to the caller's frame pointer, and the return address follows. */
 	if (state->caller && operand->mem.base == state->caller &&
 			operand->mem.disp.value == STACK_WORD)
 		following->use.callers_frame = true;
@@ -90,7 +90,7 @@ static void note_copy(struct following *following, const ZydisDecodedInstruction
 static void note_operands(struct following *following, const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, const struct state *state)
 {
-	/* By an address alone the stack pointer is moved. */
+	/* An address computation can move the stack pointer. */
 	bool moves = decoded->mnemonic == ZYDIS_MNEMONIC_LEA &&
 			is_register(&operands[0], ZYDIS_REGISTER_RSP);
 
@@ -141,7 +141,7 @@ static bool is_move_to_register(
 			operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER;
 }
 
-/* It loads what stands where the frame pointer points to. */
+/* It loads the word that the frame pointer points to. */
 static bool loads_caller(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, const struct state *state)
 {
@@ -208,7 +208,7 @@ static struct state after(const ZydisDecodedInstruction *decoded,
 	return state;
 }
 
-/* What is known of both. True: that is less than before, or the first that is known. */
+/* Merge two states. True: the result has less information than before, or is the first one. */
 static bool join(struct state *state, const struct state *other)
 {
 	const struct state before = *state;
@@ -234,7 +234,7 @@ static void reach(struct following *following, uint64_t address, const struct st
 {
 	uint64_t at = address - following->function->address;
 
-	/* Each state is reached at most five times anew. */
+	/* The state of an instruction changes at most five times. */
 	if (at < following->function->size && join(&following->states[at], state))
 		following->todo[following->nr_todo++] = (uint32_t)at;
 }
@@ -292,7 +292,7 @@ static bool follow_all(struct following *following)
 	return true;
 }
 
-/* What no branch leads to: by the frame pointer, if the function has one, which it had set before. */
+/* Code that no branch leads to: use the frame pointer, if the function has set one before. */
 static bool follow_others(struct following *following, int32_t frame)
 {
 	const uint64_t size = following->function->size;

@@ -96,8 +96,8 @@ static void mark_tables(const struct code_file *file, const struct taken *taken)
 }
 
 /*
- * An instruction accesses bytes of code. These are data; and a program that reads the begin of a function copies it, or checks that it is
- * as it was, so the whole function keeps its bytes.
+ * An instruction accesses bytes of code. These are data. A program that reads the beginning of a function copies it, or checks it for
+ * changes, so the whole function keeps its bytes.
  */
 static int keep_read(struct code_file *file, uint64_t address, const uint8_t *bytes, size_t size)
 {

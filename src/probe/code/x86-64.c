@@ -244,7 +244,7 @@ static uint8_t base_of(const ZydisDecodedOperand *operand)
 	return general(operand->mem.base);
 }
 
-/* What the first operand becomes by the second one. */
+/* The effect of the second operand on the first one. */
 static struct x86_move move_of(const ZydisDecodedOperand *to, const ZydisDecodedOperand *from)
 {
 	struct x86_move move = {.kind = X86_MOVE_NONE};
@@ -297,7 +297,7 @@ unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[
 					general(operands[0].reg.value)};
 		return decoded.length;
 	case ZYDIS_MNEMONIC_POP:
-		/* Other registers get back what their caller had in them. */
+		/* Other registers are restored to the caller's values. */
 		if (operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 				operands[0].reg.value == ZYDIS_REGISTER_RSP)
 			moves[0] = (struct x86_move){
@@ -318,7 +318,7 @@ unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[
 
 		moves[0] = move_of(&operands[0], moving ? &operands[1] : &other);
 	}
-	/* What an exchange leaves in the other register says nothing of what it has found there. */
+	/* After an exchange, the value of the other register is unknown. */
 	for (unsigned int i = 0; i < 2; i++) {
 		if (decoded.mnemonic == ZYDIS_MNEMONIC_XCHG && moves[i].to == X86_STACK_POINTER)
 			moves[i].from = X86_OTHER;

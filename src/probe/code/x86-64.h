@@ -41,9 +41,9 @@ unsigned int x86_memory_bytes(const uint8_t *bytes, size_t size);
 /* What a function does with return addresses on the stack. */
 #define X86_STACK_CALLS 256
 struct x86_stack_use {
-	bool return_address; /* it reads or writes its own, or takes its address */
+	bool return_address; /* it reads or writes its own return address, or takes its location */
 	bool callers_frame;  /* it finds its caller's, by the frame pointer */
-	bool gives_frame;    /* it passes its own frame pointer on */
+	bool gives_frame;    /* it passes its own frame pointer to others */
 	bool unknown;        /* it may do any of that */
 	size_t nr_calls;
 	uint64_t calls[X86_STACK_CALLS]; /* of what it calls, or ends in, by name */
@@ -52,7 +52,7 @@ struct x86_stack_use {
 
 struct code_file;
 struct code_function;
-/* False: it cannot be known. */
+/* False: the analysis is not possible. */
 bool x86_stack_use(struct code_file *file, const struct code_function *function,
 		struct x86_stack_use *use);
 

@@ -19,7 +19,7 @@
 
 #define JUMP 5
 #define LONG_JUMP 0xe9
-#define BEFORE (2 * (JUMP - 1)) /* bytes that tell whose a change is */
+#define BEFORE (2 * (JUMP - 1)) /* bytes that identify the owner of a change */
 #define BREAKPOINT 0xcc
 #define CALL 0xe8 /* the kernel's, in the place of a long nop */
 #define LONG_NOP 0x0f

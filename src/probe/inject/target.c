@@ -363,7 +363,7 @@ static int check_files(struct inject_target *target)
 									: FILES_MIN));
 }
 
-/* Its functions end the program when a thread calls them that it has not seen begin. */
+/* ThreadSanitizer ends the program when a thread calls its functions whose start it has not seen. */
 static int fail_sanitizer(struct inject_target *target)
 {
 	char name[64];

@@ -97,18 +97,18 @@ struct patch_moved {
 	uint64_t from, to;         /* the program counter */
 	uint64_t stack;            /* the stack pointer there, */
 	int64_t away;              /* and how far that is from the one that the thread has */
-	struct patch_probe *probe; /* NULL: it is elsewhere, and all is as it is */
+	struct patch_probe *probe; /* NULL: the thread is elsewhere, and nothing changes */
 };
 
 /*
- * Called from there: the handler of the program's that is to go on with it; 0: none is. Where the thread was moved, patch_move_back() is
- * called behind the handler.
+ * Called from there: the program's handler that must handle the signal; 0: none. If the thread was moved, patch_move_back() is
+ * called after the handler.
  */
 uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct patch_moved *moved);
 
 /* ---- moved.c ---- */
 
-/* Changes the context, and what the kernel says of the signal. False: it is not in the code of a probe. */
+/* Changes the context and the siginfo_t. False: the thread is not in the code of a probe. */
 bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *moved);
 /* Behind the program's handler. */
 void patch_move_back(void *context, const struct patch_moved *moved);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies of probed code: a program that copies code of its own to other memory copies the jumps and breakpoints of probes, too. There a
- * jump leads to where nothing is, and a breakpoint has no entry in the table of traps.
+ * Copies of probed code: a program that copies its own code to other memory copies the jumps and breakpoints of probes, too. There a
+ * jump leads to unmapped memory, and a breakpoint has no entry in the table of traps.
  *
- *	jump         the thread faults where it has arrived. For each probe it follows where such a jump would be, and whether it is there
+ *	jump         the thread faults at the target. For each probe, the target determines where such a jump would be; the bytes there are compared
  *	breakpoint   the thread traps at an address of no probe: the bytes behind it are those of a probed location
- *	removal      copies in executable memory of no file are searched, for later no handler would be there
+ *	removal      search copies in executable memory of no file, because later there is no handler
  *
- * In each case the copy gets the program's own bytes, and the thread executes them: copies have no probes. A fault or trap that is none of these
- * is the program's.
+ * In each case the copy gets the program's own bytes, and the thread executes them: copies have no probes. Any other fault or trap
+ * belongs to the program.
  *
  * Called in signal handlers: takes no lock of others, and allocates nothing.
  */
@@ -25,7 +25,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 #define JUMP 0xe9
@@ -44,7 +44,7 @@
 static int is_healing;   /* a thread changes a copy; */
 static uint64_t healing; /* and where */
 
-/* The last copies that were healed: threads that have met their former bytes may come late. */
+/* The last copies that were healed: threads that executed the former bytes may arrive late. */
 static uint64_t healed[HEALED_KEPT];
 static unsigned int nr_healed;
 
@@ -66,8 +66,8 @@ static void barrier(void)
 /* ---- the program's bytes ---- */
 
 /*
- * One thread at a time: a page is writable only as long as one writes to it. A handler that interrupts the thread which does waits in vain, and
- * goes on: nothing else runs then.
+ * One thread at a time: a page is writable only while a thread writes to it. A handler that interrupts this thread waits in vain and
+ * then goes on, because the interrupted thread cannot continue meanwhile.
  */
 static void begin_healing(uint64_t copy)
 {
@@ -141,7 +141,7 @@ static bool heal(uint64_t copy, const uint8_t *former, const uint8_t *bytes, uns
 
 /* ---- likeness ---- */
 
-/* A site and what is behind it: as it is, with the program's bytes, and with those of probes. A copy may have either, byte by byte. */
+/* A site and the bytes after it: as it is now, with the program's bytes, and with the bytes of probes. Each byte of a copy may be either. */
 struct code_of_site {
 	unsigned int size;
 	uint8_t now[SCORE_BYTES], own[SCORE_BYTES], probed[SCORE_BYTES];
@@ -164,7 +164,7 @@ static void take_back(struct code_of_site *code, uint64_t at, const struct patch
 static void read_site(uint64_t at, unsigned int size, struct code_of_site *code)
 {
 	code->size = size;
-	/* Less at the end of what is mapped. */
+	/* Fewer at the end of the mapping. */
 	while (code->size && !read_there(at, code->now, code->size))
 		code->size /= 2;
 	memcpy(code->own, code->now, code->size);
@@ -200,13 +200,13 @@ static bool is_jump(const struct patch_probe *probe)
 			probe->site.runtime && probe->body;
 }
 
-/* How many bytes of a copy say that it is one: a punned jump ends with bytes of the program. */
+/* How many bytes of a copy identify it: a punned jump ends with bytes of the program. */
 static unsigned int jump_bytes(const struct patch_probe *probe)
 {
 	return probe->method == PROBE_SHORT ? patch_bytes(probe) : PROBE_JUMP_BYTES;
 }
 
-/* Where a thread has arrived by a jump in a copy, and the copy that fits best. */
+/* The address that a thread reached by a jump in a copy, and the copy that matches best. */
 struct arrival {
 	uint64_t at;
 	uint64_t copy; /* 0: none */
@@ -216,8 +216,8 @@ struct arrival {
 };
 
 /*
- * Jumps of several probes may have the same distance, because their arenas are alike. What is behind the jump in the copy is what is behind
- * it at the site, as far as both are code of that function.
+ * Jumps of several probes may have the same displacement, because their arenas have the same layout. The bytes after the jump in the copy equal
+ * those at the site, as far as both are code of that function.
  */
 static unsigned int score_of(const struct patch_probe *probe, uint64_t copy)
 {
@@ -233,7 +233,7 @@ static unsigned int score_of(const struct patch_probe *probe, uint64_t copy)
 	return i;
 }
 
-/* Never true: the best one is noted. */
+/* Never true: the callback stores the best match. */
 static bool note_arrival(struct patch_probe *probe, void *user)
 {
 	struct arrival *arrival = user;
@@ -269,7 +269,7 @@ static bool note_arrival(struct patch_probe *probe, void *user)
 	return false;
 }
 
-/* A short jump whose springboard was not copied: the thread is at what is in its location. */
+/* A short jump whose springboard was not copied: the thread is at the bytes in its location. */
 static void note_short(struct arrival *arrival)
 {
 	uint64_t springboard, site;
@@ -330,7 +330,7 @@ bool patch_copied_fault(const siginfo_t *info, void *context)
 	uint64_t at = (uint64_t)registers[REG_RIP], copy;
 	int error = errno;
 	bool found;
-	/* Of the instruction itself: there is none, or it may not be executed. */
+	/* A fault of the fetch: nothing is mapped, or it is not executable. */
 	bool is_fetch = (info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR) &&
 			(uint64_t)(uintptr_t)info->si_addr == at;
 
@@ -351,7 +351,7 @@ static bool is_padding_byte(uint8_t byte)
 	return byte == TRAP_BYTE || byte == 0x90 || !byte;
 }
 
-/* The bytes behind the first one are alike, and not such as are found everywhere. */
+/* The bytes after the first one are equal, and are not common ones. */
 static bool is_copy_of_trap(
 		const struct patch_probe *probe, uint64_t at, const uint8_t there[CONTEXT_BYTES])
 {
@@ -399,7 +399,7 @@ bool patch_copied_trap(uint64_t at, uint64_t *ret_copy)
 		found = patch_places_find(has_trapped, &trapped) != NULL;
 	if (!found && !guarded)
 		found = has_left_short(at, ret_copy);
-	/* Another thread has healed it since it was asked for the first time. */
+	/* Another thread has healed it since the first check. */
 	if (!found && is_healed(at)) {
 		*ret_copy = at;
 		found = true;
@@ -408,7 +408,7 @@ bool patch_copied_trap(uint64_t at, uint64_t *ret_copy)
 	return found;
 }
 
-/* ---- copies that no thread has met ---- */
+/* ---- copies that no thread has executed ---- */
 
 /* What is searched for: the four bytes behind the first one, of which several probes may have the same. */
 struct pattern {
@@ -467,7 +467,7 @@ static bool make_patterns(
 	return true;
 }
 
-/* How much of what is behind the bytes of a probe is there as well; 0: that is no copy. */
+/* How many bytes after those of a probe match; 0: not a copy. */
 static unsigned int likeness(const struct pattern *pattern, uint64_t at, const uint8_t *bytes)
 {
 	const struct patch_probe *probe = pattern->probe;

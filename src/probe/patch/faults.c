@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A net below loads that may fault (reading.c), and below displaced instructions (moved.c): SIGSEGV, SIGBUS and SIGFPE arrive here first, while
- * something reads so or is set. A fault of these loads ends the load; any other is the program's, as if we were not here:
+ * Fault handling for loads that may fault (reading.c) and for displaced instructions (moved.c): SIGSEGV, SIGBUS and SIGFPE arrive here first while
+ * such loads are possible or probes are set. A fault of these loads ends the load; any other belongs to the program, as without side:
  *
  *	what the kernel has		what the program has
  *	our handler, all else		its handler, its flags, its mask: called by a jump, with the kernel's arguments on the
  *	as the program has it		stack that the kernel chose, so which signals are blocked and which stack it is follow as ever
- *	our handler			the default: that is put in place, and the instruction faults again, a displaced one at its own address.
+ *	our handler			the default: it is restored, and the instruction faults again, a displaced one at its own address.
  *					What was sent is sent again
  *	the same			to be ignored: no net, for what is executed inherits that
  *
@@ -256,7 +256,7 @@ int patch_faults_action(int number, const struct sigaction *action, struct sigac
 /* ---- what arrives ---- */
 
 /*
- * The kernel's default, for what has just happened: it happens again, with all registers as they were. A child of vfork() must not change the
+ * The kernel's default action: let the instruction fault again, with all registers unchanged. A child of vfork() must not change the
  * parent's code.
  */
 static void do_default(int number, const siginfo_t *info, void *context, struct patch_moved *moved)
@@ -277,11 +277,11 @@ static void do_default(int number, const siginfo_t *info, void *context, struct 
 				0, 0);
 }
 
-/* Loads of thread-local memory (hit.c), and where each goes on after a fault; as distances from the words. */
+/* Loads of thread-local memory (hit.c), and where each continues after a fault; relative to the words. */
 extern const int32_t __start_patch_fixups[] __attribute__((visibility("hidden")));
 extern const int32_t __stop_patch_fixups[] __attribute__((visibility("hidden")));
 
-/* Whether it is one of ours, in a hit, that goes on. Nothing thread-local is read before the first answer. */
+/* Whether a load of a hit faulted, which can continue. Reads nothing thread-local before that is known. */
 static bool is_over(int number, const siginfo_t *info, ucontext_t *user)
 {
 	greg_t *registers = user->uc_mcontext.gregs;

@@ -330,7 +330,7 @@ static void add_common(uint64_t start, const struct patch_return *returns)
 			&code);
 }
 
-/* Where the return address of the gate stands: in the table, the program counter's distance from `base` times its size. */
+/* The location of the gate's return address: in the table, at the program counter's distance from `base` times the entry size. */
 static uint8_t *put_return(uint8_t *to, uint64_t base, const struct patch_return *returns)
 {
 	to = put(to, "\x80\0\x0e", 3); /* the program counter; the first gate, minus */
@@ -359,8 +359,7 @@ size_t patch_frames_gates(
 	to = put(to, callers_stack, sizeof(callers_stack));
 	to = put(to, "\x16\x10", 2); /* the value of the return address is */
 	size = to++;
-	to = put(put_return(to, base, returns), "\x06\x31\x1c",
-			3); /* what stands there; 1, minus */
+	to = put(put_return(to, base, returns), "\x06\x31\x1c", 3); /* the value there; 1, minus */
 	*size = (uint8_t)(to - size - 1);
 	return (size_t)(to - rules);
 }
@@ -370,15 +369,15 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns, ui
 	uint64_t base = start + RETURNS_HEAD_BYTES,
 		 size = RETURNS_HEAD_BYTES + (uint64_t)count * RETURN_BYTES;
 	/*
-	 * The caller has this frame's stack pointer, or the one behind the index that was pushed. The begin of the frame is
-	 * another address than that, and than the one of the frame that returns here, for exceptions know frames apart by it;
-	 * and above the latter, for debuggers ask for that.
+	 * The caller has this frame's stack pointer, or the one behind the index that was pushed. The frame's address
+	 * differs from that, and from the address of the frame that returns here, because exceptions tell frames apart by it.
+	 * It is above the latter, because debuggers require that.
 	 */
 	uint8_t rules[64] = {0x0c, 7, 1, 0x16, 7, sizeof(callers_stack)},
 		*to = put(rules + 6, callers_stack, sizeof(callers_stack)), plain[64] = {0x0f};
 	struct entry *entry;
 
-	to = put(to, "\x10\x10", 2); /* the return address stands where */
+	to = put(to, "\x10\x10", 2); /* the return address is at */
 	to = put_return(to + 1, base, returns);
 	rules[19] = (uint8_t)(to - rules - 20);
 	start += COMMON_BYTES;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwind data of gates that every unwinder of the process finds, present or future, because it stands in the .eh_frame of this
+ * The unwind data of gates. Every unwinder of the process finds it, present or future, because it is in the .eh_frame of this
  * object (x86-64-gates.S). The rules need addresses that are known at run time only, so they are written there before the first exit
  * is watched.
  *
  * The frame of a gate lies between the watched function and its caller, and begins where the caller's stack pointer is, so
  * _Unwind_GetCFA() returns what it returns without the gate. libgcc tells frames apart by that address and by whether the next inner one
- * is a signal's. So this one is: then unwinders look the caller up by the address as it is given, not by the byte before it. So the
- * byte before it is what is given: an address within the call.
+ * is a signal frame. So the gate's frame is a signal frame. Unwinders then look the caller up by the exact address, not by the byte before it.
+ * Therefore the rules give the byte before the return address: an address within the call.
  */
 #include "parts.h"
 
@@ -50,7 +50,7 @@ static const uint8_t *find_table(void)
 	return NULL;
 }
 
-/* The entry of x86-64-gates.S; NULL: the linker has made something else of it. */
+/* The entry of x86-64-gates.S; NULL: the linker has changed it. */
 static uint8_t *find_entry(uint64_t begin)
 {
 	const uint8_t *table = find_table();
@@ -73,7 +73,7 @@ static uint8_t *find_entry(uint64_t begin)
 	return NULL;
 }
 
-/* The pages of the entry have the rights of their segment again, whatever was needed to write to them. */
+/* Restore the rights that the segment of the entry has. */
 static void restore_rights(const uint8_t *entry, size_t size)
 {
 	uintptr_t from = (uintptr_t)entry & ~(uintptr_t)(GATES_PAGE - 1),

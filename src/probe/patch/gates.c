@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 _Static_assert(RETURN_CALL_BYTES == 6 && RETURN_BYTES == RETURN_CALL_BYTES + 5 + 5, "its gate");
@@ -77,7 +77,7 @@ bool patch_gates_grow(uint32_t first, uint32_t count)
 	return true;
 }
 
-/* Where address space is limited, what is not used now is the program's. */
+/* If address space is limited, leave what is not used now to the program. */
 static uint32_t most_wanted(void)
 {
 	struct rlimit limit;
@@ -90,7 +90,7 @@ _Static_assert(RETURNS_FIRST *(RETURN_BYTES + sizeof(struct patch_return)) <
 				GATES_BYTES - GATES_PAGE,
 		"the memory of all gates holds the first ones and their table");
 
-/* Where no more address space can be had in reach, the table takes that of the gates which are not used then. */
+/* If there is no more address space in reach, the table takes that of the unused gates. */
 static void reserve_table(void)
 {
 	most = most_wanted();

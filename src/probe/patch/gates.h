@@ -4,7 +4,7 @@
 
 /* Sizes of the code of returns; for assembly, too. */
 
-#define RETURNS_MAX 1048576    /* calls at once that are to be seen returning */
+#define RETURNS_MAX 1048576    /* open calls whose returns can be watched */
 #define RETURN_BYTES 16        /* of the code for each, its gate */
 #define COMMON_BYTES 256       /* what all gates lead to, aligned so, */
 #define RETURNS_HEAD_BYTES 512 /* and padding up to the first gate, */

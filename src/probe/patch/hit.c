@@ -40,10 +40,10 @@
 #define SCAN_FIRST 256
 #define TAIL_CALLS_MAX 64 /* at one place of the stack that are looked through */
 
-#define STACKS 3 /* that a thread has been on, besides the one that it is on */
+#define STACKS 3 /* previous stacks of a thread, besides the current one */
 #define STACK_GAP \
 	65536 /* between two hits on the same stack, at most: else it may be another one */
-#define SHARED_CHECK 256 /* hits after which a thread asks whether it still shares its memory */
+#define SHARED_CHECK 256 /* hits after which a thread checks whether it still shares its memory */
 
 /* Addresses at which this thread has hit probes. */
 struct stack {
@@ -54,7 +54,7 @@ struct thread {
 	pid_t tid; /* 0: free */
 	pid_t pid; /* A process with the same memory has an entry of its own. */
 	struct patch_hot *inside;
-	struct stack stack; /* the one that it is on */
+	struct stack stack; /* the current one */
 	pid_t shares; /* A process that uses the same thread-local memory; -1: any may; 0: none. */
 	uint32_t shared_hits;
 	bool unaligned; /* The program has the alignment check set, and this hit has cleared it. */
@@ -94,9 +94,9 @@ static inline void light_barrier(void)
 /* ---- thread-local memory ---- */
 
 /*
- * A program may set another base of thread-local memory (FS) for some time: emulators, loaders of foreign libraries. What is read
- * there in place of `self` is any value, or a fault (faults.c), which reads as NULL. So a value is taken for an entry only
- * where it is one of the table's, and nothing thread-local is written before the base has been found to be the C library's.
+ * A program may temporarily set another base of thread-local memory (FS): emulators, loaders of foreign libraries. A read of
+ * `self` then gives any value, or a fault (faults.c), which reads as NULL. So a value counts as an entry only if it
+ * points into the table, and nothing thread-local is written before the base is known to be the C library's.
  */
 /* Behind the load 1 of operand 0, which is 0 after a fault. */
 #define FIXED_AT_ZERO                                           \
@@ -156,7 +156,7 @@ static uint64_t base(void)
 {
 	uint64_t base;
 
-	/* Without the instruction: what the memory says it is. */
+	/* Without the instruction: the base according to the memory itself. */
 	if (!has_fsgsbase)
 		return read_word(offsetof(struct control_block, self));
 	__asm__ volatile("rdfsbase %0" : "=r"(base));
@@ -186,8 +186,8 @@ static void know_library(void)
 /* ---- the alignment check ---- */
 
 /*
- * The program may have set that flag where it calls a function. Reading it takes a tenth of a hit, so at begins and ends of functions
- * nothing does: an access that is not aligned faults, and the handler (faults.c) clears the flag for the rest of the hit.
+ * The program may have set that flag when it calls a function. Reading it takes a tenth of a hit, so hits at begins and ends of functions
+ * do not read it: an unaligned access faults, and the handler (faults.c) clears the flag for the remainder of the hit.
  */
 bool patch_hit_is_unaligned(void)
 {
@@ -207,7 +207,7 @@ static __attribute__((noinline)) void set_alignment_check(struct thread *thread)
 
 /* ---- threads ---- */
 
-/* May this thread ask the kernel? In a sandbox that could be the program's end. */
+/* Whether this thread may make system calls. In a sandbox a call could end the program. */
 static bool may_ask(void)
 {
 	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
@@ -249,13 +249,13 @@ static pid_t this_process(void)
 	return (pid_t)patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
-/* Has the thread of an entry ended? Not where it is of another process: `pid` is the entry's. */
+/* Whether the thread of an entry has ended. False for a thread of another process: `pid` is the entry's. */
 static bool has_ended(pid_t pid, pid_t tid)
 {
 	return patch_system_call(SYS_tgkill, pid, tid, 0, 0, 0, 0) == -ESRCH;
 }
 
-/* Of threads that may not ask for their number: negative, so of no thread that could be found to have ended. */
+/* Ids of threads that must not make system calls: negative, so they never equal the id of an ended thread. */
 static pid_t nameless(void)
 {
 	static pid_t last = -1;
@@ -314,14 +314,14 @@ static inline __attribute__((always_inline)) void leave_thread(struct thread *th
 /* ---- stacks ---- */
 
 /*
- * A child by clone(CLONE_VM) can run beside its parent on the same thread-local memory, so `self` is its parent's entry. What it has
- * of its own is a stack. So a hit on a stack where this thread has not hit yet asks the kernel which thread it is. A stack that
+ * A child by clone(CLONE_VM) can run beside its parent on the same thread-local memory, so `self` is its parent's entry. The child
+ * has only its stack for itself. So a hit on a stack that is new to this thread asks the kernel which thread it is. A stack that
  * the child has inside of the part that its parent's hits have been in is known where the C library's clone() was called
  * (patch_thread_shares()); then each hit asks.
  */
 static inline bool is_on(const struct stack *stack, uint64_t address)
 {
-	/* Plain loads cost no instruction of their own. They are for this thread alone; put_stack() has the order. */
+	/* Plain loads, which need no instruction of their own. Only this thread uses the data; put_stack() orders the stores. */
 	return address - stack->start < stack->size;
 }
 
@@ -338,7 +338,7 @@ static void put_stack(struct stack *to, const struct stack *stack)
 	__atomic_store_n(&to->size, size, __ATOMIC_RELAXED);
 }
 
-/* What a hit there adds to a stack that is not far away. */
+/* How far a hit at this address extends a stack nearby. */
 static bool widen(struct stack *stack, uint64_t address)
 {
 	uint64_t start = address & ~(uint64_t)(PAGE - 1), end = start + PAGE;
@@ -354,7 +354,7 @@ static bool widen(struct stack *stack, uint64_t address)
 	return true;
 }
 
-/* This thread is on that stack; the one that it was on is kept. */
+/* Make that stack the current one, and keep the previous one. */
 static void keep_stack(struct thread *thread, uint64_t address)
 {
 	struct stack old = thread->stack, stack = old;
@@ -397,7 +397,7 @@ static void after_copy(const struct thread *thread)
 	__atomic_store_n(process, pid, __ATOMIC_RELAXED);
 }
 
-/* Does the process that has shared this thread's memory run no more? */
+/* Whether the process that shared this thread's memory has ended. */
 static bool is_alone(struct thread *thread)
 {
 	pid_t shares = __atomic_load_n(&thread->shares, __ATOMIC_RELAXED);
@@ -407,7 +407,7 @@ static bool is_alone(struct thread *thread)
 	return !shares;
 }
 
-/* Is the entry this thread's? It is not on the stack where it was. */
+/* Whether the entry belongs to this thread, which is on another stack than before. */
 static __attribute__((noinline)) bool is_own(struct thread *thread, uint64_t address)
 {
 	pid_t tid;
@@ -419,7 +419,7 @@ static __attribute__((noinline)) bool is_own(struct thread *thread, uint64_t add
 				return true;
 			}
 	}
-	/* In a sandbox the program would have to permit the question. */
+	/* In a sandbox the filter would have to permit the system call. */
 	if (!may_ask())
 		return true;
 	tid = this_thread();
@@ -435,7 +435,7 @@ static __attribute__((noinline)) bool is_own(struct thread *thread, uint64_t add
 	return true;
 }
 
-/* The thread's entry, if there is room for one. False: it is of another process, whose thread-local memory this may be or not. */
+/* The thread's entry, if there is space for one. False: it belongs to another process, which may own this thread-local memory or not. */
 static bool begin_thread(void)
 {
 	bool may_look = may_ask();
@@ -470,10 +470,10 @@ static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 {
 	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why) =
 			__atomic_load_n(&hooks.unseen, __ATOMIC_ACQUIRE);
-	/* Not the one that the thread has already, if any. */
+	/* Not the entry that the thread has already, if any. */
 	struct thread *thread = find_entry(false);
 
-	/* Relaxed: a figure. */
+	/* Relaxed: a statistics counter. */
 	__atomic_fetch_add(&foreign, 1, __ATOMIC_RELAXED);
 	if (!thread)
 		return;
@@ -486,7 +486,7 @@ static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 	__atomic_store_n(&thread->tid, 0, __ATOMIC_RELEASE);
 }
 
-/* The first hit of a thread, one on another stack, one for which there was no room, or one inside of a handler. NULL: not to be seen. `probe`: that counts
+/* The first hit of a thread, one on another stack, one without a free entry, or one inside a handler. NULL: the hit is not seen. `probe`: that counts
    a hit of another process; NULL: none does. */
 static __attribute__((noinline)) struct thread *find_thread(
 		struct patch_hit *hit, struct patch_hot *probe)
@@ -518,7 +518,7 @@ static __attribute__((noinline)) struct thread *find_thread(
 	if (self)
 		keep_stack(self, address);
 	else
-		/* Relaxed: a figure. */
+		/* Relaxed: a statistics counter. */
 		__atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
 	return self;
 }
@@ -659,7 +659,7 @@ static inline __attribute__((always_inline)) void close_call(
 		struct thread *thread, struct patch_return *each, uint64_t *place)
 {
 	if (__builtin_expect(each->state != PATCH_OPEN, 0)) {
-		/* Found to be abandoned, and was not: it is in the list. */
+		/* The call was taken for abandoned, but was not: it is in the list. */
 		if (each->state != PATCH_TAIL)
 			return;
 		*place = next_of(each);
@@ -740,7 +740,7 @@ static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
 }
 
 /*
- * The return of the call whose return address stands at the stack pointer; `index` is the first of those that are free. The caller is
+ * The return of the call whose return address is at the stack pointer; `index` is the first free one. The caller is
  * there, or at the address of the call `under` it.
  */
 static inline __attribute__((always_inline)) struct patch_return *follow(struct thread *thread,
@@ -818,7 +818,7 @@ static bool is_known_caller(struct patch_hot *probe, uint64_t returns_to)
 	return caller != NULL;
 }
 
-/* The entry was seen, and the return will not be. */
+/* The entry was seen; the return will not be. */
 static void tell_unseen(struct patch_hit *hit, struct thread *thread, enum patch_unseen why)
 {
 	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */

@@ -47,7 +47,7 @@ static void *map_at(uint64_t address, size_t size, int protection, int flags)
 	if (memory == MAP_FAILED)
 		return NULL;
 	if (address && (uint64_t)memory != address) {
-		/* A kernel that takes it for a hint. */
+		/* An old kernel takes the address as a hint. */
 		munmap(memory, size);
 		return NULL;
 	}
@@ -62,7 +62,7 @@ static void *map_at(uint64_t address, size_t size, int protection, int flags)
 
 void patch_memory_accessible(size_t size)
 {
-	/* Relaxed: a figure. */
+	/* Relaxed: a statistics counter. */
 	__atomic_fetch_add(&address_space, size, __ATOMIC_RELAXED);
 }
 
@@ -188,7 +188,7 @@ struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, struct patch_
 	if (memory == MAP_FAILED)
 		return NULL;
 	if ((uint64_t)memory != start) {
-		/* A kernel that takes it for a hint. */
+		/* An old kernel takes the address as a hint. */
 		munmap(memory, size);
 		return NULL;
 	}
@@ -209,7 +209,7 @@ struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, struct patch_
 
 uint64_t patch_memory_bytes(void)
 {
-	/* Relaxed: a figure. */
+	/* Relaxed: a statistics counter. */
 	return __atomic_load_n(&address_space, __ATOMIC_RELAXED);
 }
 

@@ -5,7 +5,7 @@
  * Runtimes know by tables where their code may fault (WebAssembly, HotSpot, CoreCLR), and read the address from the context that the kernel
  * gives to their handler. In a copy it would be an address that no table has. So before the handler is called, the context gets the
  * address of the original instruction, and the stack pointer as it is there. If the handler returns and has changed neither, the thread
- * goes on in the copy: at the site it would make a second hit. An address that the handler has chosen holds: one within
+ * goes on in the copy: at the site it would make a second hit. An address that the handler has chosen is used unchanged: an address within
  * the bytes of the jump traps, and leads to the copy (trap.c).
  *
  * A signal whose default ends the process leaves a core dump and a message of the kernel. For these the site gets its
@@ -72,7 +72,7 @@ bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *move
 	moved->away = away;
 	moved->stack = (uint64_t)(registers[REG_RSP] += away);
 	registers[REG_RIP] = (greg_t)moved->to;
-	/* Signals that say where the instruction is. */
+	/* Signals whose siginfo_t has the address of the instruction. */
 	if (info->si_code > 0 && (uint64_t)(uintptr_t)info->si_addr == from)
 		info->si_addr = (void *)(uintptr_t)moved->to;
 	return true;

@@ -22,13 +22,13 @@
 #define BODY_BYTES 64
 #define BODY_BYTES_MAX 256
 #define HEAD_BYTES 256
-/* A head is numbered by what it does besides. */
+/* The number of a head is the set of its additional tasks. */
 #define PATCH_HEAD_ALL 1u    /* saves all general registers */
 #define PATCH_HEAD_INSIDE 2u /* clears flags that may be set inside of a function */
 #define PATCH_HEADS 4
 #define HEADS_BYTES (PATCH_HEADS * HEAD_BYTES)
 #define SLOT_BYTES PROBE_JUMP_BYTES
-#define RETURNS_FIRST 131072 /* calls at once that are to be seen returning: without growing */
+#define RETURNS_FIRST 131072 /* open calls whose returns can be watched without growing */
 #define RETURNS_GROW 1024    /* by so many, in the hit that needs more, up to RETURNS_MAX */
 #define RETURN_CALL_BYTES 6 /* of a gate: the call of the function, behind which that returns to, */
 #define RETURN_PUSHED_BYTES 11 /* and behind this its index is where its return address was */
@@ -173,7 +173,7 @@ void patch_slot_recall(uint64_t slot);
 int patch_places_start(void);
 /* Calls it with each. */
 void patch_places_each(void (*tell)(struct patch_probe *probe));
-/* The first one of which `is` is true; NULL: none. In signal handlers, too, which may miss some while lists change. */
+/* The first probe for which `is` is true; NULL: none. Also for signal handlers, which may miss some while lists change. */
 struct patch_probe *patch_places_find(
 		bool (*is)(struct patch_probe *probe, void *user), void *user);
 /* There are none. */
@@ -214,7 +214,7 @@ const struct patch_code *patch_caller(uint64_t address);
 extern const struct patch_code patch_no_code;
 /* What is mapped may have changed. */
 void patch_callers_look(void);
-/* There are gates from here on. */
+/* Gates exist from here on. */
 void patch_callers_want(void);
 bool patch_callers_wanted(void);
 
@@ -258,7 +258,7 @@ void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
 		const struct patch_probe *probes, const struct patch_hot *hot);
 /* One of slots. */
 void patch_frames_add_slots(uint64_t start, uint64_t size);
-/* `count`: gates that there may ever be. */
+/* `count`: the maximum number of gates. */
 void patch_frames_returns(uint64_t start, const struct patch_return *returns, uint32_t count);
 /* The rules of the gates from `base` on as gates.c needs them; how many bytes. */
 size_t patch_frames_gates(uint8_t rules[GATES_RULES_BYTES], uint64_t base,
@@ -291,7 +291,7 @@ void patch_frames_limit(unsigned int which, uint64_t length);
 
 /* ---- gates-unwind.c ---- */
 
-/* Unwinders know the gates from here on. -ENOTSUP: this object's unwind data is not as it was made; else -errno. */
+/* Unwinders know the gates from here on. -ENOTSUP: the linker changed this object's unwind data; else -errno. */
 int patch_gates_publish(const struct patch_return *returns, uint32_t count);
 
 /* ---- unwinders.c ---- */
@@ -328,11 +328,11 @@ extern uint64_t patch_traps;
 
 /* ---- copied.c ---- */
 
-/* Whether the thread has come to where it faults by a jump in a copy of probed code. Then it goes on in the copy, with the program's bytes. */
+/* Whether a jump in a copy of probed code led the thread to the fault. It then continues in the copy, with the program's bytes. */
 bool patch_copied_fault(const siginfo_t *info, void *context);
-/* The same of a byte at which it traps, which is of no probe; the address in the copy where it goes on. */
+/* The same for a trap at a byte of no probe; returns the address in the copy where the thread continues. */
 bool patch_copied_trap(uint64_t at, uint64_t *ret_copy);
-/* These probes were removed: what they leave in copies in executable memory of no file becomes the program's again. */
+/* These probes were removed: restore the program's bytes in copies in executable memory of no file. */
 void patch_copied_removed(struct patch_probe *const *probes, size_t count);
 
 /* ---- signals.c ---- */
@@ -402,12 +402,12 @@ bool patch_threads_each(void (*tell)(pid_t tid, void *data), void *data);
 typedef void patch_at_stop(pid_t thread);
 unsigned int patch_threads_stop(const pid_t *threads, unsigned int count, patch_at_stop *at_stop);
 
-/* What the program asks for is passed on from now on, without system calls of ours; nothing of ours is held. */
+/* From now on, pass the program's requests on, without system calls of side; side handles no signal any more. */
 void patch_signals_pass(bool pass);
 
 /* ---- sandboxed.c ---- */
 
-/* A breakpoint does not end the program, by a filter of seccomp that was there at the first one. */
+/* Whether a seccomp filter that was installed before the first breakpoint lets breakpoints work. */
 bool patch_traps_return(void);
 
 /* ---- arrived.c ---- */
@@ -463,7 +463,7 @@ bool patch_is_pad(uint64_t address);
 size_t patch_pads_give_back(struct patch_writer *writer);
 /* Whether there are any to give back. */
 bool patch_pads_are_left(void);
-/* One after the other, with the site whose short jump leads there; addresses are 0 where there is none. False: there are no more. */
+/* Iterates over springboards, with the site whose short jump leads there; addresses are 0 for unused ones. False: no more. */
 bool patch_springboard_at(size_t index, uint64_t *ret_address, uint64_t *ret_site);
 /* Calls it with each whose page may be a copy; and those that are gone need not be told again. */
 void patch_pads_each(void (*tell)(uint64_t address));
@@ -484,11 +484,11 @@ extern uint8_t patch_gates[GATES_BYTES] __attribute__((visibility("hidden")));
 struct patch_gates {
 	uint8_t *code; /* RETURNS_HEAD_BYTES, and the gates */
 	struct patch_return *returns;
-	uint32_t most; /* that there may ever be; RETURNS_FIRST of them can be used */
+	uint32_t most; /* maximum number of gates; RETURNS_FIRST of them can be used */
 };
 
 int patch_gates_start(struct patch_gates *gates);
-/* In hits. False: it cannot be had, and never will: those are not to be used. */
+/* Called in hits. False: there is no memory, now and later: do not use these gates. */
 bool patch_gates_grow(uint32_t first, uint32_t count);
 
 /* ---- hit.c ---- */

@@ -230,8 +230,8 @@ void patch_read_so(uint64_t from, size_t size);
 int patch_reads(bool wanted);
 
 /*
- * Before a sandbox in which no handler of ours can do its work, when no breakpoint is left: signals are the program's again, and its calls that
- * concern them make no system call of ours. Or such a sandbox has failed.
+ * Called before a sandbox in which no handler of side can work, when no breakpoint is left: give the signals back to the program, and make no
+ * system call in its calls that concern them. Also called when entering such a sandbox has failed.
  */
 void patch_signals_sandbox(bool begins);
 
@@ -253,28 +253,28 @@ enum patch_unseen {
 /* Called in hits, as handlers are. Each may be NULL. */
 struct patch_hooks {
 	/*
-	 * After the entry handler; the hit is at the begin of the call. Or, for PATCH_UNSEEN_PROCESS, in its place: only
+	 * After the entry handler; the hit is at the begin of the call. For PATCH_UNSEEN_PROCESS, instead of the entry handler: only
 	 * the hit's user is known, and nothing of the thread's may be used.
 	 */
 	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why);
-	/* Whether the calling thread may make system calls; without: it may. */
+	/* Whether the calling thread may make system calls; NULL: it may. */
 	bool (*may_ask)(void);
 };
 
-/* From now on, and in threads that are in a hit perhaps not before the next one. */
+/* Takes effect now; in threads that are in a hit, with the next hit at the latest. */
 void patch_hooks_set(const struct patch_hooks *wanted);
 
 /*
  * A process that runs beside the calling thread, in its memory and on its thread-local memory (clone() with CLONE_VM alone): -1 before it
- * starts, then its number, or 0 if there is none after all. Those that nobody announces are noticed by the stack that they are on.
+ * starts, then its number, or 0 if there is none after all. The stack identifies processes that are not announced.
  */
 void patch_thread_shares(int pid);
-/* The calling thread will not be able to make system calls: what its first hit takes is done now. */
+/* The calling thread will not be able to make system calls: do now what its first hit needs. */
 void patch_thread_begin(void);
 
 struct patch_figures {
 	uint64_t cut; /* hits inside of handlers */
-	uint64_t lost; /* hits of threads for which there was no room, and of processes on the memory of a thread */
+	uint64_t lost; /* hits of threads without a free entry, and of processes in the memory of a thread */
 	uint64_t unseen; /* calls whose return could not be followed: too many at once, or from code of no file */
 	uint64_t abandoned; /* calls that did not return: longjmp, exceptions, ends of threads; known late */
 	/*

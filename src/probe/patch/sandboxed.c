@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a handler of signals can return where a filter of seccomp was there before us: a breakpoint needs that, and a filter can forbid it
- * (rt_sigreturn), which nothing in the process shows. So a child tries it, once: a copy of the process that the filter may end. It has a
- * handler of its own, and touches nothing that it shares with its parent.
+ * Whether a signal handler can return under a seccomp filter that was installed before the agent: a breakpoint needs that, and a filter can forbid it
+ * (rt_sigreturn), which the process cannot query. So a child tries it, once: a copy of the process that the filter may end. It has its own
+ * handler, and touches nothing that it shares with its parent.
  */
 #include "actions.h"
 
@@ -16,7 +16,7 @@
 
 #define RETURNED 7 /* the child's status */
 
-/* Where the filter lets the call return an error, the child ends, by another status. */
+/* If the filter makes the call return an error, the child ends with another status. */
 void patch_sandboxed_returns(void) __attribute__((visibility("hidden")));
 void patch_sandboxed_handler(int number) __attribute__((visibility("hidden")));
 __asm__(".text\n"
@@ -47,7 +47,7 @@ static _Noreturn void sandboxed_try(void)
 			.restorer = (uint64_t)(uintptr_t)patch_sandboxed_returns,
 	};
 
-	/* The filter's end of it leaves no core. */
+	/* No core dump if the filter ends the child. */
 	patch_system_call(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
 	if (!patch_exchange_action(SIGTRAP, &action, NULL)) {
 		__asm__ volatile("int3" : : : "memory");

@@ -37,7 +37,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 #define BREAKPOINT 0xcc
@@ -1007,7 +1007,7 @@ void patch_figures(struct patch_figures *figures)
 {
 	memset(figures, 0, sizeof(*figures));
 	patch_hit_figures(figures);
-	/* Relaxed: a figure. */
+	/* Relaxed: a statistics counter. */
 	figures->traps = __atomic_load_n(&patch_traps, __ATOMIC_RELAXED);
 	figures->bytes = patch_memory_bytes();
 	figures->faults = patch_reading_faults();

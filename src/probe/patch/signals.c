@@ -158,7 +158,7 @@ static const struct patch_action *get_behind(int number)
 		       [__atomic_load_n(&now[number == SIGILL], __ATOMIC_ACQUIRE)];
 }
 
-static bool passed_on; /* In a sandbox: what the program asks for goes to the kernel, and nothing else does. */
+static bool passed_on; /* In a sandbox: pass the program's requests to the kernel, and make no other calls. */
 
 void patch_signals_pass(bool pass)
 {

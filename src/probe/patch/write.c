@@ -4,7 +4,7 @@
  * several bytes at once for those who execute them, so for such a change a page is writable and executable until the
  * next page is written or the writer is closed. It is for as long as a write takes where /proc/self/mem cannot be used.
  *
- * A program that writes to its code itself has made it writable, and it stays so.
+ * Code that the program itself has made writable stays writable.
  */
 #include "parts.h"
 
@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 #define PAGE 4096ULL

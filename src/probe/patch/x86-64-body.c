@@ -132,14 +132,14 @@ _Static_assert(GATE_BYTES == 0x0c, "behind the jump");
 static const struct step call[] = {STEP("\xff\xd0", NO_MOVE) /* call *%rax */};
 /*
  * The direction flag and the alignment-check flag: a C function runs with both of them clear. `lahf` reads neither, and `popfq`
- * costs as much as the whole hit: so it is executed only where one of them is set. Only inside of a function: at its begin the first one is
- * clear, and asking for the second one costs a tenth of a recorded hit there.
+ * costs as much as the whole hit: so it is executed only where one of them is set. Only inside a function: at the beginning the first one is
+ * clear, and a check of the second one costs a tenth of a recorded hit.
  */
 static const struct step test_flags[] = {
 		STEP("\x9c\x58", NO_MOVE),         /* pushfq; pop %rax */
 		STEP("\xa9\0\x04\x04\0", NO_MOVE), /* test $0x40400,%eax */
 };
-/* Twice: the program's flags, and those to call with. The stack stays aligned for the call. */
+/* Twice: the program's flags, and those for the call. The stack stays aligned for the call. */
 static const struct step clear_flags[] = {
 		STEP("\x9c\x9c", NO_MOVE), /* pushfq; pushfq */
 		STEP("\x81\x24\x24\xff\xfb\xfb\xff\x9d",
@@ -196,15 +196,15 @@ static void put_constant(struct writing *writing, const char *opcode, uint64_t v
 	put(writing, &value, 8);
 }
 
-/* The jump whose distance ends at `from` leads to where the next instruction is written. */
+/* Make the jump whose displacement ends at `from` lead to the next instruction that is written. */
 static void land_here(struct writing *writing, size_t from)
 {
 	writing->bytes[from - 1] = (uint8_t)(writing->at - from);
 }
 
 /*
- * Calls a C function. Inside of a function returns where a jump ends that is taken with one of the two flags set, and whose target
- * put_careful_call() writes; else 0.
+ * Writes a call of a C function. Inside a function, returns the end of a jump that is taken if one of the two flags is set;
+ * put_careful_call() writes its target. Else returns 0.
  */
 static size_t put_call(struct writing *writing, void *function, bool inside)
 {

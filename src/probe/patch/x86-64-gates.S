@@ -4,7 +4,7 @@
  * gates-unwind.c complete both at run time.
  *
  * Every unwinder of the process finds unwind data by way of the program headers of loaded objects. So an unwinder that is linked
- * statically, is loaded later or is of another origin finds this entry as well, without being told.
+ * statically, is loaded later or is of another origin finds this entry as well, without registration.
  */
 #include "gates.h"
 
@@ -23,9 +23,9 @@ side_return:
 	.size patch_gates, GATES_BYTES
 
 	/*
-	 * S: the address that the entry gives is looked up unchanged, see gates-unwind.c. In the file the entry covers one byte that is never
-	 * executed, because debuggers read the file and get better data for this code (debugger.c). What it says of that byte
-	 * reserves space: linkers remove nops at the end of an entry.
+	 * S: unwinders look the address up unchanged, see gates-unwind.c. In the file the entry covers one byte that is never
+	 * executed, because debuggers read the file and get better data for this code (debugger.c). The rules for that byte
+	 * reserve space: linkers remove nops at the end of an entry.
 	 */
 	.section .eh_frame, "a", @unwind
 .Ldescription:

@@ -7,7 +7,7 @@
 
 #define CODE_OF_INFO 8
 #define RIP_OF_CONTEXT 168
-/* struct patch_moved, and room that keeps the stack aligned */
+/* struct patch_moved, and space that keeps the stack aligned */
 #define MOVED_BYTES 48
 #define MOVED_PROBE 32 /* faults.c checks all of these */
 
@@ -159,7 +159,7 @@ patch_fault_arrives:
 	jmp *%r11
 .Lno_handler:
 	ret
-	/* Called, for the thread goes on in the copy where the handler has changed nothing. */
+	/* A call, because the thread continues in the copy if the handler has changed nothing. */
 .Lmoved:
 	.cfi_adjust_cfa_offset MOVED_BYTES + 24
 	movq MOVED_BYTES(%rsp), %rdx

@@ -24,7 +24,7 @@ struct kinds {
 	uint64_t size, align;
 	bool x87; /* a long double is in it: in memory, but returned in a register that no probe sees */
 	bool x87_pair; /* two of these: likewise, but larger */
-	bool untold;   /* where it is returned is not known */
+	bool untold;   /* the location of the return value is unknown */
 	bool quad;     /* a binary128 is in it */
 	bool vector;   /* both halves are in one register */
 };
@@ -175,7 +175,7 @@ static void add_large(struct kinds *kinds, Dwarf_Die *type)
 	uint64_t size;
 	enum number_form form = number_part(type, &size);
 
-	/* How it is aligned depends on what is in it. */
+	/* Its alignment depends on its members. */
 	add_type(kinds, type, 0, 0);
 	kinds->half[0] = KIND_MEMORY;
 	kinds->x87 = kinds->x87_pair = form == NUMBER_EXTENDED;

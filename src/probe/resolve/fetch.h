@@ -25,7 +25,7 @@ struct fetch {
 struct value {
 	char name[FETCH_NAME_MAX];
 	uint8_t type, size;
-	bool guarded; /* behind a pointer that may lead nowhere */
+	bool guarded; /* behind a pointer that may be invalid */
 	uint16_t limit;
 	Dwarf_Die enumeration; /* its type, if it is one; else all 0 */
 	struct fetch fetch;

@@ -84,7 +84,7 @@ static bool add_single(struct collecting *all, struct item *item)
 	return true;
 }
 
-/* The two numbers of a complex one; false: one of them cannot be had, or there is no room for both. */
+/* The two parts of a complex number; false: one of them is not available, or there is no space for both. */
 static bool add_parts(struct collecting *all, struct item *item)
 {
 	for (unsigned int i = 0; i < 2; i++) {

@@ -357,7 +357,7 @@ static int open_mapped(pid_t pid, const struct mapping *mapping)
 	return fd < 0 ? open_checked(mapping->path, mapping->inode) : fd;
 }
 
-/* What leads from here to the mapped file, for the kernel, which opens it here; NULL: its own path does, or nothing. */
+/* A path from here to the mapped file, for the kernel, which opens it here; NULL: use its own path, or there is none. */
 static char *path_from_here(pid_t pid, const struct mapping *mapping, int fd)
 {
 	char *path = NULL;
@@ -434,8 +434,8 @@ struct run {
 };
 
 /*
- * Programs that move their code to other pages, as to huge ones, have it where it was, but no file there. What is mapped before it says
- * which one it was.
+ * Programs that move their code to other pages, such as huge ones, keep its address, but the mapping has no file. The mapping before it
+ * identifies the file.
  */
 static bool is_moved_code(const struct run *run, const struct mapping *mapping)
 {
@@ -456,7 +456,7 @@ static int add_any(struct resolve *resolve, pid_t pid, struct mapping *mapping, 
 				.head = run->begin};
 		int ret = module ? 0 : add_mapping(resolve, pid, &moved, program);
 
-		/* The path may have lost what the kernel adds of deleted files. */
+		/* The path may lack the suffix that the kernel adds for deleted files. */
 		module = module ? module : known(resolve, run->path);
 		if (module && module->head)
 			module->begin = mapping->begin;

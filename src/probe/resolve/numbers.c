@@ -23,7 +23,7 @@ static bool is_named_quad(const char *name)
 			has(name, "quad");
 }
 
-/* gcc writes its options down; with this one its long double is binary128. */
+/* gcc records its options; with this one, long double is binary128. */
 static bool has_quad_long_double(Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;

@@ -78,7 +78,7 @@ struct resolve_wish {
 	const char *said; /* where */
 	bool exits;       /* an event NAME_return, with duration and return value */
 	bool apart; /* of several functions each is an event of its own, with its name in place of `name` */
-	/* For the kernel: returns are watched also where exceptions may leave functions, which ends the program then. */
+	/* For the kernel: watch returns even in files that handle exceptions, although an exception then ends the program. */
 	bool forced;
 	bool kernel; /* for the kernel to fetch: of $params and $vars, what it cannot have is left out */
 	const char *const *arguments;

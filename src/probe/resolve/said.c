@@ -305,7 +305,7 @@ static int read_address(const char *text, struct resolve_module *module, struct 
 	if (!reading.alone && !memory &&
 			fetch_op(&reading.fetch, PROBE_FETCH_LOAD, 0, value->size, 0))
 		return too_long(&reading);
-	/* Where an address that the user gives leads is not known. */
+	/* An address from the user may be invalid. */
 	value->guarded = !reading.alone || memory;
 	value->fetch = reading.fetch;
 	return 0;

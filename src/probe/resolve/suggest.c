@@ -46,7 +46,7 @@ void suggest_offer(struct suggestion *suggestion, const char *candidate)
 {
 	unsigned int found;
 
-	/* The word itself is no correction. */
+	/* The name itself is not a correction. */
 	if (!suggestion->distance || !*candidate || !strcmp(candidate, suggestion->word))
 		return;
 	found = distance(suggestion->word, candidate, suggestion->distance - 1);

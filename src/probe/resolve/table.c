@@ -368,7 +368,7 @@ static void name_values(struct probe_table_field *field, const struct value *val
 		field->labels = item_labels(&enumeration);
 }
 
-/* What stands in a register or on the stack can be read; what a pointer leads to maybe not. */
+/* Registers and the stack can be read; memory behind a pointer may be unmapped. */
 static bool is_guarded(const struct value *value)
 {
 	const struct fetch *fetch = &value->fetch;
@@ -378,7 +378,7 @@ static bool is_guarded(const struct value *value)
 		return false;
 	for (uint32_t i = 0; i < fetch->nr_ops; i++)
 		loads |= fetch->ops[i].code == PROBE_FETCH_LOAD;
-	/* The address of a text or an array is a value by itself, where it is no place of this function or its module. */
+	/* The address of a text or an array is a value by itself, unless it is a location of this function or its module. */
 	if (value->limit &&
 			(loads ||
 					(fetch->nr_ops == 1 &&
@@ -601,8 +601,8 @@ static int no_function(struct making *making, const struct place *place)
 	"the program"
 
 /*
- * The kernel, too, replaces return addresses, and no unwinder knows its own. Of files without handlers nothing says that exceptions go
- * through them.
+ * The kernel also replaces return addresses, and no unwinder knows them. Nothing shows whether exceptions pass through files without
+ * handlers.
  */
 static int check_exceptions(struct making *making, const struct place *place)
 {

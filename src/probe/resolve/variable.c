@@ -591,7 +591,7 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 	return ret;
 }
 
-/* A number that is in other registers than integers are, or in several: never what rax has. */
+/* A number in other registers than integers, or in several: never the value of rax. */
 static bool number_result(struct item *item, struct value *found)
 {
 	struct resolve_error ignored;

@@ -67,7 +67,7 @@ static struct side_builder_type *make_plain(
 	return *field->labels ? make_enumeration(builder, type, field->labels) : type;
 }
 
-/* Readers show what is absent as what could not be read. */
+/* Readers show an absent value as unreadable. */
 static struct side_builder_type *make_type(
 		struct side_builder *builder, const struct probe_table_field *field)
 {

@@ -99,8 +99,8 @@ struct probe_table_field {
 	/* Of an enumeration, which is a number with or without a sign: "NAME=VALUE,NAME=VALUE"; else "" or NULL. */
 	const char *labels;
 	/*
-	 * It is behind a pointer that may lead nowhere: in the event it is an optional value, which is absent when it could not be read. Of no
-	 * structure, but of its members.
+	 * The value is behind a pointer that may be invalid: in the event it is an optional value, which is absent if it could not be read. Not
+	 * set for a structure, but for its members.
 	 */
 	bool guarded;
 };
@@ -182,7 +182,7 @@ enum probe_fetch_code {
 	PROBE_FETCH_EXTENDED, /* 10 bytes of memory at it, a number of the x87 (long double), as the bits of a double */
 	PROBE_FETCH_BLOCK, /* from the number by which the loader knows a module: the thread's own variables of that one */
 	PROBE_FETCH_HALF, /* a number of 16 bits (_Float16), as the bits of a float */
-	/* Last: it is the upper half of a number of 16 bytes, of which the lower one is taken from what was put aside last. */
+	/* Last step: the value is the upper half of a number of 16 bytes; the lower half is the last saved value. */
 	PROBE_FETCH_WIDE,
 };
 
