@@ -51,7 +51,7 @@ def side(*args, env=None, cwd=None, text=True, timeout=60, stdin=subprocess.DEVN
 
 
 def unguarded(text):
-    """babeltrace2's text, with what is behind a pointer as if it stood alone: `_s_tag = ( "some" : … ), s = { "text" }` is `s = "text"`."""
+    """babeltrace2's text, with each value behind a pointer shown without its variant: `_s_tag = ( "some" : … ), s = { "text" }` is `s = "text"`."""
     text = re.sub(r'_\w+_tag = \( "(?:some|none)" : container = \d+ \), ', "", text)
     return re.sub(r'(\w+) = \{ ("(?:[^"\\]|\\.)*"|\[ .*? \]|\( .*? \)|[^ ,{}=]+) \}', r"\1 = \2", text)
 

@@ -212,13 +212,13 @@ def test_examples_are_command_lines():
 
 
 SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
-# What stands for a value in a suggestion.
+# Placeholders for values in a suggestion.
 VALUES = {"PID": "1", "N": "1", "TIME": "1s", "SIZE": "1M", "BAUD": "9600", "FORMAT": "csv", "URL": "tcp://there:1", "PORT": "1",
           "VERB": "view", "KEY": "tid", "CHOICE": "x"}
 
 
 def literals(text):
-    """The string literals of a C source, those that stand side by side as one; macros between them are a word."""
+    """The string literals of a C source, adjacent ones as one; a macro between them becomes a name."""
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     one = r'"(?:[^"\\\n]|\\.)*"'
     for found in re.finditer(one + r"(?:\s*(?:PRI\w+|[A-Z][A-Z_]{3,})?\s*" + one + r")*", text):
@@ -245,7 +245,7 @@ def suggestions():
 
 
 def meant(part):
-    """The words of a suggestion with values in it; None: a verb alone, or no command."""
+    """The arguments of a suggestion, with values in it; None: a verb alone, or no command."""
     import shlex
     part = re.sub(r"%[-.0-9]*(?:l*[a-z])?", "1", part)
     part = re.sub(r"\[[^]]*\]|\.\.\.|…|\\n", " ", part.replace("\\|", "|"))
@@ -257,7 +257,7 @@ def meant(part):
 
 
 def test_suggestions_are_command_lines():
-    """What messages, help and documents tell the user to write is understood, and each option that they name is there."""
+    """side understands each command line in messages, help and documents, and each option that they name exists."""
     verbs, tried = described(), set()
     for where, text in suggestions():
         for part in re.split(r"\|(?!\|)| \| |&&|;|>", text):

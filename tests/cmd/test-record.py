@@ -430,7 +430,7 @@ def test_kernel_without_permission():
 
 
 def test_nothing_matches():
-    """An empty recording says why; the names are those of the program, and what is suggested works."""
+    """An empty recording reports the reason; the names are those of the program, and the suggestion works."""
     for args, wanted in (
             (("-e", "talkr:*"), "no event matched `-e 'talkr:*'`"), (("-e", "talker:sad"), "no event matched `-e talker:sad`"),
             (("-e", "zzzzzz", "-e", "!talker:said"), "no event matched `-e zzzzzz -e '!talker:said'`")):

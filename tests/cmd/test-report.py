@@ -547,7 +547,7 @@ def test_calls_across_a_loss():
 
 
 def test_pairs_without_threads():
-    """Without the numbers of threads all of a process are one sequence: that is told."""
+    """Without thread ids all threads of a process are one sequence, and the report warns of it."""
     folder = os.path.join(work.name, "threadless")
     import shutil
     shutil.copytree(TRACE, folder)

@@ -407,7 +407,7 @@ def test_top():
 
 
 def test_top_has_no_interval_before_the_first_figures():
-    """What was recorded before is in no interval, and an interval is as long as the daemon says, however late it is read."""
+    """No interval includes earlier events, and the daemon's time determines the length of an interval, however late it is read."""
     def at(seconds, size):
         answer = top_answer(1)
         answer["time"] = seconds * 10**9
@@ -416,7 +416,7 @@ def test_top_has_no_interval_before_the_first_figures():
         return answer
 
     make_current()
-    fake.answers["top"] = {"ok": True}  # As the daemon does: figures come with the next message.
+    fake.answers["top"] = {"ok": True}  # As the daemon does: statistics come with the next message.
     fake.subscription = [at(50, 10**10), at(51, 10**10 + 3000), at(53, 10**10 + 3000), at(55, 10**10 + 4000)]
     lines = json_lines(ask("top", "--json", "-n", "3")[0].out)
     tops = [line for line in lines if line["type"] == "top"]

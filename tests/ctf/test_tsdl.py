@@ -202,7 +202,7 @@ UNKNOWN = {
     "a clock": (CLOCK.replace("freq", "color = 3; freq") + BASE, DATA),
 }
 
-# An empty statement says nothing; babeltrace2 2.0 refuses it.
+# An empty statement has no meaning; babeltrace2 2.0 refuses it.
 EMPTY = {
     "between blocks": (";" + U8 + ";" + TRACE + ";;" + STREAM + ";" + EVENT + ";", DATA),
     "in blocks": (BASE.replace(" id = 0;", " ; id = 0;;").replace("minor = 8;", "minor = 8;;"), DATA),
@@ -224,7 +224,7 @@ def test_cases():
             sys.exit("%s: %r" % (what, notes))
     for what, (metadata, data) in EMPTY.items():
         compare("empty statement " + what, metadata, data, "taken")
-    # A foreign packet is read, and that is told once a stream.
+    # A packet with another UUID is read, with one note for each stream.
     _, _, notes = compare("another UUID", *VALID["another UUID later"])
     if [note["type"] for note in notes] != ["note"] or "another UUID" not in notes[0]["message"]:
         sys.exit("another UUID: %r" % notes)
@@ -243,7 +243,7 @@ class Maker:
         self.count = 0
         self.environment = {}
         self.in_variant = False
-        self.lengths = []  # Paths of numbers that stand before, and their values.
+        self.lengths = []  # Paths of preceding numbers, and their values.
 
     def name(self, prefix="f"):
         self.count += 1
@@ -253,7 +253,7 @@ class Maker:
         return self.chance.randrange(most + 1)
 
     def length(self):
-        """What stands between brackets, and how much that is."""
+        """The text between brackets, and its value."""
         kind = self.chance.randrange(3)
         if kind == 0 and self.lengths:
             return self.chance.choice(self.lengths)
@@ -342,7 +342,7 @@ def random_metadata(chance):
 
 
 def with_mistake(chance, text):
-    """One word or sign more, less or other."""
+    """Insert, remove or replace one token."""
     tokens = re.findall(r'"[^"]*"|:=|\w+|\s+|.', text)
     places = [i for i, token in enumerate(tokens) if not token.isspace()]
     at = chance.choice(places)
@@ -357,7 +357,7 @@ def with_mistake(chance, text):
 
 
 def lax(text):
-    """What babeltrace2 and CTF 1.8 do not agree on, or what only one of both can say."""
+    """Cases in which babeltrace2 and CTF 1.8 differ, or which only one of them can express."""
     return bool(re.search(r";\s*;|\{\s*;|\}\s*;\s*;", text))
 
 

@@ -542,7 +542,7 @@ class Without(Case):
                                os.environ["KERNEL_PROGRAM"], "fire:5"], capture_output=True, text=True, check=False, env=OURS, **more)
 
     def check_without(self, done, why, status):
-        """The program's events are there, and the status says that the kernel's are not."""
+        """The program's events are recorded, and the status reports that the kernel's are missing."""
         said = [line for line in done.stderr.splitlines() if "the kernel's events are not recorded" in line]
         self.assertEqual(len(said), 1, done.stderr)
         self.assertIn(why, done.stderr)

@@ -238,7 +238,7 @@ static void test_enabled_word(void)
 	CHECK(event.state.enabled == (ENABLED_SHARED | 5));
 }
 
-/* By all functions that would have the library call somebody with it; what there is not is not there with it, either. */
+/* Try all functions that would register a callback with it. */
 static void check_unknown(uint64_t key)
 {
 	struct test_event event, variadic;
@@ -263,7 +263,7 @@ static void test_keys(void)
 {
 	uint64_t first, second;
 
-	/* None was given out. */
+	/* No key was returned. */
 	check_unknown(8);
 	check_unknown(UINT64_MAX);
 

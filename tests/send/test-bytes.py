@@ -393,7 +393,7 @@ class Again(unittest.TestCase):
     """Several receptions of one trace."""
 
     def receivers(self, output_of, form):
-        """A recording of two programs that three receivers take, one after the other; what each has said."""
+        """A recording of two programs that three receivers get, one after the other; the messages of each."""
         port, = ports(1)
         name = f"again-{form}-{output_of(1) == output_of(2)}"
         trace = os.path.join(WORK, name)

@@ -51,7 +51,7 @@ static int wait_for_thread(void)
 	return i < 3000 ? 0 : 98;
 }
 
-/* No thread keeps a right that the program has given up. */
+/* No thread keeps a right that the program has dropped. */
 static int give_up_rights(void)
 {
 	int i;

@@ -102,7 +102,7 @@ def run(name, *words, calls=0, returns=0):
 
 
 def attach(name, program, refused):
-    """It waits, somebody attaches, it goes on."""
+    """It waits, a tracer attaches, it goes on."""
     trace = path("trace-attached")
     shutil.rmtree(trace, ignore_errors=True)
     process = subprocess.Popen([program, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -134,7 +134,7 @@ for compiler, kinds in (("gcc", "address leak thread undefined"), ("clang", "add
         run(f"{program}, record", "record", "-o", "TRACE", "--", program)
         run(f"{program}, record -w", "record", "-w", "libc", "-w", "pthread", "-o", "TRACE", "--", program)
         run(f"{program}, trace", "trace", "-o", "TRACE", "-c", program, "--function", "work", calls=20)
-        # clang's runtime for threads has the function look at its return address.
+        # clang's runtime for threads makes the function read its return address.
         if program != path("clang-thread"):
             run(f"{program}, trace --exit", "trace", "-o", "TRACE", "-c", program, "--function", "work", "--exit", calls=20, returns=20)
         attach(program, program, "ThreadSanitizer" if kind == "thread" else None)

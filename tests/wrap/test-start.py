@@ -126,7 +126,7 @@ def all_ways(name, program, reason):
 
 
 def compare_shim():
-    """It has no header of ours, so its numbers stand in it."""
+    """It includes no header of side, so it has its own copies of the numbers."""
     with open(shim, encoding="utf-8") as text:
         of_shim = dict(re.findall(r"^#define SHIM_(\w+) (\w+)", text.read(), re.M))
     with open(wire, encoding="utf-8") as text:

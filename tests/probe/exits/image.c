@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code in a file that is no ELF file, mapped as Lisp systems map their images: image FILE. What it calls looks for its caller in the image by
+ * Code in a file that is no ELF file, mapped as Lisp systems map their images: image FILE. The callee searches the image for its caller by
  * the return address on the stack.
  */
 #include <dlfcn.h>
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 	if (fd < 0 || write(fd, page, SIZE) != SIZE)
 		return 2;
 	image = mmap(NULL, SIZE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-	/* What is mapped is looked at again when a library is loaded. */
+	/* Loading a library makes the agent read the mappings again. */
 	if (image == MAP_FAILED || !dlopen("libm.so.6", RTLD_NOW))
 		return 3;
 	for (int i = 0; i < 3; i++)

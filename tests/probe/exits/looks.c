@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that look at return addresses, or whose callees do: looks setjmp | callers | backtrace | table. What it prints must be the same when
+ * Functions that read return addresses, or whose callees do: looks setjmp | callers | backtrace | table. The output must be the same when
  * the returns of all of them are watched. Also compiled without unwind data.
  */
 #define _GNU_SOURCE
@@ -178,7 +178,7 @@ static int find(uintptr_t address)
 	return -1;
 }
 
-/* Its caller's return address is known before it is watched, by a call of the same place. */
+/* A call from the same location finds its caller's return address before it is watched. */
 NI int camlModule__collect_1(int learn)
 {
 	uintptr_t address = (uintptr_t)__builtin_return_address(0);

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Programs that look at their own stack, or unwind it, do the same when the returns of their functions are watched.
+"""Programs that read or unwind their own stack behave the same when the returns of their functions are watched.
 
 Each is run with and without probes. What it prints and its status must be the same.
 """
@@ -141,7 +141,7 @@ def test_late():
 
 
 def without_data(program):
-    """As Free Pascal makes programs: the instructions have to tell what unwind data does not."""
+    """As Free Pascal compiles programs: without unwind data, the instructions must show where the return address is."""
     bare = program + "-bare"
     subprocess.run(["objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", program, bare], check=True)
     return bare

@@ -52,7 +52,7 @@ class Folder(unittest.TestCase):
         return program
 
     def trace(self, program, *probes, status=0, words=()):
-        """What the program prints, what side says, and the count of hits by function."""
+        """The output of the program, the messages of side, and the number of hits by function."""
         trace = self.path("trace")
         shutil.rmtree(trace, True)
         done = run(SIDE, "trace", "-o", trace, "-c", program, *probes, status=status)
@@ -91,7 +91,7 @@ def getter(name, body):
 
 
 def accesses(fixed):
-    """How code comes to the third word of a constant `data_N`."""
+    """Code that accesses the third word of a constant `data_N`."""
     found = {
         "load": "mov data_{n}+16(%rip),%rax",
         "all": "mov data_{n}(%rip),%rax\nxor data_{n}+8(%rip),%rax\nadd data_{n}+16(%rip),%rax",
@@ -109,7 +109,7 @@ def accesses(fixed):
 
 
 def constants(rng, fixed, count):
-    """Functions with constants between them, which look like padding."""
+    """Functions with constants between them that equal padding."""
     text, calls, names = [], [], []
     ways = accesses(fixed)
     for n in range(count):

@@ -55,7 +55,7 @@ def run(*words, status=0, **options):
 
 
 def generate(rng, count):
-    """The text of a program, and what each marker says in the call with that value."""
+    """The source of a program, and the values of each marker in the call with that value."""
     body, said = [], {}
     for i in range(count):
         name, number = f"m{i}", rng.randrange(1, 1 << 30)

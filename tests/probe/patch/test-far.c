@@ -21,7 +21,7 @@
 #define BODIES_ABOVE 0x30000000ULL
 #define WINDOW 262144ULL
 #define ARENA 65536ULL
-#define FILLERS 1007 /* and the first one: all that an arena has room for */
+#define FILLERS 1007 /* and the first one: the capacity of an arena */
 #define FILLER_BYTES 16
 
 /* xor %eax,%eax; add $7,%eax; ret: a thread may be between the two. */

@@ -442,7 +442,7 @@ static void *run_too_deep(void *argument)
 	return argument;
 }
 
-/* More than there is room for at the beginning: the table grows, while returns of other threads use it. */
+/* More than the initial capacity: the table grows while returns of other threads use it. */
 static void *run_grown(void *argument)
 {
 	static struct seen seen;

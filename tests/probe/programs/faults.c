@@ -2,7 +2,7 @@
 /*
  * Functions whose first instructions fault, each in several ways, and what a handler sees and does: faults MODE
  *
- * The handler compares the address of the fault with a table of its own code, as runtimes do, and prints what it was given, relative to the function.
+ * The handler compares the address of the fault with a table of its own code, as runtimes do, and prints its arguments, relative to the function.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -178,7 +178,7 @@ static void fault_in(const struct function *function, const void *with)
 		printf("%s: %ld\n", function->name, function->call(function->good, 1000));
 }
 
-/* By default: where it was, for whoever reads the core. */
+/* By default: for the reader of the core dump, at the original address. */
 static void end_in(const char *name)
 {
 	for (size_t i = 0; i < FUNCTIONS; i++) {

@@ -131,7 +131,7 @@ class Writer:
             self.lines.append(" " + line)
 
     def move(self, line, by):
-        """The stack pointer, and the unwinder's data says so."""
+        """The stack pointer, described by the unwind data."""
         self.put(line)
         self.lines.append(f" .cfi_adjust_cfa_offset {by}")
 
@@ -215,7 +215,7 @@ class Writer:
             ["fnclex"], ["fld1", "fchs", "ffree %st(0)", "fincstp"], ["fstcw values+16(%rip)", "fldcw values+16(%rip)"]]))
 
     def jump(self):
-        """Short forward jumps, whose targets leave little room for a jump of ours."""
+        """Short forward jumps, whose targets leave little space for a probe's jump."""
         label = f".Lj{self.number}_{self.labels}"
         self.labels += 1
         self.put(self.draw.choice(["jc", "jo", "js", "jz", "jmp", "jp", "jrcxz"]) + " " + label)
@@ -298,7 +298,7 @@ def one(seed):
             chosen = [(number, draw.choice(places)) for number, places in sites.items()]
             options = [word for number, place in chosen for word in ("--probe", f"state_{number}+{place:#x}" if place else f"state_{number}")]
             if turn % 3 == 2:
-                # By breakpoints, as where no jump has room.
+                # By breakpoints, as in functions without space for a jump.
                 options = [word for i, word in enumerate(options) if i < FUNCTIONS] + ["--no-uprobe"]
             probe(directory, plain, options, options.count("--probe") * CALLS, f"seed {seed}, probes inside")
         everything = ["--function", "state_*"]

@@ -108,7 +108,7 @@ def test_full_rings():
 
 
 def test_many_open_calls():
-    # More than there is room for at the beginning: the table grows.
+    # More than the initial capacity: the table grows.
     traced = Traced("deep", "deep", "45000", function="nest", options=["--exit", "--buffer-size", "32M"])
     equal((traced.own, traced.reasons), (135000, {}))
     equal(traced.events, {"probe:nest": 135000, "probe:nest_return": 135000})

@@ -79,7 +79,7 @@ def traced(program, *words):
 
 
 def gdb_arguments(program, function):
-    """Those that gdb has at the begin of the function, as text. What gcc with optimisation says is right before the first instruction."""
+    """The values that gdb shows at the beginning of the function, as text. The debug information of optimized code is right before the first instruction."""
     where = "*" + function if program.endswith("gcc-O2") else function
     done = subprocess.run(["gdb", "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex", f"break {where}", "-ex", "run", "-ex", "info args",
                            program], capture_output=True, text=True, timeout=120)
@@ -148,7 +148,7 @@ def test_results():
                 true(are_near(got, value, 32), (compiler, option, name, got))
             true(are_near(events["give_quad"]["q"], TENTH, 32), events["give_quad"])
             equal(events["give_extended"]["k"], 5)
-            # Where it is not known whether the result is in memory the convention does not tell which register has the first argument.
+            # If it is unknown whether the result is in memory, the register of the first argument is unknown, too.
             long_complex = {name: events["give_long_complex"].get(name) for name in "km"}
             known = compiler == "gcc" or option != "-O0"
             equal(long_complex, {"k": 1, "m": 2} if known else {"k": None, "m": None})

@@ -81,7 +81,7 @@ def test_several():
 
 
 def test_names():
-    """Where the program is looked for: in the directory and by the PATH that it is started with."""
+    """side finds the program in the directory and by the PATH that it starts with."""
     os.makedirs(FOLDER + "/bin", exist_ok=True)
     shutil.copy(PROGRAM, FOLDER + "/bin/only-there")
     for command in (f"env PATH={FOLDER}/bin:/usr/bin:/bin only-there 3", "env -C bin ./only-there 3", "nice ./started 3",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that share the memory of another one and are no threads of it, beside it or in its place: processes KIND. All call watched
+ * Processes that share the memory of another one and are no threads of it, beside it or instead of it: processes KIND. All call watched
  * functions and check the results. Writes `right`, and how often the process and its threads have called deep(), and the others.
  */
 #define _GNU_SOURCE

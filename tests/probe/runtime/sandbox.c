@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Programs that go into a sandbox (seccomp) which kills for most system calls: sandbox KIND. Each calls jumped(), a function for
- * a jump, told(), another one with a text, and tiny(), which has room for a breakpoint only, before it and in it. Writes how often.
+ * a jump, told(), another one with a text, and tiny(), which has space for a breakpoint only, before it and in it. Prints the number of calls.
  */
 #define _GNU_SOURCE
 #include <linux/filter.h>
@@ -179,13 +179,13 @@ int main(int argc, char **argv)
 	int ret = 0, status;
 	long before;
 
-	/* Until somebody has attached. */
+	/* Until a tracer has attached. */
 	if (argc > 2 && strncmp(kind, "then-", 5) && getchar() == EOF)
 		return 4;
 	if (strcmp(kind, "first") && (argc < 3 || strncmp(kind, "then-", 5)))
 		work(BEFORE);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	/* Of a program that another one starts: this one, with no more words. */
+	/* In a program that another one starts: this one, without further arguments. */
 	if (argc > 2 && !strncmp(kind, "then-", 5)) {
 		if (prctl_filter(!strcmp(kind, "then-kill") ? USE(without_return)
 						    : !strcmp(kind, "then-fail")

@@ -27,7 +27,7 @@ def compiled(name, *options):
 
 
 def traced(words, *options, verb=("trace", "-c")):
-    """Runs a program under side: its result, what side says of losses, and the number of events by name, as babeltrace2 counts them."""
+    """Runs a program under side: its result, the losses that side reports, and the number of events by name, as babeltrace2 counts them."""
     trace = tempfile.mkdtemp(dir=FOLDER)
     done = side(verb[0], "-o", trace, "--force", *verb[1:], " ".join(words), *options, "--buffer-size", "32M", env=ENV, timeout=300)
     read = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=False)
