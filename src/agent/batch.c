@@ -552,6 +552,8 @@ void agent_batches_changed(enum side_tracer_notification notification,
 	int saved_errno = errno;
 
 	(void)priv;
+	/* Once more: a fork waits until the notification has ended. */
+	side_tracer_lock();
 	if (retired && !atomic_load_explicit(&agent.exiting, memory_order_relaxed))
 		free_retired(wire_deadline(0));
 	if (agent.over)
@@ -564,6 +566,7 @@ void agent_batches_changed(enum side_tracer_notification notification,
 		else
 			batch_appears(session, events, nr_events);
 	}
+	side_tracer_unlock();
 	errno = saved_errno;
 }
 

@@ -174,6 +174,11 @@ static void forked_child(void)
 	agent_bases_forked();
 	agent_probes_forked();
 	agent_control_forked();
+	/* Where another thread's notification was cut off, libside continues it when the lock is taken. */
+	if (agent.nr_sessions) {
+		side_tracer_lock();
+		side_tracer_unlock();
+	}
 	errno = saved_errno;
 }
 

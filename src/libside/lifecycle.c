@@ -7,7 +7,8 @@
  * threads may still look at; threads that emit while destructors run find nothing to call.
  *
  * Fork: the handlers take all the locks, in their order, so that the child finds whole lists.  A
- * lock's owner never waits for readers, so a fork inside a callback gets them.  vfork runs no
+ * lock's owner never waits for readers, so a fork inside a callback gets them.  A fork waits 100 ms at most for
+ * a notification of a tracer that runs in another thread: the lists are whole then, too.  vfork runs no
  * handlers and needs none as long as the child only emits events before it executes a program: a
  * child that shares memory emits through the reader of its parent's thread, or not at all.  The
  * same is true of clone() without a thread library: emitting works, (un)registering in such a child
@@ -33,7 +34,7 @@ static bool is_set_up;
 static void fork_prepare(void)
 {
 	statedump_pause();
-	registry_lock();
+	registry_lock_for_fork();
 	statedump_lock();
 	keys_lock();
 }
@@ -42,7 +43,7 @@ static void fork_in_parent(void)
 {
 	keys_unlock();
 	statedump_fork_in_parent();
-	registry_unlock();
+	registry_unlock_in_parent();
 }
 
 static void fork_in_child(void)

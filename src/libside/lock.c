@@ -79,6 +79,24 @@ void owned_lock_acquire(struct owned_lock *lock)
 	lock->depth++;
 }
 
+/* Counted in sleeps: a program may be forbidden to read clocks. */
+bool owned_lock_acquire_for(struct owned_lock *lock, int sleeps_of_1ms)
+{
+	const struct timespec timeout = {.tv_nsec = 1000000};
+
+	if (!owned_lock_is_mine(lock)) {
+		/* As in futex_lock(). Where it fails, the next unlock wakes a sleeper that may not be there. */
+		while (__atomic_exchange_n(&lock->lock.word, 2, __ATOMIC_ACQUIRE) != 0) {
+			if (!sleeps_of_1ms--)
+				return false;
+			futex_sleep(&lock->lock.word, 2, &timeout);
+		}
+		__atomic_store_n(&lock->owner, thread_identity(), __ATOMIC_RELAXED);
+	}
+	lock->depth++;
+	return true;
+}
+
 bool owned_lock_try(struct owned_lock *lock)
 {
 	uint32_t seen = 0;

@@ -27,6 +27,10 @@
 /* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
+enum {
+	FORK_SLEEPS = 100, /* of 1 ms, of a fork for a notification that runs in another thread */
+};
+
 struct side_tracer_handle {
 	struct side_tracer_handle *previous, *next;
 	void (*cb)(enum side_tracer_notification notif, struct side_event_description **events,
@@ -39,6 +43,14 @@ struct side_tracer_handle {
 };
 
 static struct owned_lock lock;
+
+/*
+ * Taken after the lock, and released while a tracer's notification runs: the lists are whole then. A fork
+ * that cannot have the lock takes the gate alone (registry_lock_for_fork()).
+ */
+static struct owned_lock gate;
+static bool forks_beside; /* the thread that forks has the gate alone */
+static bool cut_off;      /* in a child: a tracer may not know all batches */
 
 /* The library's own events are the first batch. */
 static struct side_events_register_handle *first_batch = &batches_first_block.batches[0];
@@ -54,9 +66,14 @@ static bool finished;
 static void (*unlock_hook)(void);
 static bool missed;
 
+static void continue_notifications(void);
+
 void registry_lock(void)
 {
 	owned_lock_acquire(&lock);
+	owned_lock_acquire(&gate);
+	if (cut_off)
+		continue_notifications();
 }
 
 /* Without the lock, so that the hook may do what whoever missed it wanted to do. */
@@ -73,6 +90,8 @@ void registry_unlock(void)
 {
 	bool outermost = lock.depth == 1;
 
+	/* First, because owned_lock_try() of the lock must not succeed while the gate is held. */
+	owned_lock_release(&gate);
 	owned_lock_release(&lock);
 	/*
 	 * Sequentially consistent, as are the release, and in side_tracer_trylock() the store and the
@@ -82,10 +101,43 @@ void registry_unlock(void)
 		call_hook();
 }
 
+void registry_lock_for_fork(void)
+{
+	if (owned_lock_acquire_for(&lock, FORK_SLEEPS)) {
+		owned_lock_acquire(&gate);
+		return;
+	}
+	/* Not held while a notification runs; else for as long as the lists change. */
+	owned_lock_acquire(&gate);
+	forks_beside = true;
+}
+
+void registry_unlock_in_parent(void)
+{
+	if (!forks_beside) {
+		registry_unlock();
+		return;
+	}
+	forks_beside = false;
+	owned_lock_release(&gate);
+	/* A trylock may have failed because of the gate alone; else the owner of the lock calls the hook. */
+	if (__atomic_load_n(&missed, __ATOMIC_SEQ_CST) && registry_is_free())
+		call_hook();
+}
+
 void registry_unlock_in_child(void)
 {
 	__atomic_store_n(&missed, false, __ATOMIC_RELAXED);
-	owned_lock_release(&lock);
+	if (forks_beside) {
+		/* The owner does not exist here: what it was about to do is left out. */
+		forks_beside = false;
+		lock = (struct owned_lock){.depth = 0};
+		tracer_walks = 0;
+		cut_off = true;
+	} else {
+		owned_lock_release(&lock);
+	}
+	owned_lock_release(&gate);
 }
 
 EXPORT void side_tracer_lock(void)
@@ -94,13 +146,24 @@ EXPORT void side_tracer_lock(void)
 	registry_lock();
 }
 
+/* Both, or none. */
+static bool try_both(void)
+{
+	if (!owned_lock_try(&lock))
+		return false;
+	if (owned_lock_try(&gate))
+		return true;
+	owned_lock_release(&lock);
+	return false;
+}
+
 EXPORT bool side_tracer_trylock(void)
 {
-	if (owned_lock_try(&lock))
+	if (try_both())
 		return true;
 	__atomic_store_n(&missed, true, __ATOMIC_SEQ_CST);
-	/* Its owner may have looked before.  The mark stays then: one call of the hook too many. */
-	return owned_lock_try(&lock);
+	/* The owner may have read the mark before.  It stays then: one call of the hook too many. */
+	return try_both();
 }
 
 EXPORT void side_tracer_unlock(void)
@@ -195,6 +258,24 @@ static struct side_events_register_handle *batch_after(uint64_t number)
 	return found;
 }
 
+/*
+ * Call a tracer. A fork may pass meanwhile, unless the tracer takes the lock itself: the lists are whole, and
+ * the caller has noted what the tracer knows.
+ */
+static void notify(const struct side_tracer_handle *tracer,
+		enum side_tracer_notification notification,
+		const struct side_events_register_handle *batch)
+{
+	struct side_event_description **events = batch->shown.events;
+	uint32_t depth = gate.depth, nr_events = batch->shown.nr_events;
+
+	gate.depth = 1;
+	owned_lock_release(&gate);
+	tracer->cb(notification, events, nr_events, tracer->priv);
+	owned_lock_acquire(&gate);
+	gate.depth = depth;
+}
+
 /* Tell a tracer of all batches it does not know yet. */
 static void insert_batches(struct side_tracer_handle *tracer)
 {
@@ -205,8 +286,7 @@ static void insert_batches(struct side_tracer_handle *tracer)
 
 		tracer->known = number;
 		if (!batch->leaving)
-			tracer->cb(SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, batch->shown.events,
-					batch->shown.nr_events, tracer->priv);
+			notify(tracer, SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, batch);
 		/* The notification may have removed batches, and inserted the next ones itself. */
 		if (removals == removals_before && tracer->known == number)
 			batch = batch->next;
@@ -225,8 +305,7 @@ static void remove_batches(struct side_tracer_handle *tracer)
 
 		tracer->removed = number;
 		if (!batch->leaving)
-			tracer->cb(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch->shown.events,
-					batch->shown.nr_events, tracer->priv);
+			notify(tracer, SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch);
 		batch = removals == removals_before ? batch->next : batch_after(number);
 	}
 }
@@ -284,23 +363,58 @@ static void free_gone_tracers(void)
 	NO_TAIL_CALL();
 }
 
-/* Tell the tracers that a batch goes, drop what they left, take it off the list. */
-static void remove_batch(struct side_events_register_handle *batch)
+/* Notify this tracer and those after it that a batch goes, drop what they left, unlink it. */
+static void finish_removal(
+		struct side_events_register_handle *batch, struct side_tracer_handle *tracer)
 {
-	struct side_tracer_handle *tracer;
-
-	batch->leaving = true;
 	tracer_walks++;
-	for (tracer = first_tracer; tracer; tracer = tracer->next) {
+	for (; tracer; tracer = tracer->next) {
+		batch->notified = tracer;
 		if (!tracer->gone && tracer->removed < batch->number &&
 				batch->number <= tracer->known)
-			tracer->cb(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch->shown.events,
-					batch->shown.nr_events, tracer->priv);
+			notify(tracer, SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch);
 	}
 	tracer_walks--;
 	callbacks_drop(batch->shown.events, batch->shown.nr_events);
 	armed_batch_goes(batch->shown.events, batch->shown.nr_events);
 	unlink_batch(batch);
+	free_gone_tracers();
+}
+
+static void remove_batch(struct side_events_register_handle *batch)
+{
+	batch->leaving = true;
+	finish_removal(batch, first_tracer);
+}
+
+static struct side_events_register_handle *first_leaving_batch(void)
+{
+	struct side_events_register_handle *batch = first_batch;
+
+	while (batch && !batch->leaving)
+		batch = batch->next;
+	return batch;
+}
+
+/*
+ * In a child of a fork that passed beside a notification: do what the notifying thread, which does not exist
+ * here, would have done afterwards. A tracer that it was unregistering is not called again, because what it needs
+ * may have been on that thread's stack.
+ */
+static void continue_notifications(void)
+{
+	struct side_events_register_handle *batch;
+	struct side_tracer_handle *tracer;
+
+	cut_off = false;
+	tracer_walks++;
+	for (tracer = first_tracer; tracer; tracer = tracer->next)
+		tracer->gone |= tracer->leaving;
+	while ((batch = first_leaving_batch()))
+		finish_removal(batch, batch->notified->next);
+	for (tracer = first_tracer; tracer; tracer = tracer->next)
+		insert_batches(tracer);
+	tracer_walks--;
 	free_gone_tracers();
 }
 

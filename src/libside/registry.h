@@ -18,7 +18,14 @@
 
 void registry_lock(void);
 void registry_unlock(void);
-void registry_unlock_in_child(void); /* of a fork: nothing that was left for later is done here */
+
+/*
+ * Around a fork. Where a notification runs in another thread for 100 ms, the fork passes beside it: the child has
+ * whole lists, and the tracers that its thread had not notified are notified when the lock is taken next.
+ */
+void registry_lock_for_fork(void);
+void registry_unlock_in_parent(void);
+void registry_unlock_in_child(void); /* nothing that was left for later is done here */
 bool registry_is_mine(void);
 
 /* May the calling thread wait for readers? */

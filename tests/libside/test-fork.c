@@ -5,6 +5,8 @@
  */
 #include "event.h"
 
+#include <side/tracer-extensions.h>
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -169,6 +171,157 @@ static void test_thread_holds_lock(void)
 	}
 	expect_success(child);
 	CHECK(!pthread_join(thread, NULL));
+}
+
+/*
+ * Notifications that end only after the fork: a fork that waits for them hangs, and alarm() ends the test. `early` is
+ * notified before that tracer, `late` after it.
+ */
+static struct test_event other;
+static int waiting_for = -1; /* the notification to stay in */
+static int early_counts[2], late_counts[2];
+
+static void stay_in_notification(enum side_tracer_notification notif,
+		struct side_event_description **events, uint32_t nr_events, void *priv)
+{
+	(void)priv;
+	if ((int)notif != waiting_for || nr_events != 1 || events[0] != &other.desc)
+		return;
+	waiting_for = -1;
+	sem_post(&inside);
+	while (sem_wait(&go_on))
+		;
+}
+
+static void count_notifications(enum side_tracer_notification notif,
+		struct side_event_description **events, uint32_t nr_events, void *priv)
+{
+	if (nr_events == 1 && events[0] == &other.desc)
+		((int *)priv)[notif]++;
+}
+
+static struct side_tracer_handle *stays;
+static struct side_events_register_handle *other_batch;
+
+static void *register_other(void *unused)
+{
+	static struct side_event_description *array[] = {&other.desc};
+
+	(void)unused;
+	other_batch = side_events_register(array, 1);
+	CHECK(other_batch);
+	return NULL;
+}
+
+static void *unregister_other(void *unused)
+{
+	(void)unused;
+	side_events_unregister(other_batch);
+	return NULL;
+}
+
+static void *unregister_tracer(void *unused)
+{
+	(void)unused;
+	side_tracer_event_notification_unregister(stays);
+	return NULL;
+}
+
+static void expect_counts(int inserted, int removed)
+{
+	CHECK_EQUAL(early_counts[SIDE_TRACER_NOTIFICATION_INSERT_EVENTS], inserted);
+	CHECK_EQUAL(early_counts[SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS], removed);
+	CHECK_EQUAL(late_counts[SIDE_TRACER_NOTIFICATION_INSERT_EVENTS], inserted);
+	CHECK_EQUAL(late_counts[SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS], removed);
+}
+
+/* Fork in the middle, use everything in the child and in the parent, and let the notification end. */
+static void fork_beside(void *(*work)(void *), enum side_tracer_notification notif, int inserted,
+		int removed)
+{
+	pthread_t thread;
+	pid_t child, grandchild;
+
+	waiting_for = (int)notif;
+	CHECK(!pthread_create(&thread, NULL, work, NULL));
+	sem_wait(&inside);
+	/* A bound on a hang. */
+	alarm(30);
+	child = fork();
+	if (!child) {
+		/* Not yet anything of libside: the state goes on to the next one. */
+		grandchild = fork();
+		if (grandchild)
+			expect_success(grandchild);
+		use_everything();
+		/* Every other tracer has been notified once. */
+		expect_counts(inserted, removed);
+		exit(0);
+	}
+	expect_success(child);
+	sem_post(&go_on);
+	CHECK(!pthread_join(thread, NULL));
+	alarm(60);
+	use_everything();
+	expect_counts(inserted, removed);
+}
+
+static void test_thread_in_notification(void)
+{
+	struct side_tracer_handle *early, *late;
+
+	early = side_tracer_event_notification_register(count_notifications, early_counts);
+	stays = side_tracer_event_notification_register(stay_in_notification, NULL);
+	late = side_tracer_event_notification_register(count_notifications, late_counts);
+	CHECK(early && stays && late);
+	fork_beside(register_other, SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, 1, 0);
+	fork_beside(unregister_other, SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, 1, 1);
+	register_other(NULL);
+	fork_beside(unregister_tracer, SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, 2, 1);
+	unregister_other(NULL);
+	expect_counts(2, 2);
+	side_tracer_event_notification_unregister(early);
+	side_tracer_event_notification_unregister(late);
+}
+
+/* A tracer that takes the lock itself is not cut off: a fork waits for it. */
+static int steps;
+
+static void change_in_two_steps(enum side_tracer_notification notif,
+		struct side_event_description **events, uint32_t nr_events, void *priv)
+{
+	(void)priv;
+	if (notif != SIDE_TRACER_NOTIFICATION_INSERT_EVENTS || nr_events != 1 ||
+			events[0] != &other.desc)
+		return;
+	side_tracer_lock();
+	steps++;
+	sem_post(&inside);
+	usleep(400000);
+	steps++;
+	side_tracer_unlock();
+}
+
+static void test_thread_in_locked_notification(void)
+{
+	struct side_tracer_handle *tracer =
+			side_tracer_event_notification_register(change_in_two_steps, NULL);
+	pthread_t thread;
+	pid_t child;
+
+	CHECK(tracer);
+	CHECK(!pthread_create(&thread, NULL, register_other, NULL));
+	sem_wait(&inside);
+	child = fork();
+	if (!child) {
+		CHECK_EQUAL(steps, 2);
+		use_everything();
+		exit(0);
+	}
+	expect_success(child);
+	CHECK(!pthread_join(thread, NULL));
+	side_tracer_event_notification_unregister(tracer);
+	unregister_other(NULL);
 }
 
 static int dumps, slow_dump_us;
@@ -359,12 +512,15 @@ int main(void)
 	test_take_keys(15);
 	alarm(60);
 	test_event_init(&event, "event", 0);
+	test_event_init(&other, "other", 0);
 	CHECK(!sem_init(&inside, 0, 0));
 	CHECK(!sem_init(&go_on, 0, 0));
 	test_vfork();
 	test_thread_in_callback();
 	test_thread_waits();
 	test_thread_holds_lock();
+	test_thread_in_notification();
+	test_thread_in_locked_notification();
 	test_agent();
 	test_exit_with_agent();
 	test_fork_in_dump();
