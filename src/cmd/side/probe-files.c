@@ -7,11 +7,14 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define FILES_MAX 1024
+#define PRELOAD_FILE "/etc/ld.so.preload"
+#define PRELOAD_SEPARATORS ": \t\n"
 
 struct files {
 	char *paths[FILES_MAX];
@@ -50,11 +53,60 @@ static void add_needed(struct files *files, const char *path)
 	close(fd);
 }
 
+/* Libraries of a list that the program's linker reads: names and paths, with blanks or colons between them. */
+static void add_list(struct files *files, struct image *image, const char *program, char *list)
+{
+	char *state, *name = strtok_r(list, PRELOAD_SEPARATORS, &state);
+
+	for (; name; name = strtok_r(NULL, PRELOAD_SEPARATORS, &state))
+		add_path(files, library_find(files->search, image, program, name));
+}
+
+static void add_list_file(struct files *files, struct image *image, const char *program)
+{
+	FILE *file = fopen(PRELOAD_FILE, "re");
+	char *line = NULL;
+	size_t size = 0;
+
+	if (!file)
+		return;
+	while (getline(&line, &size, file) > 0) {
+		line[strcspn(line, "#")] = '\0';
+		add_list(files, image, program, line);
+	}
+	free(line);
+	fclose(file);
+}
+
+/* What the linker loads before the libraries that a program needs. It does so for programs that need any. */
+static void add_preloads(struct files *files, const char *program)
+{
+	int fd = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const char *variable = getenv("LD_PRELOAD"), *needed;
+	char *list = variable ? strdup(variable) : NULL;
+	struct image_error error;
+	struct image *image;
+
+	if (fd >= 0 && !image_open(fd, false, &image, &error)) {
+		if (image_dynamic_text(image, DT_NEEDED, 0, &needed)) {
+			if (list)
+				add_list(files, image, program, list);
+			add_list_file(files, image, program);
+		}
+		image_close(image);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(list);
+}
+
 /* All that the linker will load for the program, which is the first one. */
-static void find_files(struct files *files, const char *program)
+static void find_files(struct files *files, const char *program, bool preloads)
 {
 	files->paths[0] = strdup(program);
 	files->count = files->paths[0] != NULL;
+	if (preloads)
+		add_preloads(files, program);
 	for (size_t i = 0; i < files->count; i++)
 		add_needed(files, files->paths[i]);
 }
@@ -76,7 +128,7 @@ int probe_add_files(const struct probe_target *target, struct resolve *resolve,
 		return 0;
 	files->search = library_search_open();
 	if (files->search)
-		find_files(files, target->exe);
+		find_files(files, target->exe, target->preloads);
 	for (size_t i = 0; i < files->count; i++) {
 		/* The program is there already. */
 		if (i)

@@ -46,6 +46,7 @@ struct tracing {
 			others; /* those of probes are among all; those that any event may have */
 	int status;             /* what the programs said */
 	bool running;           /* the program runs already */
+	bool starts;            /* the program is started with our environment */
 	bool forced;            /* let the kernel watch returns in files that handle exceptions */
 };
 
@@ -167,7 +168,8 @@ static int leave_all_to_kernel(struct tracing *tracing, const struct probe_targe
 static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 {
 	const struct probe_target target = {.pid = global ? tracing->files_of : pid,
-			.exe = pid || tracing->files_of ? NULL : tracing->exe};
+			.exe = pid || tracing->files_of ? NULL : tracing->exe,
+			.preloads = tracing->starts};
 	uint64_t started = pid ? session_process_start(pid) : 0;
 	int status = COMMAND_DONE;
 
@@ -588,6 +590,7 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 	int status = check(parsed, count);
 
 	tracing->forced = options->force;
+	tracing->starts = count > 0;
 	if (!status)
 		status = probe_global_check(&options->global);
 	if (!status)
