@@ -8,12 +8,12 @@
  * releases that lock. The task is unknown to the C library, so it has thread-local storage of its own: initialized as that of a
  * new thread, with the caller's guards, and never reused, because allocators keep pointers to it. It ends when the thread exists.
  *
- * What the caller does itself (asking the daemon) runs on the same memory as its stack before the task begins.
+ * The caller's own work (the request to the daemon) uses the same memory as its stack before the task begins.
  *
  * The C library skips its locks as long as it knows of one thread. So the caller first lets it know of more, by a
  * pthread_create() that fails before it allocates anything.
  *
- * Where this is not possible (another processor, a sanitizer's runtime, which knows only threads that it has seen begin, or a C
+ * If this is not possible (another processor, a sanitizer's runtime, which knows only threads that it has seen begin, or a C
  * library with other structures) control-thread.c calls pthread_create() in the caller.
  */
 #include <dlfcn.h>
@@ -39,7 +39,7 @@
 #define STARTER_HEAD ((size_t)8192) /* the C library's data of a thread, from the thread pointer */
 #define STARTER_TLS_MAX ((size_t)1 << 20)
 
-/* What the x86-64 ABI and the C library have at the thread pointer. */
+/* The control block at the thread pointer, as the x86-64 ABI and the C library define it. */
 struct starter_head {
 	void *self;
 	struct starter_dtv *dtv;

@@ -21,7 +21,7 @@ struct entry {
 	struct ctf_type *type;
 };
 
-/* What a block may have, once each; a NULL key ends the list. */
+/* The attributes that a block may have, once each; a NULL key ends the list. */
 struct known_entry {
 	const char *key;
 	enum { VALUE, NUMBER, NATURAL, TEXT, TYPE } kind;

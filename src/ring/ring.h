@@ -65,7 +65,7 @@ enum ring_loss {
 	RING_LOST_NO_RING = 5,   /* A CPU without a ring, a thread without rseq, all rings taken. */
 	RING_LOST_NESTED = 6,    /* The caller refuses records from within its own work. */
 	RING_LOST_OTHER = 7,
-	/* Of a probe at the return of a function, whose begin was seen: */
+	/* A probe at the return of a function whose entry was seen: */
 	RING_LOST_RETURN_FULL = 8,   /* too many calls were open, */
 	RING_LOST_RETURN_CALLER = 9, /* it was called by code that no file has. */
 	RING_LOST_SHARED =

@@ -40,7 +40,8 @@
 
 #define RSEQ_UNREGISTER 1
 #define RSEQ_SIGNATURE 0x53053053u
-#define RSEQ_BYTES 32 /* Of the first version of the structure, which each kernel accepts. */
+#define RSEQ_BYTES \
+	32 /* The size of the first version of the structure, which each kernel accepts. */
 
 _Static_assert(offsetof(struct ring_thread, away) == RING_THREAD_AWAY, "away");
 _Static_assert(offsetof(struct ring_thread, away) == RSEQ_BYTES, "the area is whole");

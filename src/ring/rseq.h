@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /*
- * Of each thread. The first 32 bytes are an area as the kernel knows it, which is registered only while a thread without any area
+ * The state of each thread. The first 32 bytes are an area in the kernel's format. It is registered only while a thread without any area
  * publishes a record; cpu_id is negative at all other times.
  */
 struct ring_thread {

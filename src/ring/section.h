@@ -89,7 +89,7 @@ struct ring_producer {
 	/* One cache line for all that a publication per CPU reads. */
 	uint32_t usable;        /* Rings that sections may use: all, or none (stopped, forked). */
 	uint32_t path;          /* enum ring_path */
-	uint64_t rseq_offset;   /* Of struct ring_thread from the thread pointer. */
+	uint64_t rseq_offset;   /* The offset of struct ring_thread from the thread pointer. */
 	uint64_t mask;          /* size - 1 */
 	uint64_t size_word;     /* size << 24 */
 	uint64_t block_word;    /* (size / RING_BLOCKS) << 24 */

@@ -82,7 +82,7 @@ struct follow_trace {
 	uint64_t sent_metadata;
 	uint64_t sent_maps;
 	uint64_t since_repeat;    /* Bytes of packets since the metadata was sent as a whole. */
-	uint64_t sent_blocks;     /* Of the metadata. */
+	uint64_t sent_blocks;     /* Blocks of the metadata that were sent. */
 	struct identity identity; /* On this connection. */
 	bool examined;
 	bool announced;

@@ -25,7 +25,7 @@ enum frame_type {
 };
 
 /* FRAME_HELLO: flags. */
-#define FRAME_HELLO_RESUMED 1u      /* What an earlier connection carried may come again … */
+#define FRAME_HELLO_RESUMED 1u      /* Frames of an earlier connection may be sent again … */
 #define FRAME_HELLO_ACKNOWLEDGED 2u /* … except for a beginning that a receiver has acknowledged. */
 
 struct frame {

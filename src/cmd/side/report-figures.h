@@ -21,7 +21,7 @@
 struct figures {
 	uint64_t count;
 	uint64_t negative; /* Of the count: below 0, in no bucket. */
-	uint64_t above;    /* Of the count: 2^64 and more, in no bucket. */
+	uint64_t above;    /* Values of 2^64 and more: in the count, in no bucket. */
 	uint64_t infinite; /* Not in the count. */
 	uint64_t nan;      /* Not in the count. */
 	__int128 sum;      /* Of the integers … */

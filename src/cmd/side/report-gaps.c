@@ -10,7 +10,7 @@
 struct gap {
 	uint32_t trace;
 	int64_t begin, end;
-	int64_t least_begin; /* Of this one and those of the trace behind it. */
+	int64_t least_begin; /* The earliest begin of this gap and the following ones of the trace. */
 };
 
 static int gaps_add(struct gaps *gaps, const struct gap *gap)

@@ -85,7 +85,7 @@ static bool is_ocaml(const struct code_file *file)
 
 bool code_has_exceptions(const struct code_file *file)
 {
-	/* Of C++, Rust, Ada, D and Objective-C. Swift and others use that of C++. */
+	/* Personality routines of C++, Rust, Ada, D and Objective-C. Swift and others use that of C++. */
 	static const char *const personalities[] = {"gxx_personality_v0", "rust_eh_personality",
 			"gnat_personality_v0", "gdc_personality_v0", "_d_eh_personality",
 			"objc_personality_v0"};

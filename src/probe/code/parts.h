@@ -97,7 +97,7 @@ struct code_file {
 	size_t nr_pads, pads_room;
 	bool pads_given;           /* to the begins of all functions */
 	uint64_t go_begin, go_end; /* code of Go */
-	/* What knows return addresses of all functions of the file. */
+	/* Runtimes that know return addresses of all functions of the file. */
 	enum code_runtime {
 		CODE_RUNTIME_UNKNOWN,
 		CODE_RUNTIME_NONE,

@@ -64,7 +64,7 @@ static void note_memory(struct following *following, const ZydisDecodedOperand *
 
 	if (distance != STACK_UNKNOWN && distance > -STACK_WORD && distance < STACK_WORD)
 		following->use.return_address = true;
-	/* Where the stack pointer is not known, any of its memory may be that. */
+	/* If the stack pointer is unknown, any stack memory may be the return address. */
 	if (operand->mem.base == ZYDIS_REGISTER_RSP && state->stack == STACK_UNKNOWN)
 		following->use.unknown = true;
 	/* A frame pointer points to the caller's frame pointer, and the return address follows. */
@@ -153,7 +153,7 @@ static bool loads_caller(const ZydisDecodedInstruction *decoded,
 	return state->frame != STACK_UNKNOWN && distance_of(&operands[1], state) == -state->frame;
 }
 
-/* What registers have of frame pointers. */
+/* Frame pointers that registers hold. */
 static void follow_frames(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, struct state *state)
 {

@@ -38,7 +38,7 @@ bool x86_decode(const uint8_t *bytes, size_t size, uint64_t address,
 /* How many bytes of memory its explicit operand has; 0: it has none, or does not access it. */
 unsigned int x86_memory_bytes(const uint8_t *bytes, size_t size);
 
-/* What a function does with return addresses on the stack. */
+/* The use that a function makes of return addresses on the stack. */
 #define X86_STACK_CALLS 256
 struct x86_stack_use {
 	bool return_address; /* it reads or writes its own return address, or takes its location */
@@ -61,7 +61,7 @@ bool x86_stack_use(struct code_file *file, const struct code_function *function,
 #define X86_FRAME_POINTER 5
 #define X86_OTHER 16 /* none of them, or several */
 
-/* What an instruction does with addresses of 64 bits in general registers. A change by a distance or a mask is none. */
+/* The move of a 64-bit address between general registers and memory. A change by an offset or a mask is not a move. */
 struct x86_move {
 	enum {
 		X86_MOVE_NONE,
@@ -72,7 +72,7 @@ struct x86_move {
 	uint8_t to, from;
 };
 
-/* Of the first instruction of these bytes, at most two; how long it is. 0: there is none. */
+/* The moves of the first instruction of these bytes, at most two. Returns its length; 0: no instruction. */
 unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[2]);
 
 #endif /* PROBE_CODE_X86_64_H */

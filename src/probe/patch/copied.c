@@ -410,7 +410,7 @@ bool patch_copied_trap(uint64_t at, uint64_t *ret_copy)
 
 /* ---- copies that no thread has executed ---- */
 
-/* What is searched for: the four bytes behind the first one, of which several probes may have the same. */
+/* The search key: the four bytes after the first one. Several probes may have the same. */
 struct pattern {
 	uint32_t behind;
 	uint8_t first;

@@ -612,7 +612,7 @@ static inline bool is_open(const struct patch_return *each)
 }
 
 /*
- * Where the call goes on when its exit has been seen: in the gate of the call that it is the tail of, or in the caller. Unwinders go to
+ * The address where the call goes on after its exit: in the gate of the call that it is the tail of, or in the caller. Unwinders go to
  * the caller at once (`address`), because they know one frame for each slot.
  */
 static uint64_t next_of(const struct patch_return *each)

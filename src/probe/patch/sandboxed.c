@@ -63,7 +63,7 @@ static bool sandboxed_child_returns(void)
 	int status = 0;
 	long child;
 
-	/* What is sent to the whole group of processes is not for the child. */
+	/* Signals to the whole process group must not reach the child. */
 	sigfillset(&all);
 	sigdelset(&all, SIGTRAP);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

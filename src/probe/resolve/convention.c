@@ -340,7 +340,7 @@ static bool classify(Dwarf_Die *type, struct kinds *kinds)
 	return true;
 }
 
-/* Where it is returned, if not in memory. */
+/* The registers of the return value, if it is not in memory. */
 static bool is_in_x87(const struct kinds *kinds)
 {
 	return kinds->x87 && (kinds->size <= 16 || kinds->x87_pair);

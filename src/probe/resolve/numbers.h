@@ -20,10 +20,10 @@ enum number_form {
 };
 
 enum number_form number_form(Dwarf_Die *type);
-/* That of each part of a complex number, and its bytes; NUMBER_NONE: it is no such number. */
+/* The form of each part of a complex number, and its size; NUMBER_NONE: not a complex number. */
 enum number_form number_part(Dwarf_Die *type, uint64_t *size);
 
-/* Of any form but plain ones: as a field, or why it cannot be one. */
+/* A number of any form but plain ones as a field, or the reason why it cannot be one. */
 int number_form_value(struct item *item, enum number_form form, struct value *value,
 		struct resolve_error *error);
 /* From a complex number to one of its parts; then as a field. */

@@ -23,7 +23,7 @@ struct variable_names {
 int variable_names(const struct place *place, const char *text, struct variable_names *names,
 		struct resolve_error *error);
 /*
- * What the function returns, as a value at its exit, or as a structure and its members, which are at most VARIABLE_RESULT_MAX
+ * The return value of the function, as a value at its exit, or as a structure and its members, which are at most VARIABLE_RESULT_MAX
  * together; false: it is not known. `*nothing`: it returns nothing, or, with `*left_out`, a number that no field can hold.
  */
 #define VARIABLE_RESULT_MAX 3
