@@ -169,7 +169,7 @@ static bool is_default(const struct sigaction *behind, const siginfo_t *info)
 			(behind->sa_handler == SIG_IGN && info->si_code > 0);
 }
 
-/* The program's handler is reached by a jump, so that its backtrace has no frame of ours: nothing may follow its call. */
+/* A jump leads to the program's handler, so that its backtrace has no frame of side: no code may follow its call. */
 static __attribute__((noinline)) void pass_behind(int number, siginfo_t *info, void *context)
 {
 	const struct sigaction behind = patch_signals_behind(number);
@@ -201,7 +201,7 @@ static __attribute__((noinline)) bool pass_on_moved(int number, siginfo_t *info,
 	return true;
 }
 
-/* As if we were not there. */
+/* As without probes. */
 static __attribute__((noinline)) void pass_on(int number, siginfo_t *info, void *context)
 {
 	if (!pass_on_moved(number, info, context))
@@ -223,7 +223,7 @@ static inline void clear_alignment_check(void)
 	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~PATCH_ALIGNMENT_CHECK);
 }
 
-/* Where the thread goes on, if the trap is one of ours; 0: it is the program's. */
+/* The address where the thread goes on after a trap of side; 0: the trap is the program's. */
 static __attribute__((noinline, no_stack_protector)) uint64_t target_of(
 		int number, const siginfo_t *info, uint64_t at)
 {
@@ -241,8 +241,8 @@ static __attribute__((noinline, no_stack_protector)) uint64_t target_of(
 }
 
 /*
- * Of thread-local memory, which may be the program's own (base.c), it reads nothing before it knows that the trap is the program's.
- * No address of a local variable leaves it, so that pass_on() is a jump.
+ * Reads no thread-local memory, which may be the program's own (base.c), before it knows that the trap is the program's.
+ * Passes no address of a local variable on, so that the compiler makes pass_on() a jump.
  */
 static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *info, void *context)
 {
