@@ -174,7 +174,7 @@ static void forked_child(void)
 	agent_bases_forked();
 	agent_probes_forked();
 	agent_control_forked();
-	/* Where another thread's notification was cut off, libside continues it when the lock is taken. */
+	/* If the fork cut off another thread's notification, taking the lock makes libside continue it. */
 	if (agent.nr_sessions) {
 		side_tracer_lock();
 		side_tracer_unlock();

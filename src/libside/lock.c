@@ -85,7 +85,7 @@ bool owned_lock_acquire_for(struct owned_lock *lock, int sleeps_of_1ms)
 	const struct timespec timeout = {.tv_nsec = 1000000};
 
 	if (!owned_lock_is_mine(lock)) {
-		/* As in futex_lock(). Where it fails, the next unlock wakes a sleeper that may not be there. */
+		/* As in futex_lock(). After a failure, the next unlock may wake a sleeper that does not exist. */
 		while (__atomic_exchange_n(&lock->lock.word, 2, __ATOMIC_ACQUIRE) != 0) {
 			if (!sleeps_of_1ms--)
 				return false;

@@ -29,7 +29,7 @@ struct owned_lock {
 };
 
 void owned_lock_acquire(struct owned_lock *lock);
-/* False: it is still another thread's after so many sleeps. */
+/* False: another thread still holds it after that many sleeps. */
 bool owned_lock_acquire_for(struct owned_lock *lock, int sleeps_of_1ms);
 bool owned_lock_try(struct owned_lock *lock); /* never waits; false also when it is mine */
 void owned_lock_release(struct owned_lock *lock);

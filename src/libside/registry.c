@@ -107,7 +107,7 @@ void registry_lock_for_fork(void)
 		owned_lock_acquire(&gate);
 		return;
 	}
-	/* Not held while a notification runs; else for as long as the lists change. */
+	/* The owner holds it only while the lists change, not while a notification runs. */
 	owned_lock_acquire(&gate);
 	forks_beside = true;
 }
@@ -120,7 +120,7 @@ void registry_unlock_in_parent(void)
 	}
 	forks_beside = false;
 	owned_lock_release(&gate);
-	/* A trylock may have failed because of the gate alone; else the owner of the lock calls the hook. */
+	/* A trylock may have failed because of the gate alone; otherwise the owner of the lock calls the hook. */
 	if (__atomic_load_n(&missed, __ATOMIC_SEQ_CST) && registry_is_free())
 		call_hook();
 }
@@ -129,7 +129,7 @@ void registry_unlock_in_child(void)
 {
 	__atomic_store_n(&missed, false, __ATOMIC_RELAXED);
 	if (forks_beside) {
-		/* The owner does not exist here: what it was about to do is left out. */
+		/* The owner does not exist here: its further work is left out. */
 		forks_beside = false;
 		lock = (struct owned_lock){.depth = 0};
 		tracer_walks = 0;
@@ -146,7 +146,7 @@ EXPORT void side_tracer_lock(void)
 	registry_lock();
 }
 
-/* Both, or none. */
+/* Takes both locks or none. */
 static bool try_both(void)
 {
 	if (!owned_lock_try(&lock))
@@ -363,7 +363,7 @@ static void free_gone_tracers(void)
 	NO_TAIL_CALL();
 }
 
-/* Notify this tracer and those after it that a batch goes, drop what they left, unlink it. */
+/* Notify this tracer and the following ones that a batch goes, drop their remaining callbacks, unlink the batch. */
 static void finish_removal(
 		struct side_events_register_handle *batch, struct side_tracer_handle *tracer)
 {
@@ -398,7 +398,7 @@ static struct side_events_register_handle *first_leaving_batch(void)
 
 /*
  * In a child of a fork that passed beside a notification: do what the notifying thread, which does not exist
- * here, would have done afterwards. A tracer that it was unregistering is not called again, because what it needs
+ * here, would have done afterwards. A tracer that it was unregistering is not called again, because its data
  * may have been on that thread's stack.
  */
 static void continue_notifications(void)

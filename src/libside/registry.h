@@ -20,8 +20,8 @@ void registry_lock(void);
 void registry_unlock(void);
 
 /*
- * Around a fork. Where a notification runs in another thread for 100 ms, the fork passes beside it: the child has
- * whole lists, and the tracers that its thread had not notified are notified when the lock is taken next.
+ * Around a fork. If a notification runs in another thread for 100 ms, the fork passes beside it. The lists in the child are
+ * complete. The next lock operation notifies the tracers that the thread had not notified.
  */
 void registry_lock_for_fork(void);
 void registry_unlock_in_parent(void);

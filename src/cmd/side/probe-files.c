@@ -78,7 +78,7 @@ static void add_list_file(struct files *files, struct image *image, const char *
 	fclose(file);
 }
 
-/* What the linker loads before the libraries that a program needs. It does so for programs that need any. */
+/* The libraries that the dynamic linker loads before those that a program needs, if the program needs any. */
 static void add_preloads(struct files *files, const char *program)
 {
 	int fd = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -38,7 +38,7 @@ char *probe_wish_text(const struct probe_wish *wish);
 struct probe_target {
 	pid_t pid;       /* 0: in no process that runs */
 	const char *exe; /* the file of a program */
-	bool preloads;   /* the program is started by us: libraries of LD_PRELOAD come into it */
+	bool preloads;   /* side starts the program: it loads the libraries of LD_PRELOAD */
 };
 
 /*

@@ -46,7 +46,7 @@ struct tracing {
 			others; /* those of probes are among all; those that any event may have */
 	int status;             /* what the programs said */
 	bool running;           /* the program runs already */
-	bool starts;            /* the program is started with our environment */
+	bool starts;            /* side starts the program, with its own environment */
 	bool forced;            /* let the kernel watch returns in files that handle exceptions */
 };
 
