@@ -3,6 +3,7 @@
 
 usage: test-limits.py SIDE LIBSIDE INCLUDE...
 """
+import glob
 import os
 import subprocess
 import sys
@@ -81,6 +82,51 @@ if os.getuid() == 0:
               f"no /proc: status {done.returncode}, {done.stderr}")
     else:
         print(f"no /proc: not tried: {done.stderr}")
+
+
+def as_other_user(name, *words, status=0, says=(), not_says=(), env=None):
+    """A program that root starts as another user, with the libraries in a directory of root's."""
+    global runs
+    runs += 1
+    trace = path(f"trace-{runs}")
+    done = subprocess.run([side, "record", *words[:words.index("--")], "-o", trace, *words[words.index("--"):]], capture_output=True, text=True,
+                          check=False, timeout=60, env=dict(environment, SIDE_LIB_DIR=path("private(dir)/agent"), **(env or {})))
+    before = done.stderr[:done.stderr.find("ERROR: ld.so")] if "ERROR: ld.so" in done.stderr else done.stderr
+    check(done.returncode == status, f"{name}: status {done.returncode}, {done.stderr}")
+    for text in says:
+        check(text in before, f"{name}: nothing of {text!r} before the program starts: {done.stderr}")
+    for text in not_says:
+        check(text not in done.stderr, f"{name}: {text!r}: {done.stderr}")
+    shown = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False, timeout=60)
+    return shown.stdout.count('"event":"limits:ticked"')
+
+
+OTHER = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+# A directory that only root may pass, and one that root then opens by the command of the hint.
+if os.getuid() == 0 and not subprocess.run([*OTHER, "true"], capture_output=True, check=False).returncode:
+    built = os.path.dirname(os.path.dirname(libside))
+    private = path("private(dir)")
+    for folder in ("agent", "libside", "preload", "wrap"):
+        os.makedirs(os.path.join(private, folder))
+        for file in glob.glob(f"{built}/{folder}/*.so*") + glob.glob(f"{built}/{folder}/side-preload"):
+            if not file.endswith((".p", ".symbols")):
+                subprocess.run(["cp", "-a", file, os.path.join(private, folder)], check=True)
+    os.mkdir(path("top"), 0o700)
+    os.rename(private, path("top/private(dir)"))
+    os.symlink("top/private(dir)", private)
+    for folder in (work.name, path("top/private(dir)")):
+        os.chmod(folder, 0o755)
+    os.chmod(path("top/private(dir)"), 0o700)
+    note = "programs that change to another user run unrecorded"
+    hint = f"`chmod o+x {path('top')} '{path('top/private(dir)')}'`"
+    as_other_user("setpriv", "--", *OTHER, "true", says=[note, hint])
+    as_other_user("setpriv in a shell", "--", "sh", "-c", f"true; exec {' '.join(OTHER)} true", says=[note, hint])
+    as_other_user("no such name", "--", "true", not_says=[note, "ERROR"])
+    as_other_user("no such name, but --verbose", "-v", "--", "true", says=[note, hint])
+    subprocess.run(["sh", "-c", hint.strip("`")], check=True)
+    got = as_other_user("after the hint", "--", *OTHER, path("program"), "50", status=7, not_says=[note, "ERROR"],
+                        env={"LD_LIBRARY_PATH": path("top/private(dir)/libside")})
+    check(got == 50, f"after the hint: {got} events")
 for failure in failures:
     print("FAILED:", failure)
 print(f"{runs} runs")

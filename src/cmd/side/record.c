@@ -10,6 +10,7 @@
 #include "lost.h"
 #include "record-kernel.h"
 #include "record-nothing.h"
+#include "record-private.h"
 #include "printing.h"
 #include "say.h"
 #include "sending.h"
@@ -461,6 +462,9 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 		session_destroy(session);
 		return status;
 	}
+	/* With variables of ours it is side-uprobes, which has the kernel watch the program. */
+	if (!options->nr_environment)
+		record_note_private(parsed->operands);
 	if (session_spawn(session,
 			    kernel->joined ? kernel_recording_words(kernel) : parsed->operands,
 			    &error)) {
