@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 struct private_paths {
-	char folders[4 * PATH_MAX]; /* as a shell reads them, each behind a blank */
+	char folders[4 * PATH_MAX]; /* quoted for a shell, each after a blank */
 	char first[PATH_MAX];
 };
 
@@ -30,7 +30,7 @@ static void private_add(struct private_paths *paths, const char *folder)
 		snprintf(paths->folders + used, sizeof(paths->folders) - used, " %s", quoted);
 }
 
-/* Folders on the way that only their owners may pass, and the library itself. */
+/* Finds directories of the path that other users cannot search, or the library that they cannot read. */
 static void private_find(struct private_paths *paths, char *library)
 {
 	struct stat status;
@@ -45,10 +45,10 @@ static void private_find(struct private_paths *paths, char *library)
 		private_add(paths, library);
 }
 
-/* A name, alone or as part of what a shell reads, with or without a folder. */
+/* Whether the argument names such a program, alone or in a shell command, with or without a directory. */
 static bool private_names_changer(const char *word)
 {
-	/* Those that keep LD_PRELOAD: sudo, doas and pkexec remove it. */
+	/* Programs that keep LD_PRELOAD: sudo, doas and pkexec remove it. */
 	static const char *const changers[] = {"su", "runuser", "setpriv", "setuidgid",
 			"s6-setuidgid", "chpst", "gosu", "su-exec", "capsh", "start-stop-daemon"};
 	static const char separators[] = " \t\n/;|&()'\"`";
@@ -82,7 +82,7 @@ void record_note_private(char *const *command)
 		return;
 	private_find(&paths, library);
 	if (*paths.first)
-		/* Any program can do so; most of root's do not. */
+		/* Any program of root can change the user; most do not. */
 		(private_changes_user(command) ? say_note : say_detail)(
 				"programs that change to another user run unrecorded, and their loader prints \"cannot be preloaded\": other users cannot read %s: `chmod %s%s` lets them",
 				say_printable(paths.first, shown, sizeof(shown)),

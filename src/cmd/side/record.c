@@ -462,7 +462,7 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 		session_destroy(session);
 		return status;
 	}
-	/* With variables of ours it is side-uprobes, which has the kernel watch the program. */
+	/* With additional variables the command is side-uprobes, and the kernel watches the program. */
 	if (!options->nr_environment)
 		record_note_private(parsed->operands);
 	if (session_spawn(session,
