@@ -6,7 +6,8 @@
  * The recorder inside the traced program. It is preloaded, asks the consumers named by
  * SIDE_AGENT_SOCKET for rings, and records every event that their rules name:
  *
- *	start.c     when the library is loaded, before main(), after vfork()
+ *	start.c     when the library is loaded, before main()
+ *	vfork.c     children of vfork() mark themselves
  *	process.c   this process as an instance of each session: connecting, forks, the end
  *	exchange.c  talking with a consumer
  *	rules.c     what a consumer wants: channels, patterns, filters, contexts

@@ -45,7 +45,8 @@ extern __thread struct context_sharing context_sharing
 /* With that value: whether this is the thread itself. */
 bool context_is_owner(void);
 
-/* Of agent.h, which these files need nothing else of: this is the child of a vfork(). */
+/* Of agent.h, which these files need nothing else of: CONTEXT_VFORKED in the child of a vfork(). */
+#define CONTEXT_VFORKED 1
 extern __thread unsigned int agent_vforked
 		__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -140,6 +141,9 @@ extern void (*context_hits_limited)(enum context_hits hits) __attribute__((visib
  * NULL: there are no probes.
  */
 extern void (*context_memory_shared)(int pid) __attribute__((visibility("hidden")));
+
+/* Called before each vfork() (vfork.c): patch_thread_begin(). NULL: there are no probes. */
+extern void (*context_vfork_begins)(void) __attribute__((visibility("hidden")));
 
 /* Is this a child that runs in its parent's memory? It must not keep what it is told. */
 bool context_is_foreign(void);

@@ -335,14 +335,14 @@ struct clone_start {
 /*
  * A child in our memory that is no thread: what it is told must not be kept, and what it does to
  * itself must not be believed of us. If it also runs on our thread-local storage while we wait, then
- * it is as with vfork() (start.c).
+ * it is as with vfork() (vfork.c).
  */
 static int cloned_child(void *argument)
 {
 	const struct clone_start *start = argument;
 
 	if (start->flags & CLONE_VFORK && !(start->flags & CLONE_SETTLS))
-		agent_vforked = 1;
+		agent_vforked = CONTEXT_VFORKED;
 	context_changed(CONTEXT_ALL_GROUPS);
 	return start->function(start->argument);
 }
@@ -360,6 +360,11 @@ static unsigned int clone_arguments(int flags)
 /* The process that runs beside this thread and uses its thread-local memory. -1: it is about to start; 0: none. */
 static void shares_memory(int flags, int pid, unsigned int vforked)
 {
+	/* Acquire: pairs with the release where probes start. */
+	void (*vfork_begins)(void) = __atomic_load_n(&context_vfork_begins, __ATOMIC_ACQUIRE);
+
+	if (flags & CLONE_VFORK && !(flags & CLONE_SETTLS) && pid == -1 && vfork_begins)
+		vfork_begins();
 	if (flags & (CLONE_VFORK | CLONE_SETTLS))
 		return;
 	if (!vforked && pid == -1)

@@ -274,6 +274,22 @@ static __attribute__((noinline)) void hit_in_section(const struct patch_hit *hit
 		probe_hit_by_arguments(hit, hook, way);
 }
 
+/* probe_count_unseen() counts it later. */
+static void note_unseen(const struct probes_way *way, unsigned int why)
+{
+	if (way && way->event->unseen)
+		/* Relaxed: a statistics counter. */
+		__atomic_fetch_add(&way->event->unseen[why], 1, __ATOMIC_RELAXED);
+}
+
+/* The child of a vfork(), of a thread that has been in no section before: the child cannot register it. */
+static bool is_never_in_section(const uintptr_t *epoch)
+{
+	/* Relaxed: the thread's own. A reader's epoch has not that flag. */
+	return agent_vforked == CONTEXT_VFORKED &&
+			__atomic_load_n(epoch, __ATOMIC_RELAXED) == SECTION_SLOW;
+}
+
 static __attribute__((noinline)) void hit_each(
 		const struct patch_hit *hit, const struct probes_hook *hook, bool leaves)
 {
@@ -286,6 +302,8 @@ static __attribute__((noinline)) void hit_each(
 			continue;
 		if (section_enter(known.sections, epoch, 0))
 			hit_in_section(hit, hook, way, our_callback(way), epoch);
+		else if (is_never_in_section(epoch))
+			note_unseen(way, PROBES_UNSEEN_VFORK);
 		else
 			probe_hit_by_arguments(hit, hook, way);
 	}
@@ -340,7 +358,7 @@ void probe_hit_exit(const struct patch_hit *hit)
 /* ---- returns that are not seen ---- */
 
 /*
- * In a read section. The recorder's callback is one of the event's callbacks, because the event belongs to its session's table. Filters are
+ * In a read section, or under libside's lock. The recorder's callback is one of the event's callbacks, because the event belongs to its session's table. Filters are
  * not evaluated: they need arguments that are known at the return only.
  */
 static void count_unseen(const struct probes_event *of)
@@ -350,6 +368,7 @@ static void count_unseen(const struct probes_event *of)
 			[PATCH_UNSEEN_CALLER] = RING_LOST_RETURN_CALLER,
 			[PATCH_UNSEEN_PROCESS] = RING_LOST_SHARED,
 			[PROBES_UNSEEN_MEMORY] = RING_LOST_NO_BUFFER,
+			[PROBES_UNSEEN_VFORK] = RING_LOST_NESTED,
 	};
 	const struct side_callback *cb = section_callbacks(
 			(const struct side_event_state_0 *)(const void *)of->state);
@@ -372,16 +391,9 @@ static void count_unseen(const struct probes_event *of)
 	}
 }
 
-/* A process without thread-local memory of its own, which a read section needs: probe_count_unseen() counts these hits later. */
-static void note_foreign(const struct probes_hook *hook)
+bool probe_hit_is_vforked(void)
 {
-	const struct probes_way *const ways[] = {hook->entry, hook->exit};
-
-	for (unsigned int i = 0; i < 2; i++)
-		if (ways[i] && ways[i]->event->unseen)
-			/* Relaxed: a statistics counter. */
-			__atomic_fetch_add(&ways[i]->event->unseen[PATCH_UNSEEN_PROCESS], 1,
-					__ATOMIC_RELAXED);
+	return agent_vforked == CONTEXT_VFORKED;
 }
 
 /* Inside an event's callback no section can be entered: the next hit outside counts this one too. */
@@ -392,8 +404,11 @@ void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why)
 
 	for (const struct probes_hook *hook = hit->user; hook;
 			hook = probes_next_hook(&hook->next)) {
-		if (!epoch)
-			note_foreign(hook);
+		/* Without thread-local memory of its own no section can be entered. */
+		if (!epoch) {
+			note_unseen(hook->entry, why);
+			note_unseen(hook->exit, why);
+		}
 		if (!epoch || !hook->exit || !hook->exit->event->unseen)
 			continue;
 		/* Relaxed: a statistics counter. */
@@ -413,4 +428,10 @@ void probe_count_unseen(const struct probes_event *event)
 		return;
 	count_unseen(event);
 	section_leave(epoch);
+}
+
+void probe_count_unseen_locked(const struct probes_event *event)
+{
+	if (event->unseen && event->state)
+		count_unseen(event);
 }

@@ -238,7 +238,7 @@ static void count_unseen(struct probes_table *table)
 	uint32_t i, nr = table->events && !table->error ? probe_table_nr_events(&table->table) : 0;
 
 	for (i = 0; i < nr; i++)
-		probe_count_unseen(&table->events[i]);
+		probe_count_unseen_locked(&table->events[i]);
 }
 
 void agent_probes_count(void)
@@ -250,7 +250,9 @@ void agent_probes_count(void)
 			count_unseen(table);
 }
 
-static const struct patch_hooks hooks = {.unseen = probe_hit_unseen, .may_ask = context_may_ask};
+static const struct patch_hooks hooks = {.unseen = probe_hit_unseen,
+		.may_ask = context_may_ask,
+		.is_vforked = probe_hit_is_vforked};
 
 /* Durations are measured by the time stamp, whose frequency whoever records knows best. */
 static void start(const struct agent_session *session)
@@ -266,6 +268,8 @@ static void start(const struct agent_session *session)
 		probe_hit_start();
 		patch_hooks_set(&hooks);
 		context_memory_shared = patch_thread_shares;
+		/* Release: the hooks. Pairs with the acquire in agent_vfork_begins(). */
+		__atomic_store_n(&context_vfork_begins, patch_thread_begin, __ATOMIC_RELEASE);
 		context_hits_limited = limit_hits;
 		start_error = patch_start(false);
 	}

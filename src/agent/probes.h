@@ -51,9 +51,10 @@ struct probes_field {
 
 struct probes_way;
 
-/* Why a hit is not recorded: enum patch_unseen, or there was no memory for its arguments. */
+/* Why a hit is not recorded: enum patch_unseen, there was no memory for its arguments, or a child of vfork() may enter no section. */
 #define PROBES_UNSEEN_MEMORY PATCH_NR_UNSEEN
-#define PROBES_NR_UNSEEN (PATCH_NR_UNSEEN + 1)
+#define PROBES_UNSEEN_VFORK (PATCH_NR_UNSEEN + 1)
+#define PROBES_NR_UNSEEN (PATCH_NR_UNSEEN + 2)
 
 struct probes_event {
 	const struct side_event_state *state;
@@ -288,9 +289,13 @@ static inline const struct probes_hook *probes_next_hook(struct probes_hook *con
 void probe_hit_entry(const struct patch_hit *hit);
 void probe_hit_exit(const struct patch_hit *hit);
 /* At the begin of a call whose return will not be seen: it is counted as a loss of each event that would record it. */
+/* struct patch_hooks. */
+bool probe_hit_is_vforked(void);
 void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why);
 /* Turn the hits of this event that could only be counted into losses in its rings. */
 void probe_count_unseen(const struct probes_event *event);
+/* Under libside's lock: also in a thread that has been in no section before, which a main() without events is. */
+void probe_count_unseen_locked(const struct probes_event *event);
 /* Before the first hit. */
 void probe_record_start(void);
 

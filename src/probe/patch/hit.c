@@ -402,9 +402,19 @@ static bool is_alone(struct thread *thread)
 {
 	pid_t shares = __atomic_load_n(&thread->shares, __ATOMIC_RELAXED);
 
-	if (shares > 0 && thread->shared_hits++ % SHARED_CHECK == 0 && has_ended(shares, shares))
+	if (shares > 0 && thread->shared_hits++ % SHARED_CHECK == 0 && may_ask() &&
+			has_ended(shares, shares))
 		__atomic_store_n(&thread->shares, shares = 0, __ATOMIC_RELAXED);
 	return !shares;
+}
+
+/* May the child use the entry meanwhile? Another process that shares it has the mark of the child, too. */
+static bool is_vforked(struct thread *thread)
+{
+	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
+	bool (*ask)(void) = __atomic_load_n(&hooks.is_vforked, __ATOMIC_ACQUIRE);
+
+	return ask && ask() && is_alone(thread);
 }
 
 /* Whether the entry belongs to this thread, which is on another stack than before. */
@@ -425,6 +435,9 @@ static __attribute__((noinline)) bool is_own(struct thread *thread, uint64_t add
 	tid = this_thread();
 	if (tid != thread->tid && is_copied())
 		after_copy(thread);
+	/* Its stack is not kept: the program may use that for another process when the child has ended. */
+	if (tid != thread->tid && is_vforked(thread))
+		return true;
 	if (tid != thread->tid) {
 		__atomic_store_n(&thread->shares, this_process(), __ATOMIC_RELAXED);
 		__atomic_store_n(&thread->stack.size, 0, __ATOMIC_RELAXED);
@@ -835,6 +848,7 @@ void patch_hooks_set(const struct patch_hooks *wanted)
 	/* Release: code, which is there. Pairs with the acquires in tell_unseen() and may_ask(). */
 	__atomic_store_n(&hooks.unseen, wanted->unseen, __ATOMIC_RELEASE);
 	__atomic_store_n(&hooks.may_ask, wanted->may_ask, __ATOMIC_RELEASE);
+	__atomic_store_n(&hooks.is_vforked, wanted->is_vforked, __ATOMIC_RELEASE);
 }
 
 /* None is free at once, or another one has called it than the last time, or it is the tail of a watched call. */

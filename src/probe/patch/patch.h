@@ -259,6 +259,11 @@ struct patch_hooks {
 	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why);
 	/* Whether the calling thread may make system calls; NULL: it may. */
 	bool (*may_ask)(void);
+	/*
+	 * Whether the caller is the child of a vfork(): the thread whose thread-local memory it uses waits for it, so its
+	 * hits are as that thread's. Called where that memory is the C library's. Without: it is not known.
+	 */
+	bool (*is_vforked)(void);
 };
 
 /* Takes effect now; in threads that are in a hit, with the next hit at the latest. */

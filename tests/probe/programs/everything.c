@@ -5,6 +5,8 @@
  */
 #include "everything.h"
 
+#include "agent/context-values.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -41,6 +43,17 @@ static HANDLER void on_exit_(const struct patch_hit *hit)
 
 	__atomic_fetch_add(&place->exits, 1, __ATOMIC_RELAXED);
 }
+
+/* Children of vfork() are known as in the agent, by its vfork.c. */
+__thread unsigned int agent_vforked;
+void (*context_vfork_begins)(void);
+
+static HANDLER bool is_vforked(void)
+{
+	return agent_vforked == CONTEXT_VFORKED;
+}
+
+static const struct patch_hooks hooks = {.is_vforked = is_vforked};
 
 static uint64_t draw(uint64_t below)
 {
@@ -260,8 +273,10 @@ static __attribute__((constructor)) void begin(void)
 		return;
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
+	patch_hooks_set(&hooks);
 	if (report == MAP_FAILED || patch_start(false))
 		return;
+	context_vfork_begins = patch_thread_begin;
 	if (strcmp(mode, "once") != 0) {
 		start_thread();
 	} else if (!places_read(report, modules_path)) {

@@ -80,6 +80,25 @@ def test_processes():
                 equal(sorted((name, int(count.replace(",", ""))) for name, count in lost), wanted, what)
 
 
+def test_vforked():
+    """A child of vfork() runs in the place of its parent: each of its hits is lost for that one reason, and its parent's are not touched."""
+    program = compiled("vforked")
+    for options in ([], ["--exit"]):
+        done, counts = traced([program, "200" if LONG else "20"], "--function", "deep", *options, "--function", "leaf", *options,
+                              "--function", "leave")
+        equal(done.status, 0, f"{done.out} {done.err}")
+        true(done.out.startswith("right"), done.out)
+        own, others = (dict((name, int(count)) for name, count in re.findall(r"(\w+)=(\d+)", part)) for part in done.out.split("children:"))
+        for names in (own, others):
+            names.update({f"{name}_return": names[name] for name in ("deep", "leaf") if options})
+        equal(dict(counts), own, "hits of parents")
+        lost = collections.Counter()
+        for name, count, reason in re.findall(r"probe:(\w+)  ([\d,]+) \((.*)\)", done.err):
+            equal(reason, "in the child of a vfork(), before it ran a program", name)
+            lost[name] += int(count.replace(",", ""))
+        equal(dict(lost), others, done.err)
+
+
 def test_events():
     """Events of the program's own in a process that the C library's clone() has made."""
     program = os.environ["EVENTS"]
