@@ -53,6 +53,8 @@
 #define HEARTBEAT_S 5
 #define FIRST_EXCHANGE_MS 2000 /* wait of a starter that may wait */
 #define FIRST_QUESTION_MS 100  /* wait of an event for the daemon */
+#define MAKER_STALLED_MS \
+	5 /* without progress, the task that creates the thread may wait for a lock */
 #define LATER_EXCHANGE_MS 5000
 #define RETRY_MS 1000    /* where nothing tells of the daemon's return */
 #define RETRIES_MAX 50   /* of a socket that is there and has no listener yet, ... */
@@ -67,6 +69,7 @@ static struct {
 	int starter;        /* the thread whose event started it */
 	uint32_t questions; /* requests of events to the daemon since the process was armed */
 	bool asked;         /* the current event has sent a request */
+	bool told;          /* the current event has told the daemon that there is no thread */
 	uint32_t *count;    /* the C library's, of threads that keep the process alive, or NULL */
 	bool shared;        /* no table of its own */
 	int number;         /* of the thread */
@@ -767,34 +770,72 @@ void control_thread_settle(void)
 		pause_ms(1);
 }
 
-/* Without a thread, the process behaves as in control mode sync. */
+/*
+ * No thread can be created. The process behaves as in control mode sync, and tells the daemon, which otherwise waits for it at each
+ * change. With the turn.
+ */
+static void become_sync(bool may_wait, unsigned int timeout_ms)
+{
+	if (control.mode != WIRE_CONTROL_THREAD)
+		return;
+	agent.control = control.mode = WIRE_CONTROL_SYNC;
+	if (!control_is_hopeless())
+		control_refresh(WIRE_CONTROL_SYNC, may_wait, timeout_ms);
+}
+
+/* In the task that creates the thread, which may wait. Its connection is not in the program's descriptor table. */
 static void go_on_without_thread(void)
 {
+	own_table();
 	while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
 		;
-	if (control.mode == WIRE_CONTROL_THREAD) {
-		agent.control = control.mode = WIRE_CONTROL_SYNC;
-		control_refresh(WIRE_CONTROL_SYNC, true, AGENT_CONNECT_TIMEOUT_MS);
-	}
+	become_sync(true, AGENT_CONNECT_TIMEOUT_MS);
 	control_give_turn();
 	side_tracer_disarm();
 }
 
-/* Beside the program, whose locks it may wait for. */
+/* Beside the program, whose locks it may wait for. The state changes last: until then no event has another thread started. */
 static void create_beside(void)
 {
-	if (!create_or_give_up())
-		go_on_without_thread();
+	int ret = create();
+
+	if (!ret)
+		return;
+	agent_debug("no thread for control: error %d", -ret);
+	go_on_without_thread();
+	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELEASE);
+}
+
+/* In the event itself, which waits for nothing but the daemon. If another one talks with the daemon, the next event tries again. */
+static void tell_without_thread(void)
+{
+	thread.told = control_take_turn(0);
+	if (!thread.told)
+		return;
+	become_sync(false, FIRST_QUESTION_MS);
+	control_give_turn();
+}
+
+/* Processor time of a task of this process, which its descriptor-free clock has: ~number, 4 for one task, 2 for time that it ran. */
+static uint64_t task_time(int number)
+{
+	struct timespec time = {.tv_sec = 0};
+	int clock = (int)(~(unsigned int)number << 3 | 6);
+
+	if (raw_call(SYS_clock_gettime, clock, &time))
+		return 0;
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
 /*
  * Mostly the thread runs within a millisecond, so events after this one find a program that hears the daemon. Do not wait if the
- * task that creates the thread sleeps: it may wait for the caller's lock.
+ * task that creates the thread sleeps: it may wait for the caller's lock. Read the state of a task from /proc only if it makes no
+ * progress: for that moment, the descriptor is the program's.
  */
 static void wait_while_made(int maker)
 {
-	uint64_t deadline = wire_deadline(FIRST_QUESTION_MS);
-	unsigned int asleep = 0;
+	uint64_t deadline = wire_deadline(FIRST_QUESTION_MS), before = 0;
+	unsigned int stalled = 0;
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", maker);
@@ -802,15 +843,17 @@ static void wait_while_made(int maker)
 			wire_deadline(0) < deadline) {
 		/* Relaxed: the loop reads it again. */
 		bool is_made = __atomic_load_n(&thread.number, __ATOMIC_RELAXED) != 0;
+		uint64_t now = task_time(maker);
 
-		asleep = !is_made && task_state(path) == 'S' ? asleep + 1 : 0;
-		if (asleep == 2)
+		stalled = !is_made && now == before ? stalled + 1 : 0;
+		if (stalled >= MAKER_STALLED_MS && task_state(path) == 'S')
 			break;
+		before = now;
 		pause_ms(1);
 	}
 }
 
-/* False: the process goes on without a thread. */
+/* False: the process goes on without a thread, and the daemon knows. */
 static bool start_beside(void)
 {
 	int ret = control_starter_run(create_beside);
@@ -818,16 +861,13 @@ static bool start_beside(void)
 	if (ret > 0)
 		wait_while_made(ret);
 	if (ret == -ENOSYS)
-		ret = create_or_give_up() ? 0 : -EAGAIN;
+		ret = create();
 	if (ret >= 0)
 		return true;
 	agent_debug("no thread for control: error %d", -ret);
-	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELAXED);
-	if (control_take_turn(0)) {
-		agent.control = control.mode = WIRE_CONTROL_SYNC;
-		control_give_turn();
-	}
-	return false;
+	control_starter_call(tell_without_thread);
+	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELEASE);
+	return !thread.told;
 }
 
 /*

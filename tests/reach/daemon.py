@@ -23,6 +23,17 @@ def body_of(data):
     return kind, data[16:]
 
 
+def has_thread(pid):
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/comm", encoding="utf-8", errors="replace") as comm:
+                if comm.read() == "side-control\n":
+                    return True
+    except OSError:
+        pass
+    return False
+
+
 class Arrival:
     def __init__(self, body):
         (self.pid, self.control, self.signal, self.flags, self.token, self.parent, procname, exe) = \
@@ -74,6 +85,14 @@ class Agent:
             self.daemon.changed.notify_all()
         if kind == ARRIVE:
             self.welcome()
+
+    def is_open(self):
+        try:
+            return not self.closed and bool(self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
 
     def welcome(self):
         if self.daemon.silent:
@@ -150,9 +169,11 @@ class Daemon:
 
     def connected(self, pid):
         """The kept connection of a process: it has said that all is done, and listens on."""
-        for agent in self.agents:
-            if agent.pid == pid and agent.done and not agent.closed and not agent.first:
-                return agent
+        # The first event's own connection ends before its thread exists.
+        if has_thread(pid):
+            for agent in self.agents:
+                if agent.pid == pid and agent.done and not agent.first and agent.is_open():
+                    return agent
         return None
 
     def wait_connected(self, pid, serial=None):
@@ -172,7 +193,6 @@ class Daemon:
 
     def change_and_wait(self, pid, sessions):
         """Until the process has said that it holds; returns the state it said."""
-        agent = self.connected(pid)
         serial = self.change(sessions)
-        self.wait(f"DONE of {pid}", lambda: agent.done and agent.done[-1][0] == serial)
+        agent = self.wait_connected(pid, serial)
         return agent.done[-1][1]

@@ -389,6 +389,8 @@ static void plain_word(const char *word)
 		lower(RLIMIT_NOFILE, 3);
 	} else if (!strcmp(word, "nproc-0")) {
 		lower(RLIMIT_NPROC, 0);
+	} else if (!strcmp(word, "nproc-2")) {
+		lower(RLIMIT_NPROC, 2);
 	} else if (!strcmp(word, "drop")) {
 		must(setgid(65534), "setgid");
 		must(setuid(65534), "setuid");

@@ -120,9 +120,10 @@ class Thread(Case):
         self.assertEqual((tasks, fds), (["reach-program"], [0, 1, 2]))
         tasks, fds = self.report("after")
         self.assertEqual((sorted(tasks), fds), (["reach-program", "side-control"], [0, 1, 2]))
-        # The arrival, and the thread's: the same process.
-        first, second = control.arrivals()
-        self.assertEqual(first.arrival.token, second.arrival.token)
+        # The arrival, the first event's, and the thread's: the same process. The event asks for itself: the thread may need a lock
+        # that the event's caller holds, so the event cannot wait for the thread's answer.
+        self.assertEqual([(a.arrival.token, a.arrival.control) for a in control.arrivals()],
+                         [(control.arrivals()[0].arrival.token, daemon.THREAD)] * 3)
 
     def test_joins_and_leaves(self):
         control = self.start_daemon()
@@ -189,7 +190,8 @@ class Thread(Case):
         process = self.start("exit-main-thread")
         self.finish(process)
         self.assertEqual(self.stdout, "last words")
-        self.assertEqual(len(control.arrivals()), 2)
+        # The arrival, the first event's, and the thread's, as in test_only_for_who_says_something().
+        self.assertEqual(len(control.arrivals()), 3)
 
     def test_not_in_a_handler(self):
         control = self.start_daemon()
@@ -216,14 +218,22 @@ class Thread(Case):
         pid = self.run_in_session("thread", "3", "thread", "3", "tick", "2")
         self.assertEqual(self.said, {pid: [numbers(0, 8)]})
 
-    def test_no_thread_to_be_had(self):
+    def without_thread(self, limit):
         if os.geteuid() or SANITIZED:
-            self.skipTest("needs root to become somebody whose threads are limited")
+            self.skipTest("needs root to become a user whose threads are limited")
         control = self.start_daemon()
         os.chmod(control.path, 0o777)
-        self.finish(self.start("drop", "nproc-0", "tick", "3"))
+        self.finish(self.start("drop", limit, "tick", "3"))
+        # The arrival, the first event's, and the message that there is no thread.
         control.wait("told so", lambda: [a.arrival.control for a in control.arrivals()] ==
-                     [daemon.THREAD, daemon.SYNC])
+                     [daemon.THREAD, daemon.THREAD, daemon.SYNC])
+
+    def test_no_thread_to_be_had(self):
+        self.without_thread("nproc-0")
+
+    def test_no_thread_beside_its_creator(self):
+        """The task that creates the thread exists, and is the last one that the limit permits."""
+        self.without_thread("nproc-2")
 
 
 class Signal(Case):

@@ -200,7 +200,9 @@ class Descriptors(Case):
         self.assertEqual(recording.finish()[process.pid], [numbers(0, 4)])
 
     def test_three_descriptors_before_the_first_event(self):
-        pid = self.run_in_session("nofile-3", "tick", "4", "fork", "2")
+        # The child has no descriptor for rings of its own, so it is not recorded. Its event does not wait for its thread without a
+        # bound: if the child exits while the thread requests rings, the recorder counts it as one loss.
+        pid = self.run_in_session("nofile-3", "tick", "4", "fork", "2", lost=(0, 1))
         self.assertEqual(self.said[pid], [numbers(0, 4)])
 
 
