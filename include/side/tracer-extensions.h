@@ -138,7 +138,8 @@ extern struct side_builder *side_tracer_builder_create(const char *provider, con
  * side_call() for a tracer that makes events of what it sees itself (probes): the caller is what it says, and the hook of
  * an armed process is left alone. With `only`, nothing is called unless all that listens are callbacks at these addresses
  * (false otherwise): where only general registers are saved, as far as that is enough for those. The rest of the call
- * uses no others. The event is of the ABI's version 0 and not variadic.
+ * uses no others. With no address between begin and end no callback is called, and the thread is made ready for the
+ * calls that follow. The event is of the ABI's version 0 and not variadic.
  */
 struct side_tracer_functions {
 	uintptr_t begin, end;

@@ -165,6 +165,7 @@ struct agent_event {
 	uint16_t cell_label; /* of the plan */
 	uint8_t cell_size;
 	bool large;         /* a record of it did not fit the stack (atomic) */
+	bool of_probe;      /* happens in hits alone */
 	uint8_t nr_filters; /* 0: every event is recorded */
 	bool straight; /* contexts and fields are all there is to it, and nothing of the application's runs */
 	uint8_t timed_size; /* bytes */
@@ -517,6 +518,11 @@ void agent_probes_check(void);
 /* Write hits that are known to be lost, but are not counted in a ring yet, to the rings. Called with the tracers' lock. */
 void agent_probes_count(void);
 void agent_probes_forked(void);
+/* Is it of a session's table? */
+bool agent_probes_has(const struct side_event_description *event);
+/* In such an event: AGENT_PROBES_BUFFER bytes that are the thread's until it is over; NULL: there are none. */
+#define AGENT_PROBES_BUFFER 512
+char *agent_probes_buffer(void);
 bool agent_probes_is_for(
 		const struct agent_session *session, const struct side_event_description *event);
 extern const bool agent_has_probes;

@@ -351,6 +351,13 @@ uint32_t context_values_get(uint32_t groups, struct context_values *values)
 	return 0;
 }
 
+void context_values_renew(uint32_t groups)
+{
+	(void)context_generation_now();
+	if (stale(groups))
+		(void)fill(stale(groups | __atomic_load_n(&context_needed, __ATOMIC_RELAXED)));
+}
+
 const struct context_values *context_values_look(uint32_t group, struct context_values *room)
 {
 	struct context_thread *thread = &context_thread;

@@ -97,6 +97,8 @@ uint32_t context_generation_now(void);
  * they must not be kept. Disturbs errno.
  */
 uint32_t context_values_get(uint32_t groups, struct context_values *values);
+/* Read the values of these groups that have changed, if that is possible: context_values_get() is called deeper in the stack. Disturbs errno. */
+void context_values_renew(uint32_t groups);
 
 /* For one value; text in it as context_load() says. */
 const struct context_values *context_values_look(uint32_t group, struct context_values *room);

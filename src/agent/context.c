@@ -336,12 +336,12 @@ static bool block_take(const struct context_set *set, struct context_block *copy
 }
 
 /* Make the bytes, and keep them if they hold and nobody is at it whom we interrupt. */
-static void block_make(const struct context_set *set, struct context_block *copy)
+static __attribute__((noinline)) void block_make(const struct context_set *set,
+		struct context_block *copy, struct context_values *values)
 {
 	struct context_block *block = block_of(set);
 	struct context_thread *thread = &context_thread;
-	struct context_values values;
-	uint32_t generation = context_values_get(set->needs, &values);
+	uint32_t generation = context_values_get(set->needs, values);
 	unsigned int nr_splits = 0;
 	unsigned int i;
 
@@ -355,7 +355,7 @@ static void block_make(const struct context_set *set, struct context_block *copy
 			copy->splits[nr_splits++] = (uint8_t)copy->size;
 			continue;
 		}
-		span = cached(kind, &values);
+		span = cached(kind, values);
 		text_copy(copy->bytes + copy->size, span.at, span.size);
 		copy->size += span.size;
 	}
@@ -390,20 +390,19 @@ static uint8_t *compose(const struct context_set *set, const struct context_bloc
 }
 
 /* Sets that are too large for a block. */
-static uint8_t *write_each(
-		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
+static __attribute__((noinline)) uint8_t *write_each(const struct context_set *set, uint8_t *to,
+		const uint8_t *end, const void *caller, struct context_values *values)
 {
-	struct context_values values;
 	unsigned int i;
 
 	if (set->needs)
-		(void)context_values_get(set->needs, &values);
+		(void)context_values_get(set->needs, values);
 	for (i = 0; i < set->nr_items && to; i++) {
 		const struct context_item *item = &set->items[i];
 		struct span span;
 
 		if (group_of(item->kind)) {
-			span = cached(item->kind, &values);
+			span = cached(item->kind, values);
 			to = put(to, end, span.at, span.size);
 		} else {
 			to = put_computed(item, to, end, caller);
@@ -412,19 +411,57 @@ static uint8_t *write_each(
 	return to;
 }
 
+/* Copies of the thread's block and values. */
+struct copies {
+	struct context_block block;
+	struct context_values values;
+};
+
+static uint8_t *write_by(const struct context_set *set, uint8_t *to, const uint8_t *end,
+		const void *caller, struct copies *copies)
+{
+	if (!set->block_id)
+		return write_each(set, to, end, caller, &copies->values);
+	if (!block_take(set, &copies->block))
+		block_make(set, &copies->block, &copies->values);
+	return compose(set, &copies->block, to, end, caller);
+}
+
+static __attribute__((noinline)) uint8_t *write_by_stack(
+		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
+{
+	struct copies copies;
+
+	return write_by(set, to, end, caller, &copies);
+}
+
+/* The stack of a program may be small: the copies are at the end of the caller's buffer, if there is room. */
+static uint8_t *write_by_end(
+		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
+{
+	uintptr_t at = ((uintptr_t)end - sizeof(struct copies)) & ~(_Alignof(struct copies) - 1);
+	uint8_t *behind = NULL;
+
+	if (end - to >= (ptrdiff_t)(sizeof(struct copies) + 2 * CONTEXT_BLOCK_BYTES))
+		behind = write_by(set, to, (const uint8_t *)at, caller, (struct copies *)at);
+	return behind ? behind : write_by_stack(set, to, end, caller);
+}
+
+__attribute__((noinline)) void context_renew(const struct context_set *set)
+{
+	int saved_errno = errno;
+
+	if (set->needs)
+		context_values_renew(set->needs);
+	errno = saved_errno;
+}
+
 static __attribute__((noinline)) uint8_t *write_any(
 		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
 {
 	int saved_errno = errno;
-	struct context_block block;
 
-	if (!set->block_id) {
-		to = write_each(set, to, end, caller);
-	} else {
-		if (!block_take(set, &block))
-			block_make(set, &block);
-		to = compose(set, &block, to, end, caller);
-	}
+	to = write_by_end(set, to, end, caller);
 	errno = saved_errno;
 	return to;
 }

@@ -162,6 +162,18 @@ static inline uint8_t *context_write_cached(const struct context_set *set, uint8
 	return __builtin_expect(block->stamp == stamp, 1) ? to + size : NULL;
 }
 
+/* Read the values that have changed now: context_write() is called deeper in the stack. */
+void context_renew(const struct context_set *set);
+
+static inline void context_prepare(const struct context_set *set)
+{
+	uint64_t stamp = set->block_id |
+			__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(context_block_of(set)->stamp != stamp, 0))
+		context_renew(set);
+}
+
 /*
  * Write the contexts of the set. Returns the byte behind, or NULL when there is no room between
  * `to` and `end`; bytes up to `end` may be overwritten in any case. `caller` is the code that emits.

@@ -328,7 +328,8 @@ static __attribute__((noinline)) void look_at_stack(uint64_t page, struct probes
 }
 
 /* Where words may be read without asking the kernel: the page of the stack pointer at least. */
-static struct unwind_memory memory_of(const uint64_t *stack, struct probes_block *block)
+static __attribute__((noinline)) void set_memory(
+		struct unwind_memory *memory, const uint64_t *stack, struct probes_block *block)
 {
 	uint64_t page = (uintptr_t)stack / PAGE, known = known_stack;
 	uint64_t end = (known >> PAGES_BITS) + known % (UINT64_C(1) << PAGES_BITS);
@@ -340,24 +341,17 @@ static struct unwind_memory memory_of(const uint64_t *stack, struct probes_block
 		if (page < known >> PAGES_BITS || page >= end)
 			end = page + 1;
 	}
-	return (struct unwind_memory){.low = page * PAGE, .high = end * PAGE};
+	memory->low = page * PAGE;
+	memory->high = end * PAGE;
 }
 
 /* ---- a hit ---- */
-
-/* What is not of the stack: as much of a page as is there, one at a time. */
-struct window {
-	struct probes_block *block;
-	const uint64_t *stack;
-	uint64_t from, size;
-	struct patch_reading *reading;
-};
 
 _Static_assert(PROBE_PAGES_MEMORY <= PROBE_CALLS_BYTES, "what a block has room for");
 
 static bool read_word(void *user, uint64_t address, uint64_t *value)
 {
-	struct window *window = user;
+	struct probes_window *window = user;
 	uint64_t *words = probe_hit_memory(window->block);
 
 	/* Words are aligned, so none is partly in it. */
@@ -374,22 +368,23 @@ static bool read_word(void *user, uint64_t address, uint64_t *value)
 }
 
 uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
-		struct probes_block *block)
+		struct probes_block *block, struct probes_window *window)
 {
 	static const struct unwind_modules none;
 	/* Acquire: all of it. Pairs with the release in publish(). */
 	const struct picture *picture = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
-	struct window window = {.block = block, .stack = hit->stack};
-	struct unwind_state state = {
-			.pc = leaves ? patch_return_address(hit->returns_to) : hit->address,
-			.stack = (uintptr_t)hit->stack,
-			.frame = hit->registers.rbp,
-			.exact = !leaves,
-	};
-	struct unwind_memory memory = memory_of(hit->stack, block);
 
-	memory.read = read_word;
-	memory.user = &window;
-	return unwind_walk(picture ? &picture->modules : &none, state, &memory,
+	window->block = block;
+	window->stack = hit->stack;
+	window->from = window->size = 0;
+	window->reading = NULL;
+	set_memory(&window->memory, hit->stack, block);
+	window->memory.read = read_word;
+	window->memory.user = window;
+	window->state.pc = leaves ? patch_return_address(hit->returns_to) : hit->address;
+	window->state.stack = (uintptr_t)hit->stack;
+	window->state.frame = hit->registers.rbp;
+	window->state.exact = !leaves;
+	return unwind_walk(picture ? &picture->modules : &none, &window->state, &window->memory,
 			patch_return_address, to, most);
 }

@@ -18,7 +18,6 @@
 
 #include <sys/mman.h>
 
-#define CELLS_FEW 10 /* fields whose arguments stand on the stack */
 #define BLOCKS 32
 #define CELLS_BYTES (PROBE_TABLE_FIELDS_MAX * sizeof(struct side_arg))
 #define BLOCK_SIZE (CELLS_BYTES + PROBE_TABLE_PAYLOAD_MAX + PROBE_CALLS_BYTES)
@@ -100,7 +99,8 @@ static uint64_t read_calls(
 		struct probes_moment *moment, const struct probe_table_field *field, void *to)
 {
 	struct probes_block block = {.memory = moment->calls_memory, .index = -1};
-	uint64_t count = probe_calls(to, field->limit, moment->hit, moment->way->leaves, &block);
+	uint64_t count = probe_calls(
+			to, field->limit, moment->hit, moment->way->leaves, &block, moment->window);
 
 	if (block.index >= 0)
 		give_block(block.index);
@@ -289,25 +289,38 @@ void probe_hit_saved(void (*call)(void))
 	call_saved(&saved);
 }
 
-static __attribute__((always_inline)) inline void call_event(
+static __attribute__((noinline)) void fill_cells(
 		struct probes_moment *moment, struct side_arg *cells)
 {
-	void *caller = (void *)(uintptr_t)moment->hit->address;
 	const struct probes_event *event = moment->way->event;
 	const struct probe_fetch *fetches = probes_fetches(moment);
-	struct side_arg_vec arguments;
 
 	for (uint32_t i = 0; i < event->nr_fields; i++) {
 		moment->field = i;
 		fill_cell(moment, &event->fields[i], &fetches[i], cells);
 	}
+}
+
+static __attribute__((noinline)) void call_others(const struct probes_event *event,
+		const struct side_arg_vec *arguments, void *caller)
+{
+	const struct saved_call call = {event, arguments, caller, NULL};
+
+	call_saved(&call);
+}
+
+/* Needs little of the stack while the event's callbacks run. */
+static void call_event(struct probes_moment *moment, struct side_arg *cells)
+{
+	void *caller = (void *)(uintptr_t)moment->hit->address;
+	const struct probes_event *event = moment->way->event;
+	struct side_arg_vec arguments;
+
+	fill_cells(moment, cells);
 	side_ptr_set(arguments.sav, cells);
 	arguments.len = event->nr_top;
-	if (!side_tracer_call(event->state, &arguments, caller, &quiet)) {
-		const struct saved_call call = {event, &arguments, caller, NULL};
-
-		call_saved(&call);
-	}
+	if (!side_tracer_call(event->state, &arguments, caller, &quiet))
+		call_others(event, &arguments, caller);
 }
 
 static __attribute__((noinline)) void hit_large(struct probes_moment *moment)
@@ -331,28 +344,44 @@ static __attribute__((noinline)) void hit_large(struct probes_moment *moment)
 	give_block(index);
 }
 
-static __attribute__((noinline)) void hit_few(struct probes_moment *moment)
-{
-	struct side_arg cells[CELLS_FEW];
-
-	call_event(moment, cells);
-}
-
 /* The program is only armed where nothing but the lowest bit of the highest byte is set. */
 static inline bool is_wanted(const struct probes_event *event)
 {
 	return __atomic_load_n(event->enabled, __ATOMIC_RELAXED) & ~((uintptr_t)1 << ARMED_SHIFT);
 }
 
+static void hit_with(const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way, struct probes_scratch *scratch)
+{
+	struct probes_moment *moment = &scratch->moment;
+
+	*moment = (struct probes_moment){.hit = hit,
+			.way = way,
+			.wish = *probes_wish_of(hook),
+			.window = &scratch->window};
+	if (way->event->nr_fields <= PROBES_CELLS_FEW && !way->event->scratch)
+		call_event(moment, scratch->cells);
+	else
+		hit_large(moment);
+}
+
+static __attribute__((noinline)) void hit_with_stack(const struct patch_hit *hit,
+		const struct probes_hook *hook, const struct probes_way *way)
+{
+	struct probes_scratch scratch;
+
+	hit_with(hit, hook, way, &scratch);
+}
+
 void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_hook *hook,
 		const struct probes_way *way)
 {
-	struct probes_moment moment = {.hit = hit, .way = way, .wish = *probes_wish_of(hook)};
+	struct probes_scratch *scratch = patch_hit_scratch();
 
 	if (!is_wanted(way->event))
 		return;
-	if (way->event->nr_fields <= CELLS_FEW && !way->event->scratch)
-		hit_few(&moment);
+	if (scratch)
+		hit_with(hit, hook, way, scratch);
 	else
-		hit_large(&moment);
+		hit_with_stack(hit, hook, way);
 }

@@ -37,7 +37,7 @@ static long read_pieces(void *to, size_t size, const struct iovec *remote, size_
 			(long)nr, 0);
 }
 
-static long read_remote(void *to, uint64_t from, size_t size)
+static __attribute__((noinline)) long read_remote(void *to, uint64_t from, size_t size)
 {
 	struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
 

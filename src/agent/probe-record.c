@@ -2,8 +2,8 @@
 /*
  * A hit becomes a record: where one callback listens, which is the recorder's, and no filter is to be asked, nothing is called
  * but the ring. That is looked at in a section of libside, which is entered here. A record of one or two values that stand in the hit goes from there
- * into the ring, by a function for its size; others are made on the stack. The rest of probe-hit.c does what is left, before
- * anything has happened.
+ * into the ring, by a function for its size; others are made in a buffer of the thread's.
+ * probe-hit.c does what is left, before anything has happened.
  *
  * In any thread and in signal handlers, with general registers only and nothing of libc, as there.
  */
@@ -95,16 +95,21 @@ static inline uint8_t *put_plain(
 }
 
 /* From the first one on that is not plain. */
-static __attribute__((noinline)) uint8_t *put_rest(const struct patch_hit *hit,
-		const struct probes_hook *hook, const struct probes_way *way, uint8_t *to)
+static inline __attribute__((always_inline)) uint8_t *put_rest(const struct patch_hit *hit,
+		const struct probes_hook *hook, const struct probes_way *way,
+		struct probes_scratch *scratch, uint8_t *to)
 {
 	const struct probes_step *step = way->steps + way->nr_plain,
 				 *end = way->steps + way->nr_steps;
-	struct probes_moment moment = {.hit = hit, .way = way, .wish = *probes_wish_of(hook)};
+	struct probes_moment *moment = &scratch->moment;
 
+	*moment = (struct probes_moment){.hit = hit,
+			.way = way,
+			.wish = *probes_wish_of(hook),
+			.window = &scratch->window};
 	for (; step != end; step++)
 		to = step->kind == PROBES_STEP_PLAIN ? put_plain(hit, step, to)
-						     : put_field(&moment, step, to);
+						     : put_field(moment, step, to);
 	return to;
 }
 
@@ -147,17 +152,17 @@ static inline uint64_t most_bytes(const struct probes_hook *hook, const struct p
 /* With contexts, or with fields that must be fetched. */
 static __attribute__((noinline)) bool record_more(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_hook *hook,
-		const struct probes_way *way)
+		const struct probes_way *way, struct probes_scratch *scratch)
 {
-	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
-	uint8_t *to = recording_begin(event, buffer, sizeof(buffer), most_bytes(hook, way),
+	uint8_t *buffer = scratch->record;
+	uint8_t *to = recording_begin(event, buffer, PROBES_RECORD_MAX, most_bytes(hook, way),
 			(const void *)(uintptr_t)hit->address);
 
 	if (__builtin_expect(!to, 0))
 		return false;
 	to = put_plain_ones(hit, way, to);
 	if (way->nr_plain != way->nr_steps)
-		to = put_rest(hit, hook, way, to);
+		to = put_rest(hit, hook, way, scratch, to);
 	recording_end(event, buffer, to, clock_of(hit, way->leaves));
 	return true;
 }
@@ -165,9 +170,8 @@ static __attribute__((noinline)) bool record_more(const struct agent_event *even
 /* The name of the function, a word at a time, and words of the hit. */
 static __attribute__((noinline)) void record_named(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_hook *hook,
-		const struct probes_way *way)
+		const struct probes_way *way, uint8_t *buffer)
 {
-	_Alignas(8) uint8_t buffer[PROBES_NAME_MAX + (1 + PROBES_WORDS_MAX) * sizeof(uint64_t)];
 	const char *name = hook->name;
 	uint8_t *to = buffer, *end = buffer + hook->name_bytes;
 
@@ -181,29 +185,56 @@ static __attribute__((noinline)) void record_named(const struct agent_event *eve
 
 /* Words of the hit. */
 static __attribute__((noinline)) void record_plain(const struct agent_event *event,
-		const struct patch_hit *hit, const struct probes_way *way)
+		const struct patch_hit *hit, const struct probes_way *way, uint8_t *buffer)
 {
-	_Alignas(8) uint8_t buffer[PROBES_RECORD_MAX];
-
 	recording_end(event, buffer, put_plain_ones(hit, way, buffer), clock_of(hit, way->leaves));
 }
 
-/* Keeps no data on the stack while the ring works, and has no buffer: the program's stack may be small. */
-static __attribute__((noinline)) bool record_any(const struct agent_event *event,
+/* Keeps no data on the stack while the ring works. */
+static inline __attribute__((always_inline)) bool record_in(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_hook *hook,
-		const struct probes_way *way)
+		const struct probes_way *way, struct probes_scratch *scratch)
 {
+	uint8_t *buffer = scratch->record;
+
 	if (way->named && __builtin_expect(hook->name_bytes, 1) && recording_is_plain(event)) {
-		record_named(event, hit, hook, way);
+		record_named(event, hit, hook, way, buffer);
 		return true;
 	}
 	if (__builtin_expect(most_bytes(hook, way) > PROBES_RECORD_MAX, 0))
 		return false;
 	if (__builtin_expect(!recording_is_plain(event), 0) ||
 			__builtin_expect(way->nr_plain != way->nr_steps, 0))
-		return record_more(event, hit, hook, way);
-	record_plain(event, hit, way);
+		return record_more(event, hit, hook, way, scratch);
+	record_plain(event, hit, way, buffer);
 	return true;
+}
+
+static __attribute__((noinline)) bool record_on_stack(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way)
+{
+	struct probes_scratch scratch;
+
+	return record_in(event, hit, hook, way, &scratch);
+}
+
+/* The program's stack may be small: the buffers are on it only if the thread has no memory for them. */
+static __attribute__((noinline)) bool record_any(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way)
+{
+	struct probes_scratch *scratch = patch_hit_scratch();
+
+	return scratch ? record_in(event, hit, hook, way, scratch)
+		       : record_on_stack(event, hit, hook, way);
+}
+
+char *agent_probes_buffer(void)
+{
+	struct probes_scratch *scratch = patch_hit_scratch();
+
+	return scratch ? (char *)scratch->record : NULL;
 }
 
 /* ---- a piece of the hit ---- */
@@ -267,8 +298,12 @@ static __attribute__((noinline)) void hit_in_section(const struct patch_hit *hit
 		const struct probes_hook *hook, const struct probes_way *way,
 		const struct side_callback *ours, uintptr_t *epoch)
 {
-	bool done = ours && record_any(ours->priv, hit, hook, way);
+	const struct agent_event *event = ours ? ours->priv : NULL;
+	bool done;
 
+	if (event && event->contexts && !recording_is_vforked())
+		context_prepare(event->contexts);
+	done = event && record_any(event, hit, hook, way);
 	section_leave(epoch);
 	if (!done)
 		probe_hit_by_arguments(hit, hook, way);
@@ -282,12 +317,40 @@ static void note_unseen(const struct probes_way *way, unsigned int why)
 		__atomic_fetch_add(&way->event->unseen[why], 1, __ATOMIC_RELAXED);
 }
 
-/* The child of a vfork(), of a thread that has been in no section before: the child cannot register it. */
-static bool is_never_in_section(const uintptr_t *epoch)
+/* Has the thread been in no section before? */
+static bool is_new(const uintptr_t *epoch)
 {
 	/* Relaxed: the thread's own. A reader's epoch has not that flag. */
-	return agent_vforked == CONTEXT_VFORKED &&
-			__atomic_load_n(epoch, __ATOMIC_RELAXED) == SECTION_SLOW;
+	return __atomic_load_n(epoch, __ATOMIC_RELAXED) == SECTION_SLOW;
+}
+
+/* Register the thread now: the call of its first event, with arguments, would need more of the program's stack. */
+static __attribute__((noinline)) void begin_sections(const struct probes_way *way)
+{
+	static const struct side_tracer_functions none;
+	static const struct side_arg_vec nothing;
+
+	side_tracer_call(way->state, &nothing, NULL, &none);
+}
+
+/* In no section, and in none that could be entered at once. */
+static __attribute__((noinline)) void hit_outside(const struct patch_hit *hit,
+		const struct probes_hook *hook, const struct probes_way *way, uintptr_t *epoch)
+{
+	/* The child of a vfork() cannot register the thread. */
+	if (is_new(epoch) && agent_vforked == CONTEXT_VFORKED) {
+		note_unseen(way, PROBES_UNSEEN_VFORK);
+		return;
+	}
+	if (is_new(epoch)) {
+		begin_sections(way);
+		epoch = section_epoch(known.sections);
+		if (section_enter(known.sections, epoch, 0)) {
+			hit_in_section(hit, hook, way, our_callback(way), epoch);
+			return;
+		}
+	}
+	probe_hit_by_arguments(hit, hook, way);
 }
 
 static __attribute__((noinline)) void hit_each(
@@ -302,10 +365,9 @@ static __attribute__((noinline)) void hit_each(
 			continue;
 		if (section_enter(known.sections, epoch, 0))
 			hit_in_section(hit, hook, way, our_callback(way), epoch);
-		else if (is_never_in_section(epoch))
-			note_unseen(way, PROBES_UNSEEN_VFORK);
 		else
-			probe_hit_by_arguments(hit, hook, way);
+			hit_outside(hit, hook, way, epoch);
+		epoch = section_epoch(known.sections);
 	}
 }
 

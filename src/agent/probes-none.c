@@ -54,6 +54,17 @@ void agent_probes_count(void) {}
 
 void agent_probes_forked(void) {}
 
+bool agent_probes_has(const struct side_event_description *event)
+{
+	(void)event;
+	return false;
+}
+
+char *agent_probes_buffer(void)
+{
+	return NULL;
+}
+
 bool agent_probes_is_for(
 		const struct agent_session *session, const struct side_event_description *event)
 {

@@ -463,6 +463,15 @@ void agent_probes_forked(void)
 	agent_probes_answer();
 }
 
+bool agent_probes_has(const struct side_event_description *event)
+{
+	const struct agent_session *session;
+
+	agent_each_session(session) if (session->tables &&
+			probes_events_has(session->tables, event)) return true;
+	return false;
+}
+
 bool agent_probes_is_for(
 		const struct agent_session *session, const struct side_event_description *event)
 {

@@ -41,6 +41,7 @@
 #include "agent/context-values.h"
 #include "probe/patch/patch.h"
 #include "probe/table/table.h"
+#include "probe/unwind/unwind.h"
 
 struct probes_field {
 	struct probe_table_field field;
@@ -91,7 +92,7 @@ struct probes_step {
 	uint16_t from; /* of others: whether they are guarded (struct probe_table_field) */
 };
 
-/* Bytes of a record that are made on the stack; steps store 8 at a time. */
+/* Bytes of a record that are made in a buffer; steps store 8 at a time. */
 #define PROBES_RECORD_MAX 512
 
 _Static_assert(PROBES_RECORD_MAX <= UINT16_MAX && PROBE_TABLE_FIELDS_MAX <= UINT16_MAX, "of a way");
@@ -259,7 +260,29 @@ struct probes_moment {
 	void *calls_memory; /* NULL: none yet */
 	uint32_t field;
 	struct patch_reading *reading; /* for probe_read() */
+	struct probes_window *window;
 };
+
+/* What is not of the stack, of calls: as much of a page as is there, one at a time. */
+struct probes_window {
+	struct probes_block *block;
+	const uint64_t *stack;
+	uint64_t from, size;
+	struct patch_reading *reading;
+	struct unwind_memory memory;
+	struct unwind_state state; /* where the walk begins */
+};
+
+#define PROBES_CELLS_FEW 10 /* fields whose arguments need no block */
+
+/* What a hit needs until it is over. It is not on the program's stack, which may be small (patch_hit_scratch()). */
+struct probes_scratch {
+	_Alignas(64) uint8_t record[PROBES_RECORD_MAX];
+	struct side_arg cells[PROBES_CELLS_FEW];
+	struct probes_moment moment;
+	struct probes_window window;
+};
+_Static_assert(sizeof(struct probes_scratch) <= PATCH_SCRATCH_BYTES, "there is room for it");
 
 /* Before the first hit. */
 void probe_fetch_start(void);
@@ -352,7 +375,7 @@ void probe_calls_free_retired(void);
  * memory than the thread's own stack is read into the block.
  */
 uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
-		struct probes_block *block);
+		struct probes_block *block, struct probes_window *window);
 
 /* ---- probe-semaphore.c ---- */
 

@@ -260,7 +260,8 @@ static QUIET void record_quiet(const struct side_event_description *description,
 }
 
 /* As above, with contexts. An application's context may do anything, but context_write() keeps errno. */
-static QUIET void record_quiet_contexts(const struct side_event_description *description,
+static QUIET __attribute__((noinline)) void record_quiet_contexts(
+		const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
 {
 	_Alignas(8) char buffer[STACK_PAYLOAD];
@@ -270,6 +271,21 @@ static QUIET void record_quiet_contexts(const struct side_event_description *des
 	if (!recording_is_usual(event, recording_rings(event)))
 		record_slow(event, arguments, NULL, caller);
 	else if (!build_and_publish(event, arguments, NULL, caller, buffer, sizeof(buffer)))
+		record_large(event, arguments, NULL, caller);
+}
+
+/* Within a hit of a probe, whose stack may be small: in memory of the thread's. */
+static QUIET void record_hit(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	struct agent_event *event = priv;
+	char *buffer = agent_probes_buffer();
+
+	if (__builtin_expect(!buffer, 0))
+		record_quiet_contexts(description, arguments, priv, caller);
+	else if (!recording_is_usual(event, recording_rings(event)))
+		record_slow(event, arguments, NULL, caller);
+	else if (!build_and_publish(event, arguments, NULL, caller, buffer, AGENT_PROBES_BUFFER))
 		record_large(event, arguments, NULL, caller);
 }
 
@@ -409,6 +425,16 @@ static void record_variadic(const struct side_event_description *description,
 	record_anything(priv, arguments, variadic, caller);
 }
 
+/* As record_hit(), with contexts of the application's. */
+static void record_any_hit(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	int saved_errno = errno;
+
+	record_hit(description, arguments, priv, caller);
+	errno = saved_errno;
+}
+
 /* ---- filters ---- */
 
 static inline bool is_wanted(const struct agent_event *event, const struct side_arg_vec *arguments,
@@ -464,7 +490,7 @@ bool agent_record_is_callback(side_tracer_callback_func call)
 {
 	return (uintptr_t)call - (uintptr_t)__start_side_quiet <
 			(uintptr_t)__stop_side_quiet - (uintptr_t)__start_side_quiet ||
-			call == record_any || call == filter_any;
+			call == record_any || call == record_any_hit || call == filter_any;
 }
 
 static bool asks_application(const struct context_set *set)
@@ -491,7 +517,9 @@ static bool runs_application(const struct agent_event *event)
 static side_tracer_callback_func choose(const struct agent_event *event)
 {
 	if (runs_application(event))
-		return record_any;
+		return event->of_probe ? record_any_hit : record_any;
+	if (event->of_probe)
+		return record_hit;
 	switch ((enum plan_kind)event->plan->kind) {
 	case PLAN_KIND_CELL:
 		if (!event->contexts)
@@ -514,8 +542,8 @@ void agent_record_choose(struct agent_event *event)
 		return;
 	}
 	event->record = choose(event);
-	event->straight = !event->nr_filters && event->record != record_any;
+	event->straight = !event->nr_filters && !runs_application(event);
 	event->callback = event->record;
 	if (event->nr_filters)
-		event->callback = event->record == record_any ? filter_any : filter_quiet;
+		event->callback = runs_application(event) ? filter_any : filter_quiet;
 }

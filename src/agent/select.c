@@ -256,7 +256,9 @@ size_t agent_select(const struct agent_channel *channel, struct side_event_descr
 		return 0;
 	if (!build_contexts(channel, description, &room, event))
 		return 0;
-	if (memory)
+	if (memory) {
+		event->of_probe = agent_probes_has(description);
 		agent_record_choose(event);
+	}
 	return room.used;
 }

@@ -157,6 +157,7 @@ struct filter_body {
 	uint32_t nr_arguments;
 	uint16_t begin; /* the operation that a capture begins with; a match begins with the first */
 	bool is_bound;
+	bool keeps; /* values on a stack; other filters test each value at once */
 	struct filter_op ops[];
 };
 

@@ -161,8 +161,8 @@ static void push_foreign(const struct filter_run *run, const struct filter_op *o
 }
 
 /* Presence is never unknown: what is not there is not present. */
-static void push_walk(const struct filter_run *run, const struct filter_op *op,
-		struct filter_value *value)
+static inline __attribute__((always_inline)) void push_walk(const struct filter_run *run,
+		const struct filter_op *op, struct filter_value *value)
 {
 	if (!filter_walk(run, op, value) && op->goal == FILTER_GOAL_PRESENCE)
 		filter_set_truth(value, 0);
@@ -196,11 +196,12 @@ static inline bool test_truth(const struct filter_op *op, int truth)
 	return truth >= 0 && (bool)truth != op->negated;
 }
 
-bool filter_run_any(const struct filter_run *run, struct filter_value *result)
+/* The first value of the stack is for values that are tested at once. */
+static inline __attribute__((always_inline)) bool run_on(const struct filter_run *run,
+		struct filter_value *result, struct filter_value *stack)
 {
-	struct filter_value stack[FILTER_STACK_MAX + 1], *top = stack; /* the first is not used */
 	const struct filter_op *op = run->body->ops + (result ? run->body->begin : 0);
-	struct filter_value value;
+	struct filter_value *top = stack;
 	bool yes;
 
 	for (;;) {
@@ -220,12 +221,12 @@ bool filter_run_any(const struct filter_run *run, struct filter_value *result)
 			filter_set_truth(top, filter_compare(op->inner, top, top + 1, run->loader));
 			break;
 		case FILTER_OP_LOAD_TEST:
-			push_walk(run, op, &value);
-			op = follow(op, test_truth(op, filter_truth(&value)));
+			push_walk(run, op, stack);
+			op = follow(op, test_truth(op, filter_truth(stack)));
 			continue;
 		case FILTER_OP_LOAD_COMPARE:
-			push_walk(run, op, &value);
-			op = follow(op, test_truth(op, compare_constant(op, &value)));
+			push_walk(run, op, stack);
+			op = follow(op, test_truth(op, compare_constant(op, stack)));
 			continue;
 		case FILTER_OP_COMPARE_TEST:
 			top -= 2;
@@ -248,6 +249,40 @@ bool filter_run_any(const struct filter_run *run, struct filter_value *result)
 		default: op = follow(op, test_range(op, cell_at(op, run->cells))); continue;
 		}
 		op++;
+	}
+}
+
+static __attribute__((noinline)) bool run_long(
+		const struct filter_run *run, struct filter_value *result)
+{
+	struct filter_value stack[FILTER_STACK_MAX + 1];
+
+	return run_on(run, result, stack);
+}
+
+/* Most filters keep no value. The program's stack may be small. */
+static __attribute__((noinline)) bool run_short(
+		const struct filter_run *run, struct filter_value *result)
+{
+	struct filter_value value;
+
+	return run_on(run, result, &value);
+}
+
+bool filter_run_any(const struct filter_run *run, struct filter_value *result)
+{
+	return run->body->keeps ? run_long(run, result) : run_short(run, result);
+}
+
+static bool is_push(const struct filter_op *op)
+{
+	switch (op->code) {
+	case FILTER_OP_LOAD:
+	case FILTER_OP_CONSTANT:
+	case FILTER_OP_TEXT:
+	case FILTER_OP_CONTEXT:
+	case FILTER_OP_BOUND: return true;
+	default: return false;
 	}
 }
 
@@ -284,6 +319,9 @@ void filter_choose_function(struct filter_body *body, uint32_t nr_ops)
 	const struct filter_op *op = body->ops;
 	uint32_t i;
 
+	body->keeps = false;
+	for (i = 0; i < nr_ops; i++)
+		body->keeps = body->keeps || is_push(&op[i]);
 	if (body->is_bound) {
 		body->filter.matches = match_nothing;
 		return;

@@ -381,8 +381,8 @@ static bool finish_memory(struct walk *walk, const struct filter_move *leaf, con
 	return at && finish_scalar(walk, leaf, at);
 }
 
-static bool walk_memory(struct walk *walk, const struct filter_move *move, const char *base,
-		const char *length_base)
+static __attribute__((noinline)) bool walk_memory(struct walk *walk, const struct filter_move *move,
+		const char *base, const char *length_base)
 {
 	uint32_t length, i;
 
@@ -458,7 +458,7 @@ static bool bits_are_set(const struct filter_move *leaf, const struct filter_ran
 }
 
 /* The leaf's index says what the cell is: SIDE_TYPE_ARRAY, SIDE_TYPE_VLA, or else one item. */
-static bool finish_bitmap(
+static __attribute__((noinline)) bool finish_bitmap(
 		struct walk *walk, const struct filter_move *leaf, const struct side_arg *cell)
 {
 	const struct filter_range *ranges = filter_at(walk->run->body, leaf->ranges);
@@ -491,7 +491,7 @@ static bool finish_bitmap(
 }
 
 /* Elements of the array, VLA or visitor in a cell whose label was looked at. */
-static bool finish_count(
+static __attribute__((noinline)) bool finish_count(
 		struct walk *walk, const struct filter_move *leaf, const struct side_arg *cell)
 {
 	struct visiting counting = {.walk = walk, .index = UINT32_MAX};
@@ -535,7 +535,7 @@ static const struct side_arg *element_of(
 	return &side_ptr_get(vec->sav)[index];
 }
 
-static bool walk_visitor(
+static __attribute__((noinline)) bool walk_visitor(
 		struct walk *walk, const struct filter_move *move, const struct side_arg *cell)
 {
 	const struct side_arg_vla_visitor *app = side_ptr_get(cell->u.side_static.side_vla_visitor);
@@ -546,7 +546,7 @@ static bool walk_visitor(
 }
 
 /* The move behind the option that the selector chooses, or NULL. */
-static const struct filter_move *choose_option(
+static __attribute__((noinline)) const struct filter_move *choose_option(
 		const struct filter_move *move, const struct side_arg_variant *variant)
 {
 	const struct filter_move *selector = move + 1;

@@ -68,6 +68,7 @@ struct thread {
 } __attribute__((aligned(64)));
 
 static struct thread *threads;
+static char *scratch;       /* of each thread, by its number; NULL: there is no room for it */
 static uint32_t nr_threads; /* that ever were in use */
 static uint64_t lost, foreign;
 static pid_t *process; /* of these threads; 0 in the memory of a forked child, for the kernel wipes it */
@@ -542,6 +543,14 @@ static inline bool is_at_once(const struct thread *thread, const struct patch_hi
 			__builtin_expect(is_on(&thread->stack, (uint64_t)hit), 1);
 }
 
+void *patch_hit_scratch(void)
+{
+	const struct thread *thread = load_self();
+
+	return is_entry(thread) && scratch ? scratch + (size_t)thread->number * PATCH_SCRATCH_BYTES
+					   : NULL;
+}
+
 int patch_hit_number(void)
 {
 	const struct thread *thread = load_self();
@@ -574,6 +583,8 @@ int patch_hit_start(void)
 	know_library();
 	threads = patch_memory_anywhere(THREADS_MAX * sizeof(*threads), PROT_READ | PROT_WRITE);
 	process = patch_memory_anywhere(PAGE, PROT_READ | PROT_WRITE);
+	scratch = patch_memory_anywhere(
+			(size_t)THREADS_MAX * PATCH_SCRATCH_BYTES, PROT_READ | PROT_WRITE);
 	if (!threads || !process)
 		return -ENOMEM;
 	*process = getpid();

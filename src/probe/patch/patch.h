@@ -79,6 +79,13 @@ struct patch_hit {
 
 typedef void (*patch_handler)(const struct patch_hit *hit);
 
+/*
+ * For a handler, memory that is its thread's alone until it returns, aligned by 64: stacks of programs may be small. A signal's hits
+ * within it have none, for they are cut. NULL: there is none. What was in it is not kept.
+ */
+#define PATCH_SCRATCH_BYTES 1536
+void *patch_hit_scratch(void);
+
 struct patch_probe;
 
 enum patch_flags {

@@ -90,7 +90,7 @@ struct unwind_state {
 };
 
 /* Writes return addresses, from the one of the place itself on, and says how many. */
-uint32_t unwind_walk(const struct unwind_modules *modules, struct unwind_state state,
+uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_state *state,
 		const struct unwind_memory *memory, unwind_translate translate, uint64_t *to,
 		uint32_t most);
 

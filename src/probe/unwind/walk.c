@@ -20,7 +20,7 @@
 
 struct walk {
 	const struct unwind_modules *modules;
-	struct unwind_memory memory;
+	const struct unwind_memory *memory;
 	unwind_translate translate;
 	struct unwind_state state;
 };
@@ -97,7 +97,7 @@ IN_LOOP struct unwind_row find_row(const struct unwind_modules *modules, uint64_
 
 IN_LOOP bool read_word(const struct walk *walk, uint64_t address, uint64_t *value)
 {
-	const struct unwind_memory *memory = &walk->memory;
+	const struct unwind_memory *memory = walk->memory;
 
 	if (address & (WORD - 1))
 		return false;
@@ -198,16 +198,16 @@ IN_LOOP bool go_up(struct walk *walk, uint32_t nr)
 	return row.kind == UNWIND_SIGNAL ? go_out_of_signal(walk) : go_by_row(walk, &row);
 }
 
-uint32_t unwind_walk(const struct unwind_modules *modules, struct unwind_state state,
+uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_state *state,
 		const struct unwind_memory *memory, unwind_translate translate, uint64_t *to,
 		uint32_t most)
 {
-	struct walk walk = {modules, *memory, translate, state};
+	struct walk walk = {modules, memory, translate, *state};
 	uint32_t nr = 0;
 
 	/* A return is where it goes on, so that is the first one itself. */
-	if (!state.exact && most)
-		to[nr++] = state.pc;
+	if (!state->exact && most)
+		to[nr++] = state->pc;
 	while (nr < most && go_up(&walk, nr))
 		to[nr++] = walk.state.pc;
 	return nr;

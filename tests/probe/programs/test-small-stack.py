@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A hit uses at most 3 KiB of the program's stack, whatever is recorded: on a stack of 4 KiB (small-stack.c)."""
+"""How much of the program's stack a hit uses, whatever is recorded: of coroutines, and of handlers of signals on alternate stacks (small-stack.c)."""
 import os
 import re
 import sys
@@ -10,25 +10,50 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from harness import environment, equal, run_tests, side, true
 
 PROGRAM = os.environ["PROBE_SMALL_STACK"]
-MOST = 3072
 CALLS = 50
-OPTIONS = [
-    "", "--exit", "--context vtid,vpid,procname,ip,cpu_id", "--exit --context vtid,vpid,procname,ip", "--context regs", "--context backtrace",
-    "--exit --context backtrace,regs,vtid", "--arg u64:a:%rdi", "--arg string:text:%rsi --context vtid",
-    "--arg u64:a:%rdi --arg string:text:%rsi --exit --context backtrace,procname", "--no-uprobe",
-]
+ALL_CONTEXTS = "vtid,vpid,procname,thread_name,ip,cpu_id,uid,gid,net_ns,pid_ns,mnt_ns,user_ns,cgroup,regs,backtrace"
+# Most bytes of stack, and choices of what is recorded.
+LIMITS = {
+    1024: [
+        "", "--exit", "--context vtid,vpid,procname,ip,cpu_id", "--exit --context vtid,vpid,procname,ip", "--context regs", "--context backtrace",
+        "--exit --context backtrace,regs,vtid", "--arg u64:a:%rdi", "--arg string:text:%rsi --context vtid",
+        "--arg u64:a:%rdi --arg string:text:%rsi --exit --context backtrace,procname", "--no-uprobe", f"--context {ALL_CONTEXTS}",
+        f"--exit --arg string:text:%rsi --context {ALL_CONTEXTS}", "--exit --context perf:thread:task-clock,perf:thread:page-faults",
+        "--arg u64:a:%rdi --filter a>=0", "--arg u64:a:%rdi --filter a>=0&&(a!=100||a==3) --context backtrace,vtid",
+    ],
+    1024 + 256: [
+        "--arg u64:a:%rdi --arg string:text:%rsi --filter text==\"a*\"&&a<100 --context backtrace,cgroup",
+        f"--exit --arg string:text:%rsi --filter text==\"*é*\"||text==\"a*\" --context {ALL_CONTEXTS}",
+    ],
+    2 * 1024: ["--arg u64:a:%rdi --filter a+1>0", "--arg u64:a:%rdi --filter $ctx.vtid+a*3>(a-1)-$ctx.cpu_id --context backtrace"],
+}
 
 
-def test_small_stack():
-    for options in OPTIONS:
-        with tempfile.TemporaryDirectory() as directory:
-            # The loader's own search for functions takes as much as a hit.
-            done = side("trace", "--force", "-o", directory, "-c", PROGRAM, "--function", "small_leaf", *options.split(),
-                        env=environment(LD_BIND_NOW="1"))
-            equal((done.out, done.status), (f"{sum(range(1, CALLS + 1))}\n", 0), f"{options}: {done.err}")
-            used = re.search(r"^used (\d+)$", done.err, re.M)
-            true(used and int(used[1]) <= MOST, f"{options}: {done.err}")
-            true(re.search(rf"\b{CALLS * (1 + ('--exit' in options))} events", done.err), f"{options}: {done.err}")
+def traced(program, options, most):
+    with tempfile.TemporaryDirectory() as directory:
+        # The loader's own search for functions takes as much as a hit.
+        done = side("trace", "--force", "-o", directory, "-c", program, "--function", "small_leaf", *options.split(),
+                    env=environment(LD_BIND_NOW="1"))
+    equal((done.out, done.status), (f"{sum(range(1, CALLS // 2 + 1)) * 2}\n", 0), f"{options}: {done.err}")
+    used, handlers = (re.search(rf"^{name} (\d+)$", done.err, re.M) for name in ("used", "handlers"))
+    true(used and int(used[1]) <= most, f"{options}: {done.err}")
+    calls = CALLS + int(handlers[1])
+    # A return has not the arguments that a filter asks for.
+    each = 2 if "--exit" in options and "--filter" not in options else 1
+    true(re.search(rf"\b{calls * each} events", done.err), f"{options}: {done.err}")
+    return int(handlers[1])
+
+
+def traced_with_all(program):
+    return [traced(program, options, most) for most, choices in LIMITS.items() for options in choices]
+
+
+def test_coroutines():
+    traced_with_all(PROGRAM)
+
+
+def test_handlers_of_signals():
+    true(min(traced_with_all(f"{PROGRAM} signals")) > 0, "no handler has called the function")
 
 
 run_tests(globals())

@@ -90,10 +90,10 @@ static void *compare(void *argument)
 			stack[i] = next_of(&state) % 7
 					? some_address(&state)
 					: (uintptr_t)(stack + next_of(&state) % WORDS);
-		nr = unwind_walk(&without, begin, &memory, as_it_is, right, MOST);
+		nr = unwind_walk(&without, &begin, &memory, as_it_is, right, MOST);
 		/* The second time most of them are known. */
 		for (unsigned int again = 0; again < 2; again++) {
-			if (unwind_walk(&with, begin, &memory, as_it_is, got, MOST) != nr ||
+			if (unwind_walk(&with, &begin, &memory, as_it_is, got, MOST) != nr ||
 					memcmp(got, right, nr * sizeof(*got)) != 0) {
 				printf("another walk of %u frames\n", nr);
 				exit(1);
