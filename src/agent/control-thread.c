@@ -860,8 +860,11 @@ static bool start_beside(void)
 
 	if (ret > 0)
 		wait_while_made(ret);
-	if (ret == -ENOSYS)
+	if (ret == -ENOSYS) {
 		ret = create();
+		if (!ret)
+			wait_for_first_word();
+	}
 	if (ret >= 0)
 		return true;
 	agent_debug("no thread for control: error %d", -ret);
