@@ -148,7 +148,7 @@ static bool take_memory(struct session *session, struct instance *instance)
 	bool fits, plenty;
 
 	pthread_mutex_lock(&session->lock);
-	fits = fit_memory(session, instance, &plenty);
+	(void)fit_memory(session, instance, &plenty);
 	pthread_mutex_unlock(&session->lock);
 	if (!plenty)
 		trim_dead(session);

@@ -193,6 +193,7 @@ static int start(struct merge *merge, struct ctf_reader *reader)
 	uint32_t count = ctf_reader_stream_count(reader);
 	int error = 0;
 
+	merge->count = 0;
 	merge->heap = calloc((size_t)count + 1, sizeof(*merge->heap));
 	if (!merge->heap)
 		return -ENOMEM;

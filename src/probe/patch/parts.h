@@ -488,7 +488,7 @@ struct patch_gates {
 };
 
 int patch_gates_start(struct patch_gates *gates);
-/* Called in hits. False: there is no memory, now and later: do not use these gates. */
+/* Called in hits. False: out of memory, now and later: do not use these gates. */
 bool patch_gates_grow(uint32_t first, uint32_t count);
 
 /* ---- hit.c ---- */
