@@ -241,7 +241,7 @@ static void application_read(const void *place, struct side_context_value *value
 {
 	struct context_thread *thread = &context_thread;
 
-	value->kind = SIDE_CONTEXT_NONE;
+	*value = (struct side_context_value){.kind = SIDE_CONTEXT_NONE};
 	if (thread->applications >= APPLICATIONS_NESTED)
 		return;
 	thread->applications++;
@@ -269,7 +269,8 @@ static uint8_t *put_application(const void *place, uint8_t *to, const uint8_t *e
 	case CONTEXT_TAG_INT64:
 	case CONTEXT_TAG_UINT64:
 	case CONTEXT_TAG_FLOAT64: return put(to, end, &value.content, 8);
-	case CONTEXT_TAG_STRING: return put_text(to, end, value.content.string);
+	case CONTEXT_TAG_STRING:
+		return put_text(to, end, value.content.string ? value.content.string : "");
 	case CONTEXT_TAG_BOOLEAN:
 		truth = value.content.boolean != 0;
 		return put(to, end, &truth, 1);
