@@ -237,7 +237,8 @@ static int limit_group(struct member *members, uint32_t count)
 	return ret;
 }
 
-int ctf_reader_limit_overlaps(struct ctf_reader *reader)
+static int for_each_group(
+		struct ctf_reader *reader, int (*handle)(struct member *members, uint32_t count))
 {
 	struct member *members;
 	uint32_t count, size;
@@ -246,10 +247,15 @@ int ctf_reader_limit_overlaps(struct ctf_reader *reader)
 	members = find_members(reader, &count, &ret);
 	for (uint32_t at = 0; members && !ret && at < count; at += size) {
 		size = group_size(members, at, count);
-		ret = limit_group(members + at, size);
+		ret = handle(members + at, size);
 	}
 	free(members);
 	return ret;
+}
+
+int ctf_reader_limit_overlaps(struct ctf_reader *reader)
+{
+	return for_each_group(reader, limit_group);
 }
 
 /* ---- followed ---- */
@@ -294,15 +300,5 @@ static int continue_group(struct member *members, uint32_t count)
 
 int ctf_reader_continue_overlaps(struct ctf_reader *reader)
 {
-	struct member *members;
-	uint32_t count, size;
-	int ret;
-
-	members = find_members(reader, &count, &ret);
-	for (uint32_t at = 0; members && !ret && at < count; at += size) {
-		size = group_size(members, at, count);
-		ret = continue_group(members + at, size);
-	}
-	free(members);
-	return ret;
+	return for_each_group(reader, continue_group);
 }
