@@ -170,7 +170,7 @@ class Running(unittest.TestCase):
             program.stdin.flush()
             self.assertEqual(program.stdout.readline(), b"said\n")
             until(lambda: side("view", out, "-e", "talker:line", check=False).stdout.count(b"\n") >= 200 * turn
-                  if os.path.isdir(out) else False, "what was said")
+                  if os.path.isdir(out) else False, "the events that arrived")
         finish(program)
         got = result(finish(receiver)[1], "received")
         self.assertEqual((got["events"], got["lost_events"], got["unended"]), (3 * 110 + 600, 0, 0))
@@ -412,7 +412,7 @@ class Again(unittest.TestCase):
                 finish(program)
             else:
                 until(lambda: os.path.isdir(out) and side("view", out, "-e", "talker:line", check=False)
-                      .stdout.count(b"\n") >= (300 * turn if output_of(1) == output_of(2) else 300), "what was said")
+                      .stdout.count(b"\n") >= (300 * turn if output_of(1) == output_of(2) else 300), "the events that arrived")
                 receiver.terminate()
             got.append(result(finish(receiver, None)[1], "received"))
         return trace, sorted({os.path.join(WORK, name + output_of(turn)) for turn in (1, 2, 3)}), got

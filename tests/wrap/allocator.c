@@ -42,15 +42,15 @@ static void call_events(size_t size)
 
 static void *take(size_t size)
 {
-	int me = (int)syscall(SYS_gettid), nobody;
+	int me = (int)syscall(SYS_gettid), unowned;
 	char *taken;
 
 	if (__atomic_load_n(&owner, __ATOMIC_RELAXED) == me)
 		_exit(99);
 	do
-		nobody = 0;
+		unowned = 0;
 	while (!__atomic_compare_exchange_n(
-			&owner, &nobody, me, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+			&owner, &unowned, me, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
 	size = (size + 31) & ~(size_t)15;
 	taken = memory + used + 16;
 	memcpy(taken - sizeof(size), &size, sizeof(size));
