@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Lay out the directory whose files are preloaded.
+"""Lay out the directory whose files are preloaded, in a build directory. meson.build does the same for an installation.
 
-usage: layout.py LIBRARIES SHIM-64 SHIM-32|none [STAMP]
+usage: layout.py LIBRARIES SHIM-64 SHIM-32|none STAMP
 
 LD_PRELOAD names LIBRARIES/side-preload/$LIB/FILE. Each loader of the GNU C library puts its own word for $LIB there, so a
 64-bit program gets the agent and a 32-bit one the shim. The loader of musl knows no $LIB and takes it as a name: of a directory
@@ -25,27 +25,22 @@ def link(target, at):
 
 
 def main():
-    libraries, shim_64, shim_32 = sys.argv[1:4]
-    # The installation directory; joined to an absolute path, the result is that path.
-    installed = os.environ.get("MESON_INSTALL_DESTDIR_PREFIX", "")
-    libraries, shim_64 = (os.path.abspath(os.path.join(installed, path)) for path in (libraries, shim_64))
+    libraries, shim_64, shim_32, stamp = sys.argv[1:]
     top = os.path.join(libraries, "side-preload")
     for word in WORDS_64:
         link(libraries, os.path.join(top, word))
     link(shim_64, os.path.join(top, "$LIB", FILES[0]))
     if shim_32 != "none":
-        shim_32 = os.path.abspath(os.path.join(installed, shim_32))
         for word in WORDS_32:
             for name in (*FILES, CHECK):
                 link(shim_32, os.path.join(top, word, name))
-    # In a build directory each room has its own libraries.
-    for name in FILES[1:] if len(sys.argv) > 4 else ():
+    # Each room has its own libraries.
+    for name in FILES[1:]:
         link(os.path.join(libraries, "../wrap", name), os.path.join(libraries, name))
         link(os.path.join(os.path.dirname(shim_64), EMPTY), os.path.join(top, EMPTY))
         link(shim_64, os.path.join(libraries, CHECK))
-    for stamp in sys.argv[4:]:
-        with open(stamp, "w", encoding="utf-8"):
-            pass
+    with open(stamp, "w", encoding="utf-8"):
+        pass
 
 
 main()

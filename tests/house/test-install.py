@@ -9,6 +9,7 @@ compile alone from the installed place.
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -42,10 +43,21 @@ for name in ("side.1", "side-record.1", "side-list.1", "side-view.1"):
     if not glob.glob(os.path.join(prefix, values["mandir"], "man1", name + "*")):
         sys.exit(f"the manual page {name} is not installed")
 
-# One with a page of its own, one that leads to another's, an overview.
-for name in ("man3/side_event.3", "man3/side_tracer_request_key.3", "man3/side_builder_struct.3", "man7/side-environment.7"):
-    if not os.path.exists(os.path.join(prefix, values["mandir"], name)):
-        sys.exit(f"the manual page {name} is not installed")
+# Each name that a page of the library describes leads to that page.
+pages = glob.glob(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "man", "*.3"))
+names = 0
+for page in pages:
+    with open(page, encoding="utf-8") as text:
+        section = text.read().split(".Sh NAME\n")[1].split("\n.Sh ")[0]
+    for name in re.findall(r"^\.Nm (\S+)", section, re.M):
+        names += 1
+        leads_to = os.path.basename(os.path.realpath(os.path.join(prefix, values["mandir"], "man3", name + ".3")))
+        if leads_to != os.path.basename(page) or not os.path.exists(os.path.join(prefix, values["mandir"], "man3", leads_to)):
+            sys.exit(f"the manual page {name}.3 leads to {leads_to}, not to {os.path.basename(page)}")
+if len(pages) < 20 or names < 500:
+    sys.exit(f"{len(pages)} pages with {names} names found: the search is wrong")
+if not os.path.exists(os.path.join(prefix, values["mandir"], "man7", "side-environment.7")):
+    sys.exit("the manual page side-environment.7 is not installed")
 
 if not os.access(os.path.join(prefix, values["libexecdir"], "side", "side-more"), os.X_OK):
     sys.exit("side-more is not installed")
@@ -103,3 +115,9 @@ trace = os.path.join(work.name, "trace-ls")
 run([side, "record", "-w", "libc", "-o", trace, "--", "ls", "/"])
 if "libc:malloc" not in run([side, "view", trace]):
     sys.exit("no malloc in the recording of ls")
+
+# What was installed goes again, and nothing else is left.
+run(["ninja", "-C", build, "uninstall"])
+left = [os.path.join(where, name) for where, folders, files in os.walk(root) for name in files + folders if not os.path.isdir(os.path.join(where, name))]
+if left:
+    sys.exit(f"ninja uninstall leaves {len(left)} files, among them {left[:5]}")

@@ -8,14 +8,16 @@ import sys
 ROOT = os.path.abspath(sys.argv[1])
 DIRECTORY = os.path.join(ROOT, "docs", "man")
 PAGES = sorted(glob.glob(os.path.join(DIRECTORY, "*.[37]")))
-sys.path.insert(0, DIRECTORY)
-
-from aliases import make, names_of  # noqa: E402,F401  (beside the pages)
-
 
 def text_of(path):
     with open(path, encoding="utf-8") as source:
         return source.read()
+
+
+def names_of(path):
+    """The names that a page describes: .Nm in its section NAME."""
+    section = text_of(path).split(".Sh NAME\n")[1].split("\n.Sh ")[0]
+    return re.findall(r"^\.Nm (\S+)", section, re.M)
 
 
 def examples():

@@ -7,7 +7,6 @@ usage: test-names.py SOURCE-DIRECTORY LIBRARY-DIRECTORY
 import re
 import shutil
 import subprocess
-import tempfile
 
 from pages import *
 
@@ -128,19 +127,6 @@ def test_sections():
                 failures.append(f"{os.path.basename(path)} has no section {section}")
 
 
-def test_links(pages):
-    with tempfile.TemporaryDirectory() as root:
-        make(os.path.join(root, "man3"), pages)
-        for path in pages:
-            shutil.copy(path, os.path.join(root, "man3"))
-        for path in pages:
-            for name in names_of(path):
-                first = text_of(os.path.join(root, "man3", name + ".3")).split("\n")[0]
-                page = first[len(".so man3/"):] if first.startswith(".so ") else name + ".3"
-                if page != os.path.basename(path):
-                    failures.append(f"{name}(3) leads to {page}, not to {os.path.basename(path)}")
-
-
 def test_references(pages):
     """What SEE ALSO and the text point to is there: pages of this directory, of commands, of the system."""
     ours = {name + "(3)" for path in pages for name in names_of(path)} | {"side(7)", "side-environment(7)"}
@@ -159,7 +145,6 @@ test_variables()
 test_constants()
 test_lint()
 test_sections()
-test_links(library_pages)
 test_references(library_pages)
 print("\n".join(failures))
 print(f"{len(PAGES)} pages, {len(all_names)} names, {len(failures)} complaints")
