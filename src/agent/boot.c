@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include <side/tracer-extensions.h>
 
 #include "agent/boot.h"
+#include "environment/environment.h"
 #include "wire/raw.h"
 #include "wire/runtime.h"
 
@@ -407,11 +407,11 @@ int agent_boot_describe(struct agent_session *session, const void *stream, size_
 
 int agent_boot_start(void)
 {
-	const char *path = boot_file(getenv(BOOT_ENV));
+	const char *path = boot_file(environment_get(BOOT_ENV));
 	const struct boot_session *session;
 	int ret, result = -ENOENT;
 
-	if (!path || getauxval(AT_SECURE))
+	if (!path)
 		return result;
 	if (*path != '/') {
 		agent_debug("SIDE_BOOT is \"%s\": say 1, or the absolute path of a file", path);

@@ -17,6 +17,7 @@
 
 #include "agent/agent.h"
 #include "agent/control.h"
+#include "environment/environment.h"
 #include "wire/boot.h"
 #include "wire/raw.h"
 #include "wire/runtime.h"
@@ -311,11 +312,12 @@ static uint64_t random_token(void)
 
 static uint32_t chosen_mode(uint32_t *signal)
 {
-	const char *word = getenv("SIDE_CONTROL");
+	const char *word = environment_get("SIDE_CONTROL");
 
 	*signal = 0;
 	if (!word || !*word)
-		return boot_file(getenv(BOOT_ENV)) ? WIRE_CONTROL_SYNC : WIRE_CONTROL_THREAD;
+		return boot_file(environment_get(BOOT_ENV)) ? WIRE_CONTROL_SYNC
+							    : WIRE_CONTROL_THREAD;
 	if (!strcmp(word, "thread"))
 		return WIRE_CONTROL_THREAD;
 	if (!strcmp(word, "sync"))

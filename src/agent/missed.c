@@ -3,7 +3,6 @@
  * If the agent cannot work in a program: report that once to each recorder, and do not touch the program.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <side/builder.h>
@@ -12,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/libside.h"
+#include "environment/environment.h"
 #include "wire/raw.h"
 #include "wire/wire.h"
 
@@ -88,7 +88,7 @@ void agent_missed_limit(const struct agent_session *session, int error)
 
 EXPORT void side_agent_note_allocator(void)
 {
-	const char *paths = getenv(WIRE_SOCKET_ENV);
+	const char *paths = environment_get(WIRE_SOCKET_ENV);
 	int saved_errno = errno;
 
 	if (paths && agent_libside_is_whole() && !agent_is_sandboxed()) {

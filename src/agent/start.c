@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "environment/environment.h"
 #include "wire/raw.h"
 
 #define PATIENCE_MAX 3600
@@ -29,7 +29,7 @@ EXPORT void side_agent_start(void);
 /* On machines that are slow or busy. No number, or one out of bounds: as if nothing had been said. */
 static unsigned int chosen_patience(void)
 {
-	const char *text = getenv("SIDE_PATIENCE");
+	const char *text = environment_get("SIDE_PATIENCE");
 	unsigned int number = 0;
 
 	for (; text && *text >= '0' && *text <= '9' && number <= PATIENCE_MAX; text++)
@@ -47,12 +47,10 @@ static void keep_session(const char *name)
 
 static void begin(void)
 {
-	const char *debug = getenv("SIDE_DEBUG");
-
-	agent.debug = debug && *debug && strcmp(debug, "0") != 0;
+	agent.debug = environment_is_on("SIDE_DEBUG");
 	agent.patience = chosen_patience();
-	agent.kernel = getenv(AGENT_KERNEL_ENV) != NULL;
-	keep_session(getenv(AGENT_SESSION_ENV));
+	agent.kernel = environment_get(AGENT_KERNEL_ENV) != NULL;
+	keep_session(environment_get(AGENT_SESSION_ENV));
 	agent_bases_start();
 }
 
@@ -78,10 +76,10 @@ EXPORT void side_agent_start(void)
 		begin();
 		return;
 	}
-	/* A program with more rights than its caller takes no orders from the environment. */
+	/* No recorder and no daemon traces a program with more privileges than its caller. */
 	if (getauxval(AT_SECURE))
 		return;
-	path = getenv(WIRE_SOCKET_ENV);
+	path = environment_get(WIRE_SOCKET_ENV);
 	if (!agent_libside_is_whole()) {
 		if (path && !agent_is_sandboxed())
 			agent_missed(path, WIRE_MISSED_LIBSIDE);

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "environment/environment.h"
 #include "kernel/kernel.h"
 #include "wire/kernel-notice.h"
 
@@ -33,7 +34,7 @@ static bool is_trusted(int fd)
 /* As the agent's, on machines that are slow or busy. */
 static int64_t patience_ms(void)
 {
-	const char *text = getenv("SIDE_PATIENCE");
+	const char *text = environment_get("SIDE_PATIENCE");
 	long factor = text ? strtol(text, NULL, 10) : 1;
 
 	return KERNEL_NOTICE_PATIENCE_MS *

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "environment/environment.h"
 #include "kernel/kernel.h"
 
 static void notified(enum side_tracer_notification what, struct side_event_description **events,
@@ -21,10 +22,8 @@ static void notified(enum side_tracer_notification what, struct side_event_descr
 
 static void complain(const char *reason)
 {
-	const char *debug = getenv("SIDE_DEBUG");
-
 	table_say(reason);
-	if (debug && *debug && strcmp(debug, "0") != 0)
+	if (environment_is_on("SIDE_DEBUG"))
 		dprintf(STDERR_FILENO, "side: events are not given to the kernel: %s\n", reason);
 }
 
@@ -40,8 +39,8 @@ int side_kernel_begin(const char *events)
 
 	if (begun)
 		return SIDE_ERROR_EXIST;
-	if (!kernel_config_read(events, getenv("SIDE_USER_EVENTS_ENCODING"), &config, reason,
-			    sizeof(reason))) {
+	if (!kernel_config_read(events, environment_get("SIDE_USER_EVENTS_ENCODING"), &config,
+			    reason, sizeof(reason))) {
 		complain(reason);
 		free(config.patterns);
 		return SIDE_ERROR_INVAL;

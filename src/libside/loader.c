@@ -16,13 +16,13 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
 #include <side/kernel.h>
 
+#include "environment/environment.h"
 #include "export.h"
 #include "functions.h"
 
@@ -40,8 +40,8 @@ static bool there_is(const char *directory, const char *below)
 
 static bool daemon_is_there(void)
 {
-	const char *runtime = getenv("SIDE_RUNTIME");
-	const char *user = getenv("XDG_RUNTIME_DIR");
+	const char *runtime = environment_get("SIDE_RUNTIME");
+	const char *user = environment_get("XDG_RUNTIME_DIR");
 	/* From the auxiliary vector: no system call. */
 	unsigned long uid = getauxval(AT_EUID);
 	char room[64];
@@ -61,18 +61,10 @@ static bool daemon_is_there(void)
 	return there_is(room, "");
 }
 
-/* A static configuration of early boot (src/wire/boot.h) needs no daemon. */
-static bool boot_is_configured(void)
-{
-	const char *boot = getenv("SIDE_BOOT");
-
-	return boot && *boot && strcmp(boot, "0") != 0;
-}
-
 /* Beside this library, unless the environment says where. */
 static const char *path_of(const char *name, char *path, size_t room)
 {
-	const char *directory = getenv("SIDE_LIB_DIR"), *end;
+	const char *directory = environment_get("SIDE_LIB_DIR"), *end;
 	Dl_info self;
 	int size;
 
@@ -92,7 +84,7 @@ static const char *path_of(const char *name, char *path, size_t room)
 /* The handle, or NULL; then it is said why, to those who want to know. */
 static void *load(const char *name)
 {
-	const char *debug = getenv("SIDE_DEBUG"), *path, *error;
+	const char *path, *error;
 	char room[PATH_MAX];
 	void *handle;
 
@@ -102,7 +94,7 @@ static void *load(const char *name)
 	if (!path || handle)
 		return handle;
 	error = dlerror();
-	if (debug && *debug && strcmp(debug, "0") != 0 && error)
+	if (error && environment_is_on("SIDE_DEBUG"))
 		dprintf(STDERR_FILENO, "side: %s cannot be loaded: %s (is SIDE_LIB_DIR right?)\n",
 				name, error);
 	return NULL;
@@ -132,18 +124,14 @@ EXPORT int side_kernel_start(const char *events)
 /* By the environment; "0" asks for nothing. */
 static void load_kernel(void)
 {
-	const char *events = getenv("SIDE_USER_EVENTS");
-
-	if (events && *events && strcmp(events, "0") != 0)
-		(void)side_kernel_start(events);
+	if (environment_is_on("SIDE_USER_EVENTS"))
+		(void)side_kernel_start(environment_get("SIDE_USER_EVENTS"));
 }
 
 /* Asked for by name, so silence would read as "all is well". */
 static void load_validator(void)
 {
-	const char *validate = getenv("SIDE_VALIDATE");
-
-	if (!validate || !*validate || !strcmp(validate, "0"))
+	if (!environment_is_on("SIDE_VALIDATE"))
 		return;
 	side_init();
 	if (!load(VALIDATOR))
@@ -157,19 +145,20 @@ static __attribute__((constructor)) void loader_run(void)
 	const char *control;
 	int saved_errno = errno;
 
-	/* A program with more rights than its caller takes no orders from the environment. */
+	/* No daemon traces a program with more privileges than its caller. */
 	if (getauxval(AT_SECURE))
 		return;
 	/* The guard of the others, so first. */
 	load_validator();
 	load_kernel();
 	errno = saved_errno;
-	control = getenv("SIDE_CONTROL");
+	control = environment_get("SIDE_CONTROL");
 	if (control && !strcmp(control, "off"))
 		return;
 	/* The agent is a tracer: what it is a tracer of has to stand. */
 	side_init();
-	if (boot_is_configured() || daemon_is_there())
+	/* A static configuration of early boot (src/wire/boot.h) needs no daemon. */
+	if (environment_is_on("SIDE_BOOT") || daemon_is_there())
 		load_agent();
 	errno = saved_errno;
 }

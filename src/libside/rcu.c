@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "environment/environment.h"
 #include "lock.h"
 
 enum {
@@ -385,7 +386,7 @@ void rcu_start(void)
 		return;
 	owner_pid = getpid();
 	find_self_distance();
-	choice = secure_getenv("SIDE_RCU");
+	choice = environment_get("SIDE_RCU");
 	if ((choice && !strcmp(choice, "fence")) ||
 			membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) < 0)
 		first |= RCU_FENCE | RCU_SLOW;

@@ -3,9 +3,10 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "environment/environment.h"
 
 static const char *const sentences[REPORT_NR] = {
 		[REPORT_STATE_VERSION] =
@@ -32,9 +33,7 @@ static bool said[REPORT_NR];
 
 void report_init(void)
 {
-	const char *value = getenv("SIDE_DEBUG");
-
-	__atomic_store_n(&enabled, value && *value && strcmp(value, "0"), __ATOMIC_RELAXED);
+	__atomic_store_n(&enabled, environment_is_on("SIDE_DEBUG"), __ATOMIC_RELAXED);
 }
 
 void report_once(enum report report)

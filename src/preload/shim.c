@@ -4,13 +4,15 @@
  *
  * Beside the agent it checks whether the agent is loaded: memory may be too scarce for it.
  *
- * It reports to the recorder that this program is not recorded, and why, and does nothing else. It needs no library and no symbol, so
- * every loader can load it. It makes system calls only, in a constructor, and waits 100 ms at most for the recorder.
+ * It reports to the recorder that this program is not recorded, and why, and does nothing else. It needs no library, and no symbol must
+ * exist, so every loader can load it. It makes system calls only, in a constructor, and waits 100 ms at most for the recorder.
  *
  * The path in LD_PRELOAD makes the loader choose between the agent and the shim: layout.py.
  */
 #include <stddef.h>
 #include <stdint.h>
+
+#include "environment/environment.h"
 
 /* As in src/wire/wire.h; test-start.py compares them. */
 #define SHIM_MAGIC 0x45444953u
@@ -21,7 +23,7 @@
 #define SHIM_MEMORY 4
 #define SHIM_LOADER 7
 
-#define SHIM_VARIABLE "SIDE_AGENT_SOCKET="
+#define SHIM_VARIABLE "SIDE_AGENT_SOCKET"
 #define SHIM_PATH_SIZE 108
 #define SHIM_NAME_SIZE 4096
 #define SHIM_WAIT_MS 100
@@ -82,7 +84,6 @@ static long shim_call(long number, long a, long b, long c, long d)
 }
 #endif
 
-extern char **environ __attribute__((weak));
 /* Of the agent, and of the GNU C library. */
 extern void side_agent_start(void) __attribute__((weak));
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
@@ -99,21 +100,6 @@ struct shim_poll {
 	int fd;
 	short events, revents;
 };
-
-static const char *shim_sockets(void)
-{
-	static const char name[] = SHIM_VARIABLE;
-	char **at;
-	size_t i;
-
-	for (at = &environ ? environ : NULL; at && *at; at++) {
-		for (i = 0; name[i] && (*at)[i] == name[i]; i++)
-			;
-		if (!name[i])
-			return *at + i;
-	}
-	return NULL;
-}
 
 static void shim_send(const char *path, size_t size, const struct shim_message *message)
 {
@@ -155,7 +141,7 @@ static __attribute__((constructor, used)) void shim_loaded(void)
 {
 	static struct shim_message message = {
 			.magic = SHIM_MAGIC, .version = SHIM_VERSION, .type = SHIM_MISSED};
-	const char *at = shim_sockets();
+	const char *at = environment_get(SHIM_VARIABLE);
 	long size;
 
 	/* In a sandbox make no call that could end the program. */

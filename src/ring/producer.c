@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "environment/environment.h"
 #include "ring/clock.h"
 #include "ring/doorbell.h"
 #include "ring/portable.h"
@@ -45,18 +46,12 @@ static struct ring_producer_cold *ring_producer_cold(const struct ring_producer 
 }
 
 #if RING_HAS_SECTION
-/*
- * Not by the C library's function: programs have their own (bash), and forked children map rings. What it called there would be the
- * program's functions, with the probes that may be in them, before there is a ring for what they say.
- */
+/* Forked children ask for this before they have a ring: environment_get() calls no function of the program. */
 static bool ring_portable_forced(void)
 {
-	static const char wanted[] = "SIDE_RING_PORTABLE=1";
+	const char *forced = environment_get("SIDE_RING_PORTABLE");
 
-	for (char **each = environ; each && *each; each++)
-		if (!strncmp(*each, wanted, sizeof(wanted) - 1))
-			return true;
-	return false;
+	return forced && *forced == '1';
 }
 #endif
 

@@ -2,12 +2,11 @@
 /* Where the runtime directory is, and whether it may be trusted. */
 #include "wire/runtime.h"
 #include "wire/raw.h"
+#include "environment/environment.h"
 
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -44,10 +43,10 @@ static int text_end(const struct text *text)
 	return text->size < text->room ? 0 : -ENAMETOOLONG;
 }
 
-/* A program that runs with others' rights does not let its caller say where to write. */
-static const char *environment(const char *name)
+/* Empty is the same as not set. */
+static const char *runtime_variable(const char *name)
 {
-	const char *value = getauxval(AT_SECURE) ? NULL : getenv(name);
+	const char *value = environment_get(name);
 
 	return value && *value ? value : NULL;
 }
@@ -64,7 +63,7 @@ static int mode_of(const char *path, struct statx *status)
 /* Of the user: what the login made, or else something below /tmp. */
 static void append_users(struct text *text, uint32_t user)
 {
-	const char *given = environment("XDG_RUNTIME_DIR");
+	const char *given = runtime_variable("XDG_RUNTIME_DIR");
 	struct statx status;
 
 	if (given && *given == '/') {
@@ -86,7 +85,7 @@ static void append_users(struct text *text, uint32_t user)
 static int directory(char *path, size_t room, bool system)
 {
 	struct text text = {.bytes = path, .room = room};
-	const char *given = environment(WIRE_RUNTIME_ENV);
+	const char *given = runtime_variable(WIRE_RUNTIME_ENV);
 	uint32_t user = (uint32_t)raw_call(SYS_geteuid);
 
 	if (!room)

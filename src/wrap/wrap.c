@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What all wrapper libraries share: finding the next definition, recognising tracers. */
 #include "wrap/wrap.h"
+#include "environment/environment.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -81,7 +82,7 @@ void wrap_start(void)
 	const int saved_errno = errno;
 
 	/* Relaxed: whoever comes second only does not wait for the first. */
-	if (!environ || __atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
+	if (!environment_is_ready() || __atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
 		return;
 	dl_iterate_phdr(note_object, NULL);
 	side_event_description_ptr_init();

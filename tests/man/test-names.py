@@ -15,7 +15,7 @@ failures = []
 # Where the name of a variable is neither a literal nor a macro: in which texts of the file it stands.
 INDIRECT = {
     ("src/cmd/side/report-text.c", "names[i]"): r"\bnames\[\] = \{([^}]*)\}",
-    ("src/wire/runtime.c", "name"): r"\benvironment\(([^()*]*)\)",
+    ("src/wire/runtime.c", "name"): r"\bruntime_variable\(([^()*]*)\)",
 }
 
 
@@ -57,9 +57,12 @@ def variables():
             failures.append(f"{path} reads a variable that this test cannot see: getenv({argument})")
 
     for path, text in code.items():
-        for argument in re.findall(r"\b(?:secure_)?getenv\(([^()]*)\)", text):
-            take(path, argument)
-        found.update(re.findall(r'\bwanted\[\] = "(\w+)=', text))  # Where the environment is walked through.
+        if path.startswith("src/environment/"):
+            continue
+        for argument in re.findall(r"\b(?:(?:secure_)?getenv|environment_(?:get|is_on))\(([^()]*)\)", text):
+            # Comments name the functions without arguments.
+            if argument:
+                take(path, argument)
     return found
 
 
