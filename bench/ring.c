@@ -205,7 +205,7 @@ static int set_up(void)
 			geometry.rings = 16;
 		setenv("SIDE_RING_PORTABLE", ways[i].portable, 1);
 		if (ring_memory_create(&geometry, &fd) ||
-				ring_producer_map(fd, -1, &rings[i].producer) ||
+				ring_producer_map(fd, &rings[i].producer) ||
 				ring_consumer_map(fd, &geometry, &rings[i].consumer)) {
 			fprintf(stderr, "bench/ring: cannot make rings for '%s'\n", ways[i].name);
 			return 1;

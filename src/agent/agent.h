@@ -396,8 +396,7 @@ void agent_session_drop(struct agent_session *session);
  */
 struct boot_session;
 int agent_boot_start(void);
-int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds,
-		int *doorbell_fd);
+int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds);
 int agent_boot_describe(struct agent_session *session, const void *stream, size_t size);
 /* Is it an error of who has found nobody any more? */
 bool agent_boot_has_gone(int error);
@@ -408,8 +407,7 @@ bool agent_boot_path(const struct boot_session *session, char *path, size_t room
  * exchange.c. agent_hello() leaves the rings' descriptors, one for each channel, in ring_fds; -1
  * for all others. In a forked child (parent_token) channels and rules are those we have.
  */
-int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds,
-		int *doorbell_fd);
+int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds);
 /*
  * What has changed since the generation that we have? 0: everything may have, and *generation is what the
  * session wants now, by what was pushed, or by its answer: then the connection stays open. -EALREADY: nothing.

@@ -5,7 +5,6 @@
  * on with it in the same way.
  *
  *	PLACE/boot.conf			what was read
- *	PLACE/SESSION/doorbell		one for all processes
  *	PLACE/SESSION/.new-TOKEN/	a folder that is being made; a kill leaves it, and nobody takes it for one
  *	PLACE/SESSION/<procname>-<pid>-<n>/	the same, complete: it was renamed
  *
@@ -298,29 +297,6 @@ static int make_rings(const struct agent_session *session, int folder, int *ring
 	return ret;
 }
 
-/* A page that is never half there: others open it while we make it. */
-static int open_doorbell(int place, uint64_t token)
-{
-	char name[48];
-	int fd = (int)raw_call(SYS_openat, place, BOOT_DOORBELL, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	int ret;
-
-	if (fd != -ENOENT)
-		return fd;
-	snprintf(name, sizeof(name), ".doorbell-%016" PRIx64, token);
-	ret = ring_doorbell_create_file(place, name, &fd);
-	if (ret)
-		return ret;
-	ret = (int)raw_call(SYS_linkat, place, name, place, BOOT_DOORBELL, 0);
-	raw_call(SYS_unlinkat, place, name, 0);
-	if (!ret)
-		return fd;
-	wire_close(fd);
-	return ret == -EEXIST ? (int)raw_call(SYS_openat, place, BOOT_DOORBELL,
-						O_RDWR | O_NOFOLLOW | O_CLOEXEC)
-			      : ret;
-}
-
 static void remove_folder(
 		const struct agent_session *session, int place, const char *name, int folder)
 {
@@ -373,7 +349,7 @@ static int fill_folder(struct agent_session *session, const struct boot_facts *f
 }
 
 static int try_make(struct agent_session *session, const struct boot_config *config,
-		const struct boot_facts *facts, int *ring_fds, int *doorbell_fd)
+		const struct boot_facts *facts, int *ring_fds)
 {
 	int place = open_place(session, config, true);
 	char temporary[32];
@@ -382,10 +358,7 @@ static int try_make(struct agent_session *session, const struct boot_config *con
 	if (place < 0)
 		return place;
 	snprintf(temporary, sizeof(temporary), ".new-%016" PRIx64, session->token);
-	*doorbell_fd = open_doorbell(place, session->token);
-	ret = *doorbell_fd < 0 ? *doorbell_fd : 0;
-	if (!ret)
-		ret = (int)raw_call(SYS_mkdirat, place, temporary, 0700);
+	ret = (int)raw_call(SYS_mkdirat, place, temporary, 0700);
 	if (!ret)
 		ret = fill_folder(session, facts, place, temporary, ring_fds);
 	wire_close(place);
@@ -394,7 +367,7 @@ static int try_make(struct agent_session *session, const struct boot_config *con
 
 /* Whoever adopted the last process may be removing the place while we come. */
 int boot_place_make(struct agent_session *session, const struct boot_config *config,
-		const struct boot_facts *facts, int *ring_fds, int *doorbell_fd)
+		const struct boot_facts *facts, int *ring_fds)
 {
 	unsigned int try;
 	int ret = -ENOENT;
@@ -405,9 +378,7 @@ int boot_place_make(struct agent_session *session, const struct boot_config *con
 			wire_close(ring_fds[i]);
 			ring_fds[i] = -1;
 		}
-		wire_close(*doorbell_fd);
-		*doorbell_fd = -1;
-		ret = try_make(session, config, facts, ring_fds, doorbell_fd);
+		ret = try_make(session, config, facts, ring_fds);
 	}
 	return ret;
 }

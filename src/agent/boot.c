@@ -116,11 +116,11 @@ struct ring_geometry boot_geometry(const struct boot_channel *channel, uint32_t 
 }
 
 /* Nowhere but in this process: whoever adopts them looks for them in its memory. */
-static int make_in_memory(struct agent_session *session, int *ring_fds, int *doorbell_fd)
+static int make_in_memory(struct agent_session *session, int *ring_fds)
 {
 	const struct boot_channel *channel = session->boot->channels;
-	int ret = ring_doorbell_create(doorbell_fd);
 	uint32_t i;
+	int ret = 0;
 
 	for (i = 0; i < session->nr_channels && !ret; i++, channel = channel->next) {
 		struct ring_geometry geometry = boot_geometry(channel, session->config.clock);
@@ -139,7 +139,7 @@ static bool is_too_early(int error)
 			error == -EOPNOTSUPP;
 }
 
-static int make_rings(struct agent_session *session, int *ring_fds, int *doorbell_fd)
+static int make_rings(struct agent_session *session, int *ring_fds)
 {
 	char procname[BOOT_PROCNAME_MAX + 1];
 	char *names = map((size_t)2 * AGENT_NAME_SIZE);
@@ -156,7 +156,7 @@ static int make_rings(struct agent_session *session, int *ring_fds, int *doorbel
 	agent_process_names(names, names + AGENT_NAME_SIZE);
 	boot_clean_name(procname, names);
 	facts.exe = names + AGENT_NAME_SIZE;
-	ret = boot_place_make(session, config, &facts, ring_fds, doorbell_fd);
+	ret = boot_place_make(session, config, &facts, ring_fds);
 	raw_munmap(names, (size_t)2 * AGENT_NAME_SIZE);
 	if (!ret)
 		boot_place_keep_config(config, config_text, config_size);
@@ -168,9 +168,7 @@ static int make_rings(struct agent_session *session, int *ring_fds, int *doorbel
 			wire_close(ring_fds[i]);
 			ring_fds[i] = -1;
 		}
-		wire_close(*doorbell_fd);
-		*doorbell_fd = -1;
-		ret = make_in_memory(session, ring_fds, doorbell_fd);
+		ret = make_in_memory(session, ring_fds);
 	}
 	return ret;
 }
@@ -346,15 +344,14 @@ static void forget_channels(struct agent_session *session)
 	session->list_only = false;
 }
 
-int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds,
-		int *doorbell_fd)
+int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds)
 {
 	bool forked = session->channels != NULL;
 	uint32_t i;
 	int ret;
 
 	if (recorder_is_there(session)) {
-		ret = agent_hello(session, parent_token, ring_fds, doorbell_fd);
+		ret = agent_hello(session, parent_token, ring_fds);
 		if (!ret)
 			remember_folder(session);
 		/* Who is refused stays away. A recorder that hangs or has gone adopts what we make. */
@@ -368,16 +365,13 @@ int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *
 	}
 	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
 		ring_fds[i] = -1;
-	*doorbell_fd = -1;
 	ret = forked ? (has_our_channels(session) ? 0 : -EPROTO) : take_channels(session);
 	if (!ret)
-		ret = make_rings(session, ring_fds, doorbell_fd);
+		ret = make_rings(session, ring_fds);
 	/* It has not heard of any rules from a recorder yet. */
 	session->config.generation = 0;
 	for (i = 0; i < WIRE_CHANNELS_MAX && ret; i++)
 		wire_close(ring_fds[i]);
-	if (ret)
-		wire_close(*doorbell_fd);
 	return ret;
 }
 

@@ -30,7 +30,7 @@ void boot_clean_name(char *to, const char *name);
  * name goes into session->boot_folder. 0 or a negative errno, when nothing is left of it.
  */
 int boot_place_make(struct agent_session *session, const struct boot_config *config,
-		const struct boot_facts *facts, int *ring_fds, int *doorbell_fd);
+		const struct boot_facts *facts, int *ring_fds);
 
 /* Append to the descriptions in the folder. -EAGAIN: a recorder has it. -ENOENT: there is none. */
 int boot_place_describe(const struct agent_session *session, const struct boot_config *config,

@@ -217,13 +217,10 @@ static int prepare_channels(struct agent_session *session)
 	return ret ? ret : agent_take_rule(session->generation, &all);
 }
 
-static int receive_config(
-		struct agent_session *session, void *message, uint64_t deadline, int *doorbell_fd)
+static int receive_config(struct agent_session *session, void *message, uint64_t deadline)
 {
-	int fds[WIRE_FDS_MAX] = {-1, -1, -1, -1};
-	size_t nr_fds = WIRE_FDS_MAX;
 	struct wire_config config;
-	ssize_t size = receive(session, message, fds, &nr_fds, deadline);
+	ssize_t size = receive(session, message, NULL, NULL, deadline);
 	bool list_only;
 	int ret;
 
@@ -234,13 +231,6 @@ static int receive_config(
 	if (!ret && !config.accepted) {
 		agent_debug("the recorder refuses: %s", config.reason);
 		ret = -EACCES;
-	}
-	if (!ret && list_only && nr_fds)
-		ret = -EPROTO;
-	if (ret || !list_only) {
-		int error = one_fd(fds, nr_fds, doorbell_fd);
-
-		ret = ret ? ret : error;
 	}
 	if (!ret && session->channels && list_only != session->list_only)
 		ret = -EPROTO;
@@ -402,7 +392,7 @@ static int receive_tables(
 }
 
 static int hello_exchange(struct agent_session *session, void *message, char *names,
-		uint64_t parent_token, int *ring_fds, int *doorbell_fd)
+		uint64_t parent_token, int *ring_fds)
 {
 	uint64_t deadline = deadline_in(AGENT_CONNECT_TIMEOUT_MS);
 	bool keep = !session->channels;
@@ -418,7 +408,7 @@ static int hello_exchange(struct agent_session *session, void *message, char *na
 		return session->socket;
 	ret = wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
 	if (!ret)
-		ret = receive_config(session, message, deadline, doorbell_fd);
+		ret = receive_config(session, message, deadline);
 	if (!ret)
 		ret = receive_tables(session, message, deadline, session->config.nr_tables);
 	for (i = 0; !ret && !session->list_only && i < session->nr_channels; i++)
@@ -429,8 +419,7 @@ static int hello_exchange(struct agent_session *session, void *message, char *na
 	return ret;
 }
 
-int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds,
-		int *doorbell_fd)
+int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds)
 {
 	size_t mapped = WIRE_MESSAGE_MAX + 2 * AGENT_NAME_SIZE;
 	char *memory = raw_mmap(
@@ -440,16 +429,13 @@ int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_
 
 	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
 		ring_fds[i] = -1;
-	*doorbell_fd = -1;
 	if (!memory)
 		return -ENOMEM;
-	ret = hello_exchange(session, memory, memory + WIRE_MESSAGE_MAX, parent_token, ring_fds,
-			doorbell_fd);
+	ret = hello_exchange(session, memory, memory + WIRE_MESSAGE_MAX, parent_token, ring_fds);
 	if (ret) {
 		agent_hang_up(session);
 		for (i = 0; i < WIRE_CHANNELS_MAX; i++)
 			wire_close(ring_fds[i]);
-		wire_close(*doorbell_fd);
 	}
 	raw_munmap(memory, mapped);
 	return ret;

@@ -55,15 +55,14 @@ static int join(struct agent_session *session, uint64_t parent_token,
 		struct ring_producer **producers)
 {
 	int ring_fds[WIRE_CHANNELS_MAX];
-	int doorbell_fd;
 	uint32_t i;
 	int ret;
 
 	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
 		producers[i] = NULL;
 	session->token = new_token();
-	ret = session->boot ? agent_boot_hello(session, parent_token, ring_fds, &doorbell_fd)
-			    : agent_hello(session, parent_token, ring_fds, &doorbell_fd);
+	ret = session->boot ? agent_boot_hello(session, parent_token, ring_fds)
+			    : agent_hello(session, parent_token, ring_fds);
 	if (ret) {
 		agent_debug("no recorder at %s: error %d", session->path, -ret);
 		agent_missed_limit(session, ret);
@@ -71,10 +70,9 @@ static int join(struct agent_session *session, uint64_t parent_token,
 	}
 	for (i = 0; i < session->nr_channels && !session->list_only; i++) {
 		if (!ret)
-			ret = ring_producer_map(ring_fds[i], doorbell_fd, &producers[i]);
+			ret = ring_producer_map(ring_fds[i], &producers[i]);
 		wire_close(ring_fds[i]);
 	}
-	wire_close(doorbell_fd);
 	if (ret) {
 		agent_debug("the rings cannot be mapped: error %d", -ret);
 		agent_hang_up(session);

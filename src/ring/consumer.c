@@ -353,6 +353,11 @@ uint64_t ring_consumer_position(const struct ring_consumer *consumer, uint32_t r
 	return consumer->views[ring].tail;
 }
 
+struct ring_doorbell *ring_consumer_doorbell(const struct ring_consumer *consumer)
+{
+	return ring_memory_doorbell(&consumer->memory);
+}
+
 bool ring_consumer_pending(const struct ring_consumer *consumer)
 {
 	uint64_t block = consumer->memory.geometry.size / RING_BLOCKS;

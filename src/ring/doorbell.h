@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The doorbell's page. Private to the room; its functions for others are in ring.h. */
+/* The doorbell of a ring memory. Private to the room; its functions for others are in ring.h. */
 #ifndef SIDE_RING_DOORBELL_H
 #define SIDE_RING_DOORBELL_H
 
 #include "ring/ring.h"
 
-#define RING_DOORBELL_MAGIC UINT64_C(0x4c4c454252445953)
-#define RING_DOORBELL_BYTES 4096
-
+/* Alone in its cache line: every producer of the process reads it at each block boundary. */
 struct ring_doorbell {
-	uint64_t magic;
-	uint32_t version;
-	uint32_t storage; /* enum ring_storage */
-	uint32_t reserved[12];
-	/* Apart from the rest: every producer reads this at each block boundary. */
 	uint32_t sleeping;
 	uint32_t sequence; /* The futex. */
-	uint32_t reserved2[14];
+	uint32_t reserved[14];
 };
 
 /* A store before against a load after. */

@@ -3,6 +3,7 @@
  * How the bytes of ring memory lie. Private to the room; both ends and the assembly use it.
  *
  *	0		struct ring_header, never written after the creation
+ *	1024		struct ring_doorbell, by which the producer wakes the consumer
  *	4096		struct ring_control[rings]
  *	lost_offset	lost[rings][event_slots][RING_LOSS_REASONS], each ring's part on whole pages;
  *			sparse: memory appears where something was lost
@@ -55,6 +56,8 @@
 #define RING_MAGIC UINT64_C(0x474e495245444953) /* "SIDERING" on a little-endian host. */
 #define RING_VERSION 3
 #define RING_HEADER_BYTES 4096
+#define RING_DOORBELL_OFFSET \
+	1024 /* Zero at first, as in rings of older producers, which never ring it. */
 #define RING_CONTROL_BYTES 1024
 #define RING_LOST_GROUP_SLOTS 64 /* Event slots that share two pages of counters. */
 #define RING_POSITION_MASK ((UINT64_C(1) << 40) - 1)
@@ -186,6 +189,11 @@ int ring_truncation_watch(const void *base, size_t size, struct ring_truncation 
 void ring_truncation_forget(struct ring_truncation *truncation);
 void ring_truncation_forget_at(const void *base);
 bool ring_truncation_seen(const struct ring_truncation *truncation);
+
+static inline struct ring_doorbell *ring_memory_doorbell(const struct ring_memory *memory)
+{
+	return (struct ring_doorbell *)(memory->base + RING_DOORBELL_OFFSET);
+}
 
 static inline struct ring_control *ring_memory_control(
 		const struct ring_memory *memory, uint32_t ring)

@@ -24,7 +24,6 @@
 /* On the page before struct ring_producer: what must survive a fork. */
 struct ring_producer_cold {
 	struct ring_memory memory;
-	struct ring_doorbell *doorbell;
 	size_t bytes; /* Of the mapping that begins with this page. */
 	size_t page;
 	size_t payload_max;
@@ -125,7 +124,7 @@ static void ring_producer_fill(struct ring_producer *producer, struct ring_produ
 	producer->slot_offset = cold->slot_offset;
 	producer->slot_key = cold->slot_key;
 	producer->pid = getpid();
-	producer->doorbell = cold->doorbell;
+	producer->doorbell = ring_memory_doorbell(memory);
 	producer->lost = ring_memory_lost(memory, 0);
 	producer->lost_stride_words = memory->layout.lost_stride / sizeof(uint64_t);
 	producer->rings = rings;
@@ -176,22 +175,15 @@ static struct ring_producer *ring_producer_allocate(const struct ring_memory *me
 	return producer;
 }
 
-/* What is in this process beside the mapping: the doorbell's page, a place in threads' memory. */
-static int ring_producer_connect(struct ring_producer_cold *cold, int doorbell_fd)
+/* Where each thread has a ring: the variable in threads' memory that holds its number. */
+static int ring_producer_connect(struct ring_producer_cold *cold)
 {
-	int rc = 0;
-
-	if (doorbell_fd >= 0)
-		rc = ring_doorbell_map(doorbell_fd, &cold->doorbell);
-	if (rc || cold->memory.geometry.placement != RING_PER_THREAD)
-		return rc;
-	rc = ring_slots_open(&cold->slot_offset, &cold->slot_key);
-	if (rc && cold->doorbell)
-		ring_doorbell_unmap(cold->doorbell);
-	return rc;
+	if (cold->memory.geometry.placement != RING_PER_THREAD)
+		return 0;
+	return ring_slots_open(&cold->slot_offset, &cold->slot_key);
 }
 
-int ring_producer_map(int ring_fd, int doorbell_fd, struct ring_producer **result)
+int ring_producer_map(int ring_fd, struct ring_producer **result)
 {
 	struct ring_producer_cold *cold;
 	struct ring_producer *producer;
@@ -211,7 +203,7 @@ int ring_producer_map(int ring_fd, int doorbell_fd, struct ring_producer **resul
 	if (!producer)
 		goto out_memory;
 	cold = ring_producer_cold(producer);
-	rc = ring_producer_connect(cold, doorbell_fd);
+	rc = ring_producer_connect(cold);
 	if (rc)
 		goto out_producer;
 	ring_producer_fill(producer, cold);
@@ -232,8 +224,6 @@ void ring_producer_unmap(struct ring_producer *producer)
 	struct ring_producer_cold *cold = ring_producer_cold(producer);
 	int saved = errno;
 
-	if (cold->doorbell)
-		ring_doorbell_unmap(cold->doorbell);
 	if (cold->slot_key)
 		ring_slots_close(cold->slot_key);
 	ring_memory_unmap(&cold->memory);

@@ -153,14 +153,14 @@ struct ring_producer;
 
 /*
  * Map the rings for writing. All that is read is checked: -EPROTO says that this is not ring memory
- * of this version, -ENOTSUP that mode or clock cannot be had in this process. doorbell_fd may be
- * -1. Both descriptors can be closed afterwards. The rings belong to the process that maps them: in
+ * of this version, -ENOTSUP that mode or clock cannot be had in this process. The
+ * descriptor can be closed afterwards. The rings belong to the process that maps them: in
  * a forked child every publication is refused (-ECHILD, see ring_producer_refused()) until it
  * maps rings of its own; ring_producer_unmap() works there as well.
  *
  * Nobody may be publishing when ring_producer_unmap() is called.
  */
-int ring_producer_map(int ring_fd, int doorbell_fd, struct ring_producer **producer);
+int ring_producer_map(int ring_fd, struct ring_producer **producer);
 void ring_producer_unmap(struct ring_producer *producer);
 
 /*
@@ -357,40 +357,45 @@ int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t ring,
 /* ---- Doorbell ------------------------------------------------------------------------------- */
 
 /*
- * One small memfd shared by a session's processes. A producer that fills another eighth of a ring
- * while the consumer sleeps wakes it.
+ * Each ring memory has a doorbell in its first page, which only its process and the consumer map. A producer that
+ * fills another eighth of a ring while the consumer sleeps rings it. So no program can keep the consumer
+ * from hearing another one. It can spoil its own doorbell: always wait with a timeout.
  *
  *	for (;;) {
  *		drain everything;
- *		seen = ring_doorbell_arm(bell);
+ *		ring_bells_arm(bells);
  *		if (!ring_consumer_pending(each consumer) && !stop)
- *			ring_doorbell_wait(bell, seen, timeout_ms);
- *		ring_doorbell_disarm(bell);
+ *			ring_bells_wait(bells, timeout_ms);
+ *		ring_bells_disarm(bells);
  *	}
  *
- * ring_doorbell_ring() may be called from a signal handler or another thread to end the wait. A
- * traced program can spoil the doorbell for its session: always wait with a timeout.
+ * A set of doorbells belongs to the thread that waits, but ring_bells_ring(), which ends the wait, may be called by any thread
+ * and from signal handlers. Remove a consumer before its rings are unmapped; destroy the set before the others are.
  */
-struct ring_doorbell;
+struct ring_bells;
 
-int ring_doorbell_create(int *fd);
+int ring_bells_create(struct ring_bells **bells);
+void ring_bells_destroy(struct ring_bells *bells);
+int ring_bells_add(struct ring_bells *bells, struct ring_consumer *consumer);
+/* Does nothing if it is not in the set. */
+void ring_bells_remove(struct ring_bells *bells, const struct ring_consumer *consumer);
+void ring_bells_arm(struct ring_bells *bells);
+void ring_bells_disarm(struct ring_bells *bells);
 /*
- * The same as a new file (-EEXIST) in a directory, for a consumer after this one. Like rings in files
- * it can be truncated by its owner: a consumer watches it and then only looks around; a program that
- * rings it does not survive.
+ * 0: rung (or rung already since ring_bells_arm()); -ETIMEDOUT; -EINTR. On kernels before 5.16, and where a sandbox forbids
+ * futex_waitv(), it is over after 10 ms.
  */
-int ring_doorbell_create_file(int dir_fd, const char *name, int *fd);
-int ring_doorbell_watch(const struct ring_doorbell *doorbell);
-void ring_doorbell_unwatch(const struct ring_doorbell *doorbell);
-int ring_doorbell_map(int fd, struct ring_doorbell **doorbell);
-void ring_doorbell_unmap(struct ring_doorbell *doorbell);
+int ring_bells_wait(struct ring_bells *bells, int timeout_ms);
+void ring_bells_ring(struct ring_bells *bells);
+/* Doorbells that are not listened to for a moment, because their programs have rung without a reason. */
+size_t ring_bells_muted(const struct ring_bells *bells);
+
+/* One alone. */
+struct ring_doorbell;
+struct ring_doorbell *ring_consumer_doorbell(const struct ring_consumer *consumer);
 uint32_t ring_doorbell_arm(struct ring_doorbell *doorbell);
 void ring_doorbell_disarm(struct ring_doorbell *doorbell);
-/* 0: rung (or rung already since ring_doorbell_arm()); -ETIMEDOUT; -EINTR. */
 int ring_doorbell_wait(struct ring_doorbell *doorbell, uint32_t seen, int timeout_ms);
-/* Either of two, both armed. On kernels before 5.16 it is over after 10 ms if the second one is rung. */
-int ring_doorbell_wait_two(
-		struct ring_doorbell *const bells[2], const uint32_t seen[2], int timeout_ms);
 void ring_doorbell_ring(struct ring_doorbell *doorbell);
 
 /* Whether some ring holds records that would have rung the doorbell (a block boundary passed). */

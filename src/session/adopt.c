@@ -401,9 +401,6 @@ static int adopt_parts(struct session *session, struct instance *instance,
 void adopt_add(struct session *session, struct instance *instance, int process)
 {
 	instance->watch.fd = process;
-	/* It rings the one of the recorder before. Orders nothing: rounds that follow begin earlier. */
-	if (process >= 0 && session->others && instance->uid != geteuid())
-		atomic_store_explicit(&session->deaf, true, memory_order_relaxed);
 	if (instance->watch.fd < 0) {
 		instance->state = INSTANCE_ENDED;
 	} else if (has_session_channels(session, instance)) {

@@ -245,12 +245,6 @@ static int send_table(const struct answer *answer, const struct instance *instan
 			other ? offer->others : offer->table);
 }
 
-static int doorbell_of(const struct session *session, const struct instance *instance)
-{
-	return session->others && instance->uid != geteuid() ? session->others_fd
-							     : session->doorbell_fd;
-}
-
 /* With the tables of probes that are for this process; to whom keeps its rules, nothing of that. */
 static int send_head(
 		const struct answer *answer, struct instance *instance, struct wire_config *config)
@@ -262,9 +256,7 @@ static int send_head(
 	if (nr < 0)
 		return nr;
 	config->nr_tables = (uint32_t)nr;
-	ret = send_part(answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, config),
-			config->nr_channels && answer->ring_fds ? doorbell_of(session, instance)
-								: -1);
+	ret = send_part(answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, config), -1);
 	for (i = 0; i < nr && !ret; i++)
 		ret = send_table(answer, instance, offers[i]);
 	return ret;

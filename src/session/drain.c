@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that moves records from rings to traces. It sleeps at the doorbell, which a program
- * rings when it has filled another part of a ring, and looks around a few times a second anyway, so
- * that slow programs appear in their traces, too, and nobody who spoils the doorbell stops it.
+ * The thread that moves records from rings to traces. It sleeps at the doorbells of all rings: a program
+ * rings its own when it has filled another part of a ring. It also scans all rings a few times a second, so
+ * that slow programs appear in their traces, too, and a program that spoils its doorbell does not stop it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,6 @@
 #include "session/parts.h"
 
 #define LOOK_AROUND_MS 200
-#define LOOK_OFTEN_MS 20 /* where a program rings a doorbell that nobody has any more */
 /* Of a second. */
 #define ROUND_MARGIN 10
 
@@ -33,6 +32,16 @@ static uint32_t files_of(const struct instance *instance)
 	return instance->nr_streams + 3;
 }
 
+/* Without memory for that its rings are scanned a few times a second. */
+static void listen_to(struct session *session, const struct instance *instance)
+{
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++)
+		if (!channel_overwrites(instance->channels[i].channel))
+			ring_bells_add(session->bells, instance->channels[i].rings);
+}
+
 static void take_new(struct drainer *drainer)
 {
 	struct session *session = drainer->session;
@@ -44,6 +53,7 @@ static void take_new(struct drainer *drainer)
 		session->fresh = instance->next_active;
 		instance->next_active = drainer->active;
 		drainer->active = instance;
+		listen_to(session, instance);
 	}
 	pthread_mutex_unlock(&session->lock);
 }
@@ -243,27 +253,15 @@ static bool has_work(struct drainer *drainer)
 	return is_pending(drainer) || is_called(drainer);
 }
 
-/* Until somebody rings; nobody who could spoil a doorbell is trusted to. */
+/* Until a program or the main thread rings, with a timeout, because programs can spoil their doorbells. */
 static void wait_for_bell(struct drainer *drainer)
 {
 	struct session *session = drainer->session;
-	struct ring_doorbell *const bells[2] = {session->doorbell, session->others};
-	/* What follows it is more often: orders nothing. */
-	bool deaf = atomic_load_explicit(&session->deaf, memory_order_relaxed);
-	int timeout_ms = rotate_timeout(session, deaf ? LOOK_OFTEN_MS : LOOK_AROUND_MS);
-	uint32_t seen[2];
 
-	seen[0] = ring_doorbell_arm(bells[0]);
-	if (!bells[1]) {
-		if (!has_work(drainer))
-			ring_doorbell_wait(bells[0], seen[0], timeout_ms);
-	} else {
-		seen[1] = ring_doorbell_arm(bells[1]);
-		if (!has_work(drainer))
-			ring_doorbell_wait_two(bells, seen, timeout_ms);
-		ring_doorbell_disarm(bells[1]);
-	}
-	ring_doorbell_disarm(bells[0]);
+	ring_bells_arm(session->bells);
+	if (!has_work(drainer))
+		ring_bells_wait(session->bells, rotate_timeout(session, LOOK_AROUND_MS));
+	ring_bells_disarm(session->bells);
 }
 
 static void *drain_thread(void *argument)
@@ -325,7 +323,7 @@ void drain_snapshot(struct session *session)
 {
 	/* Release: pairs with the acquire in snapshots_wanted(). */
 	atomic_fetch_add_explicit(&session->snapshots_wanted, 1, memory_order_release);
-	ring_doorbell_ring(session->doorbell);
+	ring_bells_ring(session->bells);
 }
 
 uint32_t drain_ask(struct session *session)
@@ -334,7 +332,7 @@ uint32_t drain_ask(struct session *session)
 	uint32_t round =
 			atomic_fetch_add_explicit(&session->rounds_wanted, 1, memory_order_release);
 
-	ring_doorbell_ring(session->doorbell);
+	ring_bells_ring(session->bells);
 	return round + 1;
 }
 
@@ -364,7 +362,7 @@ void drain_stop(struct session *session)
 		return;
 	/* Release: all instances are in the list. Pairs with the acquires above. */
 	atomic_store_explicit(&session->stop, true, memory_order_release);
-	ring_doorbell_ring(session->doorbell);
+	ring_bells_ring(session->bells);
 	pthread_join(session->drainer, NULL);
 	session->drainer_runs = false;
 }

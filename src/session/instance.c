@@ -218,8 +218,8 @@ void instance_end(struct session *session, struct instance *instance)
 	if (instance->watch.fd >= 0)
 		close(instance->watch.fd);
 	instance->watch.fd = -1;
-	if (session->doorbell)
-		ring_doorbell_ring(session->doorbell);
+	if (session->bells)
+		ring_bells_ring(session->bells);
 }
 
 static void free_channel(struct instance_channel *channel)

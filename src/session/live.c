@@ -85,15 +85,10 @@ static int open_parts(struct session *session, const struct session_options *opt
 	int ret;
 
 	session_raise_files(session);
-	if (live->place) {
-		ret = place_open(session, live->place, error);
-		if (!ret && live->any_user)
-			ret = session_open_others_doorbell(session, error);
-	} else {
-		ret = session_open_doorbell(session, error);
-		if (!ret)
-			ret = buffers_open(session, options, error);
-	}
+	ret = session_open_bells(session, error);
+	if (!ret)
+		ret = live->place ? place_open(session, live->place, error)
+				  : buffers_open(session, options, error);
 	if (!ret)
 		ret = listener_open_at(session, live->socket, error);
 	if (!ret)

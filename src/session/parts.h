@@ -455,15 +455,7 @@ struct session {
 	uint64_t begin_ticks;
 	char hostname[65];
 
-	int doorbell_fd;
-	struct ring_doorbell *doorbell;
-	/*
-	 * Of programs of other users, where the first one is a file: who has the descriptor of a file can cut
-	 * it off under all who have it mapped. This one is sealed, and dies with its recorder.
-	 */
-	int others_fd;
-	struct ring_doorbell *others;
-	atomic_bool deaf; /* some program rings one of a recorder that is gone: it is looked at often */
+	struct ring_bells *bells; /* of all rings that are drained */
 	struct command command;
 	bool begun; /* run_begin() */
 	int epoll;
@@ -869,9 +861,7 @@ int session_begin_clock(struct session *session, struct session_error *error);
 int session_take_format(struct session *session, const struct session_options *options,
 		struct session_error *error);
 void session_raise_files(struct session *session);
-int session_open_doorbell(struct session *session, struct session_error *error);
-/* In addition: see `others`. */
-int session_open_others_doorbell(struct session *session, struct session_error *error);
+int session_open_bells(struct session *session, struct session_error *error);
 int session_refined_clock(const struct session *session, struct ctf_clock *clock);
 struct session *session_allocate(void);
 void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration);

@@ -22,7 +22,6 @@
 #include "wire/boot.h"
 
 #define SESSION_FILE "session"
-#define DOORBELL_FILE BOOT_DOORBELL
 #define FIRST_LINE "side-place 1"
 #define LIMIT_SESSION_FILE (1u << 16)
 /* A recorder that was told to go has this long. */
@@ -251,54 +250,6 @@ static int open_directory(struct session *session, const char *path, struct sess
 			: session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
 }
 
-/* ---- the doorbell ---- */
-
-static int map_doorbell(struct session *session)
-{
-	int ret = ring_doorbell_map(session->doorbell_fd, &session->doorbell);
-
-	if (!ret)
-		ret = ring_doorbell_watch(session->doorbell);
-	return ret;
-}
-
-/* The one that programs have mapped. */
-static int open_doorbell(struct session *session)
-{
-	int ret;
-
-	session->doorbell_fd = openat(session->buffers_fd, DOORBELL_FILE,
-			O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (session->doorbell_fd < 0)
-		return -errno;
-	ret = map_doorbell(session);
-	if (!ret)
-		return 0;
-	close(session->doorbell_fd);
-	session->doorbell_fd = -1;
-	return ret;
-}
-
-static int find_doorbell(struct session *session, struct session_error *error)
-{
-	int ret = open_doorbell(session);
-
-	if (!ret)
-		return 0;
-	if (ret != -ENOENT) {
-		report(session, true,
-				"%s/" DOORBELL_FILE " is not what a recorder makes there (%s): "
-				"there is a new one, and what was running is looked at now and "
-				"then",
-				session->place->path, strerror(-ret));
-		facts_make_way(session->buffers_fd, DOORBELL_FILE);
-	}
-	ret = ring_doorbell_create_file(session->buffers_fd, DOORBELL_FILE, &session->doorbell_fd);
-	if (!ret)
-		ret = map_doorbell(session);
-	return ret ? fail_place(error, -ret, session->place->path, strerror(-ret)) : 0;
-}
-
 /* ---- life ---- */
 
 int place_open(struct session *session, const char *path, struct session_error *error)
@@ -313,7 +264,7 @@ int place_open(struct session *session, const char *path, struct session_error *
 	if (ret)
 		return ret;
 	take_saved(session);
-	return find_doorbell(session, error);
+	return 0;
 }
 
 bool place_is_adopted(const struct session *session)
@@ -342,7 +293,8 @@ void place_remove(struct session *session)
 		return;
 	unlinkat(session->buffers_fd, SESSION_FILE, 0);
 	unlinkat(session->buffers_fd, TOTALS_FILE, 0);
-	unlinkat(session->buffers_fd, DOORBELL_FILE, 0);
+	/* Left by recorders that had one doorbell for all programs. */
+	unlinkat(session->buffers_fd, "doorbell", 0);
 	/* Folders that are still there have something in them: it was said. */
 	rmdir(session->place->path);
 }
@@ -351,8 +303,6 @@ void place_close(struct session *session)
 {
 	if (!session->place)
 		return;
-	if (session->doorbell)
-		ring_doorbell_unwatch(session->doorbell);
 	free(session->place->path);
 	free(session->place->output);
 	free(session->place);

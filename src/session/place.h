@@ -8,14 +8,13 @@
  *
  *	PLACE/session				clock, output, generation; text
  *	PLACE/totals				figures of processes that have ended; text
- *	PLACE/doorbell				the same one for all recorders, programs have it mapped
  *	PLACE/<procname>-<pid>-<n>/		a process, as --buffers has it (buffers.c), and
  *		journal, told			what of it is in which file (journal.c)
  *
  * The order in session_open():
  *
  *	clock, channels, limits		as ever
- *	place_open()			locks it; takes clock and doorbell of the former recorder
+ *	place_open()			locks it; takes the clock of the former recorder
  *	output_create()			where the caller says, else place_output(), with force
  *	place_save()
  *	adopt_all()			former processes become instances, dead ones and living ones

@@ -467,8 +467,8 @@ uint32_t session_rotate(struct session *session)
 					  &session->rotations_wanted, 1, memory_order_release) +
 			1;
 
-	if (session->doorbell)
-		ring_doorbell_ring(session->doorbell);
+	if (session->bells)
+		ring_bells_ring(session->bells);
 	return ticket;
 }
 

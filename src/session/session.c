@@ -163,26 +163,11 @@ void session_raise_files(struct session *session)
 	session->max_live = live < LIMIT_INSTANCES ? (uint32_t)live : LIMIT_INSTANCES;
 }
 
-static int open_doorbell(int *fd, struct ring_doorbell **doorbell, struct session_error *error)
+int session_open_bells(struct session *session, struct session_error *error)
 {
-	int ret = ring_doorbell_create(fd);
-
-	if (!ret)
-		ret = ring_doorbell_map(*fd, doorbell);
-	if (ret)
-		return session_fail(error, session_error_kind_of(ret), ret,
-				"cannot make shared memory: %s", strerror(-ret));
-	return 0;
-}
-
-int session_open_others_doorbell(struct session *session, struct session_error *error)
-{
-	return open_doorbell(&session->others_fd, &session->others, error);
-}
-
-int session_open_doorbell(struct session *session, struct session_error *error)
-{
-	return open_doorbell(&session->doorbell_fd, &session->doorbell, error);
+	if (!ring_bells_create(&session->bells))
+		return 0;
+	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
 }
 
 struct session *session_allocate(void)
@@ -191,8 +176,8 @@ struct session *session_allocate(void)
 
 	if (!session)
 		return NULL;
-	session->epoll = session->doorbell_fd = session->runtime_fd = session->buffers_fd = -1;
-	session->output_lock = session->others_fd = -1;
+	session->epoll = session->runtime_fd = session->buffers_fd = -1;
+	session->output_lock = -1;
 	session->listener.fd = session->signals.fd = session->command.watch.fd = -1;
 	session->command.status = -1;
 	session->instances_end = &session->instances;
@@ -253,7 +238,7 @@ static int open_parts(struct session *session, const struct session_options *opt
 		ret = spawn_sockets(session, error);
 	if (ret || session->mode != SESSION_RECORD)
 		return ret;
-	ret = session_open_doorbell(session, error);
+	ret = session_open_bells(session, error);
 	if (!ret)
 		ret = buffers_open(session, options, error);
 	/* Last, so that a failure leaves no empty directory. */
@@ -307,6 +292,9 @@ void session_destroy(struct session *session)
 	if (!session)
 		return;
 	drain_stop(session);
+	/* Before any rings are unmapped. */
+	ring_bells_destroy(session->bells);
+	session->bells = NULL;
 	connections_close(session);
 	listener_close(session);
 	while (session->instances) {
@@ -318,12 +306,6 @@ void session_destroy(struct session *session)
 	}
 	buffers_close(session);
 	place_close(session);
-	if (session->doorbell)
-		ring_doorbell_unmap(session->doorbell);
-	close_fd(session->doorbell_fd);
-	if (session->others)
-		ring_doorbell_unmap(session->others);
-	close_fd(session->others_fd);
 	close_fd(session->signals.fd);
 	close_fd(session->command.watch.fd);
 	close_fd(session->epoll);

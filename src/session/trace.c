@@ -380,8 +380,11 @@ static void free_channel(struct session *session, struct instance *instance, uin
 	instance->unwritten += unwritten;
 	pthread_mutex_unlock(&session->lock);
 	free(each);
-	if (rings)
-		ring_consumer_unmap(rings);
+	if (!rings)
+		return;
+	if (session->bells)
+		ring_bells_remove(session->bells, rings);
+	ring_consumer_unmap(rings);
 }
 
 /* What still waits in rings that overwrite is not in the trace: buffers_remove(). */

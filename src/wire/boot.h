@@ -40,8 +40,7 @@
 #define BOOT_RING_SIZE_MIN (64u << 10)
 
 /* In PLACE/SESSION, beside the folders of processes. */
-#define BOOT_SOCKET "socket"     /* of the recorder, while there is one */
-#define BOOT_DOORBELL "doorbell" /* the page with which programs wake it */
+#define BOOT_SOCKET "socket" /* of the recorder, while there is one */
 /* Rings that are in no place have this name in /proc/PID/maps. */
 #define BOOT_MEMORY "side-boot"
 #define BOOT_OVER "over" /* the session was destroyed: nobody begins any more */

@@ -11,7 +11,7 @@
  * exchange and closes it afterwards, so that nothing stays open in the program:
  *
  *   first connection          HELLO   ->
- *                                    <-  CONFIG  (accepted, or a reason)            + doorbell
+ *                                    <-  CONFIG  (accepted, or a reason)
  *                                    <-  PROBES  (each of CONFIG's nr_tables)       + the table
  *                                    <-  CHANNEL (each of CONFIG's nr_channels)     + its rings
  *                                    <-  RULE    (after its CHANNEL, each of its nr_rules)
@@ -188,11 +188,6 @@ struct wire_config {
 	uint64_t statedump;  /* number of the last request for a state dump; 0: none yet */
 	const char *reason;  /* a sentence, when not accepted; otherwise "" */
 };
-
-/*
- * The descriptor of the doorbell comes with an accepting CONFIG that has channels and answers HELLO.
- */
-#define WIRE_CONFIG_FDS 1
 
 /*
  * A set of rings. Its one descriptor is that of the rings' memory. In the answer to REFRESH rings stay

@@ -2,6 +2,7 @@
 #include "consumer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,8 +118,8 @@ static void say_channel(struct consumer *consumer, int fd, uint32_t index,
 	int ring = -1;
 
 	if (how == ANSWER_WRONG_FDS)
-		ring = dup(consumer->doorbell);
-	else if (!again)
+		ring = open("/dev/null", O_RDWR | O_CLOEXEC);
+	else if (!again && how != ANSWER_NO_FDS)
 		make_rings(consumer, index, from, &ring);
 	reply(consumer, fd, wire_encode_channel(consumer->message, WIRE_MESSAGE_MAX, &channel),
 			&ring, ring >= 0);
@@ -154,7 +155,6 @@ static void say_config(struct consumer *consumer, int fd, const uint64_t *known)
 			.generation = consumer->generation ? consumer->generation : 1,
 			.statedump = consumer->statedump,
 	};
-	bool with_fds = !refuse && how != ANSWER_NO_FDS && !consumer->list_only && !known;
 	bool unchanged = known && !refuse && *known == config.generation;
 	uint32_t i;
 
@@ -162,9 +162,9 @@ static void say_config(struct consumer *consumer, int fd, const uint64_t *known)
 		config.flags |= WIRE_CONFIG_UNCHANGED;
 	if (consumer->list_only || refuse || unchanged)
 		config.nr_channels = 0;
-	reply(consumer, fd, wire_encode_config(consumer->message, WIRE_MESSAGE_MAX, &config),
-			&consumer->doorbell, with_fds);
-	for (i = 0; i < config.nr_channels && (with_fds || known); i++)
+	reply(consumer, fd, wire_encode_config(consumer->message, WIRE_MESSAGE_MAX, &config), NULL,
+			0);
+	for (i = 0; i < config.nr_channels; i++)
 		say_channel(consumer, fd, i, &channels[i], known != NULL);
 }
 
@@ -363,7 +363,6 @@ void consumer_start(struct consumer *consumer)
 	consumer->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(consumer->listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(consumer->listener, 8), 0);
-	assert_int_equal(ring_doorbell_create(&consumer->doorbell), 0);
 	assert_int_equal(pipe(consumer->stop), 0);
 	assert_int_equal(pthread_create(&consumer->thread, NULL, consumer_thread, consumer), 0);
 }
@@ -382,7 +381,6 @@ void consumer_stop(struct consumer *consumer)
 	pthread_join(consumer->thread, NULL);
 	wire_close(consumer->stop[0]);
 	wire_close(consumer->listener);
-	wire_close(consumer->doorbell);
 	for (i = 0; i < CONSUMER_CHANNELS_MAX; i++)
 		if (consumer->heard[i].rings)
 			ring_consumer_unmap(consumer->heard[i].rings);

@@ -87,7 +87,6 @@ struct consumer {
 	char dir[64];
 	char path[80];
 	int listener;
-	int doorbell;
 	int stop[2];
 	pthread_t thread;
 	pthread_mutex_t lock; /* held by the thread while it works, by consumer_sync() for a moment */

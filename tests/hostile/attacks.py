@@ -181,35 +181,37 @@ def pids(path, how):
 
 
 def doorbell(path, how):
-    """Write to the page by which programs wake the recorder."""
+    """Write to the page by which programs wake the recorder: that of all users, if there is one, or that of the attacker's rings."""
     one = join(path)
-    if not one or one.doorbell < 0:
+    if not one:
         ready()
         while not is_over(1):
             pass
         return
-    size = os.fstat(one.doorbell).st_size
+    shared = one.doorbell >= 0
+    # The words `sleeping` and `sequence` of struct ring_doorbell.
+    begin = 64 if shared else 1024
     try:
-        page = mmap.mmap(one.doorbell, size)
+        page = mmap.mmap(one.doorbell if shared else one.rings[0], 4096)
     except OSError as error:
         ready()
         report("refused", error)
         return
     libc = ctypes.CDLL(None)
     address = ctypes.addressof(ctypes.c_char.from_buffer(page))
-    end, rounds = size // 4, 0
+    rounds = 0
     ready()
     while not is_over():
         for _ in range(500):
             rounds += 1
             if how == "quiet":
-                page[64:68] = bytes(4)
+                page[begin:begin + 4] = bytes(4)
             elif how == "ring":
-                for word in range(16, min(end, 20)):
+                for word in range(begin // 4, begin // 4 + 4):
                     page[4 * word:4 * word + 4] = struct.pack("<I", rounds & 0xffffffff)
                     libc.syscall(202, ctypes.c_void_p(address + 4 * word), 1, 1000, 0, 0, 0)
             else:
-                page[8:128] = os.urandom(120)
+                page[begin - 56:begin + 64] = os.urandom(120)
     report("rounds", rounds)
     sys.stdout.flush()
     os._exit(0)

@@ -82,13 +82,13 @@ static const struct way ways[] = {
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
 
 /* Map for writing in this way; NULL where it does not exist (no rseq, no TSC). */
-static inline struct ring_producer *way_map(const struct way *way, int fd, int doorbell_fd)
+static inline struct ring_producer *way_map(const struct way *way, int fd)
 {
 	struct ring_producer *producer;
 	int rc;
 
 	setenv("SIDE_RING_PORTABLE", way->portable ? "1" : "0", 1);
-	rc = ring_producer_map(fd, doorbell_fd, &producer);
+	rc = ring_producer_map(fd, &producer);
 	CHECK(rc == 0, "%s: ring_producer_map: %s", way->name, strerror(-rc));
 	if (ring_producer_is_portable(producer) != way->portable) {
 		/* Only ever this way: the test would not be told otherwise. */

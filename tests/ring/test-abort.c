@@ -423,7 +423,7 @@ static bool run_killed(const struct publication *publication, const struct way *
 	child = fork();
 	CHECK(child >= 0, "fork");
 	if (child == 0) {
-		producer = way_map(way, ring_fd, -1);
+		producer = way_map(way, ring_fd);
 		prepare(publication);
 		action = KILL;
 		set_breakpoint(at);
@@ -517,7 +517,7 @@ static bool begin(const struct way *way)
 
 	memset(drained, 0, sizeof(drained));
 	ring_fd = way_create(way, &geometry);
-	producer = ring_fd < 0 ? NULL : way_map(way, ring_fd, -1);
+	producer = ring_fd < 0 ? NULL : way_map(way, ring_fd);
 	if (!producer)
 		return false;
 	CHECK(ring_consumer_map(ring_fd, &geometry, &consumer) == 0, "ring_consumer_map");

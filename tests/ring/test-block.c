@@ -42,7 +42,7 @@ static bool begin(const struct way *way, uint32_t timeout_us, enum ring_placemen
 	if (placement == RING_PER_THREAD)
 		geometry.rings = 2;
 	fd = way_create(way, &geometry);
-	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	producer = fd < 0 ? NULL : way_map(way, fd);
 	if (!producer)
 		return false;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");

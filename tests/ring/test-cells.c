@@ -205,7 +205,7 @@ int main(void)
 				.block_timeout_us = 100};
 		int fd = way_create(way, &geometry);
 
-		producer = fd < 0 ? NULL : way_map(way, fd, -1);
+		producer = fd < 0 ? NULL : way_map(way, fd);
 		if (!producer)
 			continue;
 		for (unsigned int j = 0; j < sizeof(ids) / sizeof(ids[0]); j++) {
@@ -215,7 +215,7 @@ int main(void)
 					ring_producer_unmap(producer);
 					close(fd);
 					fd = way_create(way, &geometry);
-					producer = way_map(way, fd, -1);
+					producer = way_map(way, fd);
 				}
 				CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
 				memset(seen, 0, sizeof(seen));

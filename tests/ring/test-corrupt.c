@@ -169,7 +169,7 @@ static void run(const struct way *way, enum ring_mode mode, unsigned int disturb
 	int fd;
 
 	fd = way_create(way, &geometry);
-	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	producer = fd < 0 ? NULL : way_map(way, fd);
 	if (!producer)
 		return;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");

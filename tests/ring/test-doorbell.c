@@ -79,31 +79,6 @@ static void test_plain(void)
 	CHECK(ring_doorbell_wait(bell, seen, 1000) == 0, "ring_doorbell_ring");
 }
 
-/* Two that one consumer sleeps at: either ends the wait. */
-static void test_two(void)
-{
-	struct ring_doorbell *bells[2] = {bell};
-	uint32_t seen[2];
-	int fd;
-
-	CHECK(ring_doorbell_create(&fd) == 0, "create");
-	CHECK(ring_doorbell_map(fd, &bells[1]) == 0, "map");
-	for (int which = 0; which < 2; which++) {
-		for (int i = 0; i < 2; i++)
-			seen[i] = ring_doorbell_arm(bells[i]);
-		CHECK(ring_doorbell_wait_two(bells, seen, -1) == -EINVAL, "timeout");
-		CHECK(ring_doorbell_wait_two(bells, seen, 1) == -ETIMEDOUT, "nobody rang");
-		ring_doorbell_ring(bells[which]);
-		CHECK(ring_doorbell_wait_two(bells, seen, 1000) == 0 || which, "did not ring");
-		for (int i = 0; i < 2; i++)
-			ring_doorbell_disarm(bells[i]);
-	}
-	ring_doorbell_unmap(bells[1]);
-	/* Who has the descriptor cannot cut it off under others. */
-	CHECK(ftruncate(fd, 0) != 0, "truncated");
-	close(fd);
-}
-
 /* Fills a block or more, then waits until the consumer has taken it. */
 static void *thread_main(void *data)
 {
@@ -156,56 +131,46 @@ static void test_way(const struct way *way)
 	struct ring_geometry geometry = {
 			.rings = ring_possible_cpus(), .event_slots = 1, .size = RING_BYTES};
 	int fd = way_create(way, &geometry);
-	int bell_fd;
 
-	CHECK(ring_doorbell_create(&bell_fd) == 0, "create");
-	CHECK(ring_doorbell_map(bell_fd, &bell) == 0, "map");
-	CHECK(fd < 0 || ring_producer_map(fd, fd, &producer) == -EPROTO, "rings as a doorbell");
-	producer = fd < 0 ? NULL : way_map(way, fd, bell_fd);
-	close(bell_fd);
+	producer = fd < 0 ? NULL : way_map(way, fd);
 	if (!producer)
 		return;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
 	close(fd);
+	bell = ring_consumer_doorbell(consumer);
 	test_plain();
-	test_two();
 	test_race();
 	ring_producer_unmap(producer);
 	ring_consumer_unmap(consumer);
-	ring_doorbell_unmap(bell);
 }
 
-/* In a file: for the consumer after this one, and not worse than nothing when it is cut. */
+/* In a file: for the consumer after this one, and not worse than nothing when it is truncated. */
 static void test_file(void)
 {
+	struct ring_geometry geometry = {.rings = 1, .event_slots = 1, .size = RING_BYTES};
 	char path[] = "/tmp/side-doorbell-XXXXXX";
-	struct ring_doorbell *other;
-	int dir_fd, first, second;
+	struct ring_consumer *next;
+	int dir_fd, fd;
 	uint32_t seen;
 
 	CHECK(mkdtemp(path), "mkdtemp");
 	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK(dir_fd >= 0, "open");
-	CHECK(ring_doorbell_create_file(dir_fd, "bell", &first) == 0, "create");
-	CHECK(ring_doorbell_create_file(dir_fd, "bell", &second) == -EEXIST, "create again");
-	second = openat(dir_fd, "bell", O_RDWR | O_CLOEXEC);
-	CHECK(ring_doorbell_map(first, &bell) == 0 && ring_doorbell_map(second, &other) == 0,
-			"map");
-	seen = ring_doorbell_arm(other);
-	ring_doorbell_ring(bell);
-	CHECK(ring_doorbell_wait(other, seen, 1000) == 0, "rung by the other mapping");
-	ring_doorbell_unmap(other);
-	CHECK(ring_doorbell_watch(bell) == 0, "watch");
-	CHECK(ftruncate(first, 0) == 0, "truncate");
-	CHECK(ring_doorbell_map(second, &other) == -EPROTO, "an empty file");
+	CHECK(ring_memory_create_file(&geometry, dir_fd, "rings", &fd) == 0, "create");
+	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");
+	CHECK(ring_consumer_map(fd, &geometry, &next) == 0, "map again");
+	bell = ring_consumer_doorbell(next);
 	seen = ring_doorbell_arm(bell);
-	CHECK(ring_doorbell_wait(bell, seen, 1) == -ETIMEDOUT, "a cut file");
+	ring_doorbell_ring(ring_consumer_doorbell(consumer));
+	CHECK(ring_doorbell_wait(bell, seen, 1000) == 0, "rung by the other mapping");
+	ring_consumer_unmap(consumer);
+	CHECK(ftruncate(fd, 0) == 0, "truncate");
+	seen = ring_doorbell_arm(bell);
+	CHECK(ring_doorbell_wait(bell, seen, 1) == -ETIMEDOUT, "a truncated file");
 	ring_doorbell_disarm(bell);
-	ring_doorbell_unwatch(bell);
-	ring_doorbell_unmap(bell);
-	CHECK(unlinkat(dir_fd, "bell", 0) == 0 && rmdir(path) == 0, "remove");
-	close(first);
-	close(second);
+	ring_consumer_unmap(next);
+	CHECK(unlinkat(dir_fd, "rings", 0) == 0 && rmdir(path) == 0, "remove");
+	close(fd);
 	close(dir_fd);
 }
 

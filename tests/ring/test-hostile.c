@@ -48,7 +48,7 @@ static void scribble(int fd, uint64_t seed)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setenv("SIDE_RING_PORTABLE", seed % 2 ? "1" : "0", 1);
-	if (fstat(fd, &status) || ring_producer_map(fd, -1, &producer))
+	if (fstat(fd, &status) || ring_producer_map(fd, &producer))
 		_exit(1);
 	memory = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)

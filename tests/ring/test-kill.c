@@ -79,7 +79,7 @@ static void child_main(const struct way *way, int fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == 1)
 		_exit(1);
-	producer = way_map(way, fd, -1);
+	producer = way_map(way, fd);
 	/*
 	 * One thread takes the signal, from its first moment: a publisher is never in two places.
 	 */
@@ -307,7 +307,7 @@ int main(void)
 	for (unsigned int i = 0; i < WAYS; i++) {
 		struct ring_geometry geometry = {.rings = 1, .event_slots = 1, .size = 1 << 16};
 		int fd = way_create(&ways[i], &geometry);
-		struct ring_producer *one = fd < 0 ? NULL : way_map(&ways[i], fd, -1);
+		struct ring_producer *one = fd < 0 ? NULL : way_map(&ways[i], fd);
 
 		usable[i] = one != NULL;
 		if (one)

@@ -62,7 +62,7 @@ static void refuse(int fd, int error, const char *what)
 	struct ring_consumer *consumer;
 	int rc;
 
-	rc = ring_producer_map(fd, -1, &producer);
+	rc = ring_producer_map(fd, &producer);
 	CHECK(rc == error, "%s: producer: %d", what, rc);
 	rc = ring_consumer_map(fd, NULL, &consumer);
 	CHECK(rc == error, "%s: consumer: %d", what, rc);
@@ -130,7 +130,7 @@ static void test_header_bits(void)
 		header[bit / 8] ^= (unsigned char)(1 << bit % 8);
 		CHECK(pwrite(copy, header, sizeof(header), 0) == sizeof(header), "write");
 		header[bit / 8] ^= (unsigned char)(1 << bit % 8);
-		rc = ring_producer_map(copy, -1, &producer);
+		rc = ring_producer_map(copy, &producer);
 		/* Clock, modes, placement, timeout, and numbers of slots that take as many pages. */
 		if (rc == 0) {
 			accepted++;
@@ -163,7 +163,7 @@ static void test_fork(const struct way *way)
 	if (fd >= 0)
 		close(fd);
 	fd = way_create(way, &geometry);
-	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	producer = fd < 0 ? NULL : way_map(way, fd);
 	if (!producer)
 		return;
 	CHECK(ring_consumer_map(fd, NULL, &consumer) == 0, "map");
@@ -181,7 +181,7 @@ static void test_fork(const struct way *way)
 		CHECK(ring_producer_payload_max(producer) > 0, "facts survive");
 		ring_producer_unmap(producer);
 		CHECK(ring_memory_create(&geometry, &fd) == 0, "own memory");
-		own = way_map(way, fd, -1);
+		own = way_map(way, fd);
 		CHECK(ring_publish(own, 1, "child", 5) == 0, "own rings");
 		_exit(0);
 	}
@@ -212,7 +212,7 @@ static void test_resume(void)
 	geometry.rings = 1;
 	CHECK(ring_memory_create(&geometry, &fd) == 0, "create");
 	/* Portable: any CPU writes the one ring. */
-	producer = way_map(&ways[3], fd, -1);
+	producer = way_map(&ways[3], fd);
 	for (int i = 0; i < 5; i++) {
 		char text[8];
 

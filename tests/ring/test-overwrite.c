@@ -84,7 +84,7 @@ static void test_still(const struct way *way, uint64_t size, uint32_t most_bytes
 	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0, "this test needs CPU 0");
 	most = most_bytes;
 	fd = way_create(way, &geometry);
-	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	producer = fd < 0 ? NULL : way_map(way, fd);
 	if (!producer)
 		goto out;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");
@@ -133,7 +133,7 @@ static void test_largest(const struct way *way)
 	uint64_t state = 7;
 	int fd = way_create(way, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	producer = fd < 0 ? NULL : way_map(way, fd);
 	if (!producer)
 		return;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");
@@ -282,7 +282,7 @@ static void test_running(const struct way *way, uint64_t size, unsigned int dura
 
 	most = BODY_MAX < size / 4 ? BODY_MAX : (uint32_t)(size / 4);
 	fd = way_create(way, &geometry);
-	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	producer = fd < 0 ? NULL : way_map(way, fd);
 	if (!producer)
 		goto out;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");

@@ -140,7 +140,7 @@ int main(void)
 				.block_timeout_us = 100};
 		int fd = way_create(way, &geometry);
 
-		producer = fd < 0 ? NULL : way_map(way, fd, -1);
+		producer = fd < 0 ? NULL : way_map(way, fd);
 		if (!producer)
 			continue;
 		CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "map");

@@ -217,7 +217,7 @@ static void test_way(const struct way *way)
 
 	if (fd < 0)
 		return;
-	producer = way_map(way, fd, -1);
+	producer = way_map(way, fd);
 	if (!producer) {
 		close(fd);
 		return;
@@ -250,7 +250,7 @@ static void test_small(const struct way *way)
 	struct ring_producer *producer;
 	int fd = way_create(way, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	producer = fd < 0 ? NULL : way_map(way, fd);
 	if (!producer)
 		return;
 	memset(&in, 0, sizeof(in));
@@ -277,7 +277,7 @@ static void test_counts(const struct way *way)
 	struct ring_producer *producer;
 	int fd = way_create(way, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	producer = fd < 0 ? NULL : way_map(way, fd);
 	if (!producer)
 		return;
 	memset(&in, 0, sizeof(in));

@@ -182,7 +182,7 @@ static void run(enum ring_placement placement, enum ring_clock clock)
 	if (rc == -ENOTSUP)
 		return;
 	CHECK(rc == 0, "create: %d", rc);
-	CHECK(ring_producer_map(fd, -1, &producer) == 0, "producer");
+	CHECK(ring_producer_map(fd, &producer) == 0, "producer");
 	if (ring_producer_is_portable(producer)) {
 		puts("skipped: built without sections");
 		exit(77);

@@ -216,7 +216,7 @@ static void test_way(const struct way *way, uint64_t size, unsigned int duration
 	uint64_t *times, *ends;
 	int fd = way_create(way, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	producer = fd < 0 ? NULL : way_map(way, fd);
 	if (!producer)
 		return;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");

@@ -179,7 +179,7 @@ static void test_way(const struct way *way, uint32_t rings, unsigned int count)
 	const struct timespec pause = {.tv_nsec = 12000000};
 	int fd = way_create(way, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	producer = fd < 0 ? NULL : way_map(way, fd);
 	if (!producer)
 		return;
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");
@@ -216,7 +216,7 @@ static void test_many_producers(const struct way *way)
 	struct ring_producer *many[64], *one_more;
 	int fd = way_create(way, &geometry);
 
-	producer = fd < 0 ? NULL : way_map(way, fd, -1);
+	producer = fd < 0 ? NULL : way_map(way, fd);
 	if (!producer)
 		return;
 	ring_producer_unmap(producer);
@@ -225,11 +225,11 @@ static void test_many_producers(const struct way *way)
 			int other;
 
 			CHECK(ring_memory_create(&geometry, &other) == 0, "create");
-			many[i] = way_map(way, other, -1);
+			many[i] = way_map(way, other);
 			close(other);
 			CHECK(ring_publish(many[i], 1, "x", 1) == 0, "publish");
 		}
-		CHECK(ring_producer_map(fd, -1, &one_more) == -EMFILE, "more than there is room");
+		CHECK(ring_producer_map(fd, &one_more) == -EMFILE, "more than there is room");
 		for (int i = 0; i < 64; i++) {
 			CHECK(ring_publish(many[i], 1, "x", 1) == 0, "publish");
 			ring_producer_unmap(many[i]);

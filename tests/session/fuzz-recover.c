@@ -115,7 +115,7 @@ static void make_rings(void)
 	uint32_t i;
 
 	CHECK(!ring_memory_create(&geometry, &ring_fd));
-	CHECK(!ring_producer_map(ring_fd, -1, &producer));
+	CHECK(!ring_producer_map(ring_fd, &producer));
 	for (i = 0; i < EVENTS; i++)
 		CHECK(!ring_publish(producer, 0, &i, sizeof(i)));
 	ring_file_bytes = (size_t)lseek(ring_fd, 0, SEEK_END);

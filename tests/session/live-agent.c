@@ -106,7 +106,7 @@ static void hear_rule(int fd)
 	printf(",\"filter\":%u}", rule.filter_size);
 }
 
-static void hear_channel(int fd, struct played *played, int doorbell)
+static void hear_channel(int fd, struct played *played)
 {
 	int fds[WIRE_FDS_MAX];
 	size_t nr_fds = WIRE_FDS_MAX;
@@ -118,7 +118,7 @@ static void hear_channel(int fd, struct played *played, int doorbell)
 		die("no channel");
 	if (nr_fds != (played ? 1 : 0) || !played != !channel.ring_memory)
 		die("rings where none belong, or none where they do");
-	if (played && ring_producer_map(fds[0], doorbell, &played->rings[channel.index]))
+	if (played && ring_producer_map(fds[0], &played->rings[channel.index]))
 		die("no rings");
 	if (nr_fds)
 		close(fds[0]);
@@ -149,8 +149,8 @@ static bool hear_config(int fd, struct played *played)
 	}
 	if (wire_decode_config(message, (size_t)size, &config))
 		die("no configuration");
-	if (nr_fds != (played && config.accepted ? 1 : 0))
-		die("a doorbell where none belongs, or none where it does");
+	if (nr_fds)
+		die("a descriptor where none belongs");
 	accepted = config.accepted;
 	nr_channels = config.nr_channels;
 	printf("{\"accepted\":%s,\"generation\":%llu,\"statedump\":%llu,\"unchanged\":%s,"
@@ -161,9 +161,7 @@ static bool hear_config(int fd, struct played *played)
 	put_string(config.reason);
 	printf(",\"channels\":[");
 	for (i = 0; i < nr_channels; i++)
-		hear_channel(fd, played, fds[0]);
-	if (nr_fds)
-		close(fds[0]);
+		hear_channel(fd, played);
 	printf("]}\n");
 	return accepted;
 }

@@ -106,14 +106,14 @@ class Control:
 
 
 class Program:
-    def __init__(self, case, words=(), **environment):
+    def __init__(self, case, words=(), before=(), **environment):
         env = {**os.environ, "SIDE_RUNTIME": case.runtime}
         for name in ("SIDE_CONTROL", "SIDE_AGENT_SOCKET", "LD_PRELOAD", "SIDE_DEBUG"):
             env.pop(name, None)
         # A machine may be busy: a program must not be late because of that.
         env["SIDE_PATIENCE"] = "60"
         env.update(environment)
-        self.process = subprocess.Popen([PROGRAM, *words], env=env, stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([*before, PROGRAM, *words], env=env, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, bufsize=1)
         self.pid = self.process.pid
         case.addCleanup(self.kill)

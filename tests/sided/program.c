@@ -11,6 +11,7 @@
  *   exec N      becomes a new program, which says N ticks at once
  *   work N      N calls of sided_work(), with 0, 1, …; no event is in it, but probes may be
  *   child N     a child that does the same
+ *   user N      gives up root's rights for those of user N
  *   grind       a thread that works until
  *   rest        which answers with how many rounds it did, 0 if one was wrong
  *   quit
@@ -152,6 +153,10 @@ static void take_line(char **argv, const char *word, unsigned long number)
 		printf("worked %lu\n", work(number));
 	} else if (!strcmp(word, "child")) {
 		work_in_child(number);
+	} else if (!strcmp(word, "user")) {
+		if (setresgid(number, number, number) || setresuid(number, number, number))
+			exit(9);
+		printf("user %lu\n", number);
 	} else if (!strcmp(word, "exec")) {
 		char text[32];
 		char first[] = "exec";

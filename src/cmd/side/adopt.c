@@ -423,7 +423,7 @@ static int check_process(struct adoption *adoption, pid_t pid)
 static int adopt_process(struct adoption *adoption, const struct parsed *parsed, pid_t pid)
 {
 	char directory[] = "/tmp/side-adopt-XXXXXX", path[64];
-	static const char *const left[] = {"place/session", "place/doorbell", "socket"};
+	static const char *const left[] = {"place/session", "socket"};
 	int status = mkdtemp(directory) ? block_signals(adoption)
 					: say_error(COMMAND_FAILED, NULL, "cannot make %s: %s",
 							  directory, strerror(errno));

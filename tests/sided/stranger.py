@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""A program that speaks to a session by hand, as a user of its own: `stranger.py SOCKET VERB [NUMBER]`.
+
+It prints one line of JSON when it is ready, and holds what it has until its standard input is closed.
+
+    descriptors     introduce itself, and print what it was given
+    scribble        and write to all of that, again and again
+    connect N       N connections, each with a batch of descriptions that never ends
+    hello N         N processes that introduce themselves, and stay
+    describe N      descriptions of events, N of so many bytes as the session takes, and stay
+"""
+import array
+import fcntl
+import json
+import mmap
+import os
+import random
+import select
+import socket
+import struct
+import sys
+
+HELLO, CONFIG, EVENTS, ARRIVE = 1, 2, 3, 9
+MESSAGE_MAX = 65536
+F_GET_SEALS = 1034
+
+
+def message(kind, body):
+    return struct.pack("<IHHII", 0x45444953, 3, kind, 16 + len(body), 0) + body
+
+
+def names():
+    texts = b"stranger\0", b"/stranger\0"
+    return struct.pack("<II", len(texts[0]), len(texts[1])) + b"".join(texts)
+
+
+def hello(token):
+    return message(HELLO, struct.pack("<IIQQIIII", os.getpid(), 1, token, 0, 8, 4, 0, 0) + names())
+
+
+def arrive(token):
+    return message(ARRIVE, struct.pack("<IIIIQQ", os.getpid(), 2, 0, 0, token, 0) + names())
+
+
+def events(token, sequence, last, data):
+    return message(EVENTS, struct.pack("<QIIII", token, sequence, last, len(data), 0) + data)
+
+
+def connect(path):
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    one.settimeout(60)
+    one.connect(path)
+    return one
+
+
+def receive(one):
+    descriptors = array.array("i")
+    data, ancillary, _, _ = one.recvmsg(MESSAGE_MAX, socket.CMSG_SPACE(32))
+    for _, _, content in ancillary:
+        descriptors.frombytes(content[:len(content) - len(content) % 4])
+    return data, list(descriptors)
+
+
+def introduce(path, token):
+    """The connection and all descriptors that came, or the reason of a refusal."""
+    one = connect(path)
+    one.send(hello(token))
+    data, descriptors = receive(one)
+    config = struct.unpack_from("<10I", data, 16)
+    if not config[0]:
+        return None, data[16 + 96:].rstrip(b"\0").decode(errors="replace")
+    for _ in range(config[9]):
+        descriptors += receive(one)[1]
+    for _ in range(config[7]):
+        data, more = receive(one)
+        descriptors += more
+        for _ in range(struct.unpack_from("<QII", data, 16)[2]):
+            receive(one)
+    return one, descriptors
+
+
+def is_writable(descriptor):
+    """Also by a process that got it read-only, if nothing seals it."""
+    try:
+        seals = fcntl.fcntl(descriptor, F_GET_SEALS)
+    except OSError:
+        seals = 0
+    return not seals & 8  # F_SEAL_WRITE
+
+
+def print_json(what):
+    print(json.dumps(what), flush=True)
+
+
+def is_over(seconds=0.0):
+    return bool(select.select([sys.stdin], [], [], seconds)[0])
+
+
+def hold():
+    while not is_over(60):
+        pass
+
+
+def main():
+    path, verb = sys.argv[1:3]
+    number = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    token = random.getrandbits(62) | 1
+    if verb in ("descriptors", "scribble"):
+        one, descriptors = introduce(path, token)
+        stats = [os.fstat(fd) for fd in descriptors]
+        print_json([[stat.st_dev, stat.st_ino] for fd, stat in zip(descriptors, stats) if is_writable(fd)])
+        maps = [mmap.mmap(fd, stat.st_size) for fd, stat in zip(descriptors, stats)] if verb == "scribble" else []
+        while maps and not is_over():
+            for one_map in maps:
+                for at in range(512, min(len(one_map), 16384), 8):
+                    one_map[at:at + 8] = bytes(8)
+        hold()
+    elif verb == "connect":
+        _, answer = introduce(path, token)
+        held = []
+        while len(held) < number and not is_over():
+            try:
+                one = connect(path)
+                one.send(events(token, 0, 0, b""))
+                one.setblocking(False)
+                held.append(one)
+            except OSError:
+                break
+        print_json([len(held), answer if isinstance(answer, str) else ""])
+        hold()
+
+
+main()
