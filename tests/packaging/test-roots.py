@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""
+The Debian packages in fresh systems: Debian 12 and 13, made by debootstrap. Built twice with equal results, accepted by lintian,
+installed, used as the README says, and purged without a remainder. Only with SIDE_TEST_LONG=1, as root.
+
+usage: test-roots.py SOURCE-DIRECTORY DIRECTORY (for the root directories, which are kept for the next run)
+"""
+import glob
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+PROGRAM = """
+#include <side/trace.h>
+side_static_event(ev_tick, "clockwork", "tick", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u64("count")));
+int main(void)
+{
+	side_event(ev_tick, side_arg_list(side_arg_u64(12)));
+	return 0;
+}
+"""
+# Where packages other than ours, or the package manager itself, write.
+NOT_OURS = ("./var/lib/dpkg", "./var/cache", "./var/log", "./var/lib/apt", "./etc/ld.so.cache", "./proc", "./dev", "./tmp", "./run", "./sys",
+            "./side", "./etc/group-", "./etc/gshadow-", "./root")
+
+
+class Root:
+    """A system below a directory of this one."""
+
+    def __init__(self, suite, directory, source):
+        self.path = os.path.join(os.path.abspath(directory), suite)
+        if not os.path.exists(os.path.join(self.path, "usr/bin/lintian")):
+            shutil.rmtree(self.path, ignore_errors=True)
+            subprocess.run(["debootstrap", "--variant=minbase", suite, self.path], check=True, stdout=subprocess.DEVNULL)
+            self.run("apt-get -q install -y --no-install-recommends git lintian gcc libc6-dev pkg-config")
+        tree = os.path.join(self.path, "side")
+        shutil.rmtree(tree, ignore_errors=True)
+        os.mkdir(tree)
+        packed = subprocess.run(["git", "-C", source, "archive", "HEAD"], capture_output=True, check=True).stdout
+        subprocess.run(["tar", "-x", "-C", tree], input=packed, check=True)
+        self.run("cd /side && packaging/install-packages deb")
+
+    def run(self, command):
+        """What a shell command in the system prints."""
+        inside = f'mount -t proc proc "{self.path}/proc" && mount --rbind /dev "{self.path}/dev" && exec chroot "{self.path}" sh -ec "$1"'
+        done = subprocess.run(["unshare", "-m", "sh", "-c", inside, "sh", command], capture_output=True, text=True, check=False,
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "HOME": "/root"})
+        if done.returncode:
+            raise AssertionError(f"{command}: status {done.returncode}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+        return done.stdout
+
+    def files(self):
+        skipped = " ".join(f"-path {path} -prune -o" for path in NOT_OURS)
+        return set(self.run(f"cd / && find . {skipped} -print").splitlines())
+
+
+class Packages(unittest.TestCase):
+    suite = None
+
+    @classmethod
+    def setUpClass(cls):
+        if cls.suite is None:
+            raise unittest.SkipTest("base of the tests for each release")
+        cls.root = Root(cls.suite, DIRECTORY, SOURCE)
+        cls.root.run("rm -rf /root/first /root/second; cd /side && packaging/build-deb /root/first")
+
+    def test_1_reproducible(self):
+        self.root.run("cd /side && packaging/build-deb /root/second")
+        sums = []
+        for name in ("first", "second"):
+            packages = sorted(glob.glob(os.path.join(self.root.path, "root", name, "*.deb")))
+            self.assertGreaterEqual(len(packages), 5)
+            hashes = {}
+            for package in packages:
+                with open(package, "rb") as content:
+                    hashes[os.path.basename(package)] = hashlib.sha256(content.read()).hexdigest()
+            sums.append(hashes)
+        self.assertEqual(*sums)
+
+    def test_2_lintian(self):
+        self.root.run("lintian --allow-root --fail-on error,warning /root/first/*.changes")
+
+    def test_3_use_and_purge(self):
+        before = self.root.files()
+        groups = self.root.run("cat /etc/group")
+        ours = "side libside0 libside-dev side-gdb side-doc"
+        needed = set(self.root.run("dpkg-query -W -f '${Package}\\n'").split())
+        self.root.run("cd /root/first && apt-get -q install -y --no-install-recommends $(ls ./*.deb | grep -v dbgsym)")
+        with open(os.path.join(self.root.path, "root", "tick.c"), "w", encoding="utf-8") as out:
+            out.write(PROGRAM)
+        self.root.run("cd /root && gcc tick.c $(pkg-config --cflags --libs libside) -o tick && rm -rf ticks calls")
+        self.root.run("cd /root && side record -o ticks ./tick && side record -w libc -o calls -- ls /")
+        self.assertIn("clockwork:tick: { count = 12 }", self.root.run("side view /root/ticks"))
+        self.assertIn("libc:malloc", self.root.run("side view /root/calls"))
+        self.assertIn("clockwork", self.root.run("readside /root/tick"))
+        self.assertEqual(self.root.run("pgrep -x sided || true"), "")
+        added = set(self.root.run("dpkg-query -W -f '${Package}\\n'").split()) - needed
+        self.root.run(f"apt-get -q purge -y {ours} && apt-get -q purge -y {' '.join(sorted(added - set(ours.split())))} --allow-remove-essential")
+        self.assertEqual(sorted(self.root.files() - before), [])
+        self.assertEqual(self.root.run("cat /etc/group"), groups)
+
+
+class Bookworm(Packages):
+    suite = "bookworm"
+
+
+class Trixie(Packages):
+    suite = "trixie"
+
+
+if __name__ == "__main__":
+    if not os.environ.get("SIDE_TEST_LONG") or os.getuid() or not shutil.which("debootstrap"):
+        print("needs SIDE_TEST_LONG=1, root and debootstrap")
+        sys.exit(77)
+    SOURCE, DIRECTORY = sys.argv[1:3]
+    del sys.argv[1:3]
+    unittest.main(verbosity=2)
