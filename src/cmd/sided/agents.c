@@ -92,21 +92,24 @@ static unsigned int strangers_of(const struct daemon *daemon, uid_t uid)
 	return count;
 }
 
+static void agent_destroy(struct daemon *daemon, struct object *object)
+{
+	struct agent *agent = container_of(object, struct agent, object);
+
+	(void)daemon;
+	free(agent);
+}
+
 void agent_close(struct daemon *daemon, struct agent *agent)
 {
-	struct program *program = agent->program;
-
-	if (agent->watch.fd < 0)
+	if (agent->object.is_closed)
 		return;
 	be_known(daemon, agent);
 	loop_cancel(daemon, &agent->timer);
 	loop_unwatch(daemon, &agent->watch);
-	agent->program = NULL;
-	loop_free(daemon, agent);
-	if (program && program->agent == agent) {
-		program->agent = NULL;
-		program_left(daemon, program);
-	}
+	object_close(daemon, &agent->object);
+	door_disconnected(daemon, agent);
+	program_disconnected(daemon, agent);
 }
 
 static void agent_is_silent(struct daemon *daemon, struct timer *timer)
@@ -209,6 +212,13 @@ static void welcome_first(struct daemon *daemon, struct agent *agent)
 		agent_welcome(daemon, agent);
 }
 
+/* The peer violates the protocol: it gets the reason, and loses this connection and nothing else. */
+static void refuse(struct daemon *daemon, struct agent *agent, const char *reason)
+{
+	send_welcome(daemon, agent, reason);
+	agent_close(daemon, agent);
+}
+
 static void take_arrive(
 		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
 {
@@ -219,8 +229,7 @@ static void take_arrive(
 	if (!wire_decode_arrive(message, size, &arrive))
 		program = program_arrive(daemon, agent, &arrive, &reason);
 	if (!program) {
-		send_welcome(daemon, agent, reason);
-		agent_close(daemon, agent);
+		refuse(daemon, agent, reason);
 		return;
 	}
 	be_known(daemon, agent);
@@ -249,25 +258,39 @@ static void pass_on(
 	}
 }
 
+static void take_done(struct daemon *daemon, struct agent *agent, const void *message, size_t size)
+{
+	struct wire_done done;
+
+	if (wire_decode_done(message, size, &done) || done.token != agent->program->token ||
+			done.serial > daemon->serial)
+		refuse(daemon, agent, "protocol error: the DONE of another program");
+	else
+		program_done(daemon, agent->program, &done);
+}
+
 static void take_message(
 		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
 {
 	int type = wire_message_type(message, size);
-	struct wire_done done;
 
-	if (type == WIRE_ARRIVE) {
+	if (type == WIRE_ARRIVE && !agent->program) {
 		take_arrive(daemon, agent, message, size);
-	} else if (type == WIRE_DONE && agent->program && !wire_decode_done(message, size, &done) &&
-			done.token == agent->program->token && done.serial <= daemon->serial) {
-		program_done(daemon, agent->program, &done);
+	} else if (type == WIRE_DONE && agent->program) {
+		take_done(daemon, agent, message, size);
 	} else if (type == WIRE_PASS && !agent->program) {
 		pass_on(daemon, agent, message, size);
 		agent_close(daemon, agent);
+	} else if (type == -EPROTONOSUPPORT) {
+		refuse(daemon, agent, "the daemon speaks another version of the protocol");
+	} else if (type == WIRE_ARRIVE) {
+		refuse(daemon, agent, "protocol error: a second ARRIVE on one connection");
+	} else if (type == WIRE_DONE) {
+		refuse(daemon, agent, "protocol error: DONE before ARRIVE");
+	} else if (type == WIRE_PASS) {
+		refuse(daemon, agent, "protocol error: PASS after ARRIVE");
 	} else {
-		if (type == -EPROTONOSUPPORT)
-			send_welcome(daemon, agent,
-					"the daemon speaks another version of the protocol");
-		agent_close(daemon, agent);
+		refuse(daemon, agent, "protocol error: no message for the daemon");
 	}
 }
 
@@ -279,7 +302,7 @@ static void agent_ready(struct daemon *daemon, struct watch *watch, uint32_t eve
 
 	if (events & EPOLLOUT && agent->due)
 		agent_welcome(daemon, agent);
-	if (agent->watch.fd < 0)
+	if (agent->object.is_closed)
 		return;
 	/* One at a time: if there are more we hear of it again, after all others. */
 	size = wire_receive(agent->watch.fd, message, sizeof(message), NULL, NULL, 0);
@@ -309,16 +332,21 @@ static void agent_accept(struct daemon *daemon, int fd, struct door *door)
 {
 	struct agent *agent = calloc(1, sizeof(*agent));
 
-	if (!agent || runtime_peer(fd, &agent->peer) ||
-			loop_watch(daemon, &agent->watch, fd, EPOLLIN, agent_ready)) {
-		free(agent);
+	if (!agent) {
 		close(fd);
 		return;
 	}
-	agent->door = door;
+	object_init(&agent->object, agent_destroy);
+	agent->watch.owner = agent->timer.owner = &agent->object;
+	if (runtime_peer(fd, &agent->peer) ||
+			loop_watch(daemon, &agent->watch, fd, EPOLLIN, agent_ready)) {
+		object_close(daemon, &agent->object);
+		close(fd);
+		return;
+	}
+	door_connected(daemon, agent, door);
 	if (!daemon->any_user && agent->peer.uid != daemon->uid) {
-		send_welcome(daemon, agent, "this daemon is another user's");
-		agent_close(daemon, agent);
+		refuse(daemon, agent, "this daemon is another user's");
 		return;
 	}
 	make_room(daemon, agent->peer.uid);

@@ -27,11 +27,20 @@ static void client_events(struct daemon *daemon, struct client *client)
 	loop_change(daemon, &client->watch, events);
 }
 
+static void client_destroy(struct daemon *daemon, struct object *object)
+{
+	struct client *client = container_of(object, struct client, object);
+
+	(void)daemon;
+	free(client->top_session);
+	free(client);
+}
+
 void client_close(struct daemon *daemon, struct client *client)
 {
 	struct client **at;
 
-	if (client->watch.fd < 0)
+	if (client->object.is_closed)
 		return;
 	for (at = &daemon->clients; *at != client;)
 		at = &(*at)->next;
@@ -40,13 +49,9 @@ void client_close(struct daemon *daemon, struct client *client)
 	loop_unwatch(daemon, &client->watch);
 	loop_cancel(daemon, &client->timer);
 	loop_cancel(daemon, &client->interval_timer);
-	if (client->operation)
-		operation_client_gone(client->operation);
-	status_client_gone(client);
 	frame_in_free(&client->in);
 	frame_out_free(&client->out);
-	free(client->top_session);
-	loop_free(daemon, client);
+	object_close(daemon, &client->object);
 }
 
 static void client_is_slow(struct daemon *daemon, struct timer *timer)
@@ -92,7 +97,7 @@ static bool client_flush(struct daemon *daemon, struct client *client)
 
 bool client_send(struct daemon *daemon, struct client *client, struct json_object *message)
 {
-	if (client->watch.fd < 0)
+	if (client->object.is_closed)
 		return false;
 	if (!message || frame_put(&client->out, message)) {
 		client_close(daemon, client);
@@ -248,10 +253,12 @@ static void client_accept(struct daemon *daemon, int fd)
 		return;
 	}
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	object_init(&client->object, client_destroy);
+	client->watch.owner = client->timer.owner = client->interval_timer.owner = &client->object;
 	frame_out_init(&client->out);
 	client->in.takes_fd = true;
 	if (loop_watch(daemon, &client->watch, fd, EPOLLIN, client_ready)) {
-		free(client);
+		object_close(daemon, &client->object);
 		close(fd);
 		return;
 	}

@@ -31,6 +31,7 @@
 #define UNUSED_MS 1000 /* after its last one */
 
 struct door {
+	struct object object;
 	struct watch watch;
 	struct door *next;
 	unsigned int number;
@@ -39,7 +40,8 @@ struct door {
 	int place; /* its directory, or -1 */
 	pid_t pid; /* one of its programs, now or lately */
 	uint64_t started;
-	unsigned int nr_programs;
+	unsigned int nr_programs, nr_connections;
+	bool was_used; /* by a program */
 	struct timer unused;
 };
 
@@ -82,10 +84,18 @@ static void remember(const struct daemon *daemon, const struct door *door)
 
 /* ---- life ---- */
 
-static void free_door(struct daemon *daemon, struct door *door)
+static void door_destroy(struct daemon *daemon, struct object *object)
+{
+	(void)daemon;
+	free(container_of(object, struct door, object));
+}
+
+static void close_door(struct daemon *daemon, struct door *door)
 {
 	struct door **at = &daemon->doors;
 
+	if (door->object.is_closed)
+		return;
 	while (*at != door)
 		at = &(*at)->next;
 	*at = door->next;
@@ -94,7 +104,7 @@ static void free_door(struct daemon *daemon, struct door *door)
 	loop_unwatch(daemon, &door->watch);
 	if (door->place >= 0)
 		close(door->place);
-	loop_free(daemon, door);
+	object_close(daemon, &door->object);
 }
 
 /* The directory is known by its descriptor; its name stands in the path. */
@@ -123,15 +133,22 @@ static void remove_door(struct daemon *daemon, struct door *door)
 		remove_directory(door);
 	if (file_of(daemon, door, path, sizeof(path)))
 		unlink(path);
-	free_door(daemon, door);
+	close_door(daemon, door);
 }
 
 static void is_unused(struct daemon *daemon, struct timer *timer)
 {
 	struct door *door = container_of(timer, struct door, unused);
 
-	if (!door->nr_programs)
+	if (!door->nr_programs && !door->nr_connections)
 		remove_door(daemon, door);
+}
+
+/* It is removed unless a program comes in time. */
+static void await_use(struct daemon *daemon, struct door *door)
+{
+	if (!door->object.is_closed && !door->nr_programs && !door->nr_connections)
+		loop_timer(daemon, &door->unused, door->was_used ? UNUSED_MS : NEW_MS, is_unused);
 }
 
 static unsigned int free_number(const struct daemon *daemon)
@@ -155,12 +172,15 @@ static int add_door(struct daemon *daemon, const struct door *facts, int fd)
 		door = malloc(sizeof(*door));
 		ret = door ? 0 : -ENOMEM;
 	}
-	if (!ret) {
+	if (!ret && door) {
 		*door = *facts;
+		object_init(&door->object, door_destroy);
+		door->watch.owner = door->unused.owner = &door->object;
 		ret = loop_watch(daemon, &door->watch, fd, EPOLLIN, agents_ready);
 	}
 	if (ret) {
-		free(door);
+		if (door)
+			object_close(daemon, &door->object);
 		close(fd);
 		if (facts->place >= 0)
 			close(facts->place);
@@ -171,7 +191,7 @@ static int add_door(struct daemon *daemon, const struct door *facts, int fd)
 	door->next = daemon->doors;
 	daemon->doors = door;
 	daemon->nr_doors++;
-	loop_timer(daemon, &door->unused, NEW_MS, is_unused);
+	await_use(daemon, door);
 	remember(daemon, door);
 	return 0;
 }
@@ -185,7 +205,7 @@ void doors_close(struct daemon *daemon)
 		free(closed);
 	}
 	while (daemon->doors)
-		free_door(daemon, daemon->doors);
+		close_door(daemon, daemon->doors);
 }
 
 /* ---- programs ---- */
@@ -227,13 +247,13 @@ void door_left(struct daemon *daemon, struct program *program)
 {
 	struct door *door = program->door;
 
-	program->door = NULL;
 	if (!door)
 		return;
-	if (!--door->nr_programs)
-		loop_timer(daemon, &door->unused, UNUSED_MS, is_unused);
-	else if (door->pid == program->pid)
+	door->nr_programs--;
+	ref_set(daemon, program->door, NULL);
+	if (door->nr_programs && door->pid == program->pid)
 		be_found_by(daemon, door, any_program(daemon, door));
+	await_use(daemon, door);
 }
 
 void door_entered(struct daemon *daemon, struct program *program, struct door *door)
@@ -241,12 +261,33 @@ void door_entered(struct daemon *daemon, struct program *program, struct door *d
 	if (program->door == door)
 		return;
 	door_left(daemon, program);
-	if (!door)
+	if (!door || door->object.is_closed)
 		return;
-	program->door = door;
+	ref_set(daemon, program->door, door);
+	door->was_used = true;
 	loop_cancel(daemon, &door->unused);
 	if (!door->nr_programs++ && door->pid != program->pid)
 		be_found_by(daemon, door, program);
+}
+
+void door_connected(struct daemon *daemon, struct agent *agent, struct door *door)
+{
+	if (!door)
+		return;
+	ref_set(daemon, agent->door, door);
+	door->nr_connections++;
+	loop_cancel(daemon, &door->unused);
+}
+
+void door_disconnected(struct daemon *daemon, struct agent *agent)
+{
+	struct door *door = agent->door;
+
+	if (!door)
+		return;
+	door->nr_connections--;
+	ref_set(daemon, agent->door, NULL);
+	await_use(daemon, door);
 }
 
 void doors_listen(struct daemon *daemon, bool listen)

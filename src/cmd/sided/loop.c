@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop. A turn takes what epoll has, calls whoever watches, then those whose time has come, and
- * then frees what was given up meanwhile: an event of this turn may still point to it.
+ * The loop. A round takes the events of epoll, calls the functions that watch, then those of expired timers, and
+ * then frees the objects that have no reference left: an event of this round may point to one of them (objects.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,11 +32,14 @@ int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t even
 		void (*ready)(struct daemon *, struct watch *, uint32_t))
 {
 	struct epoll_event event = {.events = events, .data.ptr = watch};
+	struct object *owner = watch->owner;
 
-	*watch = (struct watch){.fd = -1};
+	*watch = (struct watch){.fd = -1, .owner = owner};
 	if (epoll_ctl(daemon->epoll, EPOLL_CTL_ADD, fd, &event))
 		return -errno;
-	*watch = (struct watch){.fd = fd, .events = events, .ready = ready};
+	*watch = (struct watch){.fd = fd, .events = events, .owner = owner, .ready = ready};
+	if (owner)
+		object_get(owner);
 	return 0;
 }
 
@@ -58,27 +61,13 @@ void loop_unwatch(struct daemon *daemon, struct watch *watch)
 	epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
 	close(watch->fd);
 	watch->fd = -1;
+	if (watch->owner)
+		object_put(daemon, watch->owner);
 }
 
-void loop_free(struct daemon *daemon, void *memory)
+static bool is_closed(const struct object *owner)
 {
-	if (daemon->nr_graves == daemon->room_graves) {
-		size_t room = daemon->room_graves ? daemon->room_graves * 2 : 64;
-		void **graves = realloc(daemon->graveyard, room * sizeof(*graves));
-
-		/* Lost memory is better than memory that somebody still uses. */
-		if (!graves)
-			return;
-		daemon->graveyard = graves;
-		daemon->room_graves = room;
-	}
-	daemon->graveyard[daemon->nr_graves++] = memory;
-}
-
-static void bury(struct daemon *daemon)
-{
-	while (daemon->nr_graves)
-		free(daemon->graveyard[--daemon->nr_graves]);
+	return owner && owner->is_closed;
 }
 
 /* ---- timers: a heap, the first is next ---- */
@@ -129,6 +118,8 @@ void loop_cancel(struct daemon *daemon, struct timer *timer)
 	last = at(daemon, daemon->nr_timers--);
 	if (last != timer)
 		sink(daemon, last, slot);
+	if (timer->owner)
+		object_put(daemon, timer->owner);
 }
 
 void loop_timer(struct daemon *daemon, struct timer *timer, uint64_t in_ms,
@@ -150,6 +141,8 @@ void loop_timer(struct daemon *daemon, struct timer *timer, uint64_t in_ms,
 	timer->expired = expired;
 	daemon->nr_timers++;
 	rise(daemon, timer, daemon->nr_timers);
+	if (timer->owner)
+		object_get(timer->owner);
 }
 
 static void expire(struct daemon *daemon)
@@ -160,7 +153,8 @@ static void expire(struct daemon *daemon)
 		struct timer *timer = at(daemon, 1);
 
 		loop_cancel(daemon, timer);
-		timer->expired(daemon, timer);
+		if (!is_closed(timer->owner))
+			timer->expired(daemon, timer);
 	}
 }
 
@@ -188,19 +182,20 @@ int loop_run(struct daemon *daemon)
 		for (i = 0; i < nr; i++) {
 			struct watch *watch = events[i].data.ptr;
 
-			if (watch->fd >= 0)
+			if (watch->fd >= 0 && !is_closed(watch->owner))
 				watch->ready(daemon, watch, events[i].events);
 		}
 		expire(daemon);
-		bury(daemon);
+		objects_free_unused(daemon);
 	}
 	return 0;
 }
 
 void loop_close(struct daemon *daemon)
 {
-	bury(daemon);
-	free(daemon->graveyard);
+	objects_free_unused(daemon);
+	if (objects_left())
+		say("%u objects of the daemon are still referenced at its end", objects_left());
 	free(daemon->timers);
 	close(daemon->epoll);
 }

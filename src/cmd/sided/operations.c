@@ -68,10 +68,11 @@ static const struct verb_flow change_flow = {
 		.name = "", .ask = "change", .ask_ms = RECORDER_MS, .pokes = true, .changes = true};
 
 struct operation {
+	struct object object;
 	struct operation *next;         /* of its session's queue */
 	struct operation *next_waiting; /* for programs */
-	struct client *client;          /* NULL: gone */
-	struct session_entry *entry;    /* NULL: gone */
+	struct client *client;          /* a reference: it may be closed */
+	struct session_entry *entry;    /* a reference; NULL: gone */
 	const struct verb_flow *flow;
 	char *verb;
 	struct json_object *request;
@@ -113,7 +114,8 @@ static void release_session(struct daemon *daemon, struct operation *operation)
 
 	if (!entry || entry->operation != operation)
 		return;
-	next = entry->operation = entry->queue;
+	next = entry->queue;
+	ref_set(daemon, entry->operation, next);
 	if (next) {
 		entry->queue = next->next;
 		next->next = NULL;
@@ -132,11 +134,12 @@ static void stop_waiting(struct daemon *daemon, struct operation *operation)
 		*at = operation->next_waiting;
 }
 
-static void operation_free(struct daemon *daemon, struct operation *operation)
+static void operation_destroy(struct daemon *daemon, struct object *object)
 {
-	stop_waiting(daemon, operation);
-	if (operation->client)
-		operation->client->operation = NULL;
+	struct operation *operation = container_of(object, struct operation, object);
+
+	ref_set(daemon, operation->client, NULL);
+	ref_set(daemon, operation->entry, NULL);
 	definition_free(operation->change);
 	json_object_put(operation->request);
 	json_object_put(operation->answer);
@@ -145,7 +148,13 @@ static void operation_free(struct daemon *daemon, struct operation *operation)
 	free(operation->verb);
 	if (operation->table >= 0)
 		close(operation->table);
-	loop_free(daemon, operation);
+	free(operation);
+}
+
+static void operation_free(struct daemon *daemon, struct operation *operation)
+{
+	stop_waiting(daemon, operation);
+	object_close(daemon, &operation->object);
 }
 
 static void fail(struct daemon *daemon, struct operation *operation,
@@ -155,8 +164,7 @@ static void fail(struct daemon *daemon, struct operation *operation,
 
 	release_session(daemon, operation);
 	operation_free(daemon, operation);
-	if (client)
-		client_fail(daemon, client, error);
+	client_fail(daemon, client, error);
 }
 
 /* Members of the process's answer, without its "ok". */
@@ -200,12 +208,11 @@ static struct json_object *make_answer(struct operation *operation)
 static void finish(struct daemon *daemon, struct operation *operation)
 {
 	struct client *client = operation->client;
-	struct json_object *answer = client ? make_answer(operation) : NULL;
+	struct json_object *answer = client->object.is_closed ? NULL : make_answer(operation);
 
 	release_session(daemon, operation);
 	operation_free(daemon, operation);
-	if (client)
-		client_answer(daemon, client, answer);
+	client_answer(daemon, client, answer);
 }
 
 /* ---- programs ---- */
@@ -264,8 +271,8 @@ static void session_gone(struct daemon *daemon, struct operation *operation)
 	/* What was only there to be sent has gone with the sender; anything else stays. */
 	if (entry->output && definition_is_spooled(entry->definition))
 		rmdir(entry->output);
-	operation->entry = NULL;
-	entry->operation = NULL;
+	ref_set(daemon, operation->entry, NULL);
+	ref_set(daemon, entry->operation, NULL);
 	operation->changed = true;
 	session_remove(daemon, entry);
 	/* Those that did not listen before will not listen now. */
@@ -296,10 +303,10 @@ static void recorder_failed(struct daemon *daemon, struct operation *operation,
 	fail(daemon, operation, error);
 }
 
-static void last_done(struct daemon *daemon, struct session_entry *entry, void *user,
+static void last_done(struct daemon *daemon, struct session_entry *entry, struct object *user,
 		struct json_object *answer, const struct control_error *error)
 {
-	struct operation *operation = user;
+	struct operation *operation = container_of(user, struct operation, object);
 
 	(void)entry;
 	if (error) {
@@ -327,7 +334,7 @@ static void ask_last(struct daemon *daemon, struct operation *operation)
 		request = NULL;
 	}
 	worker_ask(daemon, operation->entry, request, operation->flow->last_ms, last_done,
-			operation);
+			&operation->object);
 }
 
 static void programs_done(struct daemon *daemon, struct operation *operation)
@@ -357,10 +364,10 @@ static void commit(struct daemon *daemon, struct operation *operation, struct js
 	tables_prune(daemon, entry);
 }
 
-static void recorder_done(struct daemon *daemon, struct session_entry *entry, void *user,
+static void recorder_done(struct daemon *daemon, struct session_entry *entry, struct object *user,
 		struct json_object *answer, const struct control_error *error)
 {
-	struct operation *operation = user;
+	struct operation *operation = container_of(user, struct operation, object);
 	uint64_t before = entry->generation;
 
 	if (error) {
@@ -400,7 +407,7 @@ static void ask_recorder(struct daemon *daemon, struct operation *operation, con
 		request = NULL;
 	}
 	worker_ask(daemon, operation->entry, request, operation->flow->ask_ms, recorder_done,
-			operation);
+			&operation->object);
 }
 
 /* ---- the beginning ---- */
@@ -432,8 +439,8 @@ static void begin_defined(struct daemon *daemon, struct operation *operation)
 		commit(daemon, operation, operation->request);
 		finish(daemon, operation);
 	} else if (!strcmp(operation->verb, "destroy")) {
-		operation->entry = NULL;
-		entry->operation = NULL;
+		ref_set(daemon, operation->entry, NULL);
+		ref_set(daemon, entry->operation, NULL);
 		operation->changed = true;
 		session_remove(daemon, entry);
 		finish(daemon, operation);
@@ -529,20 +536,21 @@ void operation_begin(struct daemon *daemon, struct client *client, struct sessio
 		client_fail(daemon, client, &error);
 		return;
 	}
-	operation->client = client;
+	object_init(&operation->object, operation_destroy);
+	ref_set(daemon, operation->client, client);
+	ref_set(daemon, operation->entry, entry);
+	operation->timer.owner = &operation->object;
 	operation->table = frame_take_fd(&client->in);
 	operation->uid = client->peer.uid;
-	operation->entry = entry;
 	operation->flow = find_flow(verb);
 	operation->request = json_object_get(request);
-	client->operation = operation;
 	if (take_timeout(operation, &error)) {
 		operation_free(daemon, operation);
 		client_fail(daemon, client, &error);
 		return;
 	}
 	if (!entry->operation) {
-		entry->operation = operation;
+		ref_set(daemon, entry->operation, operation);
 		begin(daemon, operation);
 		return;
 	}
@@ -553,32 +561,29 @@ void operation_begin(struct daemon *daemon, struct client *client, struct sessio
 
 /* ---- others go ---- */
 
-void operation_client_gone(struct operation *operation)
-{
-	operation->client = NULL;
-}
-
-static void forget_entry(struct session_entry *entry, struct operation *operation)
+static void forget_entry(
+		struct daemon *daemon, struct session_entry *entry, struct operation *operation)
 {
 	for (; operation; operation = operation->next_waiting)
 		if (operation->entry == entry)
-			operation->entry = NULL;
+			ref_set(daemon, operation->entry, NULL);
 }
 
 void operations_refuse(struct daemon *daemon, struct session_entry *entry)
 {
 	struct control_error error;
 
-	forget_entry(entry, daemon->waiting);
+	forget_entry(daemon, entry, daemon->waiting);
 	control_fail(&error, CONTROL_NOT_FOUND, -ENOENT, NULL,
 			"the session %s has been destroyed meanwhile", entry->definition->name);
 	while (entry->queue) {
 		struct operation *operation = entry->queue;
 
 		entry->queue = operation->next;
-		operation->entry = NULL;
+		ref_set(daemon, operation->entry, NULL);
 		fail(daemon, operation, &error);
 	}
+	ref_set(daemon, entry->operation, NULL);
 }
 
 void operations_close(struct daemon *daemon)
@@ -587,12 +592,9 @@ void operations_close(struct daemon *daemon)
 	struct operation *operation;
 
 	for (entry = daemon->sessions; entry; entry = entry->next) {
-		operation = entry->operation;
-		entry->operation = NULL;
-		if (operation) {
-			worker_forget(entry, operation);
-			operation_free(daemon, operation);
-		}
+		if (entry->operation)
+			operation_free(daemon, entry->operation);
+		ref_set(daemon, entry->operation, NULL);
 		while ((operation = entry->queue)) {
 			entry->queue = operation->next;
 			operation_free(daemon, operation);

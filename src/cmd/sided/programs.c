@@ -12,6 +12,9 @@
  *
  * Its pidfd tells when it is gone. An exec makes another program of the process: it comes with
  * another token and takes the place of the former.
+ *
+ * A program and its connection refer to each other: program_connect() makes that link, once in the life of a
+ * connection, and disconnect() cuts it, when one of the two is closed or another connection of the program has come.
  */
 #include <errno.h>
 #include <poll.h>
@@ -55,26 +58,44 @@ static uint64_t switched_to(const struct program *program)
 	return program->since > program->done ? program->since : program->done;
 }
 
-static void program_free(struct daemon *daemon, struct program *program)
+static void disconnect(struct daemon *daemon, struct program *program)
+{
+	if (!program->agent)
+		return;
+	ref_set(daemon, program->agent->program, NULL);
+	ref_set(daemon, program->agent, NULL);
+}
+
+static void program_destroy(struct daemon *daemon, struct object *object)
+{
+	struct program *program = container_of(object, struct program, object);
+
+	(void)daemon;
+	free(program->name);
+	free(program->exe);
+	free(program);
+}
+
+static void program_close(struct daemon *daemon, struct program *program)
 {
 	struct program **at = bucket(daemon, program->pid);
 	struct agent *agent = program->agent;
 
+	if (program->object.is_closed)
+		return;
 	while (*at != program)
 		at = &(*at)->next;
 	*at = program->next;
 	daemon->nr_programs--;
 	if (is_awaited(program))
 		operations_switched(daemon, switched_to(program), UINT64_MAX);
-	program->agent = NULL;
+	disconnect(daemon, program);
 	door_left(daemon, program);
 	if (agent)
 		agent_close(daemon, agent);
 	loop_unwatch(daemon, &program->watch);
 	loop_cancel(daemon, &program->again);
-	free(program->name);
-	free(program->exe);
-	loop_free(daemon, program);
+	object_close(daemon, &program->object);
 }
 
 static void program_ended(struct daemon *daemon, struct watch *watch, uint32_t events)
@@ -83,17 +104,23 @@ static void program_ended(struct daemon *daemon, struct watch *watch, uint32_t e
 
 	(void)events;
 	program_forget(daemon, program);
-	program_free(daemon, program);
+	program_close(daemon, program);
 }
 
 /* ---- arriving ---- */
 
-static struct program *find(struct daemon *daemon, pid_t pid, uint64_t token)
+/* Processes of namespaces that we do not see all have number 0. */
+static bool is_of(const struct program *program, const struct peer *peer, uint64_t token)
 {
-	struct program *program = *bucket(daemon, pid);
+	return program->pid == peer->pid &&
+			(peer->pid || (program->token == token && program->uid == peer->uid));
+}
 
-	/* Processes of namespaces that we do not see all have number 0. */
-	while (program && (program->pid != pid || (!pid && program->token != token)))
+static struct program *find(struct daemon *daemon, const struct peer *peer, uint64_t token)
+{
+	struct program *program = *bucket(daemon, peer->pid);
+
+	while (program && !is_of(program, peer, token))
 		program = program->next;
 	return program;
 }
@@ -137,6 +164,13 @@ static int watch_process(struct daemon *daemon, struct program *program, int soc
 	return ret;
 }
 
+static void program_init(struct program *program)
+{
+	object_init(&program->object, program_destroy);
+	program->watch = (struct watch){.fd = -1, .owner = &program->object};
+	program->again = (struct timer){.owner = &program->object};
+}
+
 static struct program *program_new(
 		struct daemon *daemon, const struct agent *agent, const char **reason)
 {
@@ -151,12 +185,12 @@ static struct program *program_new(
 	program = calloc(1, sizeof(*program));
 	if (!program)
 		return NULL;
-	program->watch.fd = -1;
+	program_init(program);
 	program->pid = peer->pid;
 	program->uid = peer->uid;
 	if (watch_process(daemon, program, agent->watch.fd)) {
 		*reason = "the process cannot be watched";
-		free(program);
+		object_close(daemon, &program->object);
 		return NULL;
 	}
 	program->next = *bucket(daemon, program->pid);
@@ -175,10 +209,13 @@ int program_restore(struct daemon *daemon, const struct program *facts, int pidf
 	if (!program)
 		return -ENOMEM;
 	*program = *facts;
+	program_init(program);
 	/* What had been said to it is not known: it asks before anything else. */
 	program->since = program->done = 0;
 	if (loop_watch(daemon, &program->watch, pidfd, EPOLLIN, program_ended)) {
-		free(program);
+		/* They stay the caller's. */
+		program->name = program->exe = NULL;
+		object_close(daemon, &program->object);
 		return -EIO;
 	}
 	program->next = *bucket(daemon, program->pid);
@@ -214,15 +251,25 @@ static void set_names(struct program *program, const struct wire_arrive *arrive)
 		set_name(&program->name, slash ? slash + 1 : arrive->exe);
 }
 
+static void program_connect(struct daemon *daemon, struct program *program, struct agent *agent)
+{
+	struct agent *former = program->agent;
+
+	disconnect(daemon, program);
+	ref_set(daemon, program->agent, agent);
+	ref_set(daemon, agent->program, program);
+	if (former)
+		agent_close(daemon, former);
+}
+
 struct program *program_arrive(struct daemon *daemon, struct agent *agent,
 		const struct wire_arrive *arrive, const char **reason)
 {
-	struct program *program = find(daemon, agent->peer.pid, arrive->token);
-	struct agent *former;
+	struct program *program = find(daemon, &agent->peer, arrive->token);
 
-	if (program && program->token != arrive->token) {
+	if (program && (program->token != arrive->token || program->uid != agent->peer.uid)) {
 		program_forget(daemon, program);
-		program_free(daemon, program);
+		program_close(daemon, program);
 		program = NULL;
 	}
 	if (!program) {
@@ -242,20 +289,19 @@ struct program *program_arrive(struct daemon *daemon, struct agent *agent,
 		program_remember(daemon, program);
 	else
 		program_forget(daemon, program);
-	former = program->agent;
-	program->agent = agent;
-	agent->program = program;
-	if (former && former != agent) {
-		former->program = NULL;
-		agent_close(daemon, former);
-	}
+	program_connect(daemon, program, agent);
 	return program;
 }
 
-void program_left(struct daemon *daemon, struct program *program)
+void program_disconnected(struct daemon *daemon, struct agent *agent)
 {
+	struct program *program = agent->program;
+
+	if (!program)
+		return;
+	disconnect(daemon, program);
 	if (!program->pid) {
-		program_free(daemon, program);
+		program_close(daemon, program);
 		return;
 	}
 	/* It asks before its next event, or it will never ask: either way nobody waits for it. */
@@ -557,5 +603,5 @@ void programs_close(struct daemon *daemon)
 
 	for (i = 0; i < PROGRAM_BUCKETS; i++)
 		while (daemon->programs[i])
-			program_free(daemon, daemon->programs[i]);
+			program_close(daemon, daemon->programs[i]);
 }

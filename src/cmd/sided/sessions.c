@@ -36,6 +36,19 @@ struct session_entry *session_find(struct daemon *daemon, const char *name)
 	return entry;
 }
 
+static void entry_destroy(struct daemon *daemon, struct object *object)
+{
+	struct session_entry *entry = container_of(object, struct session_entry, object);
+
+	(void)daemon;
+	definition_free(entry->definition);
+	free(entry->output);
+	free(entry->place);
+	free(entry->push.bytes);
+	free(entry->error);
+	free(entry);
+}
+
 int session_add(struct daemon *daemon, struct definition *definition, struct session_entry **result,
 		struct control_error *error)
 {
@@ -57,6 +70,7 @@ int session_add(struct daemon *daemon, struct definition *definition, struct ses
 	entry = calloc(1, sizeof(*entry));
 	if (!entry)
 		return control_no_memory(error);
+	object_init(&entry->object, entry_destroy);
 	entry->definition = definition;
 	for (end = &daemon->sessions; *end;)
 		end = &(*end)->next;
@@ -90,15 +104,10 @@ static void place_link(const struct daemon *daemon, const struct session_entry *
 	runtime_path(daemon, path, room, WIRE_RUNTIME_PLACES "/%s", entry->definition->name);
 }
 
-static void entry_free(struct daemon *daemon, struct session_entry *entry)
+static void entry_close(struct daemon *daemon, struct session_entry *entry)
 {
 	worker_close(daemon, entry);
-	definition_free(entry->definition);
-	free(entry->output);
-	free(entry->place);
-	free(entry->push.bytes);
-	free(entry->error);
-	loop_free(daemon, entry);
+	object_close(daemon, &entry->object);
 }
 
 /* A place is PARENT/NAME in a directory of its own; both are empty by now, or stay. */
@@ -141,7 +150,7 @@ void session_remove(struct daemon *daemon, struct session_entry *entry)
 	tables_remove(daemon, entry);
 	remove_place(entry);
 	boot_end(entry);
-	entry_free(daemon, entry);
+	entry_close(daemon, entry);
 }
 
 const char *session_state_word(const struct session_entry *entry)
@@ -495,7 +504,7 @@ static int restore(struct daemon *daemon, const char *name, const char *path,
 				at = &(*at)->next;
 			*at = entry->next;
 			daemon->nr_sessions--;
-			entry_free(daemon, entry);
+			entry_close(daemon, entry);
 		} else if (entry->state == SESSION_LIVE) {
 			worker_start(daemon, entry);
 		}
@@ -584,6 +593,6 @@ void sessions_close(struct daemon *daemon)
 		struct session_entry *entry = daemon->sessions;
 
 		daemon->sessions = entry->next;
-		entry_free(daemon, entry);
+		entry_close(daemon, entry);
 	}
 }

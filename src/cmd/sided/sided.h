@@ -7,7 +7,8 @@
  * traced; what is recorded passes it by.
  *
  *	main.c       options, from the terminal into the background, the end
- *	loop.c       one epoll loop: descriptors, timers, what is freed after a turn
+ *	loop.c       one epoll loop: descriptors, timers
+ *	objects.c    what keeps an object in memory, and when it is freed (objects.h)
  *	runtime.c    directory, lock and sockets; systemd
  *	clients.c    connections of the command line
  *	verbs.c      what they ask
@@ -42,6 +43,7 @@
 #include "control/error.h"
 #include "control/frame.h"
 #include "control/json.h"
+#include "objects.h"
 
 /* What others may ask of us. */
 #define LIMIT_CLIENTS 256        /* connections of the command line */
@@ -70,15 +72,18 @@ struct session;
 
 /* ---- loop.c ---- */
 
+/* A watch or a timer that is part of an object names it as its owner before it is used for the first time. */
 struct watch {
 	int fd; /* -1: closed, and nothing is called any more */
 	uint32_t events;
+	struct object *owner; /* or NULL: part of struct daemon */
 	void (*ready)(struct daemon *daemon, struct watch *watch, uint32_t events);
 };
 
 struct timer {
 	uint64_t at; /* ns of CLOCK_MONOTONIC */
 	size_t slot; /* in the heap, from 1; 0: it is not set */
+	struct object *owner;
 	void (*expired)(struct daemon *daemon, struct timer *timer);
 };
 
@@ -92,10 +97,8 @@ int loop_run(struct daemon *daemon);
 int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t events,
 		void (*ready)(struct daemon *, struct watch *, uint32_t));
 void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events);
-/* Closes the descriptor. What contains it may be freed by loop_free() only. */
+/* Closes the descriptor. */
 void loop_unwatch(struct daemon *daemon, struct watch *watch);
-/* When nobody of this turn has it any more. */
-void loop_free(struct daemon *daemon, void *memory);
 void loop_timer(struct daemon *daemon, struct timer *timer, uint64_t in_ms,
 		void (*expired)(struct daemon *, struct timer *));
 void loop_cancel(struct daemon *daemon, struct timer *timer);
@@ -121,8 +124,7 @@ struct daemon {
 	int epoll;
 	struct timer **timers;
 	size_t nr_timers, room_timers;
-	void **graveyard;
-	size_t nr_graves, room_graves;
+	struct object *unused; /* to be freed at the end of the round */
 
 	struct watch signals;
 	struct watch control_listener, agents_listener;
@@ -182,6 +184,7 @@ void client_close(struct daemon *daemon, struct client *client);
 void clients_close(struct daemon *daemon);
 
 struct client {
+	struct object object;
 	struct watch watch;
 	struct client *next;
 	struct peer peer;
@@ -196,8 +199,7 @@ struct client {
 	uint64_t interval_ms;
 	char *top_session; /* NULL: all */
 	bool subscribed;
-	struct operation *operation; /* that answers it */
-	struct query *query;         /* likewise */
+	bool is_asking; /* a query of the subscription has no answer yet */
 };
 
 /* ---- verbs.c ---- */
@@ -222,6 +224,7 @@ struct push {
 };
 
 struct session_entry {
+	struct object object;
 	struct session_entry *next;
 	struct definition *definition;
 	enum session_state state;
@@ -233,7 +236,8 @@ struct session_entry {
 	bool boot; /* of a static configuration: programs make folders in the place by themselves */
 	char *error; /* why its process could not begin again, or NULL */
 	struct worker *worker;
-	struct operation *operation, *queue; /* one at a time */
+	struct operation *operation; /* a reference: one at a time */
+	struct operation *queue;
 };
 
 struct session_entry *session_find(struct daemon *daemon, const char *name);
@@ -290,14 +294,13 @@ void boot_end(const struct session_entry *entry);
 
 /*
  * Ask a session's process; it is started when there is none. `done` is called once, later, with its
- * answer (which stays the worker's) or NULL with an error. A process that dies is started again and asked again.
+ * answer (which stays the worker's) or NULL with an error, unless `user` is closed by then. A process that dies is
+ * started again and asked again.
  */
-typedef void worker_done(struct daemon *daemon, struct session_entry *entry, void *user,
+typedef void worker_done(struct daemon *daemon, struct session_entry *entry, struct object *user,
 		struct json_object *answer, const struct control_error *error);
 void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_object *request,
-		unsigned int timeout_ms, worker_done *done, void *user);
-/* Nobody wants the answers for this user any more. */
-void worker_forget(struct session_entry *entry, void *user);
+		unsigned int timeout_ms, worker_done *done, struct object *user);
 /* Begin, when nobody asks: after a restart. */
 void worker_start(struct daemon *daemon, struct session_entry *entry);
 /* Without an orderly end. */
@@ -314,7 +317,6 @@ void workers_reap(struct daemon *daemon);
 /* A request that changes what is recorded. The client gets its answer when it is so. */
 void operation_begin(struct daemon *daemon, struct client *client, struct session_entry *entry,
 		const char *verb, struct json_object *request);
-void operation_client_gone(struct operation *operation);
 /* A program has switched over, or is gone: those that wait for it have one less to wait for. */
 void operations_switched(struct daemon *daemon, uint64_t after, uint64_t until);
 /* The session goes: those that wait for their turn are refused. */
@@ -324,10 +326,11 @@ void operations_close(struct daemon *daemon);
 /* ---- programs.c ---- */
 
 struct program {
+	struct object object;
 	struct program *next;
 	struct watch watch;  /* its pidfd; fd -1: there is none */
-	struct agent *agent; /* its connection, or NULL */
-	struct door *door;   /* that it came through, or NULL */
+	struct agent *agent; /* its connection, or NULL (a reference) */
+	struct door *door;   /* that it came through, or NULL (a reference) */
 	struct timer again;  /* SIGNAL: ask again */
 	unsigned int agains;
 	pid_t pid; /* as we see it */
@@ -345,13 +348,14 @@ struct program {
 
 /* A connection of a program. */
 struct agent {
+	struct object object;
 	struct watch watch;
 	struct agent *next, **at; /* of strangers */
 	struct peer peer;
-	struct timer timer; /* until it has said who it is; then until its first WELCOME */
-	struct program *program;
-	struct door *door; /* or NULL */
-	bool due;          /* WELCOME could not be sent yet */
+	struct timer timer;      /* until it has said who it is; then until its first WELCOME */
+	struct program *program; /* NULL until ARRIVE (a reference) */
+	struct door *door;       /* or NULL (a reference) */
+	bool due;                /* WELCOME could not be sent yet */
 };
 
 void agents_ready(struct daemon *daemon, struct watch *watch, uint32_t events);
@@ -366,8 +370,8 @@ struct wire_done;
 struct program *program_arrive(struct daemon *daemon, struct agent *agent,
 		const struct wire_arrive *arrive, const char **reason);
 void program_done(struct daemon *daemon, struct program *program, const struct wire_done *done);
-/* Its connection is gone. */
-void program_left(struct daemon *daemon, struct program *program);
+/* This connection is closed. */
+void program_disconnected(struct daemon *daemon, struct agent *agent);
 void programs_close(struct daemon *daemon);
 /* One that a former daemon knew; takes the descriptor and the names. Negative: neither. */
 int program_restore(struct daemon *daemon, const struct program *facts, int pidfd);
@@ -388,6 +392,9 @@ const char *door_for(const struct daemon *daemon, pid_t pid);
 int door_add(struct daemon *daemon, pid_t pid, const char *path, int fd);
 /* The one whose listener it is, or NULL. */
 struct door *door_of(const struct daemon *daemon, const struct watch *watch);
+/* A connection was made through it; it is closed. The socket stays as long as there is one. */
+void door_connected(struct daemon *daemon, struct agent *agent, struct door *door);
+void door_disconnected(struct daemon *daemon, struct agent *agent);
 /* A program has come through it (or through none: NULL); it is gone. */
 void door_entered(struct daemon *daemon, struct program *program, struct door *door);
 void door_left(struct daemon *daemon, struct program *program);
@@ -423,7 +430,6 @@ void status_begin(struct daemon *daemon, struct client *client, const char *sess
 void status_list(struct daemon *daemon, struct client *client, const char *session);
 void status_top(struct daemon *daemon, struct client *client, const char *session,
 		uint64_t interval_ns);
-void status_client_gone(struct client *client);
 
 /* ---- session-process.c ---- */
 

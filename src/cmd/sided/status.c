@@ -11,21 +11,43 @@
 
 #define QUERY_MS 3000
 
-/* One client's question. It is freed when all processes have answered, even if nobody wants it. */
+/* One client's question. It ends when all processes have answered, even if the client is closed by then. */
 struct query {
-	struct client *client; /* NULL: gone, or has its answer */
+	struct object object;
+	struct client *client; /* a reference */
 	struct daemon *daemon;
 	struct json_object *sessions;
-	bool whole; /* one session was named, or it is for top */
+	bool for_top;     /* of a subscription: no request waits for the answer */
+	bool whole;       /* one session was named, or it is for top */
+	bool is_answered; /* those that answer later are ignored */
 	unsigned int left;
 	struct timer timer;
 };
 
 /* One session of it. */
 struct question {
-	struct query *query;
+	struct object object;
+	struct query *query;       /* a reference */
 	struct json_object *about; /* in the query's list */
 };
+
+static void query_destroy(struct daemon *daemon, struct object *object)
+{
+	struct query *query = container_of(object, struct query, object);
+
+	json_object_put(query->sessions);
+	ref_set(daemon, query->client, NULL);
+	free(query);
+}
+
+static void question_destroy(struct daemon *daemon, struct object *object)
+{
+	struct question *question = container_of(object, struct question, object);
+
+	json_object_put(question->about);
+	ref_set(daemon, question->query, NULL);
+	free(question);
+}
 
 static bool put_state(struct json_object *about, const struct session_entry *entry)
 {
@@ -77,16 +99,16 @@ static void query_answer(struct query *query)
 	struct client *client = query->client;
 	struct json_object *answer;
 
-	if (!client)
+	if (query->is_answered || client->object.is_closed)
 		return;
-	query->client = NULL;
-	client->query = NULL;
-	answer = wrap(query->sessions, client->subscribed);
-	if (!client->subscribed) {
+	query->is_answered = true;
+	answer = wrap(query->sessions, query->for_top);
+	if (!query->for_top) {
 		json_put(answer, "closed-doors", doors_closed_json(query->daemon));
 		client_answer(query->daemon, client, answer);
 		return;
 	}
+	client->is_asking = false;
 	if (client_send(query->daemon, client, answer))
 		loop_timer(query->daemon, &client->interval_timer, client->interval_ms, next_time);
 	json_object_put(answer);
@@ -104,14 +126,13 @@ static void query_less(struct query *query)
 		return;
 	loop_cancel(query->daemon, &query->timer);
 	query_answer(query);
-	json_object_put(query->sessions);
-	loop_free(query->daemon, query);
+	object_close(query->daemon, &query->object);
 }
 
-static void take_figures(struct daemon *daemon, struct session_entry *entry, void *user,
+static void take_figures(struct daemon *daemon, struct session_entry *entry, struct object *user,
 		struct json_object *answer, const struct control_error *error)
 {
-	struct question *question = user;
+	const struct question *question = container_of(user, struct question, object);
 
 	(void)daemon;
 	(void)entry;
@@ -125,9 +146,7 @@ static void take_figures(struct daemon *daemon, struct session_entry *entry, voi
 				json_put(question->about, name, json_object_get(value));
 		}
 	}
-	json_object_put(question->about);
 	query_less(question->query);
-	free(question);
 }
 
 static void ask_session(struct query *query, struct session_entry *entry)
@@ -144,28 +163,40 @@ static void ask_session(struct query *query, struct session_entry *entry)
 		json_object_put(request);
 		return;
 	}
-	*question = (struct question){.query = query, .about = json_object_get(about)};
+	*question = (struct question){.about = json_object_get(about)};
+	object_init(&question->object, question_destroy);
+	ref_set(query->daemon, question->query, query);
 	query->left++;
-	worker_ask(query->daemon, entry, request, 30000, take_figures, question);
+	worker_ask(query->daemon, entry, request, 30000, take_figures, &question->object);
+	/* From here on the call has it. */
+	object_put(query->daemon, &question->object);
 }
 
-static void query_begin(struct daemon *daemon, struct client *client, const char *session)
+static void query_begin(
+		struct daemon *daemon, struct client *client, const char *session, bool for_top)
 {
 	struct query *query = calloc(1, sizeof(*query));
 	struct session_entry *entry, *next;
 	struct control_error error;
 
+	if (!query && for_top) {
+		client_close(daemon, client);
+		return;
+	}
 	if (!query) {
 		control_no_memory(&error);
 		client_fail(daemon, client, &error);
 		return;
 	}
-	*query = (struct query){.client = client,
-			.daemon = daemon,
+	*query = (struct query){.daemon = daemon,
 			.sessions = json_object_new_array(),
-			.whole = session || client->subscribed,
+			.for_top = for_top,
+			.whole = session || for_top,
 			.left = 1};
-	client->query = query;
+	object_init(&query->object, query_destroy);
+	ref_set(daemon, query->client, client);
+	query->timer.owner = &query->object;
+	client->is_asking |= for_top;
 	loop_timer(daemon, &query->timer, QUERY_MS, query_late);
 	for (entry = daemon->sessions; entry; entry = next) {
 		next = entry->next;
@@ -177,7 +208,7 @@ static void query_begin(struct daemon *daemon, struct client *client, const char
 
 void status_begin(struct daemon *daemon, struct client *client, const char *session)
 {
-	query_begin(daemon, client, session);
+	query_begin(daemon, client, session, false);
 }
 
 void status_list(struct daemon *daemon, struct client *client, const char *session)
@@ -209,7 +240,7 @@ static void next_time(struct daemon *daemon, struct timer *timer)
 	if (client->out.first)
 		loop_timer(daemon, &client->interval_timer, client->interval_ms, next_time);
 	else
-		query_begin(daemon, client, client->top_session);
+		query_begin(daemon, client, client->top_session, true);
 }
 
 void status_top(struct daemon *daemon, struct client *client, const char *session,
@@ -222,14 +253,7 @@ void status_top(struct daemon *daemon, struct client *client, const char *sessio
 	client->top_session = session ? strdup(session) : NULL;
 	client->interval_ms = (interval_ns + 999999) / 1000000;
 	client->subscribed = true;
-	if (!client->query)
+	if (!client->is_asking)
 		loop_timer(daemon, &client->interval_timer, 0, next_time);
 	client_answer(daemon, client, answer);
-}
-
-void status_client_gone(struct client *client)
-{
-	if (client->query)
-		client->query->client = NULL;
-	client->query = NULL;
 }

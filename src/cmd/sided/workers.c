@@ -33,14 +33,15 @@ struct call {
 	unsigned int timeout_ms;
 	unsigned int attempts;
 	worker_done *done;
-	void *user;
+	struct object *user; /* a reference */
 };
 
 enum worker_state { WORKER_AWAY, WORKER_OPENING, WORKER_READY };
 
 struct worker {
+	struct object object;
 	struct watch watch;
-	struct session_entry *entry;
+	struct session_entry *entry; /* a reference */
 	enum worker_state state;
 	pid_t pid;
 	uint64_t begun;
@@ -109,8 +110,9 @@ static void finish_call(struct daemon *daemon, struct worker *worker, struct jso
 		worker->end = &worker->calls;
 	worker->asked = false;
 	loop_cancel(daemon, &worker->patience);
-	if (call->done)
+	if (!call->user->is_closed)
 		call->done(daemon, worker->entry, call->user, answer, error);
+	object_put(daemon, call->user);
 	json_object_put(call->request);
 	free(call);
 }
@@ -310,8 +312,16 @@ static void worker_ready(struct daemon *daemon, struct watch *watch, uint32_t ev
 
 /* ---- for the others ---- */
 
+static void worker_destroy(struct daemon *daemon, struct object *object)
+{
+	struct worker *worker = container_of(object, struct worker, object);
+
+	ref_set(daemon, worker->entry, NULL);
+	free(worker);
+}
+
 /* The worker of a session whose process is away and not yet coming. */
-static struct worker *get_worker(struct session_entry *entry)
+static struct worker *get_worker(struct daemon *daemon, struct session_entry *entry)
 {
 	struct worker *worker = entry->worker;
 
@@ -320,8 +330,10 @@ static struct worker *get_worker(struct session_entry *entry)
 	worker = calloc(1, sizeof(*worker));
 	if (!worker)
 		return NULL;
+	object_init(&worker->object, worker_destroy);
+	worker->watch.owner = worker->restart.owner = worker->patience.owner = &worker->object;
 	worker->watch.fd = -1;
-	worker->entry = entry;
+	ref_set(daemon, worker->entry, entry);
 	worker->end = &worker->calls;
 	frame_out_init(&worker->out);
 	entry->worker = worker;
@@ -330,16 +342,16 @@ static struct worker *get_worker(struct session_entry *entry)
 
 void worker_start(struct daemon *daemon, struct session_entry *entry)
 {
-	struct worker *worker = get_worker(entry);
+	struct worker *worker = get_worker(daemon, entry);
 
 	if (worker && worker->state == WORKER_AWAY && !worker->restart.slot)
 		loop_timer(daemon, &worker->restart, 0, restart);
 }
 
 void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_object *request,
-		unsigned int timeout_ms, worker_done *done, void *user)
+		unsigned int timeout_ms, worker_done *done, struct object *user)
 {
-	struct worker *worker = get_worker(entry);
+	struct worker *worker = get_worker(daemon, entry);
 	struct call *call = calloc(1, sizeof(*call));
 	struct control_error error;
 
@@ -352,19 +364,11 @@ void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_
 	}
 	*call = (struct call){
 			.request = request, .timeout_ms = timeout_ms, .done = done, .user = user};
+	object_get(user);
 	*worker->end = call;
 	worker->end = &call->next;
 	worker_start(daemon, entry);
 	ask_next(daemon, worker);
-}
-
-void worker_forget(struct session_entry *entry, void *user)
-{
-	struct call *call;
-
-	for (call = entry->worker ? entry->worker->calls : NULL; call; call = call->next)
-		if (call->user == user)
-			call->done = NULL;
 }
 
 void worker_close(struct daemon *daemon, struct session_entry *entry)
@@ -381,7 +385,7 @@ void worker_close(struct daemon *daemon, struct session_entry *entry)
 			entry->definition->name);
 	while (worker->calls)
 		finish_call(daemon, worker, NULL, &error);
-	loop_free(daemon, worker);
+	object_close(daemon, &worker->object);
 }
 
 bool worker_is_ready(const struct session_entry *entry)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* References to objects, and the one function that frees them (objects.h). */
+#include <stdlib.h>
+
+#include "sided.h"
+
+static unsigned int nr_objects;
+
+void object_init(struct object *object, void (*destroy)(struct daemon *, struct object *))
+{
+	*object = (struct object){.nr_refs = 1, .destroy = destroy};
+	nr_objects++;
+}
+
+void object_get(struct object *object)
+{
+	object->nr_refs++;
+}
+
+void object_put(struct daemon *daemon, struct object *object)
+{
+	/* A reference that was never made: continuing would use memory after it is freed. */
+	if (!object->nr_refs)
+		abort();
+	if (--object->nr_refs || object->is_unused)
+		return;
+	object->is_unused = true;
+	object->next_unused = daemon->unused;
+	daemon->unused = object;
+}
+
+void object_exchange(struct daemon *daemon, struct object *former, struct object *next)
+{
+	if (next)
+		object_get(next);
+	if (former)
+		object_put(daemon, former);
+}
+
+void object_close(struct daemon *daemon, struct object *object)
+{
+	if (object->is_closed)
+		return;
+	object->is_closed = true;
+	object_put(daemon, object);
+}
+
+/* Freeing one may end the last reference to another one. */
+void objects_free_unused(struct daemon *daemon)
+{
+	while (daemon->unused) {
+		struct object *object = daemon->unused;
+
+		daemon->unused = object->next_unused;
+		object->is_unused = false;
+		/* A function of this round has made a reference since. */
+		if (object->nr_refs)
+			continue;
+		nr_objects--;
+		object->destroy(daemon, object);
+	}
+}
+
+unsigned int objects_left(void)
+{
+	return nr_objects;
+}
