@@ -24,10 +24,13 @@
 /* An acknowledgement fits the socket's buffer unless the other side does not read. */
 #define ACK_TIMEOUT_MS 100
 
+/* The memory stays until connections_free_closed(): an event of this turn may point to it. */
 static void connection_close(struct session *session, struct connection *connection)
 {
 	struct connection **at = &session->connections;
 
+	if (connection->watch.fd < 0)
+		return;
 	while (*at != connection)
 		at = &(*at)->next;
 	*at = connection->next;
@@ -35,9 +38,22 @@ static void connection_close(struct session *session, struct connection *connect
 	/* Somebody may have it, too (session_take_connection()): then a close alone would not end that we hear of it. */
 	epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
 	close(connection->watch.fd);
-	kind_stream_free(&connection->stream);
-	free(connection->refused);
-	free(connection);
+	connection->watch.fd = -1;
+	connection->instance = NULL;
+	connection->next = session->closed_connections;
+	session->closed_connections = connection;
+}
+
+void connections_free_closed(struct session *session)
+{
+	while (session->closed_connections) {
+		struct connection *connection = session->closed_connections;
+
+		session->closed_connections = connection->next;
+		kind_stream_free(&connection->stream);
+		free(connection->refused);
+		free(connection);
+	}
 }
 
 /* Who is at the other end? False: nobody we listen to. */
@@ -712,4 +728,5 @@ void connections_close(struct session *session)
 {
 	while (session->connections)
 		connection_close(session, session->connections);
+	connections_free_closed(session);
 }

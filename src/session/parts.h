@@ -441,6 +441,7 @@ struct session {
 	bool socket_is_secret; /* whoever knows its name is one of ours, whatever its user */
 	struct watch listener;
 	struct connection *connections;
+	struct connection *closed_connections; /* to be freed at the end of the turn */
 	unsigned int nr_connections;
 	unsigned char *message; /* WIRE_MESSAGE_MAX */
 
@@ -598,6 +599,8 @@ void listener_close(struct session *session);
 void connection_accept(struct session *session);
 void connection_readable(struct session *session, struct connection *connection);
 void connections_expire(struct session *session);
+/* Frees those that this turn has closed. */
+void connections_free_closed(struct session *session);
 void connections_close(struct session *session);
 /* Those of an instance that is freed. */
 void connections_forget(struct session *session, const struct instance *instance);

@@ -126,12 +126,13 @@ int run_turn(struct session *session, int timeout_ms)
 			is_death = watch->kind == WATCH_INSTANCE || watch->kind == WATCH_COMMAND;
 			if (is_death != (pass == 1))
 				continue;
-			/* A connection may be freed by its handler: look at it once only. */
+			/* Each event is handled once. Its connection may be closed by then, and is still in memory. */
 			events[i].data.ptr = NULL;
 			handle_watch(session, watch);
 		}
 	}
 	connections_expire(session);
+	connections_free_closed(session);
 	return nr;
 }
 

@@ -327,5 +327,40 @@ class Requests(Owned):
         return [session["name"] for session in self.ask("list")["sessions"]]
 
 
+class Recorders(Owned):
+    LIMIT = 256  # Connections of a session that have not said anything.
+
+    def test_closed_to_make_space(self):
+        """A new connection closes the oldest one, whose message was read in the same turn."""
+        self.create("s")
+        victim = Program(self)
+        path = os.path.join(self.runtime, "sessions", "s.sock")
+        pid = self.status("s")["recorder"]
+        for turn in range(3):
+            before = len(os.listdir(f"/proc/{pid}/fd"))
+            silent = [self.dial(path) for _ in range(self.LIMIT)]
+            # On a busy machine the first ones are closed for their silence before the last ones are accepted.
+            deadline = time.monotonic() + 2
+            while len(os.listdir(f"/proc/{pid}/fd")) < before + self.LIMIT and time.monotonic() < deadline:
+                time.sleep(0.01)
+            os.kill(pid, signal.SIGSTOP)
+            wait_until(lambda: state_of(pid) == "T", "a stopped recorder")
+            late = [self.dial(path) for _ in range(4)]
+            for one in silent[:8]:
+                one.send(speaker.hello(self.token + 1) if turn == 1 else b"nothing" if turn else
+                         speaker.events(self.token, 0, 1))
+            os.kill(pid, signal.SIGCONT)
+            for one in silent + late:
+                one.close()
+            wait_until(lambda: len(os.listdir(f"/proc/{pid}/fd")) <= before + self.LIMIT // 2, "the end of the connections")
+            victim.fire(10)
+        self.assertEqual(self.status("s")["recorder"], pid)
+        victim.quit()
+        self.ask("destroy", "s")
+        self.assertEqual(self.counts("s"), {victim.pid: list(range(30))})
+        self.check_alive()
+        self.check_end()
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[1:]], verbosity=2)
