@@ -242,7 +242,7 @@ void probes_loader_stop(void);
 
 /* ---- probe-steps.c ---- */
 
-/* Of the event at the place of which that is wished. NULL: there is no memory. */
+/* Of the event at the place of which that is wished. NULL: out of memory. */
 const struct probes_way *probes_steps_make(struct probes_table *table, struct probes_event *event,
 		const struct probes_wish *wish, bool leaves);
 

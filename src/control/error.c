@@ -46,5 +46,5 @@ int control_fail(struct control_error *error, enum control_kind kind, int code, 
 
 int control_no_memory(struct control_error *error)
 {
-	return control_fail(error, CONTROL_FAILED, -ENOMEM, NULL, "there is no memory");
+	return control_fail(error, CONTROL_FAILED, -ENOMEM, NULL, "out of memory");
 }

@@ -44,7 +44,7 @@ int json_words(struct json_object *object, const char *name, struct definition_w
 int json_array(struct json_object *object, const char *name, size_t max, struct json_object **array,
 		struct control_error *error);
 
-/* Writing: false when there is no memory. `value` is put in any case. */
+/* Writing: false when out of memory. `value` is put in any case. */
 bool json_put(struct json_object *object, const char *name, struct json_object *value);
 bool json_put_text(struct json_object *object, const char *name, const char *text);
 bool json_put_number(struct json_object *object, const char *name, uint64_t number);

@@ -34,7 +34,7 @@ int image_read_event(const struct visit_memory *memory, uint64_t address,
 struct image_state {
 	bool there; /* false: the slot is NULL; nothing else is known */
 	uint64_t address;
-	bool readable; /* false: there is no memory at its address, or its version is not known */
+	bool readable; /* false: no memory is mapped at its address, or its version is not known */
 	uint32_t version; /* of the state; 0 is the one that is known */
 	uint32_t nr_callbacks;
 	uint64_t enabled;

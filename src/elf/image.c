@@ -390,7 +390,7 @@ static struct image *new_image(struct image_error *error)
 
 	memset(error, 0, sizeof(*error));
 	if (!image)
-		image_fail(error, -ENOMEM, "there is no memory");
+		image_fail(error, -ENOMEM, "out of memory");
 	return image;
 }
 

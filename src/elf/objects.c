@@ -89,7 +89,7 @@ static int read_inside(struct walk *walk, int fd, const struct archive_member *m
 		return broken_text(walk, "it is larger than 1 GiB", member->name);
 	bytes = malloc(member->size ? (size_t)member->size : 1);
 	if (!bytes)
-		return broken_text(walk, "there is no memory", member->name);
+		return broken_text(walk, "out of memory", member->name);
 	if (file_read(fd, member->offset, bytes, (size_t)member->size)) {
 		result = broken_text(walk, "it is truncated", member->name);
 	} else if (image_open_memory(bytes, (size_t)member->size, &image, &error)) {
@@ -108,7 +108,7 @@ static int read_archive(struct walk *walk, struct archive *archive)
 	int next = 0, result = 0;
 
 	if (!member)
-		return broken_text(walk, "there is no memory", NULL);
+		return broken_text(walk, "out of memory", NULL);
 	while (!result && (next = archive_next(archive, member)) > 0)
 		result = member->outside ? read_outside(walk, member->name)
 					 : read_inside(walk, archive->fd, member);

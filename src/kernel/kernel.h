@@ -50,7 +50,7 @@ struct kernel_config {
 
 /*
  * Words with commas between them, "1" or "all" for everything, or the path of a file (it begins with "/").
- * False, with a sentence: it cannot be understood, or there is no memory. Free patterns.
+ * False, with a sentence: it cannot be parsed, or memory is missing. Free patterns.
  */
 bool kernel_config_read(const char *text, const char *encoding, struct kernel_config *config,
 		char *reason, size_t room);

@@ -103,7 +103,7 @@ static inline __attribute__((always_inline)) void rcu_leave(struct rcu_reader *r
 
 /*
  * Enter a section in any case that rcu_enter() leaves.  NULL: not now (the library is not running,
- * or there is no memory for a reader).  *outermost tells whether to leave.  Async-signal-safe.
+ * or memory for a reader is missing).  *outermost tells whether to leave.  Async-signal-safe.
  */
 struct rcu_reader *rcu_enter_slow(bool *outermost);
 

@@ -644,7 +644,7 @@ bool memory_make_tables(struct instance_channel *channel);
 /* kinds.c */
 enum wire_refusal kinds_add(struct session *session, struct instance *instance,
 		const struct wire_event_head *head, const void *bytes);
-/* An entry of the stream, or what is wrong with it. False: there is no memory. */
+/* An entry of the stream, or what is wrong with it. False: out of memory. */
 typedef bool kind_visit(void *user, const struct wire_event_head *head, const void *bytes,
 		enum wire_refusal refusal);
 /* 0 or -ENOMEM. */

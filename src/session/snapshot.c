@@ -117,7 +117,7 @@ bool snapshot_end(struct session *session, struct instance *instance)
 		if (!channel_overwrites(channel->channel))
 			continue;
 		if (!copy_reserve(&copy, channel->geometry.size)) {
-			struct ctf_error error = {"there is no memory to copy a ring into"};
+			struct ctf_error error = {"out of memory: cannot copy a ring"};
 
 			trace_fail(session, instance, -ENOMEM, &error);
 			continue;

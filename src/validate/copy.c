@@ -128,7 +128,7 @@ int validate_copy_get(const struct side_event_description *desc,
 	memset(error, 0, sizeof(*error));
 	*result = NULL;
 	if (!copy) {
-		(void)snprintf(error->what, sizeof(error->what), "there is no memory to read it");
+		(void)snprintf(error->what, sizeof(error->what), "out of memory: cannot read it");
 		return -ENOMEM;
 	}
 	visit_buffer_heap(&bytes);

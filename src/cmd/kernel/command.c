@@ -219,7 +219,7 @@ static int open_kernel(struct command *command)
 	command->monotonic = events_choose_clock(&command->options);
 	clock_look();
 	if (events_create(command->monotonic, &command->events))
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	events_listener(command->events, &listener);
 	if (!kernel_listen_open(&command->options, &listener, &command->record, &error)) {
 		const char *way, *why;

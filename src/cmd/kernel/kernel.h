@@ -42,7 +42,7 @@ void scratch_free(struct scratch *scratch);
 int values_add_fields(struct side_builder *builder, const struct ctf_type *type);
 /* How many those are. */
 uint32_t values_count(const struct ctf_type *type);
-/* As many arguments. False: the bytes do not have them, or there is no memory. */
+/* As many arguments. False: the bytes do not have them, or out of memory. */
 bool values_take(struct scratch *scratch, const struct ctf_type *type, struct kernel_bytes bytes,
 		struct side_arg *arguments);
 

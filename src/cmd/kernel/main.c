@@ -248,7 +248,7 @@ static int open_kernel(struct work *work)
 	work->monotonic = events_choose_clock(&work->options);
 	clock_look();
 	if (events_create(work->monotonic, &work->events))
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	events_listener(work->events, &listener);
 	if (!kernel_listen_open(&work->options, &listener, &work->record, &error))
 		return COMMAND_DONE;

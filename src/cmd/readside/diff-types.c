@@ -59,7 +59,7 @@ static bool spend(struct diff *diff, const char *place, uint64_t work)
 
 static void say_no_memory(struct diff *diff, const char *place)
 {
-	diff_say(diff, VERDICT_INCOMPATIBLE, place, "there is no memory to compare it");
+	diff_say(diff, VERDICT_INCOMPATIBLE, place, "out of memory: cannot compare it");
 }
 
 static struct shape shape_of_integer(enum sort sort, const struct side_type_integer *type)

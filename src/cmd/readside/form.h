@@ -60,7 +60,7 @@ struct form_access {
 
 struct form_access form_access(const struct side_type *type);
 
-/* Text of any kind as UTF-8, to be freed; NULL: it is a NULL pointer, or there is no memory. */
+/* Text of any kind as UTF-8, to be freed; NULL: it is a NULL pointer, or out of memory. */
 char *form_utf8(const struct visit_text *text, size_t *size);
 
 /* A number of an attribute, bool or float as JSON and people write it; not for strings and null. */

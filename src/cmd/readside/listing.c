@@ -46,8 +46,7 @@ void listing_event(struct listing *listing, const struct event *event)
 
 	if (listing->kind == FORM_EXACT) {
 		if (exact_event(form->out, event))
-			say_error("an event of %s cannot be written: there is no memory",
-					event->path);
+			say_error("an event of %s cannot be written: out of memory", event->path);
 		return;
 	}
 	change_path(form, event->path);

@@ -64,7 +64,7 @@ static int take_event(void *opaque, struct event *event)
 	if (run->options.mode == MODE_DIFF) {
 		if (!diff_add(&run->sides[run->side], event))
 			return 0;
-		say_error("there is no memory");
+		say_error("out of memory");
 		worsen(run, READSIDE_TROUBLE);
 		return -ENOMEM;
 	}

@@ -90,7 +90,7 @@ static enum step add_pattern(struct options *options, const char *text)
 	char sentence[1024];
 
 	if (!patterns)
-		return usage("there is no memory");
+		return usage("out of memory");
 	options->patterns = patterns;
 	if (pattern_parse(text, &patterns[options->nr_patterns], &error)) {
 		pattern_error_text(sentence, sizeof(sentence), text, &error);
@@ -106,7 +106,7 @@ static enum step add_provider(struct options *options, const char *glob)
 			options->providers, options->nr_providers + 1, sizeof(*providers));
 
 	if (!providers)
-		return usage("there is no memory");
+		return usage("out of memory");
 	options->providers = providers;
 	providers[options->nr_providers++] = glob;
 	return STEP_FILE;

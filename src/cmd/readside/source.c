@@ -124,7 +124,7 @@ static int read_event(void *opaque, uint64_t address)
 			.address = address,
 			.pointer_size = image_pointer_size(source->image),
 	};
-	struct visit_error error = {.what = "there is no memory"};
+	struct visit_error error = {.what = "out of memory"};
 	unsigned char size[4];
 	uint64_t bytes;
 	int result = addresses_add(&source->seen, address);
@@ -155,7 +155,7 @@ static int read_tables(struct source *source)
 	if (result == -EFAULT)
 		broken(source, BROKEN_FILE, "its table of events is not all there");
 	else if (result == -ENOMEM)
-		broken(source, BROKEN_FILE, "there is no memory");
+		broken(source, BROKEN_FILE, "out of memory");
 	return result == -EFAULT ? 0 : result;
 }
 

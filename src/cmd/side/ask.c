@@ -119,7 +119,7 @@ int ask_call_with(struct ask *ask, struct json_object *request, int fd, int pati
 
 	*answer = NULL;
 	if (!request)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	ret = control_call_with(ask->client, request, fd, patience_ms, answer, &error);
 	json_object_put(request);
 	return ret ? ask_error(&error) : COMMAND_DONE;

@@ -316,7 +316,7 @@ static int what_was_set(struct attached *attached)
 		size_t nr, i;
 
 		if (session_probe_answers(attached->session, &answers, &nr))
-			return say_error(COMMAND_FAILED, NULL, "there is no memory");
+			return say_error(COMMAND_FAILED, NULL, "out of memory");
 		all = nr == recording->nr_probes;
 		for (i = 0; i < nr; i++)
 			all = all && answers[i].answered;

@@ -48,7 +48,7 @@ struct channel_list {
 
 static int no_memory(void)
 {
-	say_error(COMMAND_FAILED, NULL, "cannot read the options: there is no memory");
+	say_error(COMMAND_FAILED, NULL, "cannot read the options: out of memory");
 	return COMMAND_FAILED;
 }
 

@@ -104,7 +104,7 @@ static _Noreturn void become(char **words, const char *variable, const char *val
 		setenv(variable, value, 1);
 	/* Sessions that want events of the same name mean those of programs. */
 	if (bound && (setenv("SIDE_AGENT_SESSION", "", 1) || prctl(PR_SET_PDEATHSIG, SIGTERM)))
-		_exit(say_error(COMMAND_FAILED, NULL, "there is no memory"));
+		_exit(say_error(COMMAND_FAILED, NULL, "out of memory"));
 	execv(words[0], words);
 	_exit(say_error(COMMAND_FAILED, NULL, "cannot run %.256s: %s", words[0], strerror(errno)));
 }
@@ -120,7 +120,7 @@ static int begin(char ***words, const char *variable, const char *value, bool bo
 	if (!helper_add_number(words, "--ready", (uint64_t)ends[1])) {
 		close(ends[0]);
 		close(ends[1]);
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	fflush(NULL);
 	*child = fork();

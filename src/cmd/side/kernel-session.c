@@ -128,7 +128,7 @@ static int start(const struct ask *ask, const struct control_options *options)
 							options->kernel_buffer)))
 		status = start_there(ask, &words);
 	else
-		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
+		status = say_error(COMMAND_FAILED, NULL, "out of memory");
 	helper_free(words);
 	return status;
 }

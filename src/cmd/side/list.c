@@ -355,7 +355,7 @@ static int list_running(struct list *list)
 	int worst = COMMAND_DONE;
 
 	if (running_find(&pids, &count))
-		worst = say_error(COMMAND_FAILED, NULL, "there is no memory");
+		worst = say_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!worst && !count)
 		say_note("no program that runs, and may be looked at, has libside in it");
 	for (size_t i = 0; i < count && !worst; i++) {

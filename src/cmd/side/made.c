@@ -18,7 +18,7 @@ int made_directory(const char *name, const char *what, char **made)
 
 	if (asprintf(made, "%s/%s-XXXXXX", above && *above == '/' ? above : "/tmp", name) < 0) {
 		*made = NULL;
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	if (mkdtemp(*made))
 		return COMMAND_DONE;

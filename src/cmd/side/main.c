@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 	result = parse_command_line(argc, argv, &parsed, &error);
 	say_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
 	if (!words)
-		result = say_error(COMMAND_FAILED, NULL, "there is no memory");
+		result = say_error(COMMAND_FAILED, NULL, "out of memory");
 	else if (result)
 		result = say_error(COMMAND_USAGE, error.mend, "%s", error.message);
 	else

@@ -280,7 +280,7 @@ static int store_list(struct parser *parser, struct text_list *list, const char 
 	const char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
 
 	if (!items)
-		return complain(parser, "there is no memory");
+		return complain(parser, "out of memory");
 	items[list->count++] = text;
 	list->items = items;
 	return 0;
@@ -373,7 +373,7 @@ static int store_use(struct parser *parser, const struct option *option, struct 
 		use.number = value.number;
 	items = realloc(uses->items, (uses->count + 1) * sizeof(*items));
 	if (!items)
-		return complain(parser, "there is no memory");
+		return complain(parser, "out of memory");
 	items[uses->count++] = use;
 	uses->items = items;
 	return 0;

@@ -189,7 +189,7 @@ static int make_of_event(struct enabling *enabling, struct ask *ask, struct json
 			break;
 	}
 	if (!changed.items || (returns && changed.count < given.count))
-		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
+		status = say_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!status && returns)
 		enabling->contexts = changed;
 	if (!status)

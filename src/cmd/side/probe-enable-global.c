@@ -33,7 +33,7 @@ static int change_rules(struct enabling *enabling, struct ask *ask, const char *
 	int status;
 
 	if (!request)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	status = probe_add_events(request, enabling->table);
 	if (!status)
 		add_lost(request);

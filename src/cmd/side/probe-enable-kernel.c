@@ -109,7 +109,7 @@ static int end_former(const struct enabling *enabling, const struct ask *ask, co
 		return COMMAND_DONE;
 	status = probe_kernel_words(enabling->target.pid, NULL, 0, &words);
 	if (!status && !probe_global_add(&words, "--end", name))
-		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
+		status = say_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!status)
 		status = probe_global_start(&words, session, ask->system);
 	probe_global_free(words);

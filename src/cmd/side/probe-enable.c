@@ -142,7 +142,7 @@ static int make_request(const struct enabling *enabling, const struct probe_wish
 	*request = control_request("enable-probe", session);
 	if (!*request || !text) {
 		free(text);
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	json_object_object_add(*request, "probe", json_object_new_string(text));
 	free(text);

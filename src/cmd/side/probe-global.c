@@ -129,7 +129,7 @@ int probe_global_start(char ***words, const char *session, bool system)
 {
 	if (!helper_add(words, "--session", session) ||
 			(system && !helper_add(words, "--system", NULL)))
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	/* Its events are this session's: another one that wants events of the same name means those of programs. */
 	return helper_start(words, "SIDE_AGENT_SESSION", session);
 }

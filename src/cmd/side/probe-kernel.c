@@ -327,7 +327,7 @@ static bool try_some(
 	choice->trials++;
 	for (uint32_t i = first; some && i < first + count; i++)
 		some[choice->list[i]] = true;
-	*error = (struct global_error){.text = "there is no memory"};
+	*error = (struct global_error){.text = "out of memory"};
 	table = some ? probe_kernel_copy(choice->table, some, PROBE_KERNEL_ALONE) : -1;
 	free(some);
 	works = table >= 0 && try_table(choice->pid, table, error);
@@ -479,7 +479,7 @@ static int make_tables(
 		close_table(&kernel->table);
 		close_table(&kernel->others);
 		close_table(&marked);
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	close(*table);
 	*table = marked;
@@ -496,7 +496,7 @@ int probe_kernel_choose(const struct probe_target *target, const char * not, int
 
 	*kernel = (struct probe_kernel){.table = -1, .others = -1};
 	if (!choice)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	status = probe_see(*table, &seen);
 	if (status) {
 		free(choice);
@@ -515,7 +515,7 @@ int probe_kernel_choose(const struct probe_target *target, const char * not, int
 		if (!status)
 			say_choice(choice);
 	} else {
-		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
+		status = say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	probe_unsee(&seen);
 	free(choice->chosen);
@@ -532,7 +532,7 @@ int probe_kernel_words(pid_t pid, const int *tables, size_t nr, char ***words)
 
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	if (!status && !probe_global_add(words, "--process", text))
-		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
+		status = say_error(COMMAND_FAILED, NULL, "out of memory");
 	return status;
 }
 

@@ -407,7 +407,7 @@ int probe_list(const char *what, const char *glob)
 		listing.library = strndup(glob, (size_t)(colon - glob));
 		listing.function = colon + 1;
 		if (!listing.library)
-			return say_error(COMMAND_FAILED, NULL, "there is no memory");
+			return say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	ret = listing.process ? probe_process(listing.process, list_module, &listing)
 			      : list_file(&listing, what);

@@ -39,7 +39,7 @@ int probe_modes(struct ask *ask, const struct probe_target *target, struct json_
 			json_object_put(process);
 	}
 	json_object_put(answer);
-	return *modes ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "there is no memory");
+	return *modes ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
 }
 
 static void say_later(struct json_object *process)

@@ -122,7 +122,7 @@ static int work(const struct probe_target *target, struct marker_listing *listin
 	struct resolve *resolve = resolve_new();
 	int ret = -1;
 
-	*error = (struct resolve_error){.text = "there is no memory"};
+	*error = (struct resolve_error){.text = "out of memory"};
 	if (resolve)
 		ret = target->pid ? resolve_add_process(resolve, target->pid, error)
 				  : resolve_add_file(resolve, target->exe, error);

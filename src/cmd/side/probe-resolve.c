@@ -91,7 +91,7 @@ struct work {
 static int make_table(struct work *work, const struct probe_target *target,
 		const struct resolve_wish *wish, int *table)
 {
-	struct resolve_error error = {.text = "there is no memory"};
+	struct resolve_error error = {.text = "out of memory"};
 	int ret;
 
 	work->writer = probe_table_writer_new();
@@ -171,7 +171,7 @@ __attribute__((noreturn)) static void work(
 	/* No server is asked for debug information behind the user's back. */
 	unsetenv("DEBUGINFOD_URLS");
 	status = work ? make_table(work, target, wish, &table)
-		      : say_error(COMMAND_FAILED, NULL, "there is no memory");
+		      : say_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!status && !send_descriptor(socket, table))
 		status = COMMAND_FAILED;
 	fflush(NULL);

@@ -91,7 +91,7 @@ int probe_wishes(const struct option_uses *uses, const struct text_list *context
 	*count = 0;
 	*wishes = calloc(PROBE_WISHES_MAX, sizeof(**wishes));
 	if (!*wishes)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	status = read_uses(uses, *wishes, count);
 	if (!status && !*count)
 		status = say_error(COMMAND_USAGE,
@@ -149,7 +149,7 @@ int probe_contexts(const struct text_list *given, char *const *operands, struct 
 	}
 	*each = (struct text_list){.items = malloc(words * sizeof(*each->items) + bytes)};
 	if (!each->items)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	to = (char *)(each->items + words);
 	for (size_t i = 0; i < given->count; i++)
 		to = split(given->items[i], to, each);

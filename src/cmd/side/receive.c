@@ -214,7 +214,7 @@ static bool read_source(struct reception *reception, const struct source *source
 		return false;
 	if (receive_bytes(source->receive, reception->bytes, (size_t)got)) {
 		reception->failed = true;
-		say_error(COMMAND_FAILED, NULL, "there is no memory for what comes");
+		say_error(COMMAND_FAILED, NULL, "out of memory while receiving");
 		return false;
 	}
 	answer(source);

@@ -232,7 +232,7 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 		if (!helper_add(&joined->words, *word, NULL))
 			status = -ENOMEM;
 	if (status < 0)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	add_environment(joined, session);
 	session->pass_on = recording->alone;
 	session->monotonic = false; /* side-kernel turns perf's times into those of the rings */

@@ -61,7 +61,7 @@ static int take_choices(struct kernel_recording *recording, const struct option_
 		if (strcmp(use->option->name, "kernel-filter") != 0) {
 			first = recording->nr_choices;
 			if (!add_list(recording, use->text, !strcmp(use->option->name, "syscall")))
-				return say_error(COMMAND_FAILED, NULL, "there is no memory");
+				return say_error(COMMAND_FAILED, NULL, "out of memory");
 			continue;
 		}
 		if (!recording->nr_choices)
@@ -150,7 +150,7 @@ static void take_signals(sigset_t *signals)
 	pthread_sigmask(SIG_BLOCK, signals, NULL);
 }
 
-/* With --force, the name may be that of an earlier recording's. NULL: there is no memory. */
+/* With --force, the name may be that of an earlier recording's. NULL: out of memory. */
 static char *choose_directory(struct kernel_recording *recording, const char *output)
 {
 	char *path;
@@ -201,7 +201,7 @@ int kernel_recording_start(struct kernel_recording *recording, const struct pars
 		record.compression = command_compression(options->compress, &status);
 	directory = choose_directory(recording, output);
 	if (!directory)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	(void)gethostname(hostname, sizeof(hostname) - 1);
 	record.directory = directory;
 	record.hostname = hostname;

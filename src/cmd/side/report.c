@@ -80,7 +80,7 @@ static int parse_histograms(struct report *report)
 	report->histograms = calloc(list->count + 1, sizeof(*report->histograms));
 	report->not_numbers = calloc(list->count + 1, sizeof(*report->not_numbers));
 	if (!report->histograms || !report->not_numbers)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	for (size_t i = 0; !status && i < list->count; i++) {
 		status = where_parse("histogram", list->items[i], &report->histograms[i]);
 		report->histogram_count += !status;
@@ -142,7 +142,7 @@ static int start(struct report *report, const struct parsed *parsed)
 				&report->pairs, &options->pairs, options->key, options->across);
 	report->slowest = calloc(PAIR_RULES_MAX, sizeof(*report->slowest));
 	if (!status && !report->slowest)
-		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
+		status = say_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!status)
 		status = walk_open(&report->walk, &walk);
 	report->calls.gaps = &report->gaps;

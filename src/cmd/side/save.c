@@ -106,7 +106,7 @@ int cmd_save(const struct parsed *parsed)
 	if (out)
 		status = save(&ask, parsed, out);
 	if (!out || fclose(out))
-		status = say_error(COMMAND_FAILED, NULL, "there is no memory");
+		status = say_error(COMMAND_FAILED, NULL, "out of memory");
 	ask_close(&ask);
 	if (!status && options->file)
 		status = write_file(options->file, text, size);
@@ -124,7 +124,7 @@ static int read_all(int fd, const char *path, char **text, size_t *size)
 	*size = 0;
 	*text = malloc(FILE_SIZE_MAX + 1);
 	if (!*text)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	for (;;) {
 		ssize_t got = read(fd, *text + *size, FILE_SIZE_MAX + 1 - *size);
 
@@ -197,7 +197,7 @@ static int load_one(struct loading *loading, struct json_object *definition)
 static int parse_text(const char *path, const char *text, size_t size, struct json_object *objects)
 {
 	struct json_tokener *tokener = json_tokener_new_ex(64);
-	int status = tokener ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "there is no memory");
+	int status = tokener ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
 	size_t at = 0;
 
 	while (!status) {

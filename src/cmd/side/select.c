@@ -20,8 +20,7 @@ int command_select(const struct text_list *words, struct pattern **patterns)
 		return COMMAND_DONE;
 	*patterns = calloc(words->count, sizeof(**patterns));
 	if (!*patterns)
-		return say_error(COMMAND_FAILED, NULL,
-				"cannot read the patterns: there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "cannot read the patterns: out of memory");
 	for (size_t i = 0; i < words->count; i++) {
 		struct pattern_error error;
 		char text[PATTERN_TEXT_MAX + 256];

@@ -78,7 +78,7 @@ static int add_each(struct json_object *request, const char *name, const char *t
 		char *word = strndup(text, length);
 
 		if (!word)
-			return say_error(COMMAND_FAILED, NULL, "there is no memory");
+			return say_error(COMMAND_FAILED, NULL, "out of memory");
 		if (*word)
 			status = add(request, name, word);
 		free(word);
@@ -288,7 +288,7 @@ static int add_patterns(struct json_object *request, const char *text, const str
 		char *pattern = strndup(text, length);
 
 		if (!pattern)
-			return say_error(COMMAND_FAILED, NULL, "there is no memory");
+			return say_error(COMMAND_FAILED, NULL, "out of memory");
 		if (*pattern)
 			status = add_pattern(request, pattern, levels);
 		free(pattern);
@@ -463,7 +463,7 @@ int session_request(const struct parsed *parsed, const char *session, struct jso
 	*request = control_request(
 			is_probe(parsed) ? "disable-probe" : parsed->verb->name, session);
 	if (!*request)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	for (size_t i = 0; i < asked->count && !status; i++)
 		status = add_use(*request, &asked->items[i]);
 	if (!status)

@@ -249,7 +249,7 @@ static int loop(struct top *top)
 		} else {
 			ret = take(top, answer, &i);
 			json_object_put(answer);
-			status = ret ? say_error(COMMAND_FAILED, NULL, "there is no memory")
+			status = ret ? say_error(COMMAND_FAILED, NULL, "out of memory")
 				     : say_flush(stdout);
 		}
 	}

@@ -94,7 +94,7 @@ static int add_pattern(struct tracing *tracing, const char *provider, const char
 		return say_error(COMMAND_USAGE, NULL, "there are too many events");
 	tracing->patterns[tracing->nr_patterns] = strdup(name);
 	if (!tracing->patterns[tracing->nr_patterns])
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	tracing->nr_patterns++;
 	return COMMAND_DONE;
 }
@@ -153,7 +153,7 @@ static int leave_all_to_kernel(struct tracing *tracing, const struct probe_targe
 	size_t nr = 0;
 
 	if (!seen)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	/* As they are now: each is exchanged for another one when some of its places are left to the kernel. */
 	for (; nr < tracing->nr_probes && !status; nr += !status)
 		status = probe_see(tracing->probes[nr].table, &seen[nr]);
@@ -375,7 +375,7 @@ static int add_own_patterns(struct tracing *tracing)
 
 	if (asprintf(&lost, "%s_lost", tracing->patterns[0]) < 0 || !hello) {
 		free(hello);
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	tracing->patterns[tracing->nr_patterns++] = lost;
 	tracing->patterns[tracing->nr_patterns++] = hello;
@@ -423,16 +423,14 @@ static int start_global(struct tracing *tracing, const struct parsed *parsed, ch
 						helper_add_number(&words, "--duration",
 								asked->duration));
 
-		status = fits ? COMMAND_DONE
-			      : say_error(COMMAND_FAILED, NULL, "there is no memory");
+		status = fits ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	if (!status && command) {
 		bool fits = probe_global_add(&words, "--", NULL);
 
 		for (char **word = command; *word && fits; word++)
 			fits = probe_global_add(&words, *word, NULL);
-		status = fits ? COMMAND_DONE
-			      : say_error(COMMAND_FAILED, NULL, "there is no memory");
+		status = fits ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	recorder.operands = words;
 	recorder.operand_count = 1;
@@ -450,7 +448,7 @@ static int find_contexts(struct tracing *tracing, const struct record_options *o
 		return status;
 	tracing->others.items = calloc(tracing->contexts.count + 1, sizeof(const char *));
 	if (!tracing->others.items)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	for (size_t i = 0; i < tracing->contexts.count; i++) {
 		if (!resolve_is_context(tracing->contexts.items[i]))
 			tracing->others.items[tracing->others.count++] = tracing->contexts.items[i];
@@ -650,7 +648,7 @@ int cmd_trace(const struct parsed *parsed)
 
 	if (!tracing) {
 		free(words);
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	if (words && count)
 		note_shell(command, *words);

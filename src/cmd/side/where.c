@@ -25,7 +25,7 @@ int where_parse(const char *option, const char *text, struct where *where)
 	if (!ret)
 		return COMMAND_DONE;
 	if (ret == -ENOMEM)
-		return say_error(COMMAND_FAILED, NULL, "there is no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	return say_error_at(COMMAND_USAGE, "`side help filters` tells how it is written", text,
 			error.column, "`--%s`: %s", option, error.text);
 }

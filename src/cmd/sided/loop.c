@@ -131,7 +131,7 @@ void loop_timer(struct daemon *daemon, struct timer *timer, uint64_t in_ms,
 		struct timer **timers = realloc(daemon->timers, room * sizeof(struct timer *));
 
 		if (!timers) {
-			say("there is no memory for a timer");
+			say("out of memory: cannot create a timer");
 			return;
 		}
 		daemon->timers = timers;

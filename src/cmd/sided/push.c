@@ -50,7 +50,7 @@ static int digit(char of)
 	return of >= 'a' && of <= 'f' ? of - 'a' + 10 : -1;
 }
 
-/* NULL: it is none, or there is no memory. */
+/* NULL: it is none, or out of memory. */
 static unsigned char *read_bytes(const char *text, size_t *size)
 {
 	size_t length = strlen(text), i;

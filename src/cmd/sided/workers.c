@@ -82,7 +82,7 @@ static void send_request(struct daemon *daemon, struct worker *worker, struct js
 {
 	loop_timer(daemon, &worker->patience, timeout_ms, out_of_patience);
 	if (!request || frame_put(&worker->out, request))
-		say("there is no memory to ask the process that records the session %s",
+		say("out of memory: cannot ask the process that records the session %s",
 				worker->entry->definition->name);
 	else
 		flush(daemon, worker);

@@ -415,7 +415,7 @@ static int listen_to(struct work *work, int fd)
 
 static int open_all(struct work *work)
 {
-	struct global_error error = {.text = "there is no memory"};
+	struct global_error error = {.text = "out of memory"};
 	int ret = global_open(&work->options, &work->global, &error);
 
 	if (!ret)

@@ -26,7 +26,7 @@ int kernel_describe_kind(struct kernel_record *record, struct kind *kind)
 	if (!ret)
 		ret = record->sink->describe(record, &kind->event);
 	else
-		kernel_trace_problem(record, "an event cannot be described: there is no memory");
+		kernel_trace_problem(record, "an event cannot be described: out of memory");
 	kind->described = !ret;
 	if (ret || !record->sink->chooses) {
 		ctf_arena_destroy(arena);

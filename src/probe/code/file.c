@@ -108,7 +108,7 @@ static int read_segments(struct code_file *file, const Elf64_Ehdr *header, struc
 				file->path);
 	file->segments = calloc(header->e_phnum + 1, sizeof(*file->segments));
 	if (!file->segments)
-		return code_fail(error, -ENOMEM, "there is no memory for the segments of %s",
+		return code_fail(error, -ENOMEM, "out of memory: cannot read the segments of %s",
 				file->path);
 	file->lowest = UINT64_MAX;
 	for (size_t i = 0; i < header->e_phnum; i++) {
@@ -230,7 +230,7 @@ static int read_headers(struct code_file *file, struct code_error *error)
 	if (read_sections(file, &header) || code_read_symbols(file) || code_read_go(file) ||
 			code_read_frames(file) || code_read_sequences(file) ||
 			code_make_functions(file))
-		return code_fail(error, -ENOMEM, "there is no memory for the functions of %s",
+		return code_fail(error, -ENOMEM, "out of memory: cannot read the functions of %s",
 				file->path);
 	return 0;
 }
@@ -280,7 +280,7 @@ int code_open_fd(int fd, const char *path, struct code_file **result, struct cod
 				"%s is larger than 2 GiB, which is more than is read", path);
 	file = create(path, (size_t)stat.st_size);
 	if (!file)
-		return code_fail(error, -ENOMEM, "there is no memory for %s", path);
+		return code_fail(error, -ENOMEM, "out of memory: cannot read %s", path);
 	ret = read_whole(fd, file->bytes, file->size);
 	if (ret)
 		code_fail(error, ret, "cannot read %s: %s", path, strerror(-ret));
@@ -313,7 +313,7 @@ int code_open_memory(const void *bytes, size_t size, const char *name, struct co
 	int ret;
 
 	if (!file)
-		return code_fail(error, -ENOMEM, "there is no memory for %s", name);
+		return code_fail(error, -ENOMEM, "out of memory: cannot read %s", name);
 	if (size)
 		memcpy(file->bytes, bytes, size);
 	ret = read_headers(file, error);

@@ -155,7 +155,7 @@ static int add_program(struct bpf *bpf, const struct assembly *assembly, struct 
 	if (!program->code || !log) {
 		free(program->code);
 		free(log);
-		return global_fail(error, -ENOMEM, "", "there is no memory");
+		return global_fail(error, -ENOMEM, "", "out of memory");
 	}
 	memcpy(program->code, assembly->code, size);
 	program->nr = assembly->nr;
@@ -220,7 +220,7 @@ static int make_programs(struct bpf *bpf, const struct global *global, struct gl
 	bpf->program_of = calloc(global->nr_sides + 1, sizeof(*bpf->program_of));
 	if (!assembly || !bpf->programs || !bpf->program_of) {
 		free(assembly);
-		return global_fail(error, -ENOMEM, "", "there is no memory");
+		return global_fail(error, -ENOMEM, "", "out of memory");
 	}
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++)
 		ret = find_program(bpf, global, i, assembly, error);
@@ -249,7 +249,7 @@ static int make_groups(struct bpf *bpf, const struct global *global, struct glob
 	bpf->groups = calloc(global->nr_sides + 1, sizeof(*bpf->groups));
 	bpf->links = calloc((size_t)global->nr_sides + 1, sizeof(*bpf->links));
 	if (!bpf->groups || !bpf->links)
-		return global_fail(error, -ENOMEM, "", "there is no memory");
+		return global_fail(error, -ENOMEM, "", "out of memory");
 	for (uint32_t i = 0; i < global->nr_sides; i++) {
 		struct group *group = find_group(bpf, &global->sides[i]);
 
@@ -258,7 +258,7 @@ static int make_groups(struct bpf *bpf, const struct global *global, struct glob
 			uint32_t *sides = realloc(group->sides, room * sizeof(*sides));
 
 			if (!sides)
-				return global_fail(error, -ENOMEM, "", "there is no memory");
+				return global_fail(error, -ENOMEM, "", "out of memory");
 			group->sides = sides;
 			group->room = room;
 		}
@@ -478,7 +478,7 @@ int bpf_open(struct global *global, bool multi, struct global_error *error)
 	int ret;
 
 	if (!bpf)
-		return global_fail(error, -ENOMEM, "", "there is no memory");
+		return global_fail(error, -ENOMEM, "", "out of memory");
 	bpf->multi = multi;
 	bpf->ring = bpf->lost = -1;
 	ret = map_ring(bpf, global->ring_size, error);

@@ -219,7 +219,7 @@ int conflict_look(const struct global *global, struct global_error *error)
 	if (!looking.files || !looking.file_of) {
 		free(looking.files);
 		free(looking.file_of);
-		return global_fail(error, -ENOMEM, "", "there is no memory");
+		return global_fail(error, -ENOMEM, "", "out of memory");
 	}
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++)
 		ret = add_file(&looking, i);

@@ -80,13 +80,13 @@ int global_open(const struct global_options *options, struct global **result,
 	int ret;
 
 	if (!global)
-		return global_fail(error, -ENOMEM, "", "there is no memory");
+		return global_fail(error, -ENOMEM, "", "out of memory");
 	global->filter = options->filter;
 	global->process = options->process;
 	global->ring_size = ring_size(options->ring_size ? options->ring_size : RING_SIZE_STANDARD);
 	global->pairs = global_pairs_new();
 	ret = global->pairs ? sides_make(global, options, error)
-			    : global_fail(error, -ENOMEM, "", "there is no memory");
+			    : global_fail(error, -ENOMEM, "", "out of memory");
 	if (!ret)
 		ret = replaced_open(global, error);
 	if (!ret)

@@ -90,7 +90,7 @@ static int read_format(
 	definition->fields = calloc(side->nr_fields + 1u, sizeof(*definition->fields));
 	if (!format || !definition->fields) {
 		free(format);
-		return global_fail(error, -ENOMEM, "", "there is no memory");
+		return global_fail(error, -ENOMEM, "", "out of memory");
 	}
 	(void)snprintf(path, sizeof(path), "events/%s/e%" PRIu32 "/format", perf->group,
 			side->number);
@@ -130,7 +130,7 @@ static int define(struct perf *perf, const struct global_side *side, struct glob
 	if (asprintf(&text, "%c:%s/e%" PRIu32 " %s:0x%" PRIx64 "%s%s\n", side->exit ? 'r' : 'p',
 			    perf->group, side->number, side->path, side->offset, reference,
 			    arguments) < 0)
-		return global_fail(error, -ENOMEM, "", "there is no memory");
+		return global_fail(error, -ENOMEM, "", "out of memory");
 	ret = global_tracefs_define(perf->tracefs, text, error);
 	free(text);
 	return ret ? ret : read_format(perf, side, error);
@@ -316,10 +316,10 @@ int perf_open(struct global *global, struct global_error *error)
 	int ret;
 
 	if (!perf)
-		return global_fail(error, -ENOMEM, "", "there is no memory");
+		return global_fail(error, -ENOMEM, "", "out of memory");
 	perf->epoll = perf->tracefs = -1;
 	global_tracefs_group(perf->group, sizeof(perf->group));
-	ret = prepare(perf, global) ? global_fail(error, -ENOMEM, "", "there is no memory") : 0;
+	ret = prepare(perf, global) ? global_fail(error, -ENOMEM, "", "out of memory") : 0;
 	if (!ret) {
 		perf->tracefs = global_tracefs_open(error);
 		ret = perf->tracefs < 0 ? perf->tracefs : 0;

@@ -29,7 +29,7 @@ int replaced_open(struct global *global, struct global_error *error)
 {
 	global->files = calloc(global->nr_sides + 1u, sizeof(*global->files));
 	if (!global->files)
-		return global_fail(error, -ENOMEM, "", "there is no memory");
+		return global_fail(error, -ENOMEM, "", "out of memory");
 	for (uint32_t i = 0; i < global->nr_sides; i++) {
 		const char *path = global->sides[i].path;
 		struct stat status;

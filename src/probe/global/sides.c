@@ -187,7 +187,7 @@ static int make_side(struct global *global, uint32_t table_number,
 			.nr_fields = event.nr_fields,
 			.fields = calloc(event.nr_fields + 1u, sizeof(*side->fields))};
 	if (!side->fields)
-		return global_fail(error, -ENOMEM, "", "there is no memory");
+		return global_fail(error, -ENOMEM, "", "out of memory");
 	global->nr_sides++;
 	if (!file_offset(side->path, side->address, &side->offset))
 		return global_fail(error, -ENOENT, "",
@@ -240,7 +240,7 @@ static int open_tables(struct global *global, const struct global_options *optio
 	tables->memory = calloc(options->nr_tables + 1, sizeof(*tables->memory));
 	tables->sizes = calloc(options->nr_tables + 1, sizeof(*tables->sizes));
 	if (!tables->tables || !tables->memory || !tables->sizes)
-		return global_fail(error, -ENOMEM, "", "there is no memory");
+		return global_fail(error, -ENOMEM, "", "out of memory");
 	for (size_t i = 0; i < options->nr_tables && !ret; i++) {
 		ret = open_table(tables, options->tables[i], error);
 		if (!ret)
@@ -249,7 +249,7 @@ static int open_tables(struct global *global, const struct global_options *optio
 	if (ret)
 		return ret;
 	global->sides = calloc(sides + 1, sizeof(*global->sides));
-	return global->sides ? 0 : global_fail(error, -ENOMEM, "", "there is no memory");
+	return global->sides ? 0 : global_fail(error, -ENOMEM, "", "out of memory");
 }
 
 int sides_make(struct global *global, const struct global_options *options,

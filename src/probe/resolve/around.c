@@ -48,7 +48,7 @@ struct around {
 	size_t count, room;
 };
 
-/* Room for one more; NULL: there is no memory. */
+/* Room for one more; NULL: out of memory. */
 static void *grow(void *items, size_t count, size_t *room, size_t size)
 {
 	size_t wanted = *room ? *room * 2 : FIRST_ROOM;

@@ -281,7 +281,7 @@ int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_e
 	free(full);
 	if (!module) {
 		close(fd);
-		return resolve_fail(error, -ENOMEM, "", "there is no memory");
+		return resolve_fail(error, -ENOMEM, "", "out of memory");
 	}
 	module->executable = resolve->nr_modules == 1;
 	/* Of the program it is said at once that it cannot be probed; its libraries may be anything. */
@@ -513,7 +513,7 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 	free(line);
 	fclose(maps);
 	if (ret)
-		return resolve_fail(error, ret, "", "there is no memory");
+		return resolve_fail(error, ret, "", "out of memory");
 	/* Without it something less is known. */
 	snprintf(path, sizeof(path), "/proc/%ld/mem", (long)pid);
 	resolve->memory = open(path, O_RDONLY | O_CLOEXEC);

@@ -116,7 +116,7 @@ struct apart {
 	uint32_t *table; /* of their numbers, from 1 on, by a hash; 0: empty */
 	size_t count, room;
 };
-/* For at most so many; false: there is no memory. */
+/* For at most so many; false: out of memory. */
 bool apart_begin(struct apart *apart, size_t most);
 /* Numbers it if there is one like it. */
 void apart_take(struct apart *apart, char name[EVENT_NAME_MAX]);

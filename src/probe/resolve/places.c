@@ -133,7 +133,7 @@ static int find_names(struct finding *finding)
 	if (ret == -E2BIG)
 		return resolve_fail(finding->error, ret, "name fewer of them",
 				"more than %d functions are meant", RESOLVE_PLACES_MAX);
-	return ret ? resolve_fail(finding->error, ret, "", "there is no memory") : 0;
+	return ret ? resolve_fail(finding->error, ret, "", "out of memory") : 0;
 }
 
 static void offer_names(struct resolve_module *module, struct suggestion *suggestion)
@@ -282,7 +282,7 @@ static int add_chosen(struct finding *finding, const struct place *chooser, stru
 	if (!finding->spec->glob && !places->told && !ret)
 		places->told = choose_text(
 				chooser->module, chooser->function, chooser->name, &choices);
-	return ret ? resolve_fail(finding->error, ret, "", "there is no memory") : 0;
+	return ret ? resolve_fail(finding->error, ret, "", "out of memory") : 0;
 }
 
 /* Functions that only choose another one for this processor, when the program is loaded, are never meant themselves. */
@@ -320,7 +320,7 @@ static int add_address(struct finding *finding, struct resolve_module *module, u
 		place.name = code_name(module->code, place.function, 0);
 	place.entry = place.function && place.function->address == address;
 	return places_add(finding->places, &place)
-			? resolve_fail(finding->error, -ENOMEM, "", "there is no memory")
+			? resolve_fail(finding->error, -ENOMEM, "", "out of memory")
 			: 0;
 }
 

@@ -95,7 +95,7 @@ static bool is_source(const char *name, size_t length)
 static int keep(char **kept, const char *text, size_t length, struct resolve_error *error)
 {
 	*kept = strndup(text, length);
-	return *kept ? 0 : resolve_fail(error, -ENOMEM, "", "there is no memory");
+	return *kept ? 0 : resolve_fail(error, -ENOMEM, "", "out of memory");
 }
 
 static int parse_line(

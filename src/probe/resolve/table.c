@@ -56,7 +56,7 @@ struct making {
 
 static int no_memory(struct resolve_error *error)
 {
-	return resolve_fail(error, -ENOMEM, "", "there is no memory");
+	return resolve_fail(error, -ENOMEM, "", "out of memory");
 }
 
 static void refuse(const struct making *making, const struct place *place, const char *reason,
