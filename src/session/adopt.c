@@ -485,7 +485,7 @@ static int adopt_folder(
 	struct stat status;
 	int ret;
 
-	if (fstat(folder, &status) || status.st_uid != geteuid())
+	if (fstat(folder, &status) || status.st_uid != place_owner(session))
 		return fail(error, -EPERM, "the folder", "it belongs to somebody else");
 	if (faccessat(folder, FOUND_FILE, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
 		return 1;

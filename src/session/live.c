@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "session/parts.h"
 #include "session/place.h"
@@ -82,15 +83,21 @@ static int open_output(struct session *session, const struct session_options *op
 static int open_parts(struct session *session, const struct session_options *options,
 		const struct session_live *live, struct session_error *error)
 {
+	uid_t owner = live->settled ? live->owner : geteuid();
 	int ret;
 
 	session_raise_files(session);
 	ret = session_open_bells(session, error);
 	if (!ret)
-		ret = live->place ? place_open(session, live->place, error)
+		ret = live->place ? place_open(session, live->place, owner, error)
 				  : buffers_open(session, options, error);
 	if (!ret)
 		ret = listener_open_at(session, live->socket, error);
+	if (!ret && live->settled && live->settled(live->user))
+		ret = session_fail(error, SESSION_ERROR_PERMISSION, EPERM,
+				"cannot record as user %u: the daemon has no permission to become "
+				"that user",
+				(unsigned int)live->owner);
 	if (!ret)
 		ret = open_output(session, options, error);
 	if (!ret)

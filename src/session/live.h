@@ -59,8 +59,15 @@ struct session_live {
 	const char *socket; /* path of the socket for programs; a dead one in its place goes */
 	const char *place;  /* directory of the rings, made 0700 when missing; NULL: in no file */
 	bool boot; /* programs make folders in the place by themselves: they are looked for (wire/boot.h) */
-	bool leave;          /* session_close() finishes only when no program lives any more */
-	pid_t only;          /* of `boot`: this process alone, by what it has mapped; 0: all */
+	bool leave; /* session_close() finishes only when no program lives any more */
+	pid_t only; /* of `boot`: this process alone, by what it has mapped; 0: all */
+	/*
+	 * When directory, socket and locks are open, and before anything else is read or written: the process may become that
+	 * of another user there (NULL: it does not). The place belongs to `owner` then. 0 or a negative errno.
+	 */
+	int (*settled)(void *user);
+	void *user;
+	uid_t owner;
 	bool any_user;       /* hear programs of every user; else our own and root's */
 	bool active;         /* record from the beginning */
 	uint64_t generation; /* the first one; 0: 1 */

@@ -96,7 +96,8 @@ int output_create(struct session *session, const char *output, bool force,
 		return fail_output(error, errno, session->output);
 	if (!S_ISDIR(status.st_mode))
 		return fail_output(error, ENOTDIR, session->output);
-	if (access(session->output, W_OK | X_OK))
+	/* Of the user on whose behalf files are made now, which need not be the real one (live.h). */
+	if (faccessat(AT_FDCWD, session->output, W_OK | X_OK, AT_EACCESS))
 		return fail_output(error, errno, session->output);
 	empty = is_empty(session->output);
 	if (empty < 0)

@@ -30,6 +30,7 @@
 
 struct place {
 	char *path;
+	uid_t owner; /* of the directory, and of what is in it */
 	bool adopted;
 	char boot[40]; /* that of the clock's figures */
 	/* As the recorder before has written it: */
@@ -195,13 +196,13 @@ static int fail_place(struct session_error *error, int code, const char *path, c
 			"cannot keep a session in %s: %s", path, why);
 }
 
-static int check_directory(int fd, const char *path, struct session_error *error)
+static int check_directory(int fd, const char *path, uid_t owner, struct session_error *error)
 {
 	struct stat status;
 
 	if (fstat(fd, &status))
 		return fail_place(error, errno, path, strerror(errno));
-	if (status.st_uid != geteuid())
+	if (status.st_uid != owner)
 		return fail_place(error, EPERM, path,
 				"it belongs to somebody else; choose another directory");
 	if (status.st_mode & (S_IWGRP | S_IWOTH))
@@ -226,7 +227,8 @@ static int lock_directory(int fd, const char *path, struct session_error *error)
 	return 0;
 }
 
-static int open_directory(struct session *session, const char *path, struct session_error *error)
+static int open_directory(
+		struct session *session, const char *path, uid_t owner, struct session_error *error)
 {
 	int ret;
 
@@ -238,7 +240,7 @@ static int open_directory(struct session *session, const char *path, struct sess
 				errno == ENOTDIR || errno == ELOOP
 						? "it is not a directory, or a link to one"
 						: strerror(errno));
-	ret = check_directory(session->buffers_fd, path, error);
+	ret = check_directory(session->buffers_fd, path, owner, error);
 	if (!ret)
 		ret = lock_directory(session->buffers_fd, path, error);
 	if (ret)
@@ -252,15 +254,16 @@ static int open_directory(struct session *session, const char *path, struct sess
 
 /* ---- life ---- */
 
-int place_open(struct session *session, const char *path, struct session_error *error)
+int place_open(struct session *session, const char *path, uid_t owner, struct session_error *error)
 {
 	int ret;
 
 	session->place = calloc(1, sizeof(*session->place));
 	if (!session->place)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	session->place->owner = owner;
 	place_boot(session->place->boot);
-	ret = open_directory(session, path, error);
+	ret = open_directory(session, path, owner, error);
 	if (ret)
 		return ret;
 	take_saved(session);
@@ -270,6 +273,11 @@ int place_open(struct session *session, const char *path, struct session_error *
 bool place_is_adopted(const struct session *session)
 {
 	return session->place && session->place->adopted;
+}
+
+uid_t place_owner(const struct session *session)
+{
+	return session->place ? session->place->owner : geteuid();
 }
 
 const char *place_output(const struct session *session)

@@ -29,11 +29,14 @@
 #include "session/parts.h"
 
 /* Makes the directory when it is not there. */
-int place_open(struct session *session, const char *path, struct session_error *error);
+/* Whose it must be: a directory of another user is refused. */
+int place_open(struct session *session, const char *path, uid_t owner, struct session_error *error);
 /* Whether somebody was here before. */
 bool place_is_adopted(const struct session *session);
 /* Output directory of the recorder before, or NULL. */
 const char *place_output(const struct session *session);
+/* Of the directory and of what is in it. */
+uid_t place_owner(const struct session *session);
 /* Generation that was saved last; 0: none. */
 uint64_t place_generation(const struct session *session);
 /* Number of the last chunk that was there before the session. */

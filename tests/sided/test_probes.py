@@ -290,6 +290,7 @@ class Users(Probes):
     def ask_as_nobody(self, **members):
         """enable-probe by another user, through a connection that is his."""
         request = {"version": 1, "verb": "enable-probe", "session": "s", "event": ["probe:f"], "probe": "f", **members}
+        request = {name: value for name, value in request.items() if value is not None}
         fd = memfd(json.dumps(self.table))
         script = (f"import socket; one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET);"
                   f"one.connect({os.path.join(self.runtime, 'control.sock')!r});"
@@ -306,7 +307,12 @@ class Users(Probes):
         except KeyError:
             self.skipTest("there is no group tracing")
         self.start_daemon("--system")
-        self.create("s")
+        # In a session of this user's own: into one of root's not even such a probe is put.
+        self.create("roots")
+        self.assertEqual(self.ask_as_nobody(session="roots")["kind"], "permission")
+        for verb in ("create", "enable-event", "start"):
+            members = {"event": ["sided:tick"]} if verb == "enable-event" else {}
+            self.assertTrue(self.ask_as_nobody(**{"verb": verb, "event": None, "probe": None, **members})["ok"])
         roots, his = Played(self), Played(self, before=self.NOBODY)
         self.assertTrue(self.ask_as_nobody()["ok"])
         self.assertEqual((roots.numbers(), his.numbers(), self.probes()[0]["uid"]), ([], [1], 65534))

@@ -8,6 +8,7 @@
  *				below its output, its place and the directory of sockets, nowhere else;
  *				seccomp: no programs, no other processes, no network, nothing of the
  *				machine
+ *				one of a member of the group: accesses to files with the member's permissions
  *	its sender		the same, but for connections to others; it may write below the output and
  *				where it sends to
  *
@@ -15,8 +16,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -68,6 +73,10 @@ void isolate_daemon(struct daemon *daemon)
 	uint64_t kept = CAPABILITY(CAP_KILL) | CAPABILITY(CAP_SYS_PTRACE) |
 			CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_DAC_OVERRIDE) |
 			CAPABILITY(CAP_SYS_RESOURCE) | CAPABILITY(CAP_CHECKPOINT_RESTORE);
+
+	/* Traces of members of the group are made as theirs. */
+	if (daemon->system)
+		kept |= CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID);
 
 	keep_capabilities(daemon->uid ? 0 : kept);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -151,7 +160,7 @@ static const char *const refused[] = {"execve", "execveat", "fork", "vfork", "pt
 		"request_key", "swapon", "swapoff", "acct", "quotactl", "nfsservctl", "sethostname",
 		"setdomainname", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex",
 		"stime", "iopl", "ioperm", "syslog", "vhangup", "setuid", "setgid", "setreuid",
-		"setregid", "setresuid", "setresgid", "setgroups", "setfsuid", "setfsgid", "capset",
+		"setregid", "setresuid", "setresgid", "setgroups", "setfsgid", "capset",
 		"personality", "mknod", "mknodat", "open_by_handle_at", "name_to_handle_at",
 		"lookup_dcookie", "pidfd_getfd", "process_madvise", "kcmp"};
 
@@ -167,7 +176,16 @@ static bool add_network_rules(scmp_filter_ctx filter, bool connects)
 					SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
 }
 
-static bool add_rules(scmp_filter_ctx filter, bool connects)
+/* A session process of a member of the group may only become root again for an access to files: isolate_as_root(). */
+static bool add_owner_rule(scmp_filter_ctx filter, bool owned)
+{
+	if (owned)
+		return !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setfsuid), 1,
+				SCMP_A0(SCMP_CMP_NE, 0, 0));
+	return !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setfsuid), 0);
+}
+
+static bool add_rules(scmp_filter_ctx filter, bool connects, bool owned)
 {
 	size_t i;
 
@@ -186,45 +204,98 @@ static bool add_rules(scmp_filter_ctx filter, bool connects)
 	if ((int)i != __NR_SCMP_ERROR &&
 			seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), (int)i, 0))
 		return false;
-	return add_network_rules(filter, connects);
+	return add_owner_rule(filter, owned) && add_network_rules(filter, connects);
 }
 
-static void refuse_calls(bool connects)
+static void refuse_calls(bool connects, bool owned)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 
 	if (!filter)
 		return;
-	if (!add_rules(filter, connects) || seccomp_load(filter))
+	if (!add_rules(filter, connects, owned) || seccomp_load(filter))
 		say("the session's process has no filter of system calls");
 	seccomp_release(filter);
 }
 #else
-static void refuse_calls(bool connects)
+static void refuse_calls(bool connects, bool owned)
 {
 	(void)connects;
+	(void)owned;
 }
 #endif
 
-void isolate_session(const char *const *writable, bool looks_at_others)
+/* Until isolate_as() a process with an owner can write in root's directories and can become the owner. */
+#define UNTIL_OWNED                                                                      \
+	(CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_SETUID) | \
+			CAPABILITY(CAP_SETGID))
+
+void isolate_session(const char *const *writable, bool looks_at_others, const struct owner *owner)
 {
 	keep_capabilities(geteuid() ? 0
 				    : CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH) |
 							CAPABILITY(CAP_SYS_RESOURCE) |
 							CAPABILITY(CAP_IPC_LOCK) |
+							(owner ? UNTIL_OWNED : 0) |
 							(looks_at_others ? CAPABILITY(CAP_CHECKPOINT_RESTORE)
 									 : 0));
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	/* Behind that wall a process sees nothing of others, not even what they have mapped. */
 	if (!looks_at_others)
 		restrict_files(writable);
-	refuse_calls(false);
+	if (!owner)
+		refuse_calls(false, false);
 }
 
-void isolate_sender(const char *const *writable)
+int isolate_as(const struct owner *owner)
 {
+	if (setgroups(0, NULL))
+		return -errno;
+	setfsgid(owner->gid);
+	setfsuid(owner->uid);
+	/* They report no error: ask for what holds now. */
+	if ((uid_t)setfsuid((uid_t)-1) != owner->uid || (gid_t)setfsgid((gid_t)-1) != owner->gid)
+		return -EPERM;
+	/* Beyond the owner's quota and with the blocks that are reserved for root it writes nothing. */
+	keep_capabilities(CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_IPC_LOCK));
+	/* The kernel has forgotten it with the change. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	refuse_calls(false, true);
+	return 0;
+}
+
+struct root_call {
+	void *(*function)(void *argument);
+	void *argument;
+};
+
+static void *run_as_root(void *user)
+{
+	const struct root_call *call = user;
+
+	/* Of this thread alone. */
+	setfsuid(0);
+	return call->function(call->argument);
+}
+
+bool isolate_as_root(void *(*function)(void *argument), void *argument)
+{
+	struct root_call call = {function, argument};
+	pthread_t thread;
+
+	return !pthread_create(&thread, NULL, run_as_root, &call) && !pthread_join(thread, NULL);
+}
+
+int isolate_sender(const char *const *writable, const struct owner *owner)
+{
+	if (owner &&
+			(setgroups(0, NULL) || setresgid(owner->gid, owner->gid, owner->gid) ||
+					setresuid(owner->uid, owner->uid, owner->uid)))
+		return -errno;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	keep_capabilities(0);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	restrict_files(writable);
-	refuse_calls(true);
+	refuse_calls(true, false);
+	return 0;
 }

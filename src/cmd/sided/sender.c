@@ -173,7 +173,7 @@ static void set_options(struct sending *sending, bool no_files, const struct sen
 }
 
 /* A file must be there before we may write to nothing else; what stands in /dev may come later. */
-static void isolate(const struct sending *sending, bool no_files)
+static int isolate(const struct sending *sending, bool no_files, const struct owner *owner)
 {
 	const char *to = sending->definition->to, *writable[3] = {sending->output, NULL, NULL};
 	int fd;
@@ -186,25 +186,29 @@ static void isolate(const struct sending *sending, bool no_files)
 			close(fd);
 		writable[1] = access(to, F_OK) ? "/dev" : to;
 	}
-	isolate_sender(writable);
+	return isolate_sender(writable, owner);
 }
 
 static void run(const struct definition *definition, const char *output, bool no_files,
-		const struct session_rounds *rounds, int fd)
+		const struct owner *owner, const struct session_rounds *rounds, int fd)
 {
 	struct sending sending = {.fd = fd, .definition = definition, .output = output};
 
 	prctl(PR_SET_NAME, "sided-send");
 	/* The same two words: neither room knows the other. */
 	set_options(&sending, no_files, (const struct send_rounds *)(const void *)rounds);
-	isolate(&sending, no_files);
+	if (isolate(&sending, no_files, owner)) {
+		say("the process that sends what is recorded cannot become user %u", owner->uid);
+		return;
+	}
 	serve(&sending);
 }
 
 /* ---- in the process that records ---- */
 
 static int fork_sender(const struct definition *definition, const char *output, bool no_files,
-		const int *closing, size_t nr_closing, struct sender *sender)
+		const struct owner *owner, const int *closing, size_t nr_closing,
+		struct sender *sender)
 {
 	pid_t parent = getpid(), child;
 	int ends[2];
@@ -219,7 +223,7 @@ static int fork_sender(const struct definition *definition, const char *output, 
 		close(ends[0]);
 		while (nr_closing--)
 			close(closing[nr_closing]);
-		run(definition, output, no_files, sender->rounds, ends[1]);
+		run(definition, output, no_files, owner, sender->rounds, ends[1]);
 		_exit(EXIT_SUCCESS);
 	}
 	close(ends[1]);
@@ -233,7 +237,8 @@ static int fork_sender(const struct definition *definition, const char *output, 
 }
 
 int sender_make(const struct definition *definition, const char *output, bool no_files,
-		const int *closing, size_t nr_closing, struct sender **result)
+		const struct owner *owner, const int *closing, size_t nr_closing,
+		struct sender **result)
 {
 	struct sender *sender = calloc(1, sizeof(*sender));
 	void *shared;
@@ -249,7 +254,7 @@ int sender_make(const struct definition *definition, const char *output, bool no
 	}
 	sender->rounds = shared;
 	snprintf(sender->to, sizeof(sender->to), "%s", definition->to);
-	ret = fork_sender(definition, output, no_files, closing, nr_closing, sender);
+	ret = fork_sender(definition, output, no_files, owner, closing, nr_closing, sender);
 	if (ret) {
 		munmap(shared, sizeof(*sender->rounds));
 		free(sender);

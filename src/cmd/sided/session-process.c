@@ -90,9 +90,25 @@ static struct session_track *make_tracks(const struct definition *definition)
 struct opening {
 	const char *socket, *lock, *tables, *output, *place;
 	bool again, active, any_user, no_files, boot;
+	bool owned; /* by a member of the group */
+	struct owner owner;
 	uint64_t generation;
 	struct definition *definition;
 };
+
+/* Whose traces they are: nothing of it is root's own. */
+static int read_owner(
+		struct json_object *request, struct opening *opening, struct control_error *error)
+{
+	uint64_t uid = 0, gid = 0;
+	int ret = json_number(request, "uid", UINT32_MAX - 1, &uid, error);
+
+	if (!ret)
+		ret = json_number(request, "gid", UINT32_MAX - 1, &gid, error);
+	opening->owned = uid;
+	opening->owner = (struct owner){.uid = (uid_t)uid, .gid = (gid_t)gid};
+	return ret;
+}
 
 static int read_opening(
 		struct json_object *request, struct opening *opening, struct control_error *error)
@@ -125,6 +141,8 @@ static int read_opening(
 		ret = json_flag(request, "boot", &opening->boot, error);
 	if (!ret)
 		ret = json_number(request, "generation", UINT64_MAX, &opening->generation, error);
+	if (!ret)
+		ret = read_owner(request, opening, error);
 	if (!ret && !json_object_object_get_ex(request, "definition", &definition))
 		ret = control_fail(error, CONTROL_FAILED, -EINVAL, NULL, "there is no definition");
 	return ret ? ret : definition_parse(definition, &opening->definition, error);
@@ -150,6 +168,11 @@ static int take_lock(struct recording *recording, const char *path, struct contr
 	return 0;
 }
 
+static const struct owner *owner_of(const struct opening *opening)
+{
+	return opening->owned ? &opening->owner : NULL;
+}
+
 /* It has the lock as well: whoever comes after us waits until both are gone. */
 static int make_sender(struct recording *recording, const struct opening *opening,
 		struct control_error *error)
@@ -160,8 +183,9 @@ static int make_sender(struct recording *recording, const struct opening *openin
 
 	if (!opening->definition->to)
 		return 0;
-	ret = sender_make(opening->definition, opening->output, opening->no_files, closing,
-			sizeof(closing) / sizeof(*closing), &recording->sender);
+	ret = sender_make(opening->definition, opening->output, opening->no_files,
+			owner_of(opening), closing, sizeof(closing) / sizeof(*closing),
+			&recording->sender);
 	if (!ret &&
 			epoll_ctl(recording->epoll, EPOLL_CTL_ADD, sender_fd(recording->sender),
 					&event))
@@ -169,6 +193,25 @@ static int make_sender(struct recording *recording, const struct opening *openin
 	if (ret)
 		return control_fail(error, CONTROL_FAILED, ret, NULL, "cannot start a sender: %s",
 				strerror(-ret));
+	return 0;
+}
+
+/*
+ * The state directory of a session of a member of the group: the member's, because the session writes there with the member's
+ * permissions, in a directory that only root may enter, because rings are no file for programs to open.
+ */
+static int make_state_directory(const struct opening *opening, struct control_error *error)
+{
+	struct stat status;
+	int ret = make_directory(opening->place, error);
+
+	if (ret)
+		return ret;
+	if (lstat(opening->place, &status) || !S_ISDIR(status.st_mode) ||
+			lchown(opening->place, opening->owner.uid, opening->owner.gid))
+		return control_fail(error, CONTROL_PERMISSION, -errno, NULL,
+				"cannot give the directory %s to user %u", opening->place,
+				(unsigned int)opening->owner.uid);
 	return 0;
 }
 
@@ -188,15 +231,24 @@ static int prepare(struct recording *recording, const struct opening *opening,
 		ret = make_directory(opening->output, error);
 	if (!ret)
 		ret = make_directory(parent, error);
+	if (!ret && opening->owned)
+		ret = make_state_directory(opening, error);
 	if (!ret)
 		ret = make_sender(recording, opening, error);
 	if (!ret)
-		isolate_session(writable, opening->boot);
+		isolate_session(writable, opening->boot, owner_of(opening));
 	return ret;
 }
 
-static int open_session(struct recording *recording, const struct opening *opening,
-		struct control_error *error)
+static int become_owner(void *user)
+{
+	const struct opening *opening = user;
+
+	return isolate_as(&opening->owner);
+}
+
+static int open_session(
+		struct recording *recording, struct opening *opening, struct control_error *error)
 {
 	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
 	struct session_track *tracks = make_tracks(opening->definition);
@@ -204,6 +256,9 @@ static int open_session(struct recording *recording, const struct opening *openi
 	struct session_live live = {
 			.socket = opening->socket,
 			.place = opening->place,
+			.settled = opening->owned ? become_owner : NULL,
+			.user = opening,
+			.owner = opening->owner.uid,
 			.any_user = opening->any_user,
 			.boot = opening->boot,
 			.active = opening->active,

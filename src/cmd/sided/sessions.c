@@ -72,6 +72,8 @@ int session_add(struct daemon *daemon, struct definition *definition, struct ses
 		return control_no_memory(error);
 	object_init(&entry->object, entry_destroy);
 	entry->definition = definition;
+	entry->uid = daemon->uid;
+	entry->gid = getegid();
 	for (end = &daemon->sessions; *end;)
 		end = &(*end)->next;
 	*end = entry;
@@ -244,20 +246,74 @@ static bool is_dated(const char *name)
 			(!name[end] || name[end] == '-');
 }
 
+/*
+ * A new directory. That of a member of the group is this user's from the beginning, directly below our own directory, where only
+ * root makes links. So the session, which writes with this user's permissions, can write there, and the user can read it.
+ */
+static int make_new(const struct session_entry *entry, bool of_member, const char *path)
+{
+	int ret;
+
+	if (mkdir(path, 0700))
+		return -errno;
+	if (!of_member || !lchown(path, entry->uid, entry->gid))
+		return 0;
+	ret = -errno;
+	rmdir(path);
+	return ret;
+}
+
+/* Members of the group pass through it to their traces; what is in it they cannot list. */
+static int make_searchable(const char *path, struct control_error *error)
+{
+	struct stat status;
+
+	if (stat(path, &status) ||
+			(!(status.st_mode & S_IXOTH) &&
+					chmod(path, (status.st_mode & 07777) | S_IXGRP | S_IXOTH)))
+		return fail_directory(error, -errno, path);
+	return 0;
+}
+
+static int make_base(struct daemon *daemon, bool of_member, char *base, size_t room,
+		struct control_error *error)
+{
+	int ret = base_directory(daemon, base, room, error);
+
+	if (!ret)
+		ret = make_path(base, error);
+	return ret || !of_member ? ret : make_searchable(base, error);
+}
+
+/* The directory that the user names. A member of the group names a new one: check_output() in verbs.c. */
+static int take_named(struct daemon *daemon, struct session_entry *entry, bool of_member,
+		struct control_error *error)
+{
+	const char *path = entry->definition->output;
+	char base[1024];
+	int ret = of_member ? make_base(daemon, true, base, sizeof(base), error) : 0;
+
+	if (ret)
+		return ret;
+	if (of_member)
+		ret = make_new(entry, true, path);
+	if (ret)
+		return fail_directory(error, ret, path);
+	entry->output = strdup(path);
+	return entry->output ? 0 : control_no_memory(error);
+}
+
 static int choose_output(
 		struct daemon *daemon, struct session_entry *entry, struct control_error *error)
 {
+	bool of_member = session_is_of_member(daemon, entry);
 	char base[1024], path[1200], date[32] = "", first[DEFINITION_NAME_MAX + sizeof(date) + 1];
 	const char *name = entry->definition->name;
 	int ret, i;
 
-	if (entry->definition->output) {
-		entry->output = strdup(entry->definition->output);
-		return entry->output ? 0 : control_no_memory(error);
-	}
-	ret = base_directory(daemon, base, sizeof(base), error);
-	if (!ret)
-		ret = make_path(base, error);
+	if (entry->definition->output)
+		return take_named(daemon, entry, of_member, error);
+	ret = make_base(daemon, of_member, base, sizeof(base), error);
 	if (ret)
 		return ret;
 	if (!is_dated(name))
@@ -265,14 +321,15 @@ static int choose_output(
 	snprintf(first, sizeof(first), "%s%s", name, date);
 	for (i = 0; i < 1000; i++) {
 		snprintf(path, sizeof(path), i ? "%s/%s-%d" : "%s/%s", base, first, i + 1);
-		if (!mkdir(path, 0700)) {
+		ret = make_new(entry, of_member, path);
+		if (!ret) {
 			entry->output = strdup(path);
 			return entry->output ? 0 : control_no_memory(error);
 		}
-		if (errno != EEXIST)
+		if (ret != -EEXIST)
 			break;
 	}
-	return fail_directory(error, -errno, path);
+	return fail_directory(error, ret, path);
 }
 
 /* In memory that outlives us. */
@@ -331,6 +388,10 @@ struct json_object *session_opening(struct daemon *daemon, struct session_entry 
 			json_put_flag(request, "again", entry->state == SESSION_LIVE) &&
 			json_put_flag(request, "active", entry->active) &&
 			json_put_flag(request, "boot", entry->boot) &&
+			(!session_is_of_member(daemon, entry) ||
+					(json_put_number(request, "uid", entry->uid) &&
+							json_put_number(request, "gid",
+									entry->gid))) &&
 			json_put_flag(request, "any-user", daemon->any_user) &&
 			json_put_flag(request, "no-files", daemon->system) &&
 			json_put_number(request, "generation", entry->generation + 1))
@@ -349,6 +410,8 @@ static struct json_object *state_json(const struct session_entry *entry)
 			json_put_flag(state, "started", entry->state == SESSION_LIVE) &&
 			json_put_flag(state, "active", entry->active) &&
 			json_put_number(state, "generation", entry->generation) &&
+			json_put_number(state, "uid", entry->uid) &&
+			json_put_number(state, "gid", entry->gid) &&
 			(!entry->boot || json_put_flag(state, "boot", true)) &&
 			(!entry->output || json_put_text(state, "output", entry->output)) &&
 			(!entry->place || json_put_text(state, "place", entry->place)))
@@ -451,8 +514,16 @@ static int take_path(struct json_object *state, const char *name, char **path,
 static int restore_entry(
 		struct session_entry *entry, struct json_object *state, struct control_error *error)
 {
+	uint64_t uid = entry->uid, gid = entry->gid;
 	bool started = false;
 	int ret = json_flag(state, "started", &started, error);
+
+	if (!ret)
+		ret = json_number(state, "uid", UINT32_MAX, &uid, error);
+	if (!ret)
+		ret = json_number(state, "gid", UINT32_MAX, &gid, error);
+	entry->uid = (uid_t)uid;
+	entry->gid = (gid_t)gid;
 
 	if (!ret)
 		ret = json_flag(state, "active", &entry->active, error);

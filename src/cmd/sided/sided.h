@@ -54,6 +54,8 @@
 #define LIMIT_HOLD_MS 1500     /* that a program which comes waits for a session's process */
 #define LIMIT_PROGRAMS_OF_USER 16384
 #define LIMIT_SESSIONS 256
+#define LIMIT_SESSIONS_OF_USER 64     /* of one member of the group */
+#define LIMIT_SESSIONS_OF_MEMBERS 192 /* of all of them: the others are root's */
 #define LIMIT_DOORS 1024
 #define LIMIT_PASSED \
 	(256u << 10) /* bytes of messages that bring a session connections which it has not taken */
@@ -231,6 +233,8 @@ struct session_entry {
 	bool active;
 	uint64_t generation;
 	struct push push;
+	uid_t uid; /* of the user who created it: its traces are this user's */
+	gid_t gid;
 	char *output;
 	char *place;
 	bool boot; /* of a static configuration: programs make folders in the place by themselves */
@@ -241,6 +245,18 @@ struct session_entry {
 };
 
 struct session_entry *session_find(struct daemon *daemon, const char *name);
+/* A session of the system's daemon that a member of the group has created. */
+static inline bool session_is_of_member(
+		const struct daemon *daemon, const struct session_entry *entry)
+{
+	return daemon->system && entry->uid;
+}
+/* May this user see and change the session? Root may; a member of the group has its own sessions only. */
+static inline bool session_permits(const struct daemon *daemon, const struct peer *peer,
+		const struct session_entry *entry)
+{
+	return !daemon->system || !peer->uid || peer->uid == entry->uid;
+}
 /* For who gives none: side-DATE-TIME, and a number behind it when that is there. */
 #define SESSION_DATED_NAME_SIZE 48
 void session_dated_name(struct daemon *daemon, char name[SESSION_DATED_NAME_SIZE]);
@@ -464,13 +480,26 @@ struct json_object *probes_json(
 /* ---- isolate.c ---- */
 
 void isolate_daemon(struct daemon *daemon);
+/* The user who owns what a process writes. */
+struct owner {
+	uid_t uid;
+	gid_t gid;
+};
 /*
  * In a session process: it may write below these (NULL at the end), and execute nothing. One that looks for
- * processes by what they have mapped (boot.c) is not kept from files.
+ * processes by what they have mapped (boot.c) is not kept from files. With an owner (else NULL) the process still has the
+ * capabilities that isolate_as() takes from it.
  */
-void isolate_session(const char *const *writable, bool looks_at_others);
-/* In the process that sends what a session records: likewise, but it may connect to others. */
-void isolate_sender(const char *const *writable);
+void isolate_session(const char *const *writable, bool looks_at_others, const struct owner *owner);
+/* From now on all accesses to files are the owner's, with the owner's permissions. 0 or a negative errno. */
+int isolate_as(const struct owner *owner);
+/* After that: do something with root's files, in a thread that has root's permissions. False: there is no thread. */
+bool isolate_as_root(void *(*function)(void *argument), void *argument);
+/*
+ * In the process that sends what a session records: likewise, but it may connect to others. With an owner (else NULL) the
+ * whole process becomes that user's. 0 or a negative errno.
+ */
+int isolate_sender(const char *const *writable, const struct owner *owner);
 
 /* ---- sender.c ---- */
 
@@ -481,8 +510,10 @@ struct sender;
  * are descriptors that it has no use for; `no_files`: it writes to no file, since not only its own user says where to.
  * 0 or a negative errno.
  */
+struct owner;
 int sender_make(const struct definition *definition, const char *output, bool no_files,
-		const int *closing, size_t nr_closing, struct sender **sender);
+		const struct owner *owner, const int *closing, size_t nr_closing,
+		struct sender **sender);
 /* Where the recorder says how far it is. */
 struct session_rounds *sender_rounds(struct sender *sender);
 /* Readable: sender_hear() has something to do. */

@@ -55,6 +55,7 @@ static bool put_state(struct json_object *about, const struct session_entry *ent
 			json_put_text(about, "state", session_state_word(entry)) &&
 			(!entry->output || json_put_text(about, "output", entry->output)) &&
 			json_put_number(about, "generation", entry->generation) &&
+			json_put_number(about, "uid", entry->uid) &&
 			json_put_number(about, "restarts", worker_restarts(entry)) &&
 			json_put_number(about, "recorder", (uint64_t)worker_pid(entry)) &&
 			json_put_number(about, "channels", entry->definition->nr_channels) &&
@@ -200,7 +201,8 @@ static void query_begin(
 	loop_timer(daemon, &query->timer, QUERY_MS, query_late);
 	for (entry = daemon->sessions; entry; entry = next) {
 		next = entry->next;
-		if (!session || !strcmp(session, entry->definition->name))
+		if (session_permits(daemon, &client->peer, entry) &&
+				(!session || !strcmp(session, entry->definition->name)))
 			ask_session(query, entry);
 	}
 	query_less(query);
@@ -217,7 +219,8 @@ void status_list(struct daemon *daemon, struct client *client, const char *sessi
 	struct session_entry *entry;
 
 	for (entry = daemon->sessions; entry; entry = entry->next)
-		if (!session || !strcmp(session, entry->definition->name))
+		if (session_permits(daemon, &client->peer, entry) &&
+				(!session || !strcmp(session, entry->definition->name)))
 			describe(sessions, entry, session);
 	answer = wrap(sessions, false);
 	json_object_put(sessions);

@@ -30,10 +30,18 @@ static void answer_ok(struct request *request, struct json_object *answer)
 
 /* ---- sessions ---- */
 
-/*
- * A member of the group asks root to write: below the daemon's own directory only, where nobody else
- * makes links.
- */
+/* Users of the group have their own sessions. */
+static int check_permitted(struct request *request, const struct session_entry *entry)
+{
+	if (session_permits(request->daemon, &request->client->peer, entry))
+		return 0;
+	return control_fail(&request->error, CONTROL_PERMISSION, -EPERM,
+			"`side create NAME` makes a session of yours",
+			"the session %s belongs to user %u", entry->definition->name,
+			(unsigned int)entry->uid);
+}
+
+/* A directory of its own in the daemon's directory: nothing that exists, or is in the directory of another session. */
 static int check_output(struct request *request, const struct definition *definition)
 {
 	const char *output = definition->output, *base = request->daemon->output;
@@ -44,11 +52,35 @@ static int check_output(struct request *request, const struct definition *defini
 	if (!base)
 		base = "/var/lib/side";
 	size = strlen(base);
-	if (!strncmp(output, base, size) && output[size] == '/' && !strstr(output, ".."))
+	if (!strncmp(output, base, size) && output[size] == '/' && output[size + 1] &&
+			output[size + 1] != '.' && !strchr(output + size + 1, '/'))
 		return 0;
-	return control_fail(&request->error, CONTROL_PERMISSION, -EPERM,
-			"leave --output out, or be root",
-			"the system's daemon writes traces of its users below %s only", base);
+	return control_fail(&request->error, CONTROL_PERMISSION, -EPERM, "leave --output out",
+			"cannot write traces to %s: the system's daemon writes those of user %u "
+			"to new directories in %s only",
+			output, (unsigned int)request->client->peer.uid, base);
+}
+
+/* Some are left for root, and for other members. */
+static int check_number(struct request *request)
+{
+	const struct session_entry *entry = request->daemon->sessions;
+	uid_t uid = request->client->peer.uid;
+	unsigned int own = 0, of_members = 0;
+
+	if (!request->daemon->system || !uid)
+		return 0;
+	for (; entry; entry = entry->next) {
+		own += entry->uid == uid;
+		of_members += entry->uid != 0;
+	}
+	if (own < LIMIT_SESSIONS_OF_USER && of_members < LIMIT_SESSIONS_OF_MEMBERS)
+		return 0;
+	return control_fail(&request->error, CONTROL_BUSY, -EBUSY, "`side destroy NAME`",
+			"cannot create a session: user %u has %u of at most %d, all members of the "
+			"group %u of at most %d",
+			(unsigned int)uid, own, LIMIT_SESSIONS_OF_USER, of_members,
+			LIMIT_SESSIONS_OF_MEMBERS);
 }
 
 static int add_session(struct request *request, struct definition *definition)
@@ -58,12 +90,18 @@ static int add_session(struct request *request, struct definition *definition)
 	int ret = check_output(request, definition);
 
 	if (!ret)
+		ret = check_number(request);
+	if (!ret)
 		ret = definition_check(definition, &request->error);
 	if (!ret)
 		ret = session_add(request->daemon, definition, &entry, &request->error);
 	if (ret) {
 		definition_free(definition);
 		return ret;
+	}
+	if (request->daemon->system) {
+		entry->uid = request->client->peer.uid;
+		entry->gid = request->client->peer.gid;
 	}
 	session_save(request->daemon, entry);
 	answer = json_object_new_object();
@@ -155,7 +193,8 @@ static int take_load(struct request *request)
 	}
 	entry = session_find(request->daemon, definition->name);
 	/* One that was never started holds nothing that could be lost. */
-	if (entry && force && entry->state == SESSION_DEFINED && !entry->operation)
+	if (entry && force && session_permits(request->daemon, &request->client->peer, entry) &&
+			entry->state == SESSION_DEFINED && !entry->operation)
 		session_remove(request->daemon, entry);
 	return add_session(request, definition);
 }
@@ -169,16 +208,20 @@ static int take_save(struct request *request)
 
 	if (ret)
 		return ret;
-	if (request->session && !session_find(request->daemon, request->session))
+	entry = request->session ? session_find(request->daemon, request->session) : NULL;
+	if (request->session && !entry)
 		return control_fail(&request->error, CONTROL_NOT_FOUND, -ENOENT,
 				"`side list` shows those that are there",
 				"there is no session %.80s", request->session);
+	if (entry && check_permitted(request, entry))
+		return -EPERM;
 	answer = json_object_new_object();
 	list = json_object_new_array();
 	for (entry = request->daemon->sessions; entry; entry = entry->next) {
 		struct json_object *definition;
 
-		if (request->session && strcmp(request->session, entry->definition->name) != 0)
+		if ((request->session && strcmp(request->session, entry->definition->name) != 0) ||
+				!session_permits(request->daemon, &request->client->peer, entry))
 			continue;
 		definition = definition_json(entry->definition);
 		if (definition && json_object_array_add(list, definition))
@@ -207,6 +250,9 @@ static int take_operation(struct request *request)
 		return control_fail(&request->error, CONTROL_NOT_FOUND, -ENOENT,
 				"`side list` shows those that are there; `side create` makes one",
 				"there is no session %.80s", request->session);
+	ret = check_permitted(request, entry);
+	if (ret)
+		return ret;
 	operation_begin(request->daemon, request->client, entry, request->verb, request->json);
 	return 0;
 }
@@ -292,10 +338,14 @@ static int take_door(struct request *request)
 static int check_looking(struct request *request)
 {
 	static const char *const members[] = {OF_EVERY_REQUEST, "interval", NULL};
+	const struct session_entry *entry;
 	int ret = json_only(request->json, members, "a request of this kind", &request->error);
 
-	if (ret || !request->session || session_find(request->daemon, request->session))
+	if (ret || !request->session)
 		return ret;
+	entry = session_find(request->daemon, request->session);
+	if (entry)
+		return check_permitted(request, entry);
 	return control_fail(&request->error, CONTROL_NOT_FOUND, -ENOENT,
 			"`side list` shows those that are there", "there is no session %.80s",
 			request->session);

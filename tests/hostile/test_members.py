@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: MIT
+"""What a member of the group `tracing` may do with the system's daemon, and the opposite of each line of docs/explanation/security.md."""
+import json
+import os
+import platform
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+import world
+from world import BASE, CONTROL, SESSION, Case, Victim, attacker, member, second_member
+
+import speaker
+
+MINE = "mine"
+VERBS = ("start", "stop", "destroy", "statedump", "rotate", "clear", "snapshot", "status", "list", "save", "top", "enable-event",
+         "disable-event", "enable-channel", "disable-channel", "add-context", "track", "untrack", "enable-probe", "disable-probe")
+
+
+class Sink(threading.Thread):
+    """Accepts connections and keeps all bytes."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.data = b""
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                one, _ = self.listener.accept()
+            except OSError:
+                return
+            with one:
+                one.settimeout(5)
+                try:
+                    while part := one.recv(65536):
+                        self.data += part
+                except OSError:
+                    pass
+
+
+class Members(Case):
+    def as_member(self, *arguments, user=member, fails=False, **changes):
+        result = self.side_as(user, *arguments, **changes)
+        self.assertEqual(bool(result.returncode), fails, f"side {' '.join(arguments)}: {result.stdout}{result.stderr}")
+        return result.stderr if fails else result.stdout
+
+    def begin(self, name=MINE, user=member, *options):
+        """A session of a member that records; its directory."""
+        self.as_member("create", name, *options, user=user)
+        self.as_member("enable-event", "-s", name, "app:*", user=user)
+        self.as_member("start", "-s", name, user=user)
+        return self.ask("status", name)["sessions"][0]["output"]
+
+    def ask_as(self, user, request):
+        """The answer to a request of this user's, made by a process of this user."""
+        read, write = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                os.setgroups(user.groups)
+                os.setgid(user.uid)
+                os.setuid(user.uid)
+                answer = speaker.ask(CONTROL, request)
+                os.write(write, f"{answer['ok']} {answer.get('kind')} {answer.get('error')} {json.dumps(answer)}".encode())
+            except OSError as error:
+                os.write(write, f"{type(error).__name__}".encode())
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read, "rb") as pipe:
+            text = pipe.read().decode()
+        os.waitpid(child, 0)
+        return text
+
+    def open_as(self, user, path):
+        """None, or why this user cannot open a file or a directory."""
+        child = os.fork()
+        if not child:
+            try:
+                os.setgroups(user.groups)
+                os.setgid(user.uid)
+                os.setuid(user.uid)
+                os.close(os.open(path, os.O_RDONLY))
+            except PermissionError:
+                os._exit(13)
+            except OSError:
+                os._exit(1)
+            os._exit(0)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    def everything_below(self, directory):
+        yield directory
+        for path, directories, files in os.walk(directory):
+            for name in directories + files:
+                yield os.path.join(path, name)
+
+    # ---- what members can do ----
+
+    def test_members_read_their_own_traces(self):
+        output = self.begin()
+        one = self.run_victim(500)
+        self.as_member("stop", "-s", MINE)
+        for path in self.everything_below(output):
+            status = os.lstat(path)
+            self.assertEqual((status.st_uid, status.st_gid), (member.uid, member.uid), path)
+            self.assertFalse(status.st_mode & 0o077, f"{path} has mode {stat.S_IMODE(status.st_mode):o}")
+        seen = self.as_member("view", output)
+        self.assertEqual(seen.count("app:tick"), one.count)
+        self.assertEqual(self.sequences(output)[one.pid], list(range(one.count)))
+        self.as_member("destroy", MINE)
+        self.assertEqual(self.as_member("view", output).count("app:tick"), one.count)
+
+    def test_members_rotate_and_take_snapshots(self):
+        output = self.begin()
+        self.run_victim(200)
+        self.as_member("rotate", "-s", MINE)
+        self.run_victim(200)
+        self.as_member("stop", "-s", MINE)
+        self.as_member("destroy", MINE)
+        self.assertEqual(sum(len(numbers) for numbers in self.sequences(output).values()), 400)
+
+    def test_a_session_of_a_member_survives_the_daemon(self):
+        output = self.begin()
+        one = self.start_victim(3000).await_main()
+        time.sleep(0.2)
+        self.daemon.kill()
+        self.daemon.wait()
+        self.start_daemon()
+        one.finish()
+        self.as_member("stop", "-s", MINE)
+        self.assertEqual(self.sequences(output)[one.pid], list(range(one.count)))
+        self.as_member("destroy", MINE)
+        for path in self.everything_below(output):
+            self.assertEqual(os.lstat(path).st_uid, member.uid, path)
+
+    def test_members_send_their_own_traces(self):
+        sink = Sink()
+        self.begin(MINE, member, "--to", f"tcp://127.0.0.1:{sink.port}", "--send-timeout", "1s")
+        self.run_victim(500)
+        self.as_member("stop", "-s", MINE)
+        world.wait_until(lambda: b"of the victim" in sink.data, "events at the receiver")
+        sink.listener.close()
+
+    def test_members_name_a_new_directory(self):
+        output = self.begin(MINE, member, "-o", f"{BASE}/named")
+        self.assertEqual(output, f"{BASE}/named")
+        self.assertEqual(os.stat(output).st_uid, member.uid)
+
+    def probe(self, pid, fails=False):
+        return self.as_member("enable-event", "-s", MINE, "pause", "-u", "--function", "libc:usleep", "--pid", str(pid), fails=fails)
+
+    def test_members_probe_their_own_programs(self):
+        """And not those of others. The session reads the table of probes from a directory that only root may enter."""
+        if platform.machine() != "x86_64" or world.SANITIZED:
+            self.skipTest("there are no probes for such programs")
+        output = self.begin()
+        own = Victim(10000, 4, stays=True, user=member).await_main()
+        self.addCleanup(own.kill)
+        other = self.start_victim(10000, 4, stays=True).await_main()
+        self.probe(own.pid)
+        self.probe(other.pid, fails=True)
+        own.finish()
+        other.finish()
+        self.as_member("stop", "-s", MINE)
+        hits = self.as_member("view", output, "-e", "probe:pause")
+        self.assertIn(f":{own.pid} ", hits)
+        self.assertNotIn(f":{other.pid} ", hits)
+
+    # ---- what they cannot ----
+
+    def test_members_have_no_part_in_sessions_of_others(self):
+        self.begin("second", second_member)
+        for name in (SESSION, "second"):
+            before = self.ask("save", name)["definitions"]
+            for verb in VERBS:
+                text = self.ask_as(member, {"verb": verb, "session": name})
+                self.assertTrue(text.startswith("False permission"), f"{verb} {name}: {text}")
+            text = self.ask_as(member, {"verb": "load", "definition": before[0], "force": True})
+            self.assertTrue(text.startswith("False"), text)
+            self.assertEqual(self.ask("save", name)["definitions"], before)
+            self.assertEqual(self.ask("status", name)["sessions"][0]["state"], "active")
+        self.begin()
+        for verb in ("list", "status", "save"):
+            text = self.ask_as(member, {"verb": verb})
+            self.assertTrue(text.startswith("True"), text)
+            answer = json.loads(text[text.index("{"):])
+            names = [one["name"] for one in answer.get("sessions", []) + answer.get("definitions", [])]
+            self.assertEqual(names, [MINE], verb)
+
+    def test_members_cannot_read_traces_of_others(self):
+        output = self.ask("status", SESSION)["sessions"][0]["output"]
+        second = self.begin("second", second_member)
+        self.run_victim(200)
+        self.side("stop", "-s", SESSION)
+        for user in (member, attacker, world.victim):
+            self.assertEqual(self.open_as(user, BASE), 13, "the directory of all traces can be listed")
+            for directory in (output, second):
+                for path in self.everything_below(directory):
+                    self.assertEqual(self.open_as(user, path), 13, path)
+            for path in self.everything_below("/dev/shm"):
+                if path != "/dev/shm":
+                    self.assertEqual(self.open_as(user, path), 13, path)
+            self.assertEqual(self.open_as(user, f"{world.RUNTIME}/state"), 13)
+
+    def test_members_cannot_record_to_directories_that_exist(self):
+        """`-o BASE/ --to tcp://…` would send what is recorded for others, `-o` of another session would mix with it."""
+        sink = Sink()
+        self.run_victim(300)
+        self.side("rotate", "-s", SESSION)
+        root = self.ask("status", SESSION)["sessions"][0]["output"]
+        os.mkdir(f"{BASE}/empty", 0o700)
+        before = self.content(BASE)
+        for path in (f"{BASE}/", BASE, f"{BASE}//", f"{BASE}/.", f"{BASE}/..", f"{BASE}/../side", f"{BASE}/../../../tmp/x",
+                     f"{BASE}/.hidden", f"{BASE}/a/b", root, f"{root}/below", f"{BASE}/empty", "/tmp/elsewhere",
+                     "/etc/cron.d/side", f"/tmp/{member.name}/own"):
+            for how in ("create", "load"):
+                request = {"verb": how, "session": MINE}
+                to = {"to": f"tcp://127.0.0.1:{sink.port}"}
+                request.update({"output": path, **to} if how == "create" else
+                               {"definition": {**self.ask("save", SESSION)["definitions"][0], "name": MINE, "output": path, **to}})
+                text = self.ask_as(member, request)
+                if text.startswith("True"):
+                    # A new directory by its name; that it exists is seen when it is made.
+                    text = self.ask_as(member, {"verb": "start", "session": MINE})
+                    self.ask("destroy", MINE)
+                self.assertTrue(text.startswith("False"), f"{path}: {text}")
+        self.assertEqual(self.content(BASE), before)
+        self.assertFalse(os.path.exists("/tmp/elsewhere"))
+        self.assertNotIn(b"of the victim", sink.data)
+        sink.listener.close()
+
+    def content(self, directory):
+        return sorted(path for path in self.everything_below(directory))
+
+    def test_members_cannot_have_the_daemon_write_elsewhere(self):
+        """Links in a member's own traces lead nowhere that this member could not write."""
+        os.mkdir("/tmp/of-root", 0o755)
+        output = self.begin()
+        recorder = self.ask("status", MINE)["sessions"][0]["recorder"]
+        self.start_victim(3000).await_main()
+        time.sleep(0.3)
+        names = [name for name in os.listdir(output) if os.path.isdir(f"{output}/{name}")]
+        script = "; ".join([f"cd {output}", "umask 0", *(f"mv {name} {name}.aside && ln -s /tmp/of-root {name}" for name in names),
+                            "for n in 1 2 3 4; do ln -s /tmp/of-root chunk-$n; ln -s /tmp/of-root hostile-program-$n; done"])
+        self.run_as(member, ["sh", "-c", script])
+        # Whether these succeed is no matter: the member has broken its own traces.
+        for verb in ("rotate", "stop", "start", "rotate", "stop"):
+            self.ask_as(member, {"verb": verb, "session": MINE, "timeout": 2000000000})
+        self.victims.pop().finish()
+        self.ask_as(member, {"verb": "destroy", "session": MINE})
+        self.assertEqual(os.listdir("/tmp/of-root"), [])
+        os.rmdir("/tmp/of-root")
+        self.assertTrue(recorder)
+        self.assert_daemon_is_whole()
+        # The session of root goes on.
+        self.run_victim(100)
+        self.assert_victims_complete()
+
+    def test_processes_of_a_member_have_no_power_over_files(self):
+        self.begin(MINE, member, "--to", "tcp://127.0.0.1:1", "--send-timeout", "1s")
+        session = self.ask("status", MINE)["sessions"][0]
+        for pid in (session["recorder"], session["sending"]["pid"]):
+            with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+                status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+            self.assertEqual(status["Uid"].split()[3], str(member.uid), "accesses to files are the member's")
+            self.assertEqual(status["Gid"].split()[3], str(member.uid))
+            self.assertEqual(status["Groups"].split(), [])
+            # chown, dac_override, dac_read_search, fowner, setgid, setuid, sys_admin, sys_resource, mknod
+            for capability in (0, 1, 2, 3, 6, 7, 21, 24, 27):
+                self.assertFalse(int(status["CapEff"], 16) >> capability & 1, f"capability {capability} of process {pid}")
+                self.assertFalse(int(status["CapPrm"], 16) >> capability & 1, f"capability {capability} of process {pid}")
+            self.assertEqual(self.run_as(member, ["kill", "-0", str(pid)]).returncode == 0, pid != session["recorder"])
+
+    def test_members_do_not_write_files_by_sending(self):
+        text = self.as_member("create", MINE, "--to", f"/tmp/{member.name}/stream")
+        self.as_member("enable-event", "-s", MINE, "app:*")
+        self.side_as(member, "start", "-s", MINE)
+        self.run_victim(50)
+        self.side_as(member, "stop", "-s", MINE)
+        self.assertFalse(os.path.exists(f"/tmp/{member.name}/stream"), text)
+
+    def test_sessions_are_left_for_root_and_other_members(self):
+        made = 0
+        while self.ask_as(member, {"verb": "create", "session": f"n{made}"}).startswith("True"):
+            made += 1
+            self.assertLess(made, 100)
+        self.assertEqual(made, 64)
+        self.assertTrue(self.ask_as(second_member, {"verb": "create", "session": "theirs"}).startswith("True"))
+        self.side("create", "roots")
+
+    def test_other_users_have_no_part(self):
+        for user in (attacker, world.victim):
+            for verb in (*VERBS, "ping", "create"):
+                text = self.ask_as(user, {"verb": verb, "session": SESSION})
+                self.assertEqual(text, "PermissionError", f"{verb} of user {user.name}")
+
+    def run_as(self, user, command):
+        return subprocess.run(command, env=world.environment(), capture_output=True, text=True, check=False, **user.options())
+
+
+if __name__ == "__main__":
+    world.enter()
+    unittest.main(argv=[sys.argv[0]] + sys.argv[1:], verbosity=2)
