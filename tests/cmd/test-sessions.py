@@ -141,7 +141,7 @@ def test_channels_and_contexts():
     for text in ("5", "0.5"):
         refused("enable-channel", "c1", "--mode=block", "--block-timeout", text, says=["is not a time", "us, ms, s or min behind it here"])
     asks("disable-channel", "c1", verb="disable-channel", session="now", channel="c1")
-    refused("enable-channel", says=["no name of a channel"])
+    refused("enable-channel", says=["missing operand: the name of a channel"])
     asks("add-context", "vtid", "procname", verb="add-context", session="now", context=["vtid", "procname"])
     asks("add-context", "-u", "-t", "vtid", "-t", "ip", "-c", "c1", "-e", "a:*", verb="add-context", session="now",
          context=["vtid", "ip"], channel="c1", event=["a:*"])

@@ -126,7 +126,11 @@ struct example {
 	const char *sentence;
 };
 
+/* Groups of verbs in the overview, in its order. */
+enum verb_group { VERBS_FIRST, VERBS_RECORD, VERBS_READ, VERBS_SESSIONS, VERBS_SYSTEM };
+
 struct verb {
+	enum verb_group group;
 	enum verb_id id;
 	const char *name;
 	const char *operands; /* in the synopsis */

@@ -104,17 +104,34 @@ static void print_terms(FILE *out, const struct term *terms, bool color)
 	}
 }
 
+/* The verbs by group, in the order of the table. */
+static void print_verbs(FILE *out, bool color)
+{
+	static const char *const titles[] = {
+			[VERBS_FIRST] = "Most used",
+			[VERBS_RECORD] = "Record",
+			[VERBS_READ] = "Traces",
+			[VERBS_SESSIONS] = "Sessions: many programs at once, through the daemon",
+			[VERBS_SYSTEM] = "System",
+	};
+
+	for (const struct verb *verb = command_verbs; verb->name; verb++) {
+		if (verb == command_verbs || verb->group != verb[-1].group)
+			heading(out, titles[verb->group], color);
+		fprintf(out, "  %s%-15s%s  %s\n", bold[color], verb->name, plain[color],
+				verb->summary);
+		if (verb->group != verb[1].group || !verb[1].name)
+			fputs("\n", out);
+	}
+}
+
 void help_print_overview(FILE *out, bool color)
 {
 	fprintf(out, "%sside%s: %s\n\n", bold[color], plain[color], command_summary);
 	heading(out, "Usage", color);
 	fputs("  side VERB [OPTION...] [ARGUMENT...]\n  side --version\n\n", out);
 	paragraphs(out, command_introduction, 0);
-	heading(out, "Verbs", color);
-	for (const struct verb *verb = command_verbs; verb->name; verb++)
-		fprintf(out, "  %s%-15s%s  %s\n", bold[color], verb->name, plain[color],
-				verb->summary);
-	fputs("\n", out);
+	print_verbs(out, color);
 	heading(out, "Options of every verb", color);
 	print_options(out, command_common_options, color);
 	fputs("\n", out);
@@ -124,7 +141,7 @@ void help_print_overview(FILE *out, bool color)
 	for (const struct topic *topic = command_topics; topic->name; topic++)
 		fprintf(out, "  %s%-12s%s  %s\n", bold[color], topic->name, plain[color],
 				topic->summary);
-	fputs("\n`side VERB --help` and `side help TOPIC` say more.\n", out);
+	fputs("\n`side VERB --help` and `side help TOPIC` have the details.\n", out);
 }
 
 void help_print_verb(FILE *out, const struct verb *verb, bool color)

@@ -265,7 +265,7 @@ static void print_side(struct page *page)
 	paragraphs(page, command_find_topic("json")->paragraphs, true);
 	terms(page, command_find_topic("json")->terms);
 	topic_section(page, "environment", "ENVIRONMENT", true);
-	topic_section(page, "status", "EXIT STATUS", false);
+	topic_section(page, "exit-status", "EXIT STATUS", false);
 	examples(page, command_examples);
 	fputs(".Sh SEE ALSO\n", page->out);
 	see_verbs(page);
@@ -325,7 +325,7 @@ static void print_verb(struct page *page, const struct verb *verb)
 	}
 	fputs(".Pp\nEvery verb has these options:\n", page->out);
 	options(page, command_common_options);
-	topic_section(page, "status", "EXIT STATUS", false);
+	topic_section(page, "exit-status", "EXIT STATUS", false);
 	examples(page, verb->examples);
 	fputs(".Sh SEE ALSO\n.Xr side 1", page->out);
 	for (const char *const *also = verb->see_also; *also; also++)
