@@ -227,6 +227,7 @@ struct agent_session {
 	bool bases_said; /* it has been told of all libraries */
 	unsigned int failures;
 	int socket; /* the first connection while it is open, else -1 */
+	bool socket_is_private; /* it is not in the program's table of descriptors */
 	uint64_t key;
 	uint64_t token;
 	uint64_t dumped;           /* the last state dump that libside was asked for */
@@ -349,6 +350,8 @@ int agent_control_arrive(void);
 void agent_control_forked(void);
 bool agent_control_forked_whole(void);
 void agent_control_stop(void);
+/* Is the caller the control thread, or the task that creates it, with a table of descriptors of its own? */
+bool agent_control_has_table(void);
 /*
  * With the turn (control.h). Go to this daemon, and keep a thread for it: 0, -EALREADY when the program is in touch with one, -EISCONN when
  * that is another one than is meant.

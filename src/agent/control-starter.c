@@ -25,6 +25,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <linux/futex.h>
+
 #include "agent/agent.h"
 #include "agent/control.h"
 #include "wire/raw.h"
@@ -69,8 +71,8 @@ static struct {
 	struct starter_image images[STARTER_MODULES_MAX];
 	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	void (*ctype_init)(void);
-	void *memory; /* of this process: the stack, and thread-local storage above it */
-	void (*work)(void);
+	void *memory; /* of this process: the stack, with the task's work at its end, and thread-local storage above it */
+	uint32_t running; /* a futex, which the kernel clears when the task has ended */
 } starter;
 
 static struct starter_head *thread_pointer(void)
@@ -189,17 +191,21 @@ void control_starter_forked(void)
 {
 	/* The parent's stays as it is: allocators have pointers to it. */
 	starter.memory = NULL;
+	starter.running = 0;
 }
 
 /* ---- memory ---- */
 
+static size_t starter_size(void)
+{
+	return STARTER_STACK + starter.tls + STARTER_HEAD +
+			(STARTER_DTV_MAX + 1) * sizeof(struct starter_dtv);
+}
+
 static bool starter_map(void)
 {
-	size_t size = STARTER_STACK + starter.tls + STARTER_HEAD +
-			(STARTER_DTV_MAX + 1) * sizeof(struct starter_dtv);
-
 	if (!starter.memory)
-		starter.memory = raw_mmap(NULL, size, PROT_READ | PROT_WRITE,
+		starter.memory = raw_mmap(NULL, starter_size(), PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 	return starter.memory != NULL;
 }
@@ -250,8 +256,8 @@ static struct starter_head *starter_make_thread(void)
 
 /* ---- running there ---- */
 
-long starter_clone(unsigned long flags, void *stack, void *tls, void (*function)(void))
-		__attribute__((visibility("hidden")));
+long starter_clone(unsigned long flags, void *stack, uint32_t *running, void *tls,
+		void (*function)(void)) __attribute__((visibility("hidden")));
 void starter_call_on(void *stack, void (*function)(void)) __attribute__((visibility("hidden")));
 
 __asm__(".text\n"
@@ -260,10 +266,10 @@ __asm__(".text\n"
 	".p2align 4\n"
 	"starter_clone:\n"
 	"	.cfi_startproc\n"
-	"	movq %rcx, %r9\n"
-	"	movq %rdx, %r8\n"
+	"	movq %r8, %r9\n"
+	"	movq %rcx, %r8\n"
+	"	movq %rdx, %r10\n"
 	"	xorl %edx, %edx\n"
-	"	xorl %r10d, %r10d\n"
 	"	movl $56, %eax\n" /* SYS_clone: the system call takes rcx and r11 */
 	"	syscall\n"
 	"	testq %rax, %rax\n"
@@ -300,11 +306,15 @@ __asm__(".text\n"
 /* In the task. */
 static void starter_task(void)
 {
+	const char *head = (const char *)thread_pointer();
+	void (*work)(void);
+
 	agent_vforked = AGENT_OUR_TASK;
 	*(int *)((char *)thread_pointer() + starter.tid) = (int)raw_call(SYS_gettid);
 	if (starter.ctype_init)
 		starter.ctype_init();
-	starter.work();
+	memcpy(&work, head - starter.tls - STARTER_STACK, sizeof(work));
+	work();
 }
 
 static void *starter_never(void *unused)
@@ -325,10 +335,10 @@ static void starter_announce(void)
 	(void)pthread_attr_destroy(&attributes);
 }
 
-int control_starter_run(void (*work)(void))
+static int starter_begin(void (*work)(void), uint32_t *running)
 {
 	const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
-			CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
+			CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS | CLONE_CHILD_CLEARTID;
 	struct starter_head *head;
 	uint64_t all = ~0ull, before;
 	long ret;
@@ -340,17 +350,52 @@ int control_starter_run(void (*work)(void))
 	head = starter_make_thread();
 	if (!head)
 		return -ENOSYS;
-	starter.work = work;
-	starter_announce();
+	memcpy(starter.memory, &work, sizeof(work));
 	/* A probe may be a breakpoint, which ends a thread that blocks its signal. */
 	all &= ~(1ull << (SIGTRAP - 1) | 1ull << (SIGILL - 1));
 	raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(before));
-	ret = starter_clone(flags, starter_stack_top(), head, starter_task);
+	__atomic_store_n(running, 1, __ATOMIC_RELAXED);
+	ret = starter_clone(flags, starter_stack_top(), running, head, starter_task);
+	if (ret < 0)
+		__atomic_store_n(running, 0, __ATOMIC_RELAXED);
 	raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	return (int)ret;
+}
+
+int control_starter_run(void (*work)(void))
+{
+	int ret;
+
+	if (starter.usable)
+		starter_announce();
+	ret = starter_begin(work, &starter.running);
 	/* An allocator may keep pointers to the task's memory, so no other task uses it. */
 	if (ret >= 0)
 		starter.memory = NULL;
-	return (int)ret;
+	return ret;
+}
+
+bool control_starter_complete(void (*work)(void), uint64_t until)
+{
+	static uint32_t running; /* not on the caller's stack: the kernel writes there after a timeout, too */
+	void *memory;
+	uint32_t now;
+
+	if (__atomic_load_n(&running, __ATOMIC_RELAXED) || starter_begin(work, &running) < 0)
+		return false;
+	memory = starter.memory;
+	starter.memory = NULL;
+	/* Acquire: what the task has done. The kernel clears the word after that. */
+	while ((now = __atomic_load_n(&running, __ATOMIC_ACQUIRE)) != 0)
+		if (!control_wait(&running, now, FUTEX_WAIT, until))
+			return false;
+	raw_munmap(memory, starter_size());
+	return true;
+}
+
+const uint32_t *control_starter_running(void)
+{
+	return &starter.running;
 }
 
 void control_starter_call(void (*function)(void))
@@ -371,6 +416,20 @@ int control_starter_run(void (*work)(void))
 {
 	(void)work;
 	return -ENOSYS;
+}
+
+bool control_starter_complete(void (*work)(void), uint64_t until)
+{
+	(void)work;
+	(void)until;
+	return false;
+}
+
+const uint32_t *control_starter_running(void)
+{
+	static const uint32_t never;
+
+	return &never;
 }
 
 void control_starter_call(void (*function)(void))

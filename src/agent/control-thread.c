@@ -6,6 +6,12 @@
  * descriptors is kept open by it and none of its own can be closed or met by the program; it blocks all
  * signals, and it sleeps in read() until the daemon says something.
  *
+ * The first event starts it and joins the sessions that began since the arrival. Its caller may hold any lock, so the caller
+ * makes neither the thread nor the connection: a task beside it (control-starter.c) takes a descriptor table of its own,
+ * connects, applies the daemon's first message where that needs no lock, and only then creates the thread. The thread inherits
+ * that table, the connection and the message, and completes what had to wait for a lock. The caller waits for the first of
+ * these steps, which no lock of the program can stop, and for 100 ms at most.
+ *
  * The program may lock all its threads into a sandbox (seccomp with TSYNC) where a call that the filter
  * does not know is the end of the program. Nothing tells us. So the first that the thread does when it
  * wakes up is to read, by read() again, from a file of /proc that it has opened for this before: if
@@ -19,21 +25,24 @@
  * C library counts threads, and ours is taken out of the count. One whose only thread ends by the bare
  * call (in the strict sandbox there is no other way) leaves us behind: every HEARTBEAT_S we look.
  *
- * Where there is no private table (kernels before 5.9), the descriptor is the program's, too, and is
- * looked at before each use: is it still our socket?
+ * Where there is no private table (a container that forbids the calls), the descriptor is the program's, too, and is
+ * checked before each use: is it still our socket?
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -41,6 +50,7 @@
 
 #include <linux/capability.h>
 #include <linux/close_range.h>
+#include <linux/futex.h>
 
 #include <side/tracer-extensions.h>
 
@@ -52,9 +62,9 @@
 #define THREAD_STACK (64u << 10)
 #define HEARTBEAT_S 5
 #define FIRST_EXCHANGE_MS 2000 /* wait of a starter that may wait */
-#define FIRST_QUESTION_MS 100  /* wait of an event for the daemon */
-#define MAKER_STALLED_MS \
-	5 /* without progress, the task that creates the thread may wait for a lock */
+#define FIRST_QUESTION_MS 100  /* wait of an event for the task that asks the daemon */
+#define STALLED_MS 5 /* without progress, the task that creates the thread may wait for a lock */
+#define MAKER_NS 20000000 /* processor time: it waits for a lock and does not sleep */
 #define LATER_EXCHANGE_MS 5000
 #define RETRY_MS 1000    /* where nothing tells of the daemon's return */
 #define RETRIES_MAX 50   /* of a socket that is there and has no listener yet, ... */
@@ -64,15 +74,19 @@
 enum thread_state { THREAD_NONE, THREAD_STARTING, THREAD_TALKED, THREAD_GONE };
 
 static struct {
-	uint32_t state;     /* enum thread_state; the starter waits for more than STARTING */
-	size_t stack;       /* with what the C library takes of it */
-	int starter;        /* the thread whose event started it */
-	uint32_t questions; /* requests of events to the daemon since the process was armed */
-	bool asked;         /* the current event has sent a request */
-	bool told;          /* the current event has told the daemon that there is no thread */
-	uint32_t *count;    /* the C library's, of threads that keep the process alive, or NULL */
-	bool shared;        /* no table of its own */
-	int number;         /* of the thread */
+	uint32_t state; /* enum thread_state; the starter waits for more than STARTING */
+	size_t stack;   /* with what the C library takes of it */
+	int starter;    /* the thread whose event started it */
+	uint32_t asked; /* a futex: the daemon was asked, whatever came of it; events need not wait */
+	bool told;      /* the current event has told the daemon that there is no thread */
+	uint32_t *count; /* the C library's, of threads that keep the process alive, or NULL */
+	bool has_table;  /* the task that creates the thread has taken the table already */
+	bool shared;     /* no table of its own */
+	struct control_room *room; /* of the first exchange; NULL: none yet */
+	int first; /* what came of it: the size of the message that is in the room, 0: none yet, or an error */
+	int number; /* of the thread, ... */
+	int maker;  /* ... and of the task that creates it */
+	char state_of_maker;
 	int socket;
 	struct stat socket_is; /* what we know it by, where the table is shared */
 	uint32_t greetings;    /* how often it was a new one */
@@ -230,18 +244,49 @@ static bool has_rights_of_starter(void)
 
 /* ---- descriptors ---- */
 
+/* Where close_range() is missing: all descriptors that the table has. */
+static void close_each(unsigned int first)
+{
+	struct rlimit limit = {.rlim_cur = 0};
+	char entries[2048];
+	long fd = raw_call(SYS_openat, AT_FDCWD, "/proc/thread-self/fd",
+			     O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+	     size, at;
+	unsigned int number;
+
+	while (fd >= 0 && (size = raw_call(SYS_getdents64, (int)fd, entries, sizeof(entries))) > 0)
+		for (at = 0; at < size;) {
+			const struct dirent64 *entry = (const void *)(entries + at);
+
+			number = (unsigned int)strtoul(entry->d_name, NULL, 10);
+			if (*entry->d_name != '.' && number >= first && number != (unsigned int)fd)
+				raw_close((int)number);
+			at += entry->d_reclen;
+		}
+	wire_close((int)fd);
+	if (fd >= 0 || raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit))
+		return;
+	for (number = first; number < limit.rlim_cur && number < 1u << 16; number++)
+		raw_close((int)number);
+}
+
 /*
- * Everything of the program's is closed, in our table only. With SIDE_DEBUG we keep what we complain to.
+ * Everything of the program's is closed, in our table only. With SIDE_DEBUG we keep what we complain to. False: there is none.
  */
-static void own_table(void)
+static bool own_table(void)
 {
 	unsigned int first = agent.debug ? 3 : 0;
 
-	thread.shared = raw_call(SYS_close_range, first, ~0u, CLOSE_RANGE_UNSHARE) != 0;
-	if (!thread.shared && first) {
+	if (raw_call(SYS_close_range, first, ~0u, CLOSE_RANGE_UNSHARE)) {
+		if (raw_call(SYS_unshare, CLONE_FILES))
+			return false;
+		close_each(first);
+	}
+	if (first) {
 		raw_close(0);
 		raw_close(1);
 	}
+	return true;
 }
 
 static bool socket_is_ours(void)
@@ -371,22 +416,52 @@ static bool is_wanted(void)
 	return __atomic_load_n(&control.mode, __ATOMIC_RELAXED) == WIRE_CONTROL_THREAD;
 }
 
+static void change_state(enum thread_state state)
+{
+	/* Release: what the thread has done. Pairs with the acquire in wait_while_started() and start_thread(). */
+	__atomic_store_n(&thread.state, state, __ATOMIC_RELEASE);
+	raw_call(SYS_futex, &thread.state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
+}
+
 /* From here on, events need not ask the daemon. */
 static void first_word_is_heard(void)
 {
 	if (__atomic_load_n(&thread.state, __ATOMIC_RELAXED) != THREAD_STARTING)
 		return;
-	/* Release: what the thread has done. Pairs with the acquire in wait_for_first_word() and start_thread(). */
-	__atomic_store_n(&thread.state, THREAD_TALKED, __ATOMIC_RELEASE);
+	change_state(THREAD_TALKED);
 	side_tracer_disarm();
 }
 
-/* Hear one message and do what it says. 0, or why the connection is of no use any more. */
-static int hear(struct control_room *room)
+/* Do what the message says that is in the room. 0, or why the connection is of no use any more. */
+static int obey(struct control_room *room, size_t size)
 {
 	uint64_t deadline;
+	int ret = -ECANCELED;
+
+	thread.rests = false;
+	if (!socket_is_ours()) {
+		thread.socket = -1;
+		return -EBADF;
+	}
+	deadline = wire_deadline(agent_patient(LATER_EXCHANGE_MS));
+	/* A fork may be under way; in an end nothing is changed any more. */
+	while (!control_take_turn(HEARTBEAT_S * 1000))
+		;
+	if (!atomic_load_explicit(&agent.exiting, memory_order_relaxed) &&
+			control.mode == WIRE_CONTROL_THREAD)
+		ret = control_welcomed(thread.socket, room, size, true, deadline);
+	control_give_turn();
+	if (!ret) {
+		control_count_failure(0);
+		first_word_is_heard();
+	}
+	return ret;
+}
+
+/* Hear one message and do what it says. */
+static int hear(struct control_room *room)
+{
 	long size;
-	int ret;
 
 	if (!socket_is_ours()) {
 		thread.socket = -1;
@@ -405,25 +480,7 @@ static int hear(struct control_room *room)
 		return 0;
 	if (size <= 0)
 		return size ? (int)size : -ECONNRESET;
-	thread.rests = false;
-	if (!socket_is_ours()) {
-		thread.socket = -1;
-		return -EBADF;
-	}
-	deadline = wire_deadline(agent_patient(LATER_EXCHANGE_MS));
-	/* A fork may be under way; in an end nothing is changed any more. */
-	while (!control_take_turn(HEARTBEAT_S * 1000))
-		;
-	ret = -ECANCELED;
-	if (!atomic_load_explicit(&agent.exiting, memory_order_relaxed) &&
-			control.mode == WIRE_CONTROL_THREAD)
-		ret = control_welcomed(thread.socket, room, (size_t)size, true, deadline);
-	control_give_turn();
-	if (!ret) {
-		control_count_failure(0);
-		first_word_is_heard();
-	}
-	return ret;
+	return obey(room, (size_t)size);
 }
 
 /* ---- the daemon goes and comes ---- */
@@ -514,13 +571,15 @@ static void find_again(struct control_room *room)
 
 /* ---- the thread ---- */
 
-static void talk_for_ever(struct control_room *room)
+/* `size`: of the message that is in the room already; 0: there is none. */
+static void talk_for_ever(struct control_room *room, size_t size)
 {
 	long pause = 0;
 
 	for (;;) {
-		int ret = hear(room);
+		int ret = size ? obey(room, size) : hear(room);
 
+		size = 0;
 		if (!ret) {
 			pause = 0;
 			continue;
@@ -537,47 +596,94 @@ static void talk_for_ever(struct control_room *room)
 	}
 }
 
-/* With the turn: a request of an event at this moment would make the daemon close the thread's connection. */
-static int say_hello_first(struct control_room *room)
+/* Events need not wait any more. */
+static void have_asked(void)
 {
-	int ret;
+	/* Release: what the exchange has done. Pairs with the acquire in wait_until_asked(). */
+	__atomic_store_n(&thread.asked, 1, __ATOMIC_RELEASE);
+	raw_call(SYS_futex, &thread.asked, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
+}
 
-	while (!control_take_turn(HEARTBEAT_S * 1000))
-		;
-	ret = say_hello(room, FIRST_EXCHANGE_MS);
-	control_give_turn();
-	return ret;
+/* With the turn. The size of the daemon's first message, 0 if it has not come in time, or a negative errno. */
+static int ask_on_new_connection(struct control_room *room, unsigned int timeout_ms)
+{
+	uint64_t deadline = wire_deadline(agent_patient(timeout_ms));
+	int ret = say_hello(room, timeout_ms);
+	ssize_t size;
+
+	if (ret)
+		return ret;
+	size = wire_receive(
+			thread.socket, room->message, sizeof(room->message), NULL, NULL, deadline);
+	if (size == -ETIMEDOUT) {
+		control_count_failure(-ETIMEDOUT);
+		return 0;
+	}
+	if (size > 0) {
+		control_try(room, (size_t)size);
+		return (int)size;
+	}
+	hang_up();
+	return size ? (int)size : -ECONNRESET;
+}
+
+/*
+ * The first exchange, without waiting for any lock: that is left to the thread. In the task that creates the thread, or, where
+ * there is none, in the thread itself.
+ */
+static void ask_first(unsigned int timeout_ms)
+{
+	thread.room = control_room_map();
+	thread.first = -ENOMEM;
+	if (thread.room && control_take_turn(timeout_ms)) {
+		thread.first = ask_on_new_connection(thread.room, timeout_ms);
+		control_give_turn();
+	} else if (thread.room) {
+		/* Another exchange is under way, or a fork: the thread tries again. */
+		thread.first = -EBUSY;
+	}
+	have_asked();
+}
+
+static void begin_to_talk(void)
+{
+	struct control_room *room = thread.room;
+	int first = thread.first;
+
+	if (!room || first == -EACCES || first == -EPERM)
+		return;
+	if (first < 0) {
+		/* Who started us need not wait for a daemon that is not there. */
+		first_word_is_heard();
+		find_again(room);
+		first = 0;
+	}
+	talk_for_ever(room, (size_t)first);
 }
 
 static void *control_thread(void *unused)
 {
-	struct control_room *room = control_room_map();
 	bool is_stale;
-	int ret = -ENOMEM;
 
 	(void)unused;
 	raw_call(SYS_prctl, PR_SET_NAME, THREAD_NAME, 0, 0, 0);
 	__atomic_store_n(&thread.number, (int)raw_call(SYS_gettid), __ATOMIC_RELAXED);
-	own_table();
+	if (!thread.has_table)
+		thread.shared = !own_table();
 	watch_sandbox();
 	is_stale = !has_rights_of_starter();
-	if (is_stale)
-		ret = -EPERM;
-	else if (room)
-		ret = say_hello_first(room);
-	if (ret && room && ret != -EACCES && ret != -EPERM) {
-		/* Who started us need not wait for a daemon that is not there. */
-		first_word_is_heard();
-		find_again(room);
-		ret = 0;
+	if (!is_stale) {
+		if (!thread.room)
+			ask_first(FIRST_EXCHANGE_MS);
+		begin_to_talk();
 	}
-	if (!ret)
-		talk_for_ever(room);
+	hang_up();
 	wire_close(thread.status);
-	control_room_unmap(room);
+	control_room_unmap(thread.room);
+	thread.room = NULL;
 	/* The C library takes it off once more. */
 	count_thread(1);
-	__atomic_store_n(&thread.state, THREAD_GONE, __ATOMIC_RELEASE);
+	change_state(THREAD_GONE);
 	if (is_stale)
 		control_arm_once();
 	else
@@ -620,6 +726,9 @@ static bool begin_start(void)
 					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return false;
 	thread.starter = (int)raw_call(SYS_gettid);
+	thread.has_table = false;
+	__atomic_store_n(&thread.maker, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&thread.asked, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread.number, 0, __ATOMIC_RELAXED);
 	return true;
 }
@@ -702,6 +811,100 @@ static void stop_listening(void)
 	side_tracer_unlock();
 }
 
+/* For the task that asks the daemon, which waits for no lock of the program: 100 ms at most, and only once. */
+static void wait_until_asked(uint64_t until)
+{
+	/* Acquire: what the exchange has done. Pairs with the release in have_asked(). */
+	while (!__atomic_load_n(&thread.asked, __ATOMIC_ACQUIRE))
+		if (!control_wait(&thread.asked, 0, FUTEX_WAIT_PRIVATE, until))
+			__atomic_store_n(&thread.asked, 1, __ATOMIC_RELAXED);
+}
+
+/* Its task has ended: only then the program has the threads again that it knows of. */
+static void wait_for_end_of_task(uint64_t until)
+{
+	const uint32_t *word = control_starter_running();
+	uint32_t runs;
+
+	/* Relaxed: the kernel clears it, and orders nothing. */
+	while ((runs = __atomic_load_n(word, __ATOMIC_RELAXED)) != 0 &&
+			control_wait(word, runs, FUTEX_WAIT, until))
+		;
+}
+
+/* Processor time of a task of this process, which its descriptor-free clock has: ~number, 4 for one task, 2 for time that it ran. */
+static uint64_t task_time(int number)
+{
+	struct timespec time = {.tv_sec = 0};
+	int clock = (int)(~(unsigned int)number << 3 | 6);
+
+	if (raw_call(SYS_clock_gettime, clock, &time))
+		return 0;
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* In a task of its own. */
+static void read_state_of_maker(void)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
+			__atomic_load_n(&thread.maker, __ATOMIC_RELAXED));
+	thread.state_of_maker = own_table() ? task_state(path) : 'S';
+}
+
+/* Or cannot it be known? */
+static bool maker_sleeps(uint64_t until)
+{
+	return !control_starter_complete(read_state_of_maker, until) ||
+			thread.state_of_maker == 'S';
+}
+
+/*
+ * Mostly the thread runs and has done its work within a millisecond. Whatever the program does next (close its descriptors, enter a
+ * sandbox, fork, end) then meets a thread that sleeps. Do not wait longer if the task that creates the thread sleeps, or takes far
+ * too long for that: it may wait for a lock that the caller holds.
+ */
+static void wait_while_started(uint64_t until)
+{
+	uint64_t first = task_time(__atomic_load_n(&thread.maker, __ATOMIC_RELAXED)), before = 0;
+	unsigned int stalled = 0;
+
+	/* Acquire: what the thread has done. Relaxed: the loop reads the others again. */
+	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING) {
+		uint64_t now = task_time(__atomic_load_n(&thread.maker, __ATOMIC_RELAXED));
+		uint64_t next = wire_deadline(1);
+
+		stalled = !__atomic_load_n(&thread.number, __ATOMIC_RELAXED) && now == before
+				? stalled + 1
+				: 0;
+		before = now;
+		if (stalled >= STALLED_MS) {
+			if (maker_sleeps(until))
+				return;
+			stalled = 0;
+		}
+		if (!__atomic_load_n(&thread.number, __ATOMIC_RELAXED) && now > first + MAKER_NS)
+			return;
+		if (!control_wait(&thread.state, THREAD_STARTING, FUTEX_WAIT_PRIVATE,
+				    next < until ? next : until))
+			return;
+	}
+	wait_for_end_of_task(until);
+}
+
+/* In a task of its own, whose descriptors are not the program's. */
+static void ask_beside(void)
+{
+	__atomic_store_n(&thread.maker, (int)raw_call(SYS_gettid), __ATOMIC_RELAXED);
+	thread.shared = !own_table();
+	if (control_take_turn(FIRST_QUESTION_MS)) {
+		control_refresh(control.mode, false, AGENT_CONNECT_TIMEOUT_MS);
+		control_give_turn();
+	}
+	have_asked();
+}
+
 /*
  * No thread here: the daemon is asked once. A program that says nothing but in handlers must not pay for
  * the question at each event; in the end it is as if it had come in control mode sync.
@@ -709,13 +912,26 @@ static void stop_listening(void)
 static void ask_in_handler(void)
 {
 	bool last = control.suspicions >= CONTROL_SUSPICIONS_MAX;
+	uint32_t state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
 
+	/* The thread has a connection, or will have one: of two connections the daemon closes the older one. */
+	if (state == THREAD_STARTING || state == THREAD_TALKED)
+		return;
 	if ((control.suspicions++ && !last) || !control_take_turn(0))
 		return;
 	if (last)
 		agent.control = control.mode = WIRE_CONTROL_SYNC;
-	control_refresh(control.mode, false, AGENT_CONNECT_TIMEOUT_MS);
 	control_give_turn();
+	__atomic_store_n(&thread.asked, 0, __ATOMIC_RELAXED);
+	if (control_starter_run(ask_beside) > 0) {
+		uint64_t until = wire_deadline(agent_patient(FIRST_QUESTION_MS));
+
+		wait_until_asked(until);
+		wait_for_end_of_task(until);
+	} else if (control_take_turn(0)) {
+		control_refresh(control.mode, false, AGENT_CONNECT_TIMEOUT_MS);
+		control_give_turn();
+	}
 	if (last)
 		stop_listening();
 }
@@ -731,34 +947,6 @@ static void take_probes(void)
 	stop_listening();
 	control_refresh(WIRE_CONTROL_SIGNAL, true, AGENT_CONNECT_TIMEOUT_MS);
 	control_give_turn();
-}
-
-/*
- * As for an event in a handler: wait for nothing but the daemon, and allocate nothing. Not if the thread has a connection: of two
- * connections the daemon closes the older one.
- */
-static void ask_first(void)
-{
-	thread.asked = false;
-	if (!control_take_turn(0))
-		return;
-	if (__atomic_load_n(&thread.socket, __ATOMIC_RELAXED) < 0) {
-		control_count_failure(
-				control_refresh(WIRE_CONTROL_THREAD, false, FIRST_QUESTION_MS));
-		thread.asked = true;
-	}
-	control_give_turn();
-}
-
-/* The thread is about to receive the daemon's messages; the daemon assumes that this process handles them at once. */
-static void wait_for_first_word(void)
-{
-	uint64_t deadline = wire_deadline(agent_patient(FIRST_QUESTION_MS));
-
-	/* Acquire: what the thread has done. */
-	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
-			wire_deadline(0) < deadline)
-		pause_ms(1);
 }
 
 void control_thread_settle(void)
@@ -786,7 +974,9 @@ static void become_sync(bool may_wait, unsigned int timeout_ms)
 /* In the task that creates the thread, which may wait. Its connection is not in the program's descriptor table. */
 static void go_on_without_thread(void)
 {
-	own_table();
+	hang_up();
+	control_room_unmap(thread.room);
+	thread.room = NULL;
 	while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
 		;
 	become_sync(true, AGENT_CONNECT_TIMEOUT_MS);
@@ -797,13 +987,18 @@ static void go_on_without_thread(void)
 /* Beside the program, whose locks it may wait for. The state changes last: until then no event has another thread started. */
 static void create_beside(void)
 {
-	int ret = create();
+	int ret;
 
+	__atomic_store_n(&thread.maker, (int)raw_call(SYS_gettid), __ATOMIC_RELAXED);
+	thread.shared = !own_table();
+	thread.has_table = true;
+	ask_first(FIRST_QUESTION_MS);
+	ret = create();
 	if (!ret)
 		return;
 	agent_debug("no thread for control: error %d", -ret);
 	go_on_without_thread();
-	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELEASE);
+	change_state(THREAD_NONE);
 }
 
 /* In the event itself, which waits for nothing but the daemon. If another one talks with the daemon, the next event tries again. */
@@ -816,41 +1011,17 @@ static void tell_without_thread(void)
 	control_give_turn();
 }
 
-/* Processor time of a task of this process, which its descriptor-free clock has: ~number, 4 for one task, 2 for time that it ran. */
-static uint64_t task_time(int number)
+/* Not if the thread has ended meanwhile, and wants another event to start a new one: it stores its state first, and then arms. */
+static void stop_listening_if_started(void)
 {
-	struct timespec time = {.tv_sec = 0};
-	int clock = (int)(~(unsigned int)number << 3 | 6);
+	uint32_t state;
 
-	if (raw_call(SYS_clock_gettime, clock, &time))
-		return 0;
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-/*
- * Mostly the thread runs within a millisecond, so events after this one find a program that hears the daemon. Do not wait if the
- * task that creates the thread sleeps: it may wait for the caller's lock. Read the state of a task from /proc only if it makes no
- * progress: for that moment, the descriptor is the program's.
- */
-static void wait_while_made(int maker)
-{
-	uint64_t deadline = wire_deadline(FIRST_QUESTION_MS), before = 0;
-	unsigned int stalled = 0;
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", maker);
-	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
-			wire_deadline(0) < deadline) {
-		/* Relaxed: the loop reads it again. */
-		bool is_made = __atomic_load_n(&thread.number, __ATOMIC_RELAXED) != 0;
-		uint64_t now = task_time(maker);
-
-		stalled = !is_made && now == before ? stalled + 1 : 0;
-		if (stalled >= MAKER_STALLED_MS && task_state(path) == 'S')
-			break;
-		before = now;
-		pause_ms(1);
-	}
+	if (!side_tracer_trylock())
+		return;
+	state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
+	if (state == THREAD_STARTING || state == THREAD_TALKED)
+		side_tracer_disarm();
+	side_tracer_unlock();
 }
 
 /* False: the process goes on without a thread, and the daemon knows. */
@@ -859,42 +1030,36 @@ static bool start_beside(void)
 	int ret = control_starter_run(create_beside);
 
 	if (ret > 0)
-		wait_while_made(ret);
-	if (ret == -ENOSYS) {
+		__atomic_store_n(&thread.maker, ret, __ATOMIC_RELAXED);
+	if (ret == -ENOSYS)
 		ret = create();
-		if (!ret)
-			wait_for_first_word();
-	}
 	if (ret >= 0)
 		return true;
 	agent_debug("no thread for control: error %d", -ret);
 	control_starter_call(tell_without_thread);
+	__atomic_store_n(&thread.asked, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELEASE);
 	return !thread.told;
 }
 
 /*
- * The caller may hold any lock: the allocator's, the loader's, one of its own. So it depends on no thread, and asks the
- * daemon itself for the rules that apply to this event. The events that follow do the same, until the thread has a connection
- * to the daemon; the thread then disarms the process.
+ * The caller may hold any lock: the allocator's, the loader's, one of its own. So it allocates nothing, opens nothing and creates no
+ * thread. It waits until the daemon was asked for the rules that apply to this event. After that the thread is responsible: no event
+ * asks again.
  */
 static void start_from_event(void)
 {
-	bool is_hopeless = control_is_hopeless() || thread.questions >= CONTROL_SUSPICIONS_MAX;
+	uint64_t until = wire_deadline(agent_patient(FIRST_QUESTION_MS));
 
-	if (!is_hopeless) {
-		thread.questions++;
-		control_starter_call(ask_first);
+	if (begin_start() && !start_beside()) {
+		stop_listening();
+		return;
 	}
-	if (begin_start()) {
-		if (!start_beside() || is_hopeless)
-			side_tracer_disarm();
-	} else if (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_TALKED ||
-			is_hopeless) {
-		side_tracer_disarm();
-	} else if (!thread.asked) {
-		wait_for_first_word();
+	if (!control_is_hopeless()) {
+		wait_until_asked(until);
+		wait_while_started(until);
 	}
+	stop_listening_if_started();
 }
 
 /* libside: the next event of an armed process. */
@@ -996,6 +1161,16 @@ uint32_t control_thread_greetings(void)
 	return __atomic_load_n(&thread.greetings, __ATOMIC_RELAXED);
 }
 
+bool agent_control_has_table(void)
+{
+	int me = (int)raw_call(SYS_gettid);
+
+	/* Relaxed: each stores its own number, before it connects. */
+	return !thread.shared &&
+			(me == __atomic_load_n(&thread.number, __ATOMIC_RELAXED) ||
+					me == __atomic_load_n(&thread.maker, __ATOMIC_RELAXED));
+}
+
 bool control_thread_is_connected(void)
 {
 	/* Relaxed: no more than a moment's look at another thread's. */
@@ -1027,7 +1202,6 @@ void control_arm(void)
 	prepare();
 	control_remember_mask();
 	control.suspicions = 0;
-	thread.questions = 0;
 	side_tracer_arm(event_is_called);
 }
 
@@ -1043,6 +1217,9 @@ void control_thread_forked(void)
 		hang_up();
 	thread.socket = thread.status = -1;
 	thread.state = THREAD_NONE;
-	thread.shared = false;
+	thread.shared = thread.has_table = false;
+	thread.number = thread.maker = 0;
+	/* Not unmapped: the parent's thread may have done that, and others may have mapped memory there since. */
+	thread.room = NULL;
 	control_starter_forked();
 }

@@ -28,6 +28,19 @@
 
 struct control control;
 
+bool control_wait(const uint32_t *word, uint32_t value, int operation, uint64_t until)
+{
+	uint64_t now = wire_deadline(0);
+	struct timespec left;
+
+	if (now >= until)
+		return false;
+	left.tv_sec = (time_t)((until - now) / 1000000000);
+	left.tv_nsec = (long)((until - now) % 1000000000);
+	raw_call(SYS_futex, word, operation, value, &left);
+	return true;
+}
+
 /* ---- one at a time ---- */
 
 static bool try_turn(void)
@@ -154,8 +167,13 @@ int control_say_arrive(
 /* What the daemon is told of an update that returned this. */
 static uint32_t done_state(int ret, bool may_wait, uint64_t grace)
 {
-	if (may_wait)
+	if (may_wait) {
+		/* Readers of what an exchange before this one has replaced, which could not wait. */
+		if (control.grace && !side_tracer_grace_passed(control.grace))
+			(void)side_tracer_synchronize();
+		control.grace = 0;
 		return ret ? WIRE_DONE_PART : WIRE_DONE_ALL;
+	}
 	if (grace)
 		control.grace = grace;
 	if (ret)
@@ -212,39 +230,66 @@ static uint32_t keep_ours(struct agent_wanted *wanted, uint32_t nr)
 	return kept;
 }
 
-int control_welcomed(int socket, struct control_room *room, size_t size, bool may_wait,
-		uint64_t deadline)
+static int decode_welcome(const char *message, size_t size, struct wire_welcome *welcome)
+{
+	int ret = wire_decode_welcome(message, wire_next(message, size), welcome);
+
+	if (!ret && !welcome->accepted) {
+		agent_debug("the daemon refuses: %s", welcome->reason);
+		ret = -EACCES;
+	}
+	return ret;
+}
+
+/* Do what the message says: *ret_update is what came of it. An error: the message is wrong. */
+static int take_welcome(const char *message, size_t size, struct wire_welcome *welcome,
+		bool may_wait, uint64_t *grace, int *ret_update)
 {
 	struct agent_wanted wanted[WIRE_WELCOME_MAX];
 	struct wire_welcome_session session;
-	struct wire_welcome welcome;
-	struct wire_done done = {.token = control.token};
+	size_t at = 0, first = wire_next(message, size);
 	uint32_t nr = 0;
-	uint64_t grace = 0;
-	size_t at = 0;
-	size_t first = wire_next(room->message, size);
-	int ret = wire_decode_welcome(room->message, first, &welcome);
+	int ret;
 
-	if (ret)
-		return ret;
-	if (!welcome.accepted) {
-		agent_debug("the daemon refuses: %s", welcome.reason);
-		return -EACCES;
-	}
 	/* The message has no more than the decoder lets through. */
-	while (nr < WIRE_WELCOME_MAX && wire_welcome_next(&welcome, &at, &session))
+	while (nr < WIRE_WELCOME_MAX && wire_welcome_next(welcome, &at, &session))
 		wanted[nr++] = (struct agent_wanted){
 				.path = session.path, .generation = session.generation};
-	ret = take_pushes(room->message + first, size - first, wanted, nr);
+	ret = take_pushes(message + first, size - first, wanted, nr);
 	if (ret)
 		return ret;
 	nr = keep_ours(wanted, nr);
-	ret = agent_sessions_update(wanted, nr, may_wait, &grace);
-	agent_debug("%u sessions as the daemon wants them: %d", nr, ret);
-	if (ret == -EBUSY)
-		return ret;
+	*ret_update = agent_sessions_update(wanted, nr, may_wait, grace);
+	agent_debug("%u sessions as the daemon wants them: %d", nr, *ret_update);
+	return 0;
+}
+
+void control_try(const struct control_room *room, size_t size)
+{
+	struct wire_welcome welcome;
+	uint64_t grace = 0;
+	int ret;
+
+	if (!decode_welcome(room->message, size, &welcome))
+		(void)take_welcome(room->message, size, &welcome, false, &grace, &ret);
+	if (grace)
+		control.grace = grace;
+}
+
+int control_welcomed(int socket, struct control_room *room, size_t size, bool may_wait,
+		uint64_t deadline)
+{
+	struct wire_done done = {.token = control.token};
+	struct wire_welcome welcome;
+	uint64_t grace = 0;
+	int ret = decode_welcome(room->message, size, &welcome), update = 0;
+
+	if (!ret)
+		ret = take_welcome(room->message, size, &welcome, may_wait, &grace, &update);
+	if (ret || update == -EBUSY)
+		return ret ? ret : update;
 	done.serial = welcome.serial;
-	done.state = done_state(ret, may_wait, grace);
+	done.state = done_state(update, may_wait, grace);
 	ret = (int)wire_encode_done(room->message, sizeof(room->message), &done);
 	return ret < 0 ? ret : wire_send(socket, room->message, (size_t)ret, NULL, 0, deadline);
 }

@@ -61,6 +61,9 @@ struct control_room *control_room_map(void);
 void control_room_unmap(struct control_room *room);
 void control_room_rest(struct control_room *room);
 
+/* Until the word is not `value` any more, or woken for nothing. False: it is past that time. */
+bool control_wait(const uint32_t *word, uint32_t value, int operation, uint64_t until);
+
 bool control_take_turn(unsigned int timeout_ms);
 bool control_note(void); /* False: nobody holds it, take it */
 void control_give_turn(void);
@@ -72,6 +75,8 @@ int control_say_arrive(
 /* `size` bytes of room->message are a WELCOME: do what it says, and answer. */
 int control_welcomed(int socket, struct control_room *room, size_t size, bool may_wait,
 		uint64_t deadline);
+/* The same without an answer, and without waiting for any lock: the message stays for control_welcomed(). */
+void control_try(const struct control_room *room, size_t size);
 /* All of it on a connection of its own. */
 int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_ms);
 
@@ -102,6 +107,10 @@ void control_starter_prepare(void);
 void control_starter_forked(void);
 /* Run `work`, which may wait and allocate, in a task beside the caller, which does neither. Returns the task id; -ENOSYS: not possible here. */
 int control_starter_run(void (*work)(void));
+/* The same for work that calls nothing of the program's, until it has ended. False: it has not, or cannot begin. */
+bool control_starter_complete(void (*work)(void), uint64_t until);
+/* A futex (not a private one) that is 0 when no such task exists. */
+const uint32_t *control_starter_running(void);
 /* Call `function` on a stack of its own, before that. */
 void control_starter_call(void (*function)(void));
 

@@ -15,10 +15,12 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 /* Kernel names of processes have at most 15 bytes. */
 #define COMM_SIZE 16
+#define DESCRIPTORS_FEW 256 /* a limit below this may leave none for the rings */
 
 void agent_print(const char *format, ...)
 {
@@ -391,6 +393,32 @@ static int receive_tables(
 	return 0;
 }
 
+/*
+ * Are there free descriptors for the doorbell and the rings? Asked before HELLO: a process that says HELLO and then hangs up counts as
+ * a loss. One channel at least; how many there are only the answer tells, except in a forked child.
+ */
+static bool has_descriptors(const struct agent_session *session)
+{
+	uint32_t wanted = 1 + (session->channels ? session->nr_channels : 1), nr = 0;
+	int copies[WIRE_CHANNELS_MAX + 1];
+	struct rlimit limit;
+
+	if (session->list_only || raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) ||
+			limit.rlim_cur >= DESCRIPTORS_FEW)
+		return true;
+	while (nr < wanted) {
+		long copy = raw_call(SYS_fcntl, session->socket, F_DUPFD_CLOEXEC, 0);
+
+		if (copy < 0)
+			break;
+		copies[nr++] = (int)copy;
+	}
+	wanted -= nr;
+	while (nr)
+		raw_close(copies[--nr]);
+	return !wanted;
+}
+
 static int hello_exchange(struct agent_session *session, void *message, char *names,
 		uint64_t parent_token, int *ring_fds)
 {
@@ -403,9 +431,12 @@ static int hello_exchange(struct agent_session *session, void *message, char *na
 	size = build_hello(session, message, names, parent_token);
 	if (size < 0)
 		return (int)size;
+	session->socket_is_private = agent_control_has_table();
 	session->socket = agent_session_connect(session, deadline);
 	if (session->socket < 0)
 		return session->socket;
+	if (!has_descriptors(session))
+		return -EMFILE;
 	ret = wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
 	if (!ret)
 		ret = receive_config(session, message, deadline);
@@ -503,6 +534,7 @@ static int ask_refresh(struct agent_session *session, void *message, uint64_t de
 
 	if (size < 0)
 		return (int)size;
+	session->socket_is_private = agent_control_has_table();
 	session->socket = agent_session_connect(session, deadline);
 	if (session->socket < 0)
 		return session->socket;

@@ -71,19 +71,38 @@ void agent_missed(const char *paths, uint32_t reason)
 	}
 }
 
+/* The process tries again at each event that asks the daemon; one report is enough. */
+static bool missed_is_reported(const struct agent_session *session)
+{
+	static char path[WIRE_SESSION_PATH_MAX + 1];
+	static int process;
+	int now = (int)raw_call(SYS_getpid);
+
+	if (process == now && !strcmp(path, session->path))
+		return true;
+	process = now;
+	memcpy(path, session->path, sizeof(path));
+	return false;
+}
+
 void agent_missed_limit(const struct agent_session *session, int error)
 {
 	struct rlimit files = {0};
+	uint32_t reason;
 
 	if (session->boot || session->list_only)
 		return;
 	if (error == -ENOMEM)
-		agent_missed(session->path, WIRE_MISSED_MEMORY);
+		reason = WIRE_MISSED_MEMORY;
 	/* The kernel delivers a message without its descriptors if the process has no free descriptor. */
 	else if (error == -EMFILE ||
 			(error == -EPROTO && !getrlimit(RLIMIT_NOFILE, &files) &&
 					files.rlim_cur < MISSED_FILES))
-		agent_missed(session->path, WIRE_MISSED_FILES);
+		reason = WIRE_MISSED_FILES;
+	else
+		return;
+	if (!missed_is_reported(session))
+		agent_missed(session->path, reason);
 }
 
 EXPORT void side_agent_note_allocator(void)

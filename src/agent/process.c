@@ -122,7 +122,9 @@ static void rejoin(struct agent_session *session, bool sandboxed, bool within)
 	uint64_t parent_token = session->token;
 	uint32_t i;
 
-	/* A descriptor of the parent's, if it was just talking. */
+	/* A descriptor of the parent's, if it was just talking: in the table that this process has, or not. */
+	if (session->socket_is_private)
+		session->socket = -1;
 	agent_hang_up(session);
 	agent_recovery_void(session);
 	session->orphaned = true;

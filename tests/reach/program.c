@@ -347,6 +347,80 @@ static void load(const char *path)
 #endif
 }
 
+/* ---- descriptors beside the first event ---- */
+
+enum beside { BESIDE_BEGINS, BESIDE_RUNS, BESIDE_ENDS };
+static int beside;
+
+static void beside_has_run(void)
+{
+	int begins = BESIDE_BEGINS;
+
+	__atomic_compare_exchange_n(
+			&beside, &begins, BESIDE_RUNS, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static unsigned int descriptors(DIR *dir)
+{
+	unsigned int nr = 0;
+
+	rewinddir(dir);
+	while (readdir(dir))
+		nr++;
+	return nr;
+}
+
+/* The largest number of descriptors that it sees above that of the beginning. */
+static void *count_descriptors(void *unused)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int before, more = 0;
+
+	(void)unused;
+	if (!dir)
+		fail("/proc/self/fd");
+	before = descriptors(dir);
+	while (__atomic_load_n(&beside, __ATOMIC_RELAXED) != BESIDE_ENDS) {
+		unsigned int now = descriptors(dir);
+
+		if (now > before + more)
+			more = now - before;
+		beside_has_run();
+	}
+	closedir(dir);
+	return (void *)(uintptr_t)more;
+}
+
+static void *close_descriptors(void *unused)
+{
+	(void)unused;
+	while (__atomic_load_n(&beside, __ATOMIC_RELAXED) != BESIDE_ENDS) {
+		closefrom(3);
+		beside_has_run();
+	}
+	return NULL;
+}
+
+static void tick_beside(void *(*function)(void *))
+{
+	pthread_t thread;
+	void *more;
+
+	errno = pthread_create(&thread, NULL, function, NULL);
+	if (errno)
+		fail("pthread_create");
+	while (__atomic_load_n(&beside, __ATOMIC_RELAXED) == BESIDE_BEGINS)
+		usleep(100);
+	ticks(1);
+	__atomic_store_n(&beside, BESIDE_ENDS, __ATOMIC_RELAXED);
+	pthread_join(thread, &more);
+	if (more) {
+		fprintf(stderr, "reach-program: %u descriptors more\n",
+				(unsigned int)(uintptr_t)more);
+		_exit(9);
+	}
+}
+
 /* ---- the words ---- */
 
 static void plain_word(const char *word)
@@ -385,6 +459,12 @@ static void plain_word(const char *word)
 		reset_dispositions();
 	} else if (!strcmp(word, "handler")) {
 		handler();
+	} else if (!strcmp(word, "counted-tick")) {
+		tick_beside(count_descriptors);
+	} else if (!strcmp(word, "closed-tick")) {
+		tick_beside(close_descriptors);
+	} else if (!strcmp(word, "nofile-4")) {
+		lower(RLIMIT_NOFILE, 4);
 	} else if (!strcmp(word, "nofile-3")) {
 		lower(RLIMIT_NOFILE, 3);
 	} else if (!strcmp(word, "nproc-0")) {

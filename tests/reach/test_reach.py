@@ -120,10 +120,9 @@ class Thread(Case):
         self.assertEqual((tasks, fds), (["reach-program"], [0, 1, 2]))
         tasks, fds = self.report("after")
         self.assertEqual((sorted(tasks), fds), (["reach-program", "side-control"], [0, 1, 2]))
-        # The arrival, the first event's, and the thread's: the same process. The event asks for itself: the thread may need a lock
-        # that the event's caller holds, so the event cannot wait for the thread's answer.
+        # The arrival, and the first event's connection, which the thread keeps: the same process.
         self.assertEqual([(a.arrival.token, a.arrival.control) for a in control.arrivals()],
-                         [(control.arrivals()[0].arrival.token, daemon.THREAD)] * 3)
+                         [(control.arrivals()[0].arrival.token, daemon.THREAD)] * 2)
 
     def test_joins_and_leaves(self):
         control = self.start_daemon()
@@ -190,8 +189,8 @@ class Thread(Case):
         process = self.start("exit-main-thread")
         self.finish(process)
         self.assertEqual(self.stdout, "last words")
-        # The arrival, the first event's, and the thread's, as in test_only_for_who_says_something().
-        self.assertEqual(len(control.arrivals()), 3)
+        # The arrival, and the thread's, as in test_only_for_who_says_something().
+        self.assertEqual(len(control.arrivals()), 2)
 
     def test_not_in_a_handler(self):
         control = self.start_daemon()
@@ -218,22 +217,24 @@ class Thread(Case):
         pid = self.run_in_session("thread", "3", "thread", "3", "tick", "2")
         self.assertEqual(self.said, {pid: [numbers(0, 8)]})
 
-    def without_thread(self, limit):
+    def without_thread(self, limit, *modes):
         if os.geteuid() or SANITIZED:
             self.skipTest("needs root to become a user whose threads are limited")
         control = self.start_daemon()
         os.chmod(control.path, 0o777)
-        self.finish(self.start("drop", limit, "tick", "3"))
-        # The arrival, the first event's, and the message that there is no thread.
-        control.wait("told so", lambda: [a.arrival.control for a in control.arrivals()] ==
-                     [daemon.THREAD, daemon.THREAD, daemon.SYNC])
+        os.chmod(self.dir, 0o777)
+        process = self.start("drop", limit, "tick", "3", "wait", self.file("end"))
+        control.wait("told so", lambda: [a.arrival.control for a in control.arrivals()] == list(modes))
+        self.say("end")
+        self.finish(process)
 
     def test_no_thread_to_be_had(self):
-        self.without_thread("nproc-0")
+        """The arrival, and the message that there is no thread."""
+        self.without_thread("nproc-0", daemon.THREAD, daemon.SYNC)
 
     def test_no_thread_beside_its_creator(self):
-        """The task that creates the thread exists, and is the last one that the limit permits."""
-        self.without_thread("nproc-2")
+        """The task that creates the thread exists, and is the last one that the limit permits. It has asked before."""
+        self.without_thread("nproc-2", daemon.THREAD, daemon.THREAD, daemon.SYNC)
 
 
 class Signal(Case):

@@ -200,10 +200,46 @@ class Descriptors(Case):
         self.assertEqual(recording.finish()[process.pid], [numbers(0, 4)])
 
     def test_three_descriptors_before_the_first_event(self):
-        # The child has no descriptor for rings of its own, so it is not recorded. Its event does not wait for its thread without a
-        # bound: if the child exits while the thread requests rings, the recorder counts it as one loss.
-        pid = self.run_in_session("nofile-3", "tick", "4", "fork", "2", lost=(0, 1))
+        pid = self.run_in_session("nofile-3", "tick", "4", "fork", "2")
         self.assertEqual(self.said[pid], [numbers(0, 4)])
+
+
+    def first(self, *words, before=()):
+        """The events of a program for which a session begins between its arrival and its first event."""
+        control = self.start_daemon()
+        process = self.start(*before, "say", self.file("up"), "wait", self.file("go"), *words)
+        self.wait_for_file("up", process)
+        recording = self.start_recording()
+        control.change([(recording.path, 1)])
+        self.say("go")
+        self.finish(process)
+        said = recording.finish()
+        self.assertLost(recording)
+        own = said.pop(process.pid)
+        return own, said
+
+    def test_no_descriptor_in_the_first_event(self):
+        """The daemon does not answer, so the event waits for it; another thread counts descriptors meanwhile."""
+        self.start_daemon(silent=True)
+        self.finish(self.start("counted-tick"))
+        self.finish(self.start("counted-tick", env={"SIDE_CONTROL": "thread"}))
+
+    def test_no_descriptor_in_a_first_event_that_joins(self):
+        self.assertEqual(self.first("counted-tick", "tick", "2"), ([numbers(0, 3)], {}))
+
+    def test_all_closed_in_the_first_event(self):
+        self.assertEqual(self.first("closed-tick", "tick", "2"), ([numbers(0, 3)], {}))
+
+    def test_four_descriptors_in_the_first_event(self):
+        """The program has no free descriptor but one: all that the session takes is in the thread's table."""
+        self.assertEqual(self.first("tick", "3", before=("nofile-4",)), ([numbers(0, 3)], {}))
+
+    def test_the_first_event_is_the_last(self):
+        self.assertEqual(self.first("tick", "1", "exit"), ([numbers(0, 1)], {}))
+
+    def test_a_fork_after_the_first_event(self):
+        own, others = self.first("tick", "1", "fork", "3")
+        self.assertEqual((own, list(others.values())), ([numbers(0, 1)], [[numbers(0, 3)]]))
 
 
 class Signals(Case):
