@@ -373,9 +373,10 @@ def flood(control):
 
 
 def describe(program, count):
-    """Programs that describe as much as they can: each event has a description of half a megabyte."""
-    children = [subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) for _ in range(int(count))]
-    time.sleep(0.5)
+    """Programs whose descriptions take all the memory that a session has for them."""
+    children = [subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(int(count))]
+    for child in children:
+        child.stdout.readline()
     ready()
     while not is_over(1):
         pass

@@ -52,6 +52,7 @@ def inside(path):
 SIDED = inside(os.environ.get("SIDED", ""))
 SIDE = inside(os.environ.get("SIDE", ""))
 VICTIM = inside(os.environ.get("HOSTILE_VICTIM", ""))
+DESCRIPTIONS = inside(os.environ.get("HOSTILE_DESCRIPTIONS", ""))
 
 
 # ---- namespaces ----
@@ -257,6 +258,8 @@ class Victim:
     def kill(self):
         self.process.kill()
         self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
 
 
 class Attack:
