@@ -7,8 +7,8 @@
 /* clang-format off */
 
 #define WHERE_SENTENCE "events for which EXPRESSION is true: fields by their names, contexts as " \
-		"`$ctx.NAME`; see docs/guide/filters.md. Those that lack what it names are left out."
-#define PAIR_STANDARD "the thread where it was recorded (context vtid), else the process"
+		"`$ctx.NAME`; see `side help filters`. Events without a field that it names are left out."
+#define PAIR_STANDARD "the thread if it was recorded (context vtid), otherwise the process"
 
 /* report */
 
@@ -21,7 +21,7 @@ const struct option command_report_options[] = {
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct report_options, patterns),
 		.standard = "all events",
-		.sentence = "Report on the events that match PATTERN. May be given several times; see `side help patterns`.",
+		.sentence = "Report on the events that match PATTERN. Can be given several times; see `side help patterns`.",
 	},
 	{
 		.name = "where",
@@ -37,8 +37,8 @@ const struct option command_report_options[] = {
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct report_options, from),
 		.standard = "the beginning",
-		.sentence = "Report on nothing that happened before TIME, which is written as for "
-				"`side view --from`: 12:34:56.789, +SECONDS since the first event, and so on.",
+		.sentence = "Ignore events before TIME, which is written as for `side view --from`: 12:34:56.789, +SECONDS since the "
+				"first event, and so on.",
 	},
 	{
 		.name = "to",
@@ -46,7 +46,7 @@ const struct option command_report_options[] = {
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct report_options, to),
 		.standard = "the end",
-		.sentence = "Report on nothing that happened after TIME.",
+		.sentence = "Ignore events after TIME.",
 	},
 	{
 		.letter = 'b',
@@ -54,17 +54,16 @@ const struct option command_report_options[] = {
 		.argument = "WHAT",
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct report_options, by),
-		.sentence = "Report on each group apart: event, process, thread, cpu, or the "
-				"values of an expression, such as `size` or `$ctx.procname`. Write "
-				"`(cpu)` for a field of that name.",
+		.sentence = "Report each group separately: event, process, thread, cpu, or the values of an expression, such as "
+				"`size` or `$ctx.procname`. Write `(cpu)` for a field of that name.",
 	},
 	{
 		.name = "histogram",
 		.argument = "EXPRESSION",
 		.kind = OPTION_LIST,
 		.offset = offsetof(struct report_options, histograms),
-		.sentence = "Draw the distribution of a number, by powers of two, over all events "
-				"that have it. May be given several times.",
+		.sentence = "Draw the distribution of a number, by powers of two, over all events that have it. Can be given several "
+				"times.",
 	},
 	{
 		.name = "pair",
@@ -73,9 +72,8 @@ const struct option command_report_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct report_options, pairs),
-		.sentence = "Measure the time from each event that matches the pattern BEGIN to the "
-				"next one that matches END and belongs to it: number, minimum, mean, "
-				"percentiles, maximum, distribution. May be given several times.",
+		.sentence = "Measure the time from each event that matches the pattern BEGIN to the next matching END: number, "
+				"minimum, mean, percentiles, maximum, distribution. Can be given several times.",
 	},
 	{
 		.name = "key",
@@ -90,7 +88,7 @@ const struct option command_report_options[] = {
 		.name = "across",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct report_options, across),
-		.sentence = "With `--key`: they may be of two processes.",
+		.sentence = "With `--key`: the two events can be of different processes.",
 	},
 	{
 		.name = "slowest",
@@ -106,22 +104,21 @@ const struct option command_report_options[] = {
 		.kind = OPTION_NUMBER,
 		.offset = offsetof(struct report_options, around),
 		.standard = "none",
-		.sentence = "With `--slowest`: show for each pair COUNT events of its thread before "
-				"and behind its begin and its end. The trace is read twice.",
+		.sentence = "With `--slowest`: for each pair, print COUNT events of its thread before and after its begin and its "
+				"end. The trace is read twice.",
 	},
 	{
 		.name = "calls",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct report_options, calls),
-		.sentence = "List the functions of a call trace, as `side trace --function '*' --exit` "
-				"records it: how often each was called, and how long that took, with "
-				"(TOTAL) and without (SELF) the functions that it called.",
+		.sentence = "List the functions of a call trace, as recorded by `side trace --function '*' --exit`: number of calls, "
+				"and time with (TOTAL) and without (SELF) called functions.",
 	},
 	{
 		.name = "tree",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct report_options, tree),
-		.sentence = "Draw who called whom in a call trace, with the same figures.",
+		.sentence = "Draw the call tree of a call trace, with the same columns.",
 	},
 	{
 		.name = "callers",
@@ -129,27 +126,26 @@ const struct option command_report_options[] = {
 		.kind = OPTION_NUMBER,
 		.offset = offsetof(struct report_options, callers),
 		.standard = "none",
-		.sentence = "List the COUNT places in the code from which most events came: by a field "
-				"of the name caller, as the wrappers have it, else by the context ip.",
+		.sentence = "List the COUNT code locations from which most events came: by a field named caller, as wrappers record "
+				"it, otherwise by the context ip.",
 	},
 	{
 		.name = "debuginfod",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct report_options, debuginfod),
-		.sentence = "With `--callers`: ask the servers in DEBUGINFOD_URLS for debug information that is not here.",
+		.sentence = "With `--callers`: get missing debug information from the servers in DEBUGINFOD_URLS.",
 	},
 	{
 		.name = "losses",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct report_options, losses),
-		.sentence = "List what was lost, by ring, event and reason.",
+		.sentence = "List losses by ring, event and reason.",
 	},
 	{
 		.name = "counts",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct report_options, counts),
-		.sentence = "List processes and events with their numbers also when another table "
-				"is asked for.",
+		.sentence = "Also list processes and events with their counts if another table is requested.",
 	},
 	{
 		.letter = 'n',
@@ -164,28 +160,33 @@ const struct option command_report_options[] = {
 };
 
 const char *const command_report_paragraphs[] = {
-	"Reads the trace in DIR once, in the order of time, and prints what it amounts to: how long it "
-	"is, how many events of which processes it has, how they are spread over time, how often "
-	"each event is there. Another table that is asked for (`--histogram`, `--pair`, `--calls`, "
-	"`--tree`, `--callers`, `--losses`) takes the place of the list of processes and events.",
+	"Reads the trace in DIR once, in the order of time, and prints an overview: its length, processes, "
+	"number and distribution of events. Other tables (`--histogram`, `--pair`, `--calls`, `--tree`, "
+	"`--callers`, `--losses`) replace the list of processes and events.",
 	COMMAND_SESSION_TRACE,
-	"An END belongs to the latest BEGIN before it that is still open, so calls may be nested. If "
-	"both patterns match one event, the times between these events are measured.",
-	"Numbers, minimum, mean, maximum and distributions are exact; percentiles are off by 1/512 of "
-	"their value at most. Memory does not grow with the trace: of more than 10,000 groups, "
-	"500,000 callers or 524,288 open begins the rest is put together or left out, which is said.",
+	"An END belongs to the latest open BEGIN before it, so calls can be nested. If both patterns match one "
+	"event, the times between these events are measured.",
+	"Numbers, minimum, mean, maximum and distributions are exact; percentiles differ by at most 1/512 of "
+	"their value. Memory does not grow with the trace: beyond 10,000 groups, 500,000 callers or 524,288 open "
+	"begins, the remainder is merged or left out, and a note says so.",
 	NULL,
 };
 
 const struct example command_report_examples[] = {
-	{ "side report trace", "Get an overview of a trace." },
-	{ "side report trace -e 'libc:*' --by process", "Count calls into the C library by process." },
-	{ "side report trace -e 'libc:malloc' --histogram size --by caller", "See who allocates how much at a time." },
+	{ "side report trace",
+		"Print an overview of a trace." },
+	{ "side report trace -e 'libc:*' --by process",
+		"Count C library calls by process." },
+	{ "side report trace -e 'libc:malloc' --histogram size --by caller",
+		"Print who allocates how much at a time." },
 	{ "side report trace --pair 'db:query_begin' 'db:query_end' --key id --slowest 3 --around 5",
-		"Measure queries, and see what happened around the slowest." },
-	{ "side report trace --calls -n 20", "See where a program spends its time, by function." },
-	{ "side report trace --pair 'net:request' 'net:request'", "Measure the times between requests." },
-	{ "side report --json --losses trace | jq .count", "Let another program read what was lost." },
+		"Measure queries, and print the events around the slowest." },
+	{ "side report trace --calls -n 20",
+		"Print where a program spends its time, by function." },
+	{ "side report trace --pair 'net:request' 'net:request'",
+		"Measure the times between requests." },
+	{ "side report --json --losses trace | jq .count",
+		"Print losses for another program." },
 	{ .command = NULL },
 };
 
@@ -203,7 +204,7 @@ const struct option command_export_options[] = {
 		.offset = offsetof(struct export_options, format),
 		.choices = format_words,
 		.standard = "perfetto",
-		.sentence = "What to make of the trace; see above.",
+		.sentence = "The format to write; see above.",
 	},
 	{
 		.letter = 'o',
@@ -212,9 +213,9 @@ const struct option command_export_options[] = {
 		.kind = OPTION_TEXT,
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct export_options, output),
-		.standard = "standard output, if it is no terminal",
-		.sentence = "Write to FILE. For csv a name that ends in `/`, or a directory that is there: "
-				"one file for each event. For ctf1 and ctf2: a new directory.",
+		.standard = "standard output, unless it is a terminal",
+		.sentence = "Write to FILE. For csv, a name that ends in `/` or an existing directory: one file for each event. For "
+				"ctf1 and ctf2: a new directory.",
 	},
 	{
 		.letter = 'e',
@@ -224,7 +225,7 @@ const struct option command_export_options[] = {
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct export_options, patterns),
 		.standard = "all events",
-		.sentence = "Export the events that match PATTERN. May be given several times; see `side help patterns`.",
+		.sentence = "Export the events that match PATTERN. Can be given several times; see `side help patterns`.",
 	},
 	{
 		.name = "where",
@@ -241,9 +242,8 @@ const struct option command_export_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct export_options, pairs),
-		.sentence = "For perfetto and chrome: draw a slice from each event that matches the "
-				"pattern BEGIN to the one that matches END and belongs to it, as "
-				"`side report` finds them. May be given several times.",
+		.sentence = "For perfetto and chrome: draw a slice from each event that matches the pattern BEGIN to the matching "
+				"END, as `side report` pairs them. Can be given several times.",
 	},
 	{
 		.name = "key",
@@ -258,34 +258,40 @@ const struct option command_export_options[] = {
 		.name = "across",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct export_options, across),
-		.sentence = "With `--key`: they may be of two processes.",
+		.sentence = "With `--key`: the two events can be of different processes.",
 	},
 	{ .name = NULL },
 };
 
 const char *const command_export_paragraphs[] = {
-	"Writes the trace in DIR in a form that other programs read:",
-	"perfetto: for https://ui.perfetto.dev and Perfetto's trace processor (SQL). Tracks for each "
-	"process and thread (or CPU, where threads were not recorded), all fields as arguments.",
-	"chrome: trace events as JSON, for chrome://tracing, Perfetto, speedscope and others. Larger, "
-	"and times are relative to the first event.",
+	"Converts the trace in DIR for other programs:",
+	"perfetto: for https://ui.perfetto.dev and Perfetto's trace processor (SQL). A track for each process "
+	"and thread (or CPU, if threads were not recorded), with all fields as arguments.",
+	"chrome: trace events as JSON, for chrome://tracing, Perfetto, speedscope and others. Larger; times are "
+	"relative to the first event.",
 	"csv: a table (RFC 4180) with the columns ns, time, hostname, procname, vpid, vtid, cpu, event, "
-	"loglevel, context and fields, the last two as JSON; or one file for each event, with its "
-	"fields as columns.",
+	"loglevel, context and fields, the last two as JSON; or one file for each event, with its fields as "
+	"columns.",
 	"jsonl: one JSON object a line, the same as `side view --json`.",
-	"ctf1, ctf2: a trace in CTF 1.8 or CTF 2, of the chosen events; the bytes of the records stay as they are.",
-	"What was lost while recording is in all of them but csv, where it is said on standard error.",
+	"ctf1, ctf2: a trace in CTF 1.8 or CTF 2 with the selected events; the bytes of the records do not "
+	"change.",
+	"Losses of the recording are in all formats but csv; for csv, standard error has them.",
 	COMMAND_SESSION_TRACE,
 	NULL,
 };
 
 const struct example command_export_examples[] = {
-	{ "side export trace -o trace.perfetto", "Open it in https://ui.perfetto.dev." },
+	{ "side export trace -o trace.perfetto",
+		"Write a file for https://ui.perfetto.dev." },
 	{ "side export trace -o trace.perfetto --pair 'db:query_begin' 'db:query_end' --key id",
 		"Draw queries as slices." },
-	{ "side export trace --to chrome -o trace.json", "For speedscope or chrome://tracing." },
-	{ "side export trace --to csv -e 'libc:malloc' -o tables/", "Make one table for each event." },
-	{ "side export trace --to jsonl --where 'size > 4096' | jq .fields.size", "Let another program read the events." },
-	{ "side export trace --to ctf2 -o trace2", "Make a CTF 2 trace of a CTF 1.8 one." },
+	{ "side export trace --to chrome -o trace.json",
+		"Write a file for speedscope or chrome://tracing." },
+	{ "side export trace --to csv -e 'libc:malloc' -o tables/",
+		"Write one table for each event." },
+	{ "side export trace --to jsonl --where 'size > 4096' | jq .fields.size",
+		"Print events for another program." },
+	{ "side export trace --to ctf2 -o trace2",
+		"Convert a CTF 1.8 trace to CTF 2." },
 	{ .command = NULL },
 };

@@ -17,7 +17,7 @@ const struct option table_attach_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct attach_options, pid),
-		.sentence = "The program that is meant; its number may also stand alone.",
+		.sentence = "The process to attach to; the number can also be given alone.",
 	},
 	{
 		.letter = 'e',
@@ -28,7 +28,7 @@ const struct option table_attach_options[] = {
 		.ordered = true,
 		.offset = offsetof(struct attach_options, channels),
 		.standard = "all events",
-		.sentence = "Record the events that match PATTERN. May be given several times; see `side help patterns`.",
+		.sentence = "Record the events that match PATTERN. Can be given several times; see `side help patterns`.",
 	},
 	{
 		.letter = 'f',
@@ -37,9 +37,8 @@ const struct option table_attach_options[] = {
 		.kind = OPTION_TEXT,
 		.ordered = true,
 		.offset = offsetof(struct attach_options, channels),
-		.sentence = "Record an event only when EXPRESSION, like `size > 4096`, is true of it. "
-				"It belongs to the `-e` before it, back to the last `--filter`; before any `-e` it belongs to "
-				"all events. See `side help filters`.",
+		.sentence = "Record an event only if EXPRESSION, such as `size > 4096`, is true. It applies to each `-e` before it, "
+				"back to the previous `--filter`; before any `-e` it applies to all events. See `side help filters`.",
 	},
 	{
 		.name = "context",
@@ -48,7 +47,7 @@ const struct option table_attach_options[] = {
 		.completion = COMPLETE_CONTEXT,
 		.ordered = true,
 		.offset = offsetof(struct attach_options, channels),
-		.sentence = "Record these with each event. See `side help contexts`.",
+		.sentence = "Record these values with each event. See `side help contexts`.",
 	},
 	{
 		.letter = 'o',
@@ -66,7 +65,7 @@ const struct option table_attach_options[] = {
 		.kind = OPTION_TIME,
 		.offset = offsetof(struct attach_options, duration),
 		.standard = "until Ctrl-C, or the end of the program",
-		.sentence = "Record for TIME: seconds, or a number with ms, s or min behind it.",
+		.sentence = "Record for TIME: seconds, or a number with ms, s or min.",
 	},
 	{
 		.name = "mode",
@@ -77,7 +76,7 @@ const struct option table_attach_options[] = {
 		.offset = offsetof(struct attach_options, channels),
 		.choices = mode_words,
 		.standard = "discard",
-		.sentence = "What a full ring does: discard, overwrite or block, as of `side record`.",
+		.sentence = "If a ring is full: discard, overwrite or block, as for `side record`.",
 	},
 	{
 		.name = "buffer-size",
@@ -93,7 +92,7 @@ const struct option table_attach_options[] = {
 		.name = "symbols",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct attach_options, symbols),
-		.sentence = "Record where the executable and its libraries are, as `side record --symbols` does.",
+		.sentence = "Record where the executable and its libraries are loaded, as `side record --symbols` does.",
 	},
 	{
 		.name = "format",
@@ -103,20 +102,20 @@ const struct option table_attach_options[] = {
 		.offset = offsetof(struct attach_options, format),
 		.choices = format_words,
 		.standard = "ctf1",
-		.sentence = "Describe the trace in CTF 1.8 (ctf1) or CTF 2 (ctf2).",
+		.sentence = "Write CTF 1.8 (ctf1) or CTF 2 (ctf2).",
 	},
 	{
 		.name = "force",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct attach_options, force),
-		.sentence = "Write into DIR even if it is not empty.",
+		.sentence = "Write to DIR even if it is not empty.",
 	},
 	{
 		.name = "daemon",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct attach_options, daemon),
-		.sentence = "Record nothing here: have the program go to the daemon, as if it had been started after it. "
-				"Then it belongs to the sessions of the daemon.",
+		.sentence = "Do not record here: connect the program to the daemon, as if it had started after it. It then belongs "
+				"to the daemon's sessions.",
 	},
 	{
 		.letter = 's',
@@ -125,46 +124,50 @@ const struct option table_attach_options[] = {
 		.kind = OPTION_TEXT,
 		.completion = COMPLETE_SESSION,
 		.offset = offsetof(struct attach_options, session),
-		.sentence = "The same, and fail if the session SESSION does not record the program then.",
+		.sentence = "Like `--daemon`, and fail if the session SESSION does not record the program.",
 	},
 	{
 		.name = "system",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct attach_options, system),
-		.sentence = "With `--daemon` or `-s`: the daemon of the system (/run/side), not the user's own.",
+		.sentence = "With `--daemon` or `-s`: use the daemon of the system (/run/side) instead of the user's.",
 	},
 	{
 		.name = "in-sandbox",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct attach_options, in_sandbox),
-		.sentence = "Attach to a program in a sandbox (seccomp), too. Its filter has to allow what loading a "
-				"library and making a thread takes, or it ends the program.",
+		.sentence = "Attach even if the program is in a sandbox (seccomp). If its filter forbids what loading a library and "
+				"creating a thread need, the filter ends the program.",
 	},
 	{ .name = NULL },
 };
 
 const char *const table_attach_paragraphs[] = {
-	"Brings the recorder into a program that runs and was not started by side, and records its events until Ctrl-C, "
-	"until the program ends, or for a `--duration`. Then the program is left to itself again. With `--daemon` or "
-	"`-s` nothing is recorded here; the program comes to the daemon, and stays there until `side detach`.",
+	"Brings the agent into a running program and records its events until Ctrl-C, until the program ends, or "
+	"for a `--duration`. Then the agent stops. With `--daemon` or `-s` nothing is recorded here: the program "
+	"joins the daemon's sessions until `side detach`.",
 	"The events are those that the program and its libraries declare with libside. Calls of the C library "
-	"(`side record -w`) cannot be had of a program that runs, because it is bound to them already.",
-	"One thread is stopped for a moment, at a point where it may make a thread; that one loads the recorder, and "
-	"ends. Where no thread comes to such a point in two seconds, where the program is linked statically, in a sandbox, or "
-	"of another processor, and where another tracer is there or ptrace is not permitted, the program is left alone and a sentence "
-	"says why.",
-	"What stays after the end is the library itself, with libside, and the stack that the C library keeps of a thread that has "
-	"ended; no thread, no descriptor and no memory of rings.",
-	"A program in another mount or pid namespace, or with another root directory, is given the libraries as memory. With "
-	"`--daemon` it comes to the daemon through a door: a socket that is made where it sees it, and goes with the last program "
-	"that uses it.",
+	"(`side record -w`) are not available, because a running program is bound to them already; `side trace "
+	"-p` records them by probes.",
+	"One thread is stopped for a moment, where it can safely create a thread; the new thread loads the agent "
+	"and ends. side refuses, and leaves the program unchanged, if no thread comes to such a point in two "
+	"seconds, if the program is static, in a sandbox or of another architecture, if another tracer is "
+	"attached, or if ptrace is not permitted.",
+	"The library, libside and the stack of the ended thread stay in memory afterwards; no thread, no "
+	"descriptor and no ring does.",
+	"A program in another mount or pid namespace, or with another root directory, gets the libraries as "
+	"memory. With `--daemon` it connects through a socket that is created where it can see it, and removed "
+	"with the last program that uses it.",
 	NULL,
 };
 
 const struct example table_attach_examples[] = {
-	{ "side attach -p 4711 -e 'db:*' -o trace --duration 10s", "Record ten seconds of a program that runs." },
-	{ "side attach -p 4711 -e 'db:query' -f 'rows > 1000' -o slow", "Record large queries, until Ctrl-C." },
-	{ "side attach -p 4711 --daemon", "Let the sessions of the daemon have it." },
+	{ "side attach -p 4711 -e 'db:*' -o trace --duration 10s",
+		"Record a running program for ten seconds." },
+	{ "side attach -p 4711 -e 'db:query' -f 'rows > 1000' -o slow",
+		"Record large queries, until Ctrl-C." },
+	{ "side attach -p 4711 --daemon",
+		"Add a program to the daemon's sessions." },
 	{ .command = NULL },
 };
 
@@ -176,26 +179,27 @@ const struct option table_detach_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct attach_options, pid),
-		.sentence = "The program that is meant; its number may also stand alone.",
+		.sentence = "The process to detach from; the number can also be given alone.",
 	},
 	{
 		.name = "in-sandbox",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct attach_options, in_sandbox),
-		.sentence = "As of `side attach`.",
+		.sentence = "As for `side attach`.",
 	},
 	{ .name = NULL },
 };
 
 const char *const table_detach_paragraphs[] = {
-	"Ends what `side attach` began: recordings whose recorder was killed, and with `--daemon` the connection to the daemon. "
-	"Events of the program cost then what they cost before.",
-	"A recording that goes on loses the program; a Ctrl-C is what ends it in order.",
+	"Ends what `side attach` started: recordings whose recorder was killed, and with `--daemon` the "
+	"connection to the daemon. Events then cost what they cost before.",
+	"Do not use it on a recording that continues: it loses the program. End a recording with Ctrl-C.",
 	NULL,
 };
 
 const struct example table_detach_examples[] = {
-	{ "side detach -p 4711", "Leave a program to itself." },
+	{ "side detach -p 4711",
+		"Detach from a program." },
 	{ .command = NULL },
 };
 

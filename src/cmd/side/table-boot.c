@@ -18,15 +18,15 @@ const struct option table_adopt_options[] = {
 		.kind = OPTION_TEXT,
 		.completion = COMPLETE_DIRECTORY,
 		.offset = offsetof(struct adopt_options, output),
-		.standard = "where the session went before, else what the configuration says, else side-DATE-TIME in the "
+		.standard = "the directory of the earlier traces, otherwise that of the configuration, otherwise side-DATE-TIME in the "
 				"current directory",
-		.sentence = "Write the traces to DIR; of several sessions, each to a directory below it.",
+		.sentence = "Write the traces to DIR; if there are several sessions, each to a directory below it.",
 	},
 	{
 		.name = "follow",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct adopt_options, follow),
-		.sentence = "Go on until all programs have ended, or until SIGINT; programs that start meanwhile belong to it.",
+		.sentence = "Continue until all programs have ended, or until SIGINT; programs that start meanwhile are included.",
 	},
 	{
 		.name = "boot",
@@ -34,14 +34,14 @@ const struct option table_adopt_options[] = {
 		.kind = OPTION_TEXT,
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct adopt_options, boot),
-		.standard = "what the first program has left in PLACE, else SIDE_BOOT, else " BOOT_FILE,
-		.sentence = "The configuration that the programs were started with.",
+		.standard = "the one that the first program left in DIR, otherwise SIDE_BOOT, otherwise " BOOT_FILE,
+		.sentence = "The configuration with which the programs were started.",
 	},
 	{
 		.name = "check",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct adopt_options, check),
-		.sentence = "Only read the configuration, and say what is wrong with it.",
+		.sentence = "Only read the configuration, and report its errors.",
 	},
 	{
 		.name = "format",
@@ -51,7 +51,7 @@ const struct option table_adopt_options[] = {
 		.offset = offsetof(struct adopt_options, format),
 		.choices = format_words,
 		.standard = "ctf1",
-		.sentence = "Describe the traces in CTF 1.8 (ctf1) or CTF 2 (ctf2).",
+		.sentence = "Write CTF 1.8 (ctf1) or CTF 2 (ctf2).",
 	},
 	{
 		.name = "compress",
@@ -59,35 +59,39 @@ const struct option table_adopt_options[] = {
 		.optional = true,
 		.kind = OPTION_NUMBER,
 		.offset = offsetof(struct adopt_options, compress),
-		.sentence = "Compress the traces with zstd, at LEVEL 1 to 19 (3 if it is left out).",
+		.sentence = "Compress the traces with zstd, at LEVEL 1 to 19 (default 3).",
 	},
 	{
 		.name = "force",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct adopt_options, force),
-		.sentence = "Write into DIR even if it is not empty. Nothing that is there is removed or changed.",
+		.sentence = "Write to DIR even if it is not empty. Existing files are not removed or changed.",
 	},
 	{ .name = NULL },
 };
 
 const char *const table_adopt_paragraphs[] = {
-	"Makes traces of what programs record without a daemon, by a static configuration: of the first process of a "
-	"machine or container, and of all that inherit SIDE_BOOT from it. docs/guide/early-boot.md says what stands in "
-	"the configuration.",
-	"What is in the rings comes into the traces and leaves the rings; the programs notice nothing and record on. "
-	"When no program is left, the place is removed. Adopted again, what is new comes into traces of its own in the "
-	"same directory. No record is in two of them, or in none.",
-	"PID is for a process whose rings are in no place: it began before the place could be written, or something is "
-	"mounted over it. They are found in its memory, which takes root. Where PLACE is named, such processes of its "
-	"sessions are adopted, too, if one may look at them.",
-	"`sided --boot FILE` adopts the same programs, and they go on in sessions of the daemon.",
+	"Writes traces of programs that record without a daemon, by a static configuration: of the first process "
+	"of a machine or container, and of all that inherit SIDE_BOOT from it. docs/guide/early-boot.md "
+	"describes the configuration.",
+	"The content of the rings is moved to the traces; the programs continue to record. When no program is "
+	"left, the state directory is removed. If it is adopted again, new events go to new traces in the same "
+	"output directory. Each record is in exactly one of them.",
+	"PID names a process whose rings are in no state directory: it started before the directory could be "
+	"written, or something is mounted over it. The rings are found in its memory, which requires root. If a "
+	"state directory is named, such processes of its sessions are adopted as well, if that is permitted.",
+	"`sided --boot FILE` adopts the same programs, and they continue in sessions of the daemon.",
 	NULL,
 };
 
 const struct example table_adopt_examples[] = {
-	{ "side adopt /run/side/boot -o /var/log/boot-trace", "Make a trace of what was recorded since the machine started." },
-	{ "side adopt --follow -o trace", "Go on until the programs have ended." },
-	{ "side adopt 1 -o trace", "Make a trace of the first process, which began before there was a place." },
-	{ "side adopt --boot /etc/side/boot.conf --check", "Look whether the configuration is right." },
+	{ "side adopt /run/side/boot -o /var/log/boot-trace",
+		"Write what was recorded since the machine started." },
+	{ "side adopt --follow -o trace",
+		"Continue until the programs have ended." },
+	{ "side adopt 1 -o trace",
+		"Write what the first process recorded, which started before there was a state directory." },
+	{ "side adopt --boot /etc/side/boot.conf --check",
+		"Check a configuration." },
 	{ .command = NULL },
 };

@@ -26,7 +26,7 @@ static const char *const format_words[] = { "ctf1", "ctf2", NULL };
 		.completion = COMPLETE_SESSION, \
 		.offset = offsetof(struct control_options, session), \
 		.standard = "the current session, which `side create` and `side set-session` set", \
-		.sentence = "The session that is meant.", \
+		.sentence = "Use the session SESSION.", \
 	}
 #define CHANNEL_OPTION { \
 		.letter = 'c', \
@@ -36,27 +36,27 @@ static const char *const format_words[] = { "ctf1", "ctf2", NULL };
 		.completion = COMPLETE_CHANNEL, \
 		ASKED, \
 		.standard = SESSION_CHANNEL_NAME, \
-		.sentence = "The channel of the session that is meant.", \
+		.sentence = "Use the channel CHANNEL of the session.", \
 	}
 #define USERSPACE_OPTION { \
 		.letter = 'u', \
 		.name = "userspace", \
 		.kind = OPTION_FLAG, \
 		.offset = offsetof(struct control_options, userspace), \
-		.sentence = "Accepted from the hands of lttng's users; events are always those of programs.", \
+		.sentence = "Accepted for users of lttng; events of programs are the default.", \
 	}
 #define KERNEL_OPTIONS { \
 		.letter = 'k', \
 		.name = "kernel", \
 		.kind = OPTION_FLAG, \
 		.offset = offsetof(struct control_options, kernel), \
-		.sentence = "Trace events of the kernel, of the whole machine: PATTERN is a system (`sched`), an event " \
-				"(`sched_switch`) or `sched:sched_*`. `side list -k` shows them.", \
+		.sentence = "Select trace events of the kernel, of the whole machine. PATTERN is a system (`sched`), an event " \
+				"(`sched_switch`) or `sched:sched_*`. `side list -k` lists them.", \
 	}, { \
 		.name = "syscall", \
 		.kind = OPTION_FLAG, \
 		.offset = offsetof(struct control_options, syscall), \
-		.sentence = "With `--kernel`: PATTERN is the name of a system call (`openat`); its begin and its end are meant.", \
+		.sentence = "With `--kernel`: PATTERN is the name of a system call (`openat`); select its begin and its end.", \
 	}
 #define TIMEOUT_OPTION { \
 		.name = "timeout", \
@@ -64,20 +64,20 @@ static const char *const format_words[] = { "ctf1", "ctf2", NULL };
 		.kind = OPTION_TIME, \
 		ASKED, \
 		.standard = "5s", \
-		.sentence = "Wait at most TIME until every program has switched over; 0s does not wait. Programs that " \
-				"have not are named, and the exit status is 5; they switch when they run again.", \
+		.sentence = "Wait at most TIME until all programs have made the change; 0s does not wait. If some have not, " \
+				"they are named and the exit status is 5; they make the change when they continue.", \
 	}
 #define DAEMON_OPTIONS { \
 		.name = "no-daemon", \
 		.kind = OPTION_FLAG, \
 		.offset = offsetof(struct control_options, no_daemon), \
-		.sentence = "Fail if no daemon runs; else the user's own is started, which is said.", \
+		.sentence = "Fail if no daemon runs. Otherwise the user's daemon is started, and a note says so.", \
 	}, { \
 		.name = "system", \
 		.kind = OPTION_FLAG, \
 		.offset = offsetof(struct control_options, system), \
-		.sentence = "Ask the daemon of the system (/run/side), not the user's own. Root and members of the group " \
-				"tracing may.", \
+		.sentence = "Use the daemon of the system (/run/side) instead of the user's. Root and members of the group " \
+				"tracing can use it.", \
 	}
 #define END { .name = NULL }
 
@@ -102,7 +102,7 @@ const struct option table_create_options[] = {
 		ASKED,
 		.choices = format_words,
 		.standard = "ctf1",
-		.sentence = "Describe the traces in CTF 1.8 (ctf1) or CTF 2 (ctf2).",
+		.sentence = "Write CTF 1.8 (ctf1) or CTF 2 (ctf2).",
 	},
 	{
 		.name = "compress",
@@ -110,7 +110,7 @@ const struct option table_create_options[] = {
 		.optional = true,
 		.kind = OPTION_NUMBER,
 		ASKED,
-		.sentence = "Compress the traces with zstd, at LEVEL 1 to 19 (3 if it is left out).",
+		.sentence = "Compress the traces with zstd, at LEVEL 1 to 19 (default 3).",
 	},
 	{
 		.name = "memory-limit",
@@ -124,19 +124,19 @@ const struct option table_create_options[] = {
 		.name = "huge-pages",
 		.kind = OPTION_FLAG,
 		ASKED,
-		.sentence = "Use huge pages for rings that are as large as one, where there are some.",
+		.sentence = "Use huge pages for rings that are large enough, if some are free.",
 	},
 	{
 		.name = "prefault",
 		.kind = OPTION_FLAG,
 		ASKED,
-		.sentence = "Make all memory of the rings when a process joins, so that no event waits for a page.",
+		.sentence = "Allocate all memory of the rings when a process joins, so that no event waits for a page.",
 	},
 	{
 		.name = "symbols",
 		.kind = OPTION_FLAG,
 		ASKED,
-		.sentence = "Record where executables and libraries are, as `side record --symbols` does.",
+		.sentence = "Record where executables and libraries are loaded, as `side record --symbols` does.",
 	},
 	{
 		.name = "rotate-size",
@@ -144,7 +144,7 @@ const struct option table_create_options[] = {
 		.kind = OPTION_SIZE,
 		ASKED,
 		.standard = "never",
-		.sentence = "Begin a new chunk of the traces whenever SIZE bytes were written.",
+		.sentence = "Start a new chunk of the trace every SIZE bytes.",
 	},
 	{
 		.name = "rotate-every",
@@ -152,7 +152,7 @@ const struct option table_create_options[] = {
 		.kind = OPTION_TIME,
 		ASKED,
 		.standard = "never",
-		.sentence = "Begin a new chunk whenever TIME has passed.",
+		.sentence = "Start a new chunk of the trace every TIME.",
 	},
 	{
 		.name = "keep-size",
@@ -160,7 +160,7 @@ const struct option table_create_options[] = {
 		.kind = OPTION_SIZE,
 		ASKED,
 		.standard = "no limit",
-		.sentence = "Remove the oldest chunks when all together are larger than SIZE.",
+		.sentence = "Remove the oldest chunks while all together exceed SIZE.",
 	},
 	{
 		.name = "keep-age",
@@ -183,17 +183,17 @@ const struct option table_create_options[] = {
 		.argument = "WHAT",
 		.kind = OPTION_LIST,
 		ASKED,
-		.sentence = "Make a snapshot when `event:PATTERN` happens, `event:PATTERN where FILTER`, `rate:PATTERN>N/s` "
-				"or `crash`, as `side record` does. May be given several times.",
+		.sentence = "Write a snapshot at `event:PATTERN`, `event:PATTERN where FILTER`, `rate:PATTERN>N/s` or `crash`, as "
+				"`side record` does. Can be given several times.",
 	},
 	{
 		.name = "to",
 		.argument = "URL",
 		.kind = OPTION_TEXT,
 		ASKED,
-		.sentence = "Send what is recorded to URL, as `side record --to` does: net://HOST[:CONTROL[:DATA]][/SESSION] "
-				"for a relay daemon, tcp://HOST:PORT for `side receive`, or the path of a file, a FIFO or a "
-				"serial line. Without `-o` what is recorded is kept here until it is there, and no longer.",
+		.sentence = "Send the recording to URL, as `side record --to` does: net://HOST[:CONTROL[:DATA]][/SESSION] for a "
+				"relay daemon, tcp://HOST:PORT for `side receive`, or the path of a file, a FIFO or a serial line. "
+				"Without `-o`, data is kept here only until it is delivered.",
 	},
 	{
 		.name = "spool",
@@ -201,16 +201,16 @@ const struct option table_create_options[] = {
 		.kind = OPTION_SIZE,
 		ASKED,
 		.standard = "1G; with `-o` nothing is removed",
-		.sentence = "With `--to`: let the local files grow to SIZE bytes: beyond that, what was delivered is removed "
-				"from them, and when the receiver is away for so long that this is not enough, the oldest "
-				"packets are given up, and counted. Recording goes on.",
+		.sentence = "With `--to`: limit the local files to SIZE bytes. Delivered data is removed first. If the receiver does "
+				"not answer for so long that this is not enough, the oldest packets are dropped and counted. Recording "
+				"continues.",
 	},
 	{
 		.name = "speed",
 		.argument = "BAUD",
 		.kind = OPTION_NUMBER,
 		ASKED,
-		.standard = "as it is",
+		.standard = "unchanged",
 		.sentence = "With `--to`: the speed of a serial line.",
 	},
 	{
@@ -219,70 +219,78 @@ const struct option table_create_options[] = {
 		.kind = OPTION_TIME,
 		ASKED,
 		.standard = "60s",
-		.sentence = "With `--to`: let `side destroy` give up when nothing was delivered for TIME.",
+		.sentence = "With `--to`: `side destroy` gives up if nothing was delivered for TIME.",
 	},
 	DAEMON_OPTIONS,
 	END,
 };
 
 const char *const table_create_paragraphs[] = {
-	"Makes a session: what is to be recorded, of which processes, and where to. It records nothing until "
-	"`side start`. It becomes the current session, which the other verbs mean when none is named.",
-	"NAME has 1 to 64 letters, digits, dots, `_` and `-`; without one it is side-DATE-TIME. A session lives "
-	"in the daemon sided, which is started when it does not run, and is there until `side destroy`, also "
-	"when the daemon is started again.",
-	"A session without `side enable-event` has no event to record.",
-	"With `--to` a process beside the recorder sends what is in the files, and `side status` says how far it is. It "
-	"tries again when a connection breaks or the receiver is away, and what was delivered is written down, so "
-	"that it goes on from there also when it, the recorder or the daemon was killed. `side receive` takes no "
-	"packet twice; a relay daemon has those that it could not confirm any more twice, in two of its sessions. A "
-	"session with chunks sends each when it is finished.",
+	"Creates a session: what to record, of which processes, and where to. It records nothing until `side "
+	"start`. It becomes the current session, which other verbs use if none is named.",
+	"NAME has 1 to 64 letters, digits, dots, `_` and `-`; the default is side-DATE-TIME. A session lives in "
+	"the daemon sided, which is started if it does not run. The session exists until `side destroy`, even if "
+	"the daemon restarts.",
+	"A session without `side enable-event` records no events.",
+	"With `--to`, a process beside the recorder sends the files; `side status` shows its progress. It tries "
+	"again if the connection breaks or the receiver does not answer. It stores what was delivered, and "
+	"continues from there even after it, the recorder or the daemon was killed. `side receive` takes no "
+	"packet twice. A relay daemon can have unconfirmed packets twice, in two of its sessions. A session with "
+	"chunks sends each chunk when it is finished.",
 	NULL,
 };
 
 const struct example table_create_examples[] = {
 	{ "side create slow -o /tmp/slow && side enable-event 'db:*' --filter 'rows > 1000' && side start",
-		"Record large queries of all programs of this user, running and to come." },
-	{ "side create --rotate-every 10min --keep-size 10G watch", "Keep the last ten gigabytes, in chunks of ten minutes." },
-	{ "side create shop --to net://collector --spool 2G", "Let a relay daemon have it, and wait for it with two gigabytes." },
-	{ "side create --json | jq -r .session", "Let another program read the name that was chosen." },
+		"Record large queries of all programs of this user, now and later." },
+	{ "side create --rotate-every 10min --keep-size 10G watch",
+		"Keep the last ten gigabytes, in chunks of ten minutes." },
+	{ "side create shop --to net://collector --spool 2G",
+		"Send the recording to a relay daemon, with a spool of two gigabytes." },
+	{ "side create --json | jq -r .session",
+		"Print the chosen name for another program." },
 	{ .command = NULL },
 };
 
 const struct option table_set_session_options[] = { DAEMON_OPTIONS, END };
 
 const char *const table_set_session_paragraphs[] = {
-	"Makes the session NAME the current one. `side create` does that, too.",
+	"Makes the session NAME the current one, as `side create` does.",
 	NULL,
 };
 
 const struct example table_set_session_examples[] = {
-	{ "side set-session slow", "Mean the session slow from now on." },
+	{ "side set-session slow",
+		"Use the session slow from now on." },
 	{ .command = NULL },
 };
 
 const struct option table_start_options[] = { SESSION_OPTION, TIMEOUT_OPTION, DAEMON_OPTIONS, END };
 
 const char *const table_start_paragraphs[] = {
-	"Starts a session: every program that it is for records from now on, those that run and those that "
-	"will. When the verb returns, they have all switched over, or are named. From the first start on, the "
-	"channels of the session stay as they are; events, contexts and tracking may change.",
+	"Starts a session: its programs record from now on, as do programs that start later. When the verb "
+	"returns, all of them have started, or the verb names those that have not. After the first start the "
+	"channels of a session cannot change; events, contexts and tracking can.",
 	NULL,
 };
 
 const struct example table_start_examples[] = {
-	{ "side start", "Start the current session." },
-	{ "side start slow --timeout 30s", "Give programs that hang half a minute." },
+	{ "side start",
+		"Start the current session." },
+	{ "side start slow --timeout 30s",
+		"Wait half a minute for programs that hang." },
 	{ .command = NULL },
 };
 
 const char *const table_stop_paragraphs[] = {
-	"Stops a session. What was recorded until then is in its traces when the verb returns. `side start` goes on.",
+	"Stops a session. When the verb returns, everything recorded until then is in the trace. `side start` "
+	"continues.",
 	NULL,
 };
 
 const struct example table_stop_examples[] = {
-	{ "side stop && side view ~/side-traces/slow-*", "Stop the current session and look at it." },
+	{ "side stop && side view ~/side-traces/slow-*",
+		"Stop the current session and print its events." },
 	{ .command = NULL },
 };
 
@@ -298,13 +306,16 @@ const struct option table_destroy_options[] = {
 };
 
 const char *const table_destroy_paragraphs[] = {
-	"Ends sessions: they are stopped, their traces are completed, and what they recorded and lost is said. The traces stay.",
+	"Stops sessions, completes their traces, reports what they recorded and lost, and removes the sessions. "
+	"The traces are kept.",
 	NULL,
 };
 
 const struct example table_destroy_examples[] = {
-	{ "side destroy", "End the current session." },
-	{ "side destroy -a", "End all sessions." },
+	{ "side destroy",
+		"Remove the current session." },
+	{ "side destroy -a",
+		"Remove all sessions." },
 	{ .command = NULL },
 };
 
@@ -314,20 +325,22 @@ const struct option table_status_options[] = {
 		.name = "all",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct control_options, all),
-		.sentence = "Show all sessions, each in a line.",
+		.sentence = "Show all sessions, one a line.",
 	},
 	SESSION_OPTION, DAEMON_OPTIONS, END,
 };
 
 const char *const table_status_paragraphs[] = {
-	"Shows a session: its state, its traces, its channels with their events, whom it tracks, its processes, and "
-	"what was lost. Without a name and a current session it shows all, each in a line.",
+	"Shows a session: its state, its traces, its channels with their events, tracking, its processes, and "
+	"losses. Without a name and a current session it shows all sessions, one a line.",
 	NULL,
 };
 
 const struct example table_status_examples[] = {
-	{ "side status", "Look at the current session." },
-	{ "side status --json slow | jq '.processes[] | select(.lost > 0) .name'", "Find who loses events." },
+	{ "side status",
+		"Show the current session." },
+	{ "side status --json slow | jq '.processes[] | select(.lost > 0) .name'",
+		"Find processes that lose events." },
 	{ .command = NULL },
 };
 
@@ -341,7 +354,7 @@ const struct option table_enable_event_options[] = {
 		.name = "all",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct control_options, all),
-		.sentence = "All events; the same as no PATTERN.",
+		.sentence = "Select all events; the same as no PATTERN.",
 	},
 	{
 		.letter = 'x',
@@ -350,7 +363,7 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct control_options, exclude),
-		.sentence = "But not those that match this one. May be given several times.",
+		.sentence = "Exclude events that match PATTERN. Can be given several times.",
 	},
 	{
 		.letter = 'l',
@@ -359,14 +372,14 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct control_options, loglevel),
 		.standard = "all",
-		.sentence = "Only events of this log level and more severe ones, as `@LEVEL` in a pattern.",
+		.sentence = "Select events of this log level and more severe ones, as `@LEVEL` in a pattern.",
 	},
 	{
 		.name = "loglevel-only",
 		.argument = "LEVEL",
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct control_options, loglevel_only),
-		.sentence = "Only events of exactly this log level, as `@=LEVEL`.",
+		.sentence = "Select events of exactly this log level, as `@=LEVEL`.",
 	},
 	{
 		.letter = 'f',
@@ -374,7 +387,7 @@ const struct option table_enable_event_options[] = {
 		.argument = "EXPRESSION",
 		.kind = OPTION_TEXT,
 		ASKED,
-		.sentence = "Only when EXPRESSION, like `size > 4096`, is true of the event. See `side help filters`.",
+		.sentence = "Record an event only if EXPRESSION, such as `size > 4096`, is true. See `side help filters`.",
 	},
 	{
 		.name = "context",
@@ -382,7 +395,7 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_CONTEXT,
 		.offset = offsetof(struct control_options, contexts),
-		.sentence = "Record these with each of the events. May be given several times; see `side help contexts`.",
+		.sentence = "Record these values with each of the events. Can be given several times; see `side help contexts`.",
 	},
 	{
 		.name = "pid",
@@ -390,7 +403,8 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct control_options, pid),
-		.sentence = "Of this process (and what it forks), put a probe where the options `--probe`, `--function` or `--sdt` say. The recorder is brought to it if it is not there, as `side attach` does.",
+		.sentence = "Set a probe in this process (and its children) where `--probe`, `--function` or `--sdt` say. The agent "
+				"is brought into the process if it is not there, as `side attach` does.",
 	},
 	{
 		.name = "exe",
@@ -398,13 +412,14 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_TEXT,
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct control_options, exe),
-		.sentence = "The same in every program of this file, those that come to the daemon by themselves, now and later.",
+		.sentence = "Set a probe in every program that runs this file and finds the daemon, now and later.",
 	},
 	{
 		.name = "force",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct control_options, global.forced),
-		.sentence = "With `--global` and `--exit`: watch returns of a file that handles exceptions. An exception that leaves such a function ends the program.",
+		.sentence = "With `--global` and `--exit`: also watch returns of a file that handles exceptions. An exception that "
+				"leaves such a function ends the program.",
 	},
 	KERNEL_OPTIONS,
 	{
@@ -413,8 +428,8 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_SIZE,
 		.offset = offsetof(struct control_options, kernel_buffer),
 		.standard = "2M",
-		.sentence = "With `--kernel`: give each CPU a buffer of SIZE bytes in the kernel, if nobody records the kernel's "
-				"events yet.",
+		.sentence = "With `--kernel`: use a kernel buffer of SIZE bytes for each CPU, unless the kernel's events are being "
+				"recorded already.",
 	},
 	{
 		.name = "kernel-way",
@@ -424,8 +439,7 @@ const struct option table_enable_event_options[] = {
 		.offset = offsetof(struct control_options, kernel_way),
 		.choices = table_kernel_ways,
 		.standard = "best",
-		.sentence = "With `--kernel`: how the events are got out of the kernel, as for `side record`, if nobody records "
-				"them yet.",
+		.sentence = "With `--kernel`: how events are read, as for `side record`, unless they are being recorded already.",
 	},
 	TABLE_PROBE_OPTIONS(control_options),
 	TABLE_GLOBAL_OPTIONS(control_options),
@@ -433,29 +447,34 @@ const struct option table_enable_event_options[] = {
 };
 
 const char *const table_enable_event_paragraphs[] = {
-	"Adds a rule to a channel of a session: the events that match any PATTERN are recorded from now on, in "
-	"every program that the session is for. Several patterns may stand with commas between them. A channel "
-	"that is not there is made, unless the session was started already.",
-	"When the verb returns, the running programs have switched over, or are named (exit status 5).",
-	"With `--kernel` the events are those of the kernel, of all processes. A program in the background, side-kernel, listens to "
-	"them and says them in the sessions, on the same clock as all others; each has `pid`, `tid` and `comm` of the thread that it "
-	"happened in. It takes root, or CAP_PERFMON. docs/guide/kernel.md says more.",
-	"With `--pid` or `--exe` the events are not those that the program declares, but places of its code where it says nothing: "
-	"the first operand is the name that their event gets. `side help probes` says more.",
+	"Adds a rule to a channel of a session: events that match any PATTERN are recorded from now on, in every "
+	"program of the session. Patterns can be separated by commas. A missing channel is created, unless the "
+	"session was started before.",
+	"When the verb returns, all running programs have made the change, or the verb names those that have not "
+	"(exit status 5).",
+	"With `--kernel` the events are those of the kernel, of all processes. A program in the background, "
+	"side-kernel, reads them and writes them to the sessions, on the same clock as all others, with `pid`, "
+	"`tid` and `comm` of the thread. It requires root or CAP_PERFMON. See docs/guide/kernel.md.",
+	"With `--pid` or `--exe` the events are probes: functions or instructions of the code. The first operand "
+	"is the name of their event. See `side help probes`.",
 	NULL,
 };
 
 const struct example table_enable_event_examples[] = {
 	{ "side enable-event slow -u --pid 4711 --function handle_request --exit --arg 'request->path'",
-		"Record calls of a function that nobody instrumented, with an argument and the time that they take." },
-	{ "side enable-event read_config --global --exe /usr/sbin/nginx --function ngx_conf_parse", "As root, see it in every nginx, also one that starts later." },
-	{ "side enable-event 'db:*' --exclude 'db:tick'", "Record a provider, but not one of its events." },
+		"Record calls of a function, with an argument and their duration." },
+	{ "side enable-event read_config --global --exe /usr/sbin/nginx --function ngx_conf_parse",
+		"As root, record a function of every nginx, now and later." },
+	{ "side enable-event 'db:*' --exclude 'db:tick'",
+		"Record a provider, except one of its events." },
 	{ "side enable-event -k sched_switch --filter 'next_prio < 100'",
-		"Record when the scheduler lets important threads run, beside the events of programs." },
-	{ "side enable-event -k --syscall openat,read", "Record begin and end of two system calls." },
-	{ "side enable-event -u -a --loglevel WARNING", "Record all warnings and what is worse." },
+		"Record when the scheduler runs important threads, beside the events of programs." },
+	{ "side enable-event -k --syscall openat,read",
+		"Record begin and end of two system calls." },
+	{ "side enable-event -u -a --loglevel WARNING",
+		"Record all warnings and worse." },
 	{ "side enable-event 'net:request' --filter 'size > 4096' --context vtid,procname -s slow",
-		"Record large requests with who made them, in the session slow." },
+		"Record large requests with their thread and process, in the session slow." },
 	{ .command = NULL },
 };
 
@@ -467,7 +486,7 @@ const struct option table_disable_event_options[] = {
 		.name = "all",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct control_options, all),
-		.sentence = "All rules of the channel.",
+		.sentence = "Remove all rules of the channel.",
 	},
 	{
 		.name = "pid",
@@ -475,23 +494,27 @@ const struct option table_disable_event_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct control_options, pid),
-		.sentence = "Only probes of these events, and only those of this process.",
+		.sentence = "Remove only probes of these events, and only those of this process.",
 	},
 	KERNEL_OPTIONS,
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };
 
 const char *const table_disable_event_paragraphs[] = {
-	"Takes events out of a channel: they are not recorded any more, whichever rule added them. When the verb "
-	"returns, no program records them any more, or is named.",
+	"Stops recording events in a channel, whichever rule added them. When the verb returns, no program "
+	"records them, or the verb names those that still do.",
 	NULL,
 };
 
 const struct example table_disable_event_examples[] = {
-	{ "side disable-event 'db:tick'", "Do without an event from now on." },
-	{ "side disable-event -k -a", "Record nothing more of the kernel." },
-	{ "side disable-event slow -u --pid 4711", "Take a probe out of a program." },
-	{ "side disable-event -a -c trouble", "Record nothing more into the channel trouble." },
+	{ "side disable-event 'db:tick'",
+		"Stop recording an event." },
+	{ "side disable-event -k -a",
+		"Stop recording kernel events." },
+	{ "side disable-event slow -u --pid 4711",
+		"Remove a probe from a program." },
+	{ "side disable-event -a -c trouble",
+		"Stop recording to the channel trouble." },
 	{ .command = NULL },
 };
 
@@ -505,9 +528,8 @@ const struct option table_enable_channel_options[] = {
 		ASKED,
 		.choices = mode_words,
 		.standard = "discard",
-		.sentence = "What a full ring does: discard (new events are lost, and counted), overwrite (the newest "
-				"events stay, until `side snapshot` or the end of the process) or block (the program waits "
-				"until there is room).",
+		.sentence = "If a ring is full: discard drops new events and counts them; overwrite keeps the newest events until "
+				"`side snapshot` or the end of the process; block makes the program wait for space.",
 	},
 	{
 		.name = "buffer-size",
@@ -523,7 +545,7 @@ const struct option table_enable_channel_options[] = {
 		.optional = true,
 		.kind = OPTION_NUMBER,
 		ASKED,
-		.sentence = "Give each thread a ring of its own, not each CPU; at most MAX threads (64 if it is left out).",
+		.sentence = "Give each thread a ring instead of each CPU, to at most MAX threads (default 64).",
 	},
 	{
 		.name = "block-timeout",
@@ -532,7 +554,7 @@ const struct option table_enable_channel_options[] = {
 		.units = true,
 		ASKED,
 		.standard = "1s",
-		.sentence = "With `--mode block`: how long one event waits for room at most.",
+		.sentence = "With `--mode block`: an event waits at most TIME for space.",
 	},
 	{
 		.name = "context",
@@ -540,15 +562,15 @@ const struct option table_enable_channel_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_CONTEXT,
 		ASKED,
-		.sentence = "Record these with each event of the channel. May be given several times.",
+		.sentence = "Record these values with each event of the channel. Can be given several times.",
 	},
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };
 
 const char *const table_enable_channel_paragraphs[] = {
-	"Makes the channel NAME in a session that was not started yet: rings of its own in each process, with "
-	"their own mode, size, events and contexts. `side help channels` says more. `side enable-event` makes "
-	"the channel " SESSION_CHANNEL_NAME " by itself.",
+	"Creates the channel NAME in a session that was not started yet: rings of its own in each process, with "
+	"their own mode, size, events and contexts. See `side help channels`. `side enable-event` creates "
+	"the channel " SESSION_CHANNEL_NAME " if needed.",
 	NULL,
 };
 
@@ -562,12 +584,13 @@ const struct option table_disable_channel_options[] = {
 };
 
 const char *const table_disable_channel_paragraphs[] = {
-	"Takes all rules from the channel NAME: it records nothing any more.",
+	"Removes all rules of the channel NAME, which then records nothing.",
 	NULL,
 };
 
 const struct example table_disable_channel_examples[] = {
-	{ "side disable-channel trouble", "Record nothing more into the channel trouble." },
+	{ "side disable-channel trouble",
+		"Stop recording to the channel trouble." },
 	{ .command = NULL },
 };
 
@@ -581,7 +604,7 @@ const struct option table_add_context_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_CONTEXT,
 		.offset = offsetof(struct control_options, contexts),
-		.sentence = "The same as an operand, as lttng's users write it.",
+		.sentence = "A context, as an operand is; accepted for users of lttng.",
 	},
 	{
 		.letter = 'e',
@@ -591,7 +614,7 @@ const struct option table_add_context_options[] = {
 		.completion = COMPLETE_EVENT,
 		ASKED,
 		.standard = "all events of the channel",
-		.sentence = "Only to the rules that have this pattern. May be given several times.",
+		.sentence = "Add it only to the rules with this pattern. Can be given several times.",
 	},
 	{
 		.name = "pid",
@@ -599,25 +622,28 @@ const struct option table_add_context_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct control_options, pid),
-		.sentence = "To the probes of this process that make the event of `-e`: regs, reg:NAME, TYPE:NAME:ADDR, backtrace. Where that "
-				"is NAME_return, they are of the return.",
+		.sentence = "Add it to the probes of this process whose event is that of `-e`: regs, reg:NAME, TYPE:NAME:ADDR, "
+				"backtrace. If the event is NAME_return, the values are those at the return.",
 	},
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };
 
 const char *const table_add_context_paragraphs[] = {
-	"Records more beside the events of a channel from now on; `side help contexts` lists what there is.",
+	"Records more values with the events of a channel from now on; `side help contexts` lists them.",
 	NULL,
 };
 
 const struct example table_add_context_examples[] = {
-	{ "side add-context vpid vtid procname", "Record who says each event." },
-	{ "side add-context -u -e slow --pid 4711 -t backtrace -t reg:rdx", "Record more at a probe." },
-	{ "side add-context -u -t perf:thread:instructions", "Record the instructions of the thread." },
+	{ "side add-context vpid vtid procname",
+		"Record process and thread of each event." },
+	{ "side add-context -u -e slow --pid 4711 -t backtrace -t reg:rdx",
+		"Record more at a probe." },
+	{ "side add-context -u -t perf:thread:instructions",
+		"Record the instruction count of the thread." },
 	{ .command = NULL },
 };
 
-/* ---- whom ---- */
+/* ---- tracking ---- */
 
 #define TRACK(LETTER, NAME, ARGUMENT, COMPLETION, SENTENCE) { \
 		.letter = LETTER, \
@@ -630,7 +656,7 @@ const struct example table_add_context_examples[] = {
 		.sentence = SENTENCE, \
 	}
 #define TRACK_OPTIONS \
-	TRACK('p', "pid", "PID,...", COMPLETE_PROCESS_ID, "Processes by number."), \
+	TRACK('p', "pid", "PID,...", COMPLETE_PROCESS_ID, "Processes with these ids."), \
 	TRACK(0, "uid", "UID,...", COMPLETE_NONE, "Processes of these users, by number or name."), \
 	TRACK(0, "gid", "GID,...", COMPLETE_NONE, "Processes of these groups, by number or name."), \
 	TRACK('n', "name", "GLOB", COMPLETE_PROCESS, "Processes whose name matches, as in `redis*`."), \
@@ -644,29 +670,32 @@ const struct option table_track_options[] = {
 		.name = "exclude",
 		.kind = OPTION_FLAG,
 		ASKED,
-		.sentence = "Not these, but all others.",
+		.sentence = "Exclude these processes, and record all others.",
 	},
 	{
 		.letter = 'a',
 		.name = "all",
 		.kind = OPTION_FLAG,
 		ASKED,
-		.sentence = "Every process again.",
+		.sentence = "Record every process again.",
 	},
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };
 
 const char *const table_track_paragraphs[] = {
-	"Says of which processes a session records: those that any of what was tracked fits, and nothing of "
-	"what was excluded. A session that tracks nothing records of all. Holds for processes that run and for "
-	"those that will.",
+	"Chooses the processes of a session. It records a process that matches anything tracked and nothing "
+	"excluded. A session without tracking records all processes. This applies to running processes and to "
+	"those that start later.",
 	NULL,
 };
 
 const struct example table_track_examples[] = {
-	{ "side track --name 'redis*'", "Record of programs with this name." },
-	{ "side track --pid 4711,4712", "Record of two processes." },
-	{ "side track --exclude --name cron", "Record of all but one." },
+	{ "side track --name 'redis*'",
+		"Record programs with this name." },
+	{ "side track --pid 4711,4712",
+		"Record two processes." },
+	{ "side track --exclude --name cron",
+		"Record all processes except one." },
 	{ .command = NULL },
 };
 
@@ -677,96 +706,105 @@ const struct option table_untrack_options[] = {
 		.name = "exclude",
 		.kind = OPTION_FLAG,
 		ASKED,
-		.sentence = "Take back what `side track --exclude` said.",
+		.sentence = "Undo `side track --exclude`.",
 	},
 	{
 		.letter = 'a',
 		.name = "all",
 		.kind = OPTION_FLAG,
 		ASKED,
-		.sentence = "Take back all: record of every process again.",
+		.sentence = "Undo all tracking: record every process again.",
 	},
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };
 
 const char *const table_untrack_paragraphs[] = {
-	"Takes back what `side track` said. A process that nothing fits any more is not recorded from then on.",
+	"Undoes `side track`. A process that matches nothing any more is not recorded from then on.",
 	NULL,
 };
 
 const struct example table_untrack_examples[] = {
-	{ "side untrack --pid 4711", "Do without a process." },
-	{ "side untrack --all", "Record of every process again." },
+	{ "side untrack --pid 4711",
+		"Stop recording a process." },
+	{ "side untrack --all",
+		"Record every process again." },
 	{ .command = NULL },
 };
 
-/* ---- what was recorded ---- */
+/* ---- the trace ---- */
 
 const struct option table_plain_options[] = { SESSION_OPTION, DAEMON_OPTIONS, END };
 
 const char *const table_snapshot_paragraphs[] = {
-	"Writes what the rings of a session hold now as a trace of its own, and prints where it is. The session "
-	"goes on. Meant for channels with `--mode overwrite`.",
+	"Writes what the rings of a session hold now as a trace of its own, and prints its directory. The "
+	"session continues. Useful for channels with `--mode overwrite`.",
 	NULL,
 };
 
 const struct example table_snapshot_examples[] = {
-	{ "side view \"$(side snapshot)\"", "Look at the last moments." },
+	{ "side view \"$(side snapshot)\"",
+		"Print the last events." },
 	{ .command = NULL },
 };
 
 const char *const table_rotate_paragraphs[] = {
-	"Ends the present chunk of the traces of a session, begins the next one, and prints where the finished one "
-	"is. No event is lost, and none stands in both.",
+	"Finishes the current chunk of the trace, starts the next one, and prints the directory of the finished "
+	"one. Each event is in exactly one chunk.",
 	NULL,
 };
 
 const struct example table_rotate_examples[] = {
-	{ "side report \"$(side rotate)\"", "Look at what was recorded until now." },
+	{ "side report \"$(side rotate)\"",
+		"Report on what was recorded until now." },
 	{ .command = NULL },
 };
 
 const char *const table_clear_paragraphs[] = {
-	"Drops what a session has recorded so far, of programs that run and of those that have ended, and goes on recording, if it is "
-	"started: what is said from now on is in the traces, and nothing else. Finished chunks (`side rotate`) and snapshots stay, as does what channels hold that "
-	"overwrite. The figures of `side status` go on counting. A session that is sent to somebody cannot be cleared.",
+	"Deletes what a session has recorded so far, of running and of ended programs. A started session "
+	"continues to record, and the trace has only events from now on. Finished chunks (`side rotate`), "
+	"snapshots, and the content of channels that overwrite are kept. The counters of `side status` continue. "
+	"A session that is sent (`--to`) cannot be cleared.",
 	NULL,
 };
 
 const struct example table_clear_examples[] = {
-	{ "side clear && ./reproduce && side stop", "Keep nothing of what was before." },
+	{ "side clear && ./reproduce && side stop",
+		"Keep only the events of one command." },
 	{ .command = NULL },
 };
 
 const char *const table_regenerate_paragraphs[] = {
-	"Asks every program of a session to say its state again: `side statedump`. Metadata, which lttng makes anew by that name, is "
-	"whole at any time here.",
+	"Requests a state dump from all programs of a session, as `side statedump` does. Metadata, which lttng "
+	"regenerates by this verb, is always complete here.",
 	NULL,
 };
 
 const struct example table_regenerate_examples[] = {
-	{ "side regenerate statedump", "Have the state in the trace once more." },
+	{ "side regenerate statedump",
+		"Record the state once more." },
 	{ .command = NULL },
 };
 
 const char *const table_version_paragraphs[] = {
-	"Prints the version of side, as `side --version` does. That of the daemon is told by `side daemon`.",
+	"Prints the version of side, as `side --version` does. `side daemon` prints that of the daemon.",
 	NULL,
 };
 
 const struct example table_version_examples[] = {
-	{ "side version --json", "Know what there is, from a script." },
+	{ "side version --json",
+		"Print the version for a script." },
 	{ .command = NULL },
 };
 
 const char *const table_statedump_paragraphs[] = {
-	"Asks every program of a session to say its state again: the events that it declared for that, and where its "
-	"libraries are. `side start` does that by itself.",
+	"Requests a state dump from all programs of a session: the events that they declare for that purpose, "
+	"and where their libraries are loaded. `side start` does this as well.",
 	NULL,
 };
 
 const struct example table_statedump_examples[] = {
-	{ "side statedump", "Have the state in the trace once more." },
+	{ "side statedump",
+		"Record the state once more." },
 	{ .command = NULL },
 };
 
@@ -779,7 +817,7 @@ const struct option table_save_options[] = {
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct control_options, file),
 		.standard = "standard output",
-		.sentence = "Write to FILE, which is replaced.",
+		.sentence = "Write to FILE, and replace it.",
 	},
 	{
 		.letter = 'a',
@@ -792,14 +830,16 @@ const struct option table_save_options[] = {
 };
 
 const char *const table_save_paragraphs[] = {
-	"Writes the definitions of sessions as JSON: what is recorded of whom and how, not what was recorded. "
-	"`side load` makes sessions of them again.",
+	"Writes the definitions of sessions as JSON: events, processes and settings, but no recorded data. `side "
+	"load` creates the sessions again.",
 	NULL,
 };
 
 const struct example table_save_examples[] = {
-	{ "side save slow -o slow.json", "Keep a session for another day." },
-	{ "side save -a | jq .channels", "Look at what all sessions record." },
+	{ "side save slow -o slow.json",
+		"Save a session." },
+	{ "side save -a | jq .channels",
+		"Print the channels of all sessions." },
 	{ .command = NULL },
 };
 
@@ -809,7 +849,7 @@ const struct option table_load_options[] = {
 		.name = "force",
 		.kind = OPTION_FLAG,
 		ASKED,
-		.sentence = "Replace sessions that are there.",
+		.sentence = "Replace existing sessions.",
 	},
 	{
 		.letter = 's',
@@ -818,21 +858,22 @@ const struct option table_load_options[] = {
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct control_options, session),
 		.standard = "the name in the file",
-		.sentence = "Call the session so.",
+		.sentence = "Give the session this name.",
 	},
 	DAEMON_OPTIONS, END,
 };
 
 const char *const table_load_paragraphs[] = {
-	"Makes sessions of what `side save` wrote to the FILEs (`-`: standard input). They are not started. The "
+	"Creates sessions from FILEs that `side save` wrote (`-`: standard input). They are not started. The "
 	"last one becomes the current session.",
-	"Probes are resolved anew, for processes that are still the same ones and files as they are now. Which cannot be "
-	"is said; the exit status is 1 then, and the session is there without them.",
+	"Probes are resolved again: for processes that still run, and for files as they are now. If a probe "
+	"cannot be resolved, a message names it, the exit status is 1, and the session is created without it.",
 	NULL,
 };
 
 const struct example table_load_examples[] = {
-	{ "side load slow.json && side start", "Record again what was saved." },
+	{ "side load slow.json && side start",
+		"Record with a saved session." },
 	{ .command = NULL },
 };
 
@@ -841,16 +882,19 @@ const struct example table_load_examples[] = {
 const struct option table_daemon_options[] = { DAEMON_OPTIONS, END };
 
 const char *const table_daemon_paragraphs[] = {
-	"Says where the daemon sided is that keeps the sessions, and starts the user's own in the background if it "
-	"does not run. The verbs for sessions do that by themselves. The daemon of the system is started by "
-	"systemd, or as `sided --system`.",
-	"Programs look for it when they start: those that started before it are not reached.",
+	"Shows where the daemon sided runs, which keeps the sessions, and starts the user's daemon in the "
+	"background if it does not run. Verbs for sessions do that as well. The daemon of the system is started "
+	"by systemd, or as `sided --system`.",
+	"Programs look for the daemon when they start. Programs that started before it are not reached; use "
+	"`side attach --daemon`.",
 	NULL,
 };
 
 const struct example table_daemon_examples[] = {
-	{ "side daemon", "Start the daemon, or see where it is." },
-	{ "side daemon --no-daemon -q", "Ask whether it runs: the exit status is 0 then." },
+	{ "side daemon",
+		"Start the daemon, or show where it runs." },
+	{ "side daemon --no-daemon -q",
+		"Test whether it runs: the exit status is 0 then." },
 	{ .command = NULL },
 };
 
@@ -866,9 +910,9 @@ const struct option table_complete_options[] = {
 };
 
 const char *const table_complete_paragraphs[] = {
-	"Prints names, one a line, for the completion of shells and for scripts. KIND is sessions, channels (of the session), "
-	"events (of the programs that run), processes (the names of programs that can be traced) or pids. "
-	"Starts no daemon; where there is nothing to know it prints nothing.",
+	"Prints names, one a line, for shell completion and scripts. KIND is sessions, channels (of the "
+	"session), events (of running programs), processes (names of programs that can be traced) or pids. "
+	"Starts no daemon; prints nothing if there is none.",
 	NULL,
 };
 

@@ -13,7 +13,7 @@ const struct option table_top_options[] = {
 		.kind = OPTION_TIME,
 		.offset = offsetof(struct top_options, interval),
 		.standard = "1s",
-		.sentence = "Show the rates of each TIME.",
+		.sentence = "Show rates every TIME.",
 	},
 	{
 		.letter = 'n',
@@ -32,7 +32,7 @@ const struct option table_top_options[] = {
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct top_options, patterns),
 		.standard = "all events",
-		.sentence = "Count the events that match PATTERN. May be given several times.",
+		.sentence = "Count the events that match PATTERN. Can be given several times.",
 	},
 	{
 		.name = "pair",
@@ -41,15 +41,15 @@ const struct option table_top_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct top_options, pairs),
-		.sentence = "Measure the time from each event that matches the pattern BEGIN to the next one that "
-				"matches END and belongs to it, as `side report` does. May be given several times.",
+		.sentence = "Measure the time from each event that matches the pattern BEGIN to the next matching END, as `side "
+				"report` does. Can be given several times.",
 	},
 	{
 		.name = "key",
 		.argument = "EXPRESSION",
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct top_options, key),
-		.standard = "the thread where it was recorded (context vtid), else the process",
+		.standard = "the thread if it was recorded (context vtid), otherwise the process",
 		.sentence = "With `--pair`: events belong together if EXPRESSION has the same value in both, in one process.",
 	},
 	{
@@ -60,7 +60,7 @@ const struct option table_top_options[] = {
 		.completion = COMPLETE_SESSION,
 		.offset = offsetof(struct top_options, session),
 		.standard = "the current session",
-		.sentence = "The session that is meant.",
+		.sentence = "Use the session SESSION.",
 	},
 	{
 		.name = "no-daemon",
@@ -72,24 +72,27 @@ const struct option table_top_options[] = {
 		.name = "system",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct top_options, system),
-		.sentence = "Ask the daemon of the system (/run/side), not the user's own.",
+		.sentence = "Use the daemon of the system (/run/side) instead of the user's.",
 	},
 	{ .name = NULL },
 };
 
 const char *const table_top_paragraphs[] = {
-	"Shows what a session records while it does: bytes, events and losses a second of each process, "
-	"and events a second of each event, those with most first. What was lost is red. `q` ends it.",
-	"Events are counted in the traces as they are written, about a second after they happened. What stays in rings "
-	"(`--mode overwrite`) is not counted. Bytes and losses are what the recorder says.",
-	"On a terminal each interval replaces the one before; elsewhere they follow one another.",
+	"Shows what a session records: bytes, events and losses a second of each process, and events a second of "
+	"each event, the most frequent ones first. Losses are red. `q` ends it.",
+	"Events are counted in the trace as it is written, about a second after they happened. What stays in "
+	"rings (`--mode overwrite`) is not counted. Bytes and losses come from the recorder.",
+	"On a terminal each interval replaces the previous one; otherwise they follow one another.",
 	NULL,
 };
 
 const struct example table_top_examples[] = {
-	{ "side top", "Watch the current session." },
-	{ "side top --pair 'db:query_begin' 'db:query_end' --key id", "Watch how long queries take." },
-	{ "side top --json -n 1 | jq 'select(.type == \"process\") | .lost'", "Let another program look once." },
+	{ "side top",
+		"Watch the current session." },
+	{ "side top --pair 'db:query_begin' 'db:query_end' --key id",
+		"Watch how long queries take." },
+	{ "side top --json -n 1 | jq 'select(.type == \"process\") | .lost'",
+		"Print the losses of one interval for another program." },
 	{ .command = NULL },
 };
 
@@ -101,24 +104,27 @@ const struct option table_doctor_options[] = {
 		.completion = COMPLETE_DIRECTORY,
 		.offset = offsetof(struct doctor_options, root),
 		.standard = "/",
-		.sentence = "Look at the files below DIR, as in the image of another machine, and at nothing else.",
+		.sentence = "Check only the files below DIR, such as the image of another machine.",
 	},
 	{ .name = NULL },
 };
 
 const char *const table_doctor_paragraphs[] = {
-	"Looks at what this machine and this user have of what tracing can use, and says for each thing what it is for, what was found, "
-	"and, where something is missing, the command that mends it. Nothing is changed.",
-	"CHECK is the name of a check, as the list shows it; without one, all are made. The state of each is ok, note "
-	"(something cannot be had that not everybody wants) or missing (sessions or recordings do not work, or badly). The exit status is 1 if "
-	"anything is missing.",
+	"Checks what tracing needs on this machine, for this user. Prints for each check what it is for, what "
+	"was found, and, if something is missing, the command that fixes it. Nothing is changed.",
+	"CHECK is the name of a check, as in the list; the default is all checks. The state is ok, note "
+	"(something optional is not available) or missing (sessions or recordings do not work, or badly). The "
+	"exit status is 1 if anything is missing.",
 	NULL,
 };
 
 const struct example table_doctor_examples[] = {
-	{ "side doctor", "Find out why nothing is recorded." },
-	{ "side doctor ptrace perf", "Look at two things." },
-	{ "side doctor --json | jq -r 'select(.mend) | .mend'", "Print the commands that mend what is missing." },
+	{ "side doctor",
+		"Find out why nothing is recorded." },
+	{ "side doctor ptrace perf",
+		"Run two checks." },
+	{ "side doctor --json | jq -r 'select(.mend) | .mend'",
+		"Print the commands that fix what is missing." },
 	{ .command = NULL },
 };
 

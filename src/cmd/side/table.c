@@ -80,14 +80,14 @@ static const struct option list_table[] = {
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct list_options, patterns),
 		.standard = "all events",
-		.sentence = "List the events that match PATTERN. May be given several times; see `side help patterns`.",
+		.sentence = "List the events that match PATTERN. Can be given several times; see `side help patterns`.",
 	},
 	{
 		.letter = 'l',
 		.name = "libraries",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct list_options, libraries),
-		.sentence = "For a FILE: list the events of the libraries that it is linked with, too.",
+		.sentence = "For a FILE: also list the events of the libraries that it is linked with.",
 	},
 	{
 		.letter = 'w',
@@ -97,8 +97,7 @@ static const struct option list_table[] = {
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct list_options, wrappers),
 		.choices = wrapper_words,
-		.sentence = "For a COMMAND: list the events of a wrapper, too, as `side record "
-				"-w` would record them.",
+		.sentence = "For a COMMAND: also list the events of a wrapper, which `side record -w` records.",
 	},
 	{
 		.name = "names",
@@ -111,55 +110,61 @@ static const struct option list_table[] = {
 		.name = "userspace",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct list_options, userspace),
-		.sentence = "List the events of all programs that run and may be looked at. Those that have no recorder, because "
-				"they were started before the daemon or without one, are said at the end; `side attach` brings it.",
+		.sentence = "List the events of all running programs that can be inspected. Programs without an agent, because they "
+				"started before the daemon or without a recorder, are listed at the end; `side attach` adds it.",
 	},
 	{
 		.letter = 'k',
 		.name = "kernel",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct list_options, kernel),
-		.sentence = "List the kernel's trace events, which `side record -k` and `side enable-event -k` record; words are "
-				"patterns of their names then.",
+		.sentence = "List the kernel's trace events, which `side record -k` and `side enable-event -k` record; operands are "
+				"patterns of their names.",
 	},
 	{
 		.name = "system",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct list_options, system),
-		.sentence = "For sessions: ask the daemon of the system.",
+		.sentence = "For sessions: use the daemon of the system.",
 	},
 	{ .name = NULL },
 };
 
 static const char *const list_paragraphs[] = {
-	"Prints the events that a program or library has: names, log levels, fields with their "
-	"types, and attributes. Without a word it lists the sessions of the daemon, if one runs; with the name of "
-	"a session it shows what `side status` does.",
-	"FILE is an executable, shared library, object file or static archive; it is read and not run. PID is the "
-	"number of a running process; its memory is read, the process goes on undisturbed, and "
-	"each event is shown with whether somebody listens to it. COMMAND is started and stopped "
-	"before its main function: then the events of all libraries that it loads, and those that "
-	"its constructors register at run time, are there.",
-	"A word that is all digits is a PID; a word that has a slash, or names a file here, is a "
-	"FILE; the name of a session is a SESSION; any other word is a COMMAND found in PATH. After `--` everything is a COMMAND with "
-	"its arguments.",
-	"In a running process the events are those that stand in the files that it has mapped, and "
-	"those that it has registered at run time, which come last; what it registers or "
-	"unregisters while it is being read may be missing. If its libside is another "
-	"implementation that does not tell, a note says so. A file whose section headers were "
-	"removed can only be listed as a COMMAND.",
+	"Prints the events of a program or library: names, log levels, fields with their types, and attributes. "
+	"Without an operand it lists the daemon's sessions, if a daemon runs; with the name of a session it "
+	"prints what `side status` does.",
+	"FILE is an executable, shared library, object file or static archive; it is read, not run. PID is a "
+	"running process; its memory is read, the process continues undisturbed, and each event is shown with "
+	"whether a tracer listens. COMMAND is started and stopped before its main function: then the events of "
+	"all libraries that it loads, and those that its constructors register at run time, are listed.",
+	"An operand of digits only is a PID. An operand with a slash, or the name of a file here, is a FILE. The "
+	"name of a session is a SESSION. Everything else is a COMMAND found in PATH. After `--` everything is a "
+	"COMMAND with its arguments.",
+	"For a running process the list has the events of its mapped files, then those that it registered at run "
+	"time. Events that are registered or unregistered while it is read can be missing. If its libside is "
+	"another implementation that does not report them, a note says so. A file without section headers can "
+	"only be listed as a COMMAND.",
 	NULL,
 };
 
 static const struct example list_examples[] = {
-	{ "side list ./server", "List what an executable could say, without running it." },
-	{ "side list --libraries /usr/bin/sqlite3", "Look into the libraries that it needs, too." },
-	{ "side list", "List the sessions of the daemon." },
-	{ "side list -u", "List the events of all programs that run." },
-	{ "side list -k sched", "List what the kernel says of its scheduler." },
-	{ "side list 4711 -e 'db:*'", "List the events of a running process, and which are enabled." },
-	{ "side list -- ./server --check", "Start a command up to main and list all that it registered." },
-	{ "side list --json ./server | jq -r .event", "Let another program read the list." },
+	{ "side list ./server",
+		"List the events of an executable, without running it." },
+	{ "side list --libraries /usr/bin/sqlite3",
+		"Include the libraries that it needs." },
+	{ "side list",
+		"List the sessions of the daemon." },
+	{ "side list -u",
+		"List the events of all running programs." },
+	{ "side list -k sched",
+		"List the kernel's scheduler events." },
+	{ "side list 4711 -e 'db:*'",
+		"List the events of a running process, and which are enabled." },
+	{ "side list -- ./server --check",
+		"Start a command up to main and list all registered events." },
+	{ "side list --json ./server | jq -r .event",
+		"Print the list for another program." },
 	{ .command = NULL },
 };
 
@@ -176,7 +181,7 @@ static const struct option view_table[] = {
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct view_arguments, patterns),
 		.standard = "all events",
-		.sentence = "Show the events that match PATTERN. May be given several times; see `side help patterns`.",
+		.sentence = "Print the events that match PATTERN. Can be given several times; see `side help patterns`.",
 	},
 	{
 		.name = "where",
@@ -184,8 +189,8 @@ static const struct option view_table[] = {
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct view_arguments, where),
 		.standard = "all events",
-		.sentence = "Show the events for which EXPR is true, as in `size > 4096 && "
-				"$ctx.procname == \"redis*\"`; see `side help filters`.",
+		.sentence = "Print the events for which EXPR is true, such as `size > 4096 && $ctx.procname == \"redis*\"`; see `side "
+				"help filters`.",
 	},
 	{
 		.name = "from",
@@ -193,10 +198,9 @@ static const struct option view_table[] = {
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct view_arguments, from),
 		.standard = "the beginning",
-		.sentence = "Show nothing that happened before TIME: HH:MM[:SS[.FRACTION]] on the day "
-				"on which the trace begins, the same behind YYYY-MM-DD and a blank or T (and "
-				"before Z: in UTC), SECONDS since 1970, or +SECONDS since the first event. "
-				"Packets of other times are not read, nor is it told what is broken in them.",
+		.sentence = "Ignore events before TIME: HH:MM[:SS[.FRACTION]] on the day on which the trace begins, the same after "
+				"YYYY-MM-DD and a space or T (and before Z: in UTC), SECONDS since 1970, or +SECONDS since the first "
+				"event. Packets of other times are not read, and damage in them is not reported.",
 	},
 	{
 		.name = "to",
@@ -204,7 +208,7 @@ static const struct option view_table[] = {
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct view_arguments, to),
 		.standard = "the end",
-		.sentence = "Show nothing that happened after TIME, which is written as for `--from`.",
+		.sentence = "Ignore events after TIME, which is written as for `--from`.",
 	},
 	{
 		.letter = 'n',
@@ -220,29 +224,28 @@ static const struct option view_table[] = {
 		.name = "follow",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, follow),
-		.sentence = "Go on while the trace is being recorded: show what is added, new processes "
-				"too, about a second after it happened, until no recorder writes to DIR "
-				"any more.",
+		.sentence = "Continue while the trace is recorded: print new events and new processes, about a second after they "
+				"happened, until no recorder writes to DIR.",
 	},
 	{
 		.letter = 'a',
 		.name = "attributes",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, attributes),
-		.sentence = "Show the attributes of events and types, too.",
+		.sentence = "Also print the attributes of events and types.",
 	},
 	{
 		.name = "symbols",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, symbols),
-		.sentence = "Show addresses in the code (the context ip, pointers that are called ip or caller, and what "
-				"has the attribute side.address) as function, file and line.",
+		.sentence = "Print code addresses (the context ip, pointers named ip or caller, and values with the attribute "
+				"side.address) as function, file and line.",
 	},
 	{
 		.name = "debuginfod",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, debuginfod),
-		.sentence = "With `--symbols`: ask the servers in DEBUGINFOD_URLS for debug information that is not here.",
+		.sentence = "With `--symbols`: get missing debug information from the servers in DEBUGINFOD_URLS.",
 	},
 	{
 		.name = "threads",
@@ -250,41 +253,44 @@ static const struct option view_table[] = {
 		.kind = OPTION_NUMBER,
 		.offset = offsetof(struct view_arguments, threads),
 		.standard = "one a processor; a small trace is shown with one",
-		.sentence = "Read with COUNT threads. What is shown does not depend on it.",
+		.sentence = "Read with COUNT threads. The output does not depend on it.",
 	},
 	{
 		.name = "repair",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, repair),
-		.sentence = "First mend the trace in DIR if its recorder was killed: each file that ends "
-				"in the middle of an event is shortened to what is whole, so that "
-				"all readers take it. Refused while it is being recorded.",
+		.sentence = "First repair the trace in DIR if its recorder was killed: each file that ends within an event is "
+				"shortened to the last complete one, so that all readers accept it. Refused while the trace is recorded.",
 	},
 	{ .name = NULL },
 };
 
 static const char *const view_paragraphs[] = {
-	"Prints the events of the trace in DIR in the order of time, one a line: time, process, "
-	"CPU, name and fields. DIR is what `side record -o` wrote, one trace inside it, or "
-	"any directory with traces in CTF 1.8 or CTF 2, whatever tracer wrote them (LTTng, barectf, perf).",
+	"Prints the events of the trace in DIR in the order of time, one a line: time, process, CPU, name and "
+	"fields. DIR is the directory of `side record -o`, one trace inside it, or any directory with traces in "
+	"CTF 1.8 or CTF 2 of any tracer (LTTng, barectf, perf).",
 	COMMAND_SESSION_TRACE,
-	"What was lost while recording is printed where it is known, and summed up at the end on "
-	"standard error.",
-	"What cannot be read is said on standard error, all else is shown, and the exit status is "
-	"1. A recording that goes on is shown as it was when the command began, unless `--follow` is "
-	"given.",
+	"Losses are printed where they happened, and summed up at the end on standard error.",
+	"Errors are reported on standard error, everything else is printed, and the exit status is 1. A trace "
+	"that is being recorded is printed as it was when the command started, unless `--follow` is given.",
 	NULL,
 };
 
 static const struct example view_examples[] = {
-	{ "side view trace", "Print a whole trace." },
-	{ "side view trace -e 'libc:malloc' -n 20", "Print the first 20 calls of malloc." },
+	{ "side view trace",
+		"Print a whole trace." },
+	{ "side view trace -e 'libc:malloc' -n 20",
+		"Print the first 20 calls of malloc." },
 	{ "side view trace --where 'size > 4096' --from +1.5 --to +2",
-		"Print what was large in half a second." },
-	{ "side view --follow trace", "Watch what is being recorded." },
-	{ "side view --color=always trace | less -R", "Page through it with colours." },
-	{ "side view --json trace | jq -r .event | sort | uniq -c", "Count events by name." },
-	{ "side view --repair trace", "Mend what a killed recorder left, and print it." },
+		"Print large requests of half a second." },
+	{ "side view --follow trace",
+		"Print a trace while it is recorded." },
+	{ "side view --color=always trace | less -R",
+		"Page through it with colours." },
+	{ "side view --json trace | jq -r .event | sort | uniq -c",
+		"Count events by name." },
+	{ "side view --repair trace",
+		"Repair the trace of a killed recorder, and print it." },
 	{ .command = NULL },
 };
 
@@ -340,11 +346,9 @@ static const struct option expand_table[] = {
 };
 
 static const char *const expand_paragraphs[] = {
-	"Makes a plain trace of one that was recorded with `--compress`: a copy of DIR in which "
-	"every data stream is what it would have been without. side reads both kinds; other "
-	"readers of CTF only the plain one.",
-	"What is damaged is said on standard error, the rest is expanded all the same, and the exit "
-	"status is 1.",
+	"Decompresses a trace that was recorded with `--compress`: writes a copy of DIR with uncompressed data "
+	"streams. side reads both kinds; other readers of CTF read only the uncompressed one.",
+	"Damage is reported on standard error, everything else is decompressed, and the exit status is 1.",
 	NULL,
 };
 
@@ -412,7 +416,7 @@ const struct verb command_verbs[] = {
 	{ VERBS_RECORD, VERB_DETACH, "detach", "PID | -p PID", COMPLETE_PROCESS_ID, false, 0, 0, NULL,
 		"Detach from a program.", table_detach_paragraphs, table_detach_options,
 		table_detach_examples, detach_see_also },
-	{ VERBS_RECORD, VERB_ADOPT, "adopt", "[PLACE | PID]", COMPLETE_DIRECTORY, false, 0, 1, NULL,
+	{ VERBS_RECORD, VERB_ADOPT, "adopt", "[DIR | PID]", COMPLETE_DIRECTORY, false, 0, 1, NULL,
 		"Adopt buffers of programs that record without a daemon.", table_adopt_paragraphs,
 		table_adopt_options, table_adopt_examples, adopt_see_also },
 	{ VERBS_RECORD, VERB_RECOVER, "recover", "DIR|CORE...", COMPLETE_FILE, false, 1, 0, "missing operand: a directory or core dump to recover from",
@@ -505,31 +509,33 @@ const struct verb command_verbs[] = {
 /* topics */
 
 static const char *const patterns_paragraphs[] = {
-	"A pattern is provider:event with globs, and may end in a log level. It is matched "
-	"against the whole name of an event, so a `*` stands for any text, colons included. A "
-	"pattern without a colon names providers: `db` is `db:*`. Write patterns between quotes, "
-	"so that the shell leaves them alone.",
-	"Several patterns: an event is selected if any pattern matches it (or if all patterns "
-	"begin with `!`) and none with `!` does. Their order does not matter.",
+	"A pattern is provider:event with globs, and can end in a log level. It matches the whole name of an "
+	"event, so `*` stands for any text, colons included. A pattern without a colon names providers: `db` is "
+	"`db:*`. Quote patterns, so that the shell does not change them.",
+	"An event is selected if any pattern matches it (or if all patterns begin with `!`), and none with `!` "
+	"does. The order of patterns does not matter.",
 	NULL,
 };
 
 static const struct term patterns_terms[] = {
-	{ "db:open", "The event open of the provider db." },
-	{ "db:*", "All events of the provider db. A `?` stands for one character, `[a-z]` for one "
-			"of a set, `[!a-z]` for one that is not in the set; `\\` before a "
-			"character takes it as it is." },
-	{ "!db:tick", "Not this event." },
-	{ "db:*@WARNING", "Events of the log level WARNING and of all more severe ones. The "
-			"levels are EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO and DEBUG, or "
-			"0 to 7." },
-	{ "*@=DEBUG", "Events of exactly this log level." },
+	{ "db:open",
+		"The event open of the provider db." },
+	{ "db:*",
+		"All events of the provider db. `?` stands for one character, `[a-z]` for one of a set, `[!a-z]` for one "
+		"outside the set; `\\` before a character takes it literally." },
+	{ "!db:tick",
+		"Not this event." },
+	{ "db:*@WARNING",
+		"Events of the log level WARNING and of all more severe ones. Levels: EMERG, ALERT, CRIT, ERR, WARNING, "
+		"NOTICE, INFO and DEBUG, or 0 to 7." },
+	{ "*@=DEBUG",
+		"Events of exactly this log level." },
 	{ NULL, NULL },
 };
 
 static const char *const contexts_paragraphs[] = {
-	"Names for `--context` and `--event-context`, several with commas between them. In filters they stand "
-	"behind `$ctx.`, those of the application as `$app.PROVIDER:NAME`.",
+	"Names for `--context` and `--event-context`, separated by commas. In filters they follow `$ctx.`; "
+	"contexts of the application are `$app.PROVIDER:NAME`.",
 	NULL,
 };
 

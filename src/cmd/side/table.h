@@ -125,143 +125,132 @@ extern const struct example table_doctor_examples[];
  * Options that say where probes are to be, for `enable-event` and `trace`; `of` is the struct, which has the list
  * `probes`.
  */
-#define TABLE_PROBE_OPTIONS(of)                                                                    \
-	{                                                                                          \
-			.name = "probe",                                                           \
-			.argument = "PLACE",                                                       \
-			.kind = OPTION_TEXT,                                                       \
-			.ordered = true,                                                           \
-			.offset = offsetof(struct of, probes),                                     \
-			.sentence = "Each time that the program comes to PLACE: an address, "      \
-				    "SYMBOL, SYMBOL+OFFSET or FILE:LINE, each "                    \
-				    "also of a library, as LIBRARY:SYMBOL. See `side help "        \
-				    "probes`.",                                                    \
-	},                                                                                         \
-			{                                                                          \
-					.name = "function",                                        \
-					.argument = "PLACE",                                       \
-					.kind = OPTION_TEXT,                                       \
-					.ordered = true,                                           \
-					.offset = offsetof(struct of, probes),                     \
-					.sentence = "Each time that the function at PLACE is "     \
-						    "called. A glob means all functions that "     \
-						    "match; "                                      \
-						    "`'*'` is the whole program, `'LIBRARY:*'` a " \
-						    "whole library.",                              \
-			},                                                                         \
-			{                                                                          \
-					.name = "sdt",                                             \
-					.argument = "PROVIDER:NAME",                               \
-					.kind = OPTION_TEXT,                                       \
-					.ordered = true,                                           \
-					.offset = offsetof(struct of, probes),                     \
-					.sentence = "Each time that the program comes to this "    \
-						    "marker (SDT, USDT), with its operands. "      \
-						    "`side probe list` "                           \
-						    "shows which there are.",                      \
-			},                                                                         \
-			{                                                                          \
-					.name = "exit",                                            \
-					.kind = OPTION_FLAG,                                       \
-					.ordered = true,                                           \
-					.offset = offsetof(struct of, probes),                     \
-					.sentence = "With `--function`: when it returns, too, as " \
-						    "an event NAME_return with duration and "      \
-						    "return value.",                               \
-			},                                                                         \
-			{                                                                          \
-					.name = "arg",                                             \
-					.argument = "EXPRESSION",                                  \
-					.kind = OPTION_TEXT,                                       \
-					.ordered = true,                                           \
-					.offset = offsetof(struct of, probes),                     \
-					.sentence = "Record a value: an argument or variable by "  \
-						    "its name, as in `n`, "                        \
-						    "`p->name` or `list[2].next`, where "          \
-						    "there is debug information, with a length "   \
-						    "as `string(p, n)`, `bytes(p, n)` or `*p@n`, " \
-						    "and NAME=VALUE to name it; or "               \
-						    "TYPE:NAME:ADDR, as in `s32:n:%edi`. "         \
-						    "May be given several times.",                 \
-			},                                                                         \
-			{                                                                          \
-					.name = "args",                                            \
-					.kind = OPTION_FLAG,                                       \
-					.ordered = true,                                           \
-					.offset = offsetof(struct of, probes),                     \
-					.sentence = "Record all arguments of the function, by "    \
-						    "their names, where there is debug "           \
-						    "information; as "                             \
-						    "`--arg '$params'` does, and `--arg '$vars'` " \
-						    "with all variables that are there.",          \
-			},                                                                         \
-	{                                                                                          \
-		.name = "ret", .argument = "EXPRESSION", .kind = OPTION_TEXT, .ordered = true,     \
-		.offset = offsetof(struct of, probes),                                             \
-		.sentence = "With `--function`: record of what it returns, with NAME_return, as "  \
-			    "in `return->name` where there is debug information, or "              \
-			    "TYPE:NAME:ADDR. May be given several times.",                         \
+#define TABLE_PROBE_OPTIONS(of)                                                                                  \
+	{                                                                                                        \
+			.name = "probe",                                                                         \
+			.argument = "LOCATION",                                                                  \
+			.kind = OPTION_TEXT,                                                                     \
+			.ordered = true,                                                                         \
+			.offset = offsetof(struct of, probes),                                                   \
+			.sentence = "Record when the program reaches LOCATION: an address, "                     \
+				    "SYMBOL, SYMBOL+OFFSET or FILE:LINE, or LIBRARY:SYMBOL in a "                \
+				    "library. See `side help probes`.",                                          \
+	},                                                                                                       \
+			{                                                                                        \
+					.name = "function",                                                      \
+					.argument = "LOCATION",                                                  \
+					.kind = OPTION_TEXT,                                                     \
+					.ordered = true,                                                         \
+					.offset = offsetof(struct of, probes),                                   \
+					.sentence = "Record calls of the function at LOCATION. A glob selects "  \
+						    "all matching functions; `'*'` is the whole program, "       \
+						    "`'LIBRARY:*'` a whole library.",                            \
+			},                                                                                       \
+			{                                                                                        \
+					.name = "sdt",                                                           \
+					.argument = "PROVIDER:NAME",                                             \
+					.kind = OPTION_TEXT,                                                     \
+					.ordered = true,                                                         \
+					.offset = offsetof(struct of, probes),                                   \
+					.sentence = "Record when the program reaches this marker (SDT, USDT), "  \
+						    "with its operands. `side probe list` lists markers.",       \
+			},                                                                                       \
+			{                                                                                        \
+					.name = "exit",                                                          \
+					.kind = OPTION_FLAG,                                                     \
+					.ordered = true,                                                         \
+					.offset = offsetof(struct of, probes),                                   \
+					.sentence = "With `--function`: also record the return, as an event "    \
+						    "NAME_return with duration and return value.",               \
+			},                                                                                       \
+			{                                                                                        \
+					.name = "arg",                                                           \
+					.argument = "EXPRESSION",                                                \
+					.kind = OPTION_TEXT,                                                     \
+					.ordered = true,                                                         \
+					.offset = offsetof(struct of, probes),                                   \
+					.sentence = "Record a value. With debug information: an argument or "    \
+						    "variable by its name, such as `n`, `p->name` or "           \
+						    "`list[2].next`; with a length, `string(p, n)`, `bytes(p, "  \
+						    "n)` or `*p@n`; NAME=VALUE sets the name of the field. "     \
+						    "Without: TYPE:NAME:ADDR, such as `s32:n:%edi`. Can be "     \
+						    "given several times.",                                      \
+			},                                                                                       \
+			{                                                                                        \
+					.name = "args",                                                          \
+					.kind = OPTION_FLAG,                                                     \
+					.ordered = true,                                                         \
+					.offset = offsetof(struct of, probes),                                   \
+					.sentence = "Record all arguments of the function by name, if there is " \
+						    "debug information. The same as `--arg '$params'`; `--arg "  \
+						    "'$vars'` records all variables.",                           \
+			},                                                                                       \
+	{                                                                                                        \
+		.name = "ret", .argument = "EXPRESSION", .kind = OPTION_TEXT, .ordered = true,                   \
+		.offset = offsetof(struct of, probes),                                                           \
+		.sentence = "With `--function`: record a value of the result with "                              \
+			    "NAME_return, such as `return->name` (with debug "                                   \
+			    "information) or TYPE:NAME:ADDR. Can be given several "                              \
+			    "times.",                                                                            \
 	}
 
-#define TABLE_PRINT_OPTION(of, where)                                                           \
-	{                                                                                       \
-		.name = "print", .kind = OPTION_FLAG, .offset = offsetof(struct of, print),     \
-		.sentence = "Show the events while they are recorded, as `side view --follow` " \
-			    "does, " where " Without `-o` nothing of them is kept.",            \
+#define TABLE_PRINT_OPTION(of, where)                                                        \
+	{                                                                                    \
+		.name = "print", .kind = OPTION_FLAG, .offset = offsetof(struct of, print),  \
+		.sentence = "Print events while they are recorded, as `side view --follow` " \
+			    "does, " where " Without `-o` nothing is kept.",                 \
 	}
 
 /* Probes of the kernel's, in any program. */
-#define TABLE_GLOBAL_OPTIONS(of)                                                                   \
-	{                                                                                          \
-			.name = "global",                                                          \
-			.kind = OPTION_FLAG,                                                       \
-			.offset = offsetof(struct of, global.on),                                  \
-			.sentence = "Let the kernel watch the places, in every process that maps " \
-				    "their file: those that run, and those that will. Needs "      \
-				    "privileges; see `side help global`.",                         \
-	},                                                                                         \
-			{                                                                          \
-					.name = "no-uprobe",                                       \
-					.kind = OPTION_FLAG,                                       \
-					.offset = offsetof(struct of, global.never),               \
-					.sentence = "Without `--global`: set breakpoints where "   \
-						    "the kernel could watch a place of the "       \
-						    "process at less cost (see "                   \
-						    "`side help probes`).",                        \
-			},                                                                         \
-			{                                                                          \
-					.name = "by",                                              \
-					.argument = "WAY",                                         \
-					.kind = OPTION_TEXT,                                       \
-					.offset = offsetof(struct of, global.by),                  \
-					.standard = "the first of them that works",                \
-					.sentence = "With `--global`: only by uprobe_multi, "      \
-						    "perf_event or tracefs.",                      \
-			},                                                                         \
-			{                                                                          \
-					.name = "uid",                                             \
-					.argument = "USER",                                        \
-					.kind = OPTION_LIST,                                       \
-					.offset = offsetof(struct of, global.uids),                \
-					.sentence = "With `--global`: only in processes of USER, " \
-						    "a name or number. May be given several "      \
-						    "times, as the next two.",                     \
-			},                                                                         \
-			{                                                                          \
-					.name = "cgroup",                                          \
-					.argument = "PATH",                                        \
-					.kind = OPTION_LIST,                                       \
-					.completion = COMPLETE_DIRECTORY,                          \
-					.offset = offsetof(struct of, global.cgroups),             \
-					.sentence = "With `--global`: only in processes of just "  \
-						    "this control group (version 2), such as "     \
-						    "/sys/fs/cgroup/system.slice/nginx.service.",  \
-			},                                                                         \
-	{                                                                                          \
-		.name = "comm", .argument = "NAME", .kind = OPTION_LIST,                           \
-		.offset = offsetof(struct of, global.comms),                                       \
-		.sentence = "With `--global`: only in threads of this name, of which the kernel "  \
-			    "has 15 bytes.",                                                       \
+#define TABLE_GLOBAL_OPTIONS(of)                                                                                  \
+	{                                                                                                         \
+			.name = "global",                                                                         \
+			.kind = OPTION_FLAG,                                                                      \
+			.offset = offsetof(struct of, global.on),                                                 \
+			.sentence = "The kernel watches the locations, in every process that "                    \
+				    "maps their file, now and later. Requires privileges; see "                   \
+				    "`side help global`.",                                                        \
+	},                                                                                                        \
+			{                                                                                         \
+					.name = "no-uprobe",                                                      \
+					.kind = OPTION_FLAG,                                                      \
+					.offset = offsetof(struct of, global.never),                              \
+					.sentence = "Without `--global`: set breakpoints where the kernel could " \
+						    "watch a location of the process at less cost (see `side "    \
+						    "trace --help`).",                                            \
+			},                                                                                        \
+			{                                                                                         \
+					.name = "by",                                                             \
+					.argument = "WAY",                                                        \
+					.kind = OPTION_TEXT,                                                      \
+					.offset = offsetof(struct of, global.by),                                 \
+					.standard = "the first of them that works",                               \
+					.sentence = "With `--global`: use only uprobe_multi, perf_event or "      \
+						    "tracefs.",                                                   \
+			},                                                                                        \
+			{                                                                                         \
+					.name = "uid",                                                            \
+					.argument = "USER",                                                       \
+					.kind = OPTION_LIST,                                                      \
+					.offset = offsetof(struct of, global.uids),                               \
+					.sentence = "With `--global`: only in processes of USER, a name or "      \
+						    "number. Can be given several times, as can the next two.",   \
+			},                                                                                        \
+			{                                                                                         \
+					.name = "cgroup",                                                         \
+					.argument = "PATH",                                                       \
+					.kind = OPTION_LIST,                                                      \
+					.completion = COMPLETE_DIRECTORY,                                         \
+					.offset = offsetof(struct of, global.cgroups),                            \
+					.sentence = "With `--global`: only in processes directly in this "        \
+						    "control group (version 2), such as "                         \
+						    "/sys/fs/cgroup/system.slice/nginx.service.",                 \
+			},                                                                                        \
+	{                                                                                                         \
+		.name = "comm", .argument = "NAME", .kind = OPTION_LIST,                                          \
+		.offset = offsetof(struct of, global.comms),                                                      \
+		.sentence = "With `--global`: only in threads with this name (its first "                         \
+			    "15 bytes).",                                                                         \
 	}
 
 /* table-probe.c */
@@ -277,8 +266,8 @@ extern const char *const table_probe_paragraphs[];
 extern const struct example table_probe_examples[];
 
 /* Of verbs whose operand is a trace: session-trace.h. */
-#define COMMAND_SESSION_TRACE                                                                  \
-	"SESSION in the place of DIR means what a session of that name has recorded; without " \
-	"either it is the current session."
+#define COMMAND_SESSION_TRACE                                                      \
+	"SESSION instead of DIR is the trace of that session; the default is the " \
+	"current session."
 
 #endif /* SIDE_CMD_TABLE_H */
