@@ -87,8 +87,6 @@ static void ring_producer_choose(struct ring_producer *producer)
 	bool over = producer->mode == RING_MODE_OVERWRITE;
 	bool thread = producer->placement == RING_PER_THREAD;
 
-	producer->rseq_offset =
-			(uint64_t)((uintptr_t)&ring_thread - (uintptr_t)__builtin_thread_pointer());
 	producer->path = tsc ? RING_PATH_RSEQ_TSC : RING_PATH_RSEQ_CLOCK;
 	if (over && thread)
 		RING_SECTIONS_CHOOSE(over, thread);

@@ -87,9 +87,12 @@
 	.popsection
 .endm
 
-/* rseq = offset of the struct rseq that the kernel uses for this thread, or of one with a negative cpu_id (rseq.c). */
-.macro section_area producer, rseq
-	movq	RING_PRODUCER_RSEQ(\producer), \rseq
+/*
+ * rseq = offset of the struct rseq that the kernel uses for this thread, or of one with a negative cpu_id (rseq.c). Nothing of the
+ * producer's says where it is: in a forked child that is wiped, and the C library's words at the thread pointer would be overwritten.
+ */
+.macro section_area rseq
+	movq	ring_thread@gottpoff(%rip), \rseq
 	addq	%fs:RING_THREAD_AWAY(\rseq), \rseq
 .endm
 
@@ -255,7 +258,7 @@
 	movq	STACK_TIMESTAMP, %rax
 	movq	%rax, SAVED_TIMESTAMP
 	.endif
-	section_area	%rdi, %rdx
+	section_area	%rdx
 	.else
 	.ifc \clock, given
 	movq	%r8, SAVED_TIMESTAMP
@@ -264,7 +267,7 @@
 	movq	%rdx, SAVED_PAYLOAD
 	movq	%rcx, SAVED_SIZE
 	movq	%rdx, %r9
-	section_area	%rdi, %rdx
+	section_area	%rdx
 	.endif
 	.ifc \form, compact
 	.ifc \exits, ring_section
@@ -459,7 +462,7 @@
 	movq	%r8, RING_CONTROL_HEAD(%r10)
 2:
 	movq	SAVED_PRODUCER, %rdx
-	section_area	%rdx, %rcx
+	section_area	%rcx
 	movq	$0, %fs:RSEQ_CS(%rcx)
 	xorl	%eax, %eax
 	.ifc \mode, keep
@@ -525,7 +528,7 @@
 \name:
 	.cfi_startproc
 	section_descriptor
-	section_area	%rdi, %r9
+	section_area	%r9
 	section_enter %r9
 	section_find_ring \place, .Lno_ring_\@, %r9, %r8, %r11, %r11d
 	movq	RING_CONTROL_HEAD(%r10), %r11
@@ -672,7 +675,7 @@
 \name:
 	.cfi_startproc
 	section_descriptor
-	section_area	%rdi, %r9
+	section_area	%r9
 	section_enter %r9
 	section_find_ring cpu, .Lother_\@, %r9, %r9
 	cmpq	%r8, (%rdx)
@@ -762,12 +765,12 @@
 	movq	SAVED_NEXT, %rdx
 	movq	%rdx, RING_CONTROL_HEAD(%r10)
 2:
-	section_area	%rdi, %r9
+	section_area	%r9
 	movq	$0, %fs:RSEQ_CS(%r9)
 	xorl	%eax, %eax
 	ret
 .Lother_\@:
-	section_area	%rdi, %r9
+	section_area	%r9
 	movq	$0, %fs:RSEQ_CS(%r9)
 .Lnothing_\@:
 	movl	$1, %eax
@@ -784,7 +787,7 @@
 	.cfi_startproc
 	movl	$\code, %eax
 	movq	SAVED_PRODUCER, %rdx
-	section_area	%rdx, %rdx
+	section_area	%rdx
 	movq	$0, %fs:RSEQ_CS(%rdx)
 	ret
 	.cfi_endproc
@@ -797,7 +800,7 @@
 	.cfi_startproc
 	movl	$\code, %r8d
 	movq	SAVED_PRODUCER, %rdx
-	section_area	%rdx, %rdx
+	section_area	%rdx
 	movq	$0, %fs:RSEQ_CS(%rdx)
 	jmp	ring_publish_go_slow
 	.cfi_endproc
@@ -854,7 +857,7 @@ section_set over, thread
 	endbr64
 	section_descriptor
 	movq	%rdi, SAVED_PRODUCER
-	section_area	%rdi, %rdx
+	section_area	%rdx
 	section_enter
 	section_find_ring \place, ring_section_no_ring
 	/*
@@ -878,7 +881,7 @@ section_set over, thread
 	orq	%rax, %r11
 	movq	%r11, RING_CONTROL_HEAD(%r10)
 2:
-	section_area	%rdi, %rdx
+	section_area	%rdx
 	movq	$0, %fs:RSEQ_CS(%rdx)
 	xorl	%eax, %eax
 	ret

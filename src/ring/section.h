@@ -22,7 +22,6 @@
 
 /* Offsets into struct ring_producer that the assembly uses; checked below. */
 #define RING_PRODUCER_USABLE 0
-#define RING_PRODUCER_RSEQ 8
 #define RING_PRODUCER_MASK 16
 #define RING_PRODUCER_SIZE 24
 #define RING_PRODUCER_BLOCK 32
@@ -89,7 +88,7 @@ struct ring_producer {
 	/* One cache line for all that a publication per CPU reads. */
 	uint32_t usable;        /* Rings that sections may use: all, or none (stopped, forked). */
 	uint32_t path;          /* enum ring_path */
-	uint64_t rseq_offset;   /* The offset of struct ring_thread from the thread pointer. */
+	uint64_t reserved_word;
 	uint64_t mask;          /* size - 1 */
 	uint64_t size_word;     /* size << 24 */
 	uint64_t block_word;    /* (size / RING_BLOCKS) << 24 */
@@ -140,7 +139,6 @@ int ring_publish_one_slow(struct ring_producer *producer, uint32_t event_id, con
 
 #if RING_HAS_SECTION
 static_assert(offsetof(struct ring_producer, usable) == RING_PRODUCER_USABLE, "usable");
-static_assert(offsetof(struct ring_producer, rseq_offset) == RING_PRODUCER_RSEQ, "rseq_offset");
 static_assert(offsetof(struct ring_producer, mask) == RING_PRODUCER_MASK, "mask");
 static_assert(offsetof(struct ring_producer, size_word) == RING_PRODUCER_SIZE, "size_word");
 static_assert(offsetof(struct ring_producer, block_word) == RING_PRODUCER_BLOCK, "block_word");
