@@ -14,15 +14,35 @@
 #define BYTES_MAX PATCH_FRAMES_BYTES
 #define ENTRIES_MAX PATCH_FRAMES_MAX
 
+/* The head of a table of unwind data, as in .eh_frame_hdr, without the table: 4 bytes relative to themselves. */
+struct head {
+	uint8_t version, where, no_count, no_rows;
+	int32_t away;
+};
+
 static struct entry {
-	uint8_t bytes[BYTES_MAX];
+	struct head head;
+	uint8_t bytes[BYTES_MAX]; /* behind its head */
 	size_t size;
-	uint64_t start, length, whole;
+	uint64_t start, length;
 	const char *name; /* NULL: none */
 	const struct entry *
 			plain; /* the same where a frame begins at its stack pointer; NULL: this does */
 } entries[ENTRIES_MAX], plain_return;
 static unsigned int nr_entries, nr_shown;
+_Static_assert(offsetof(struct entry, bytes) == sizeof(struct head),
+		"it is what the head leads to");
+
+/* Those that unwinders find, in the order of their addresses. Of the two lists one is complete while the other one is written. */
+static struct list {
+	unsigned int nr;
+	struct {
+		uint64_t start;
+		unsigned int which;
+	} pieces[ENTRIES_MAX];
+} lists[2];
+static unsigned int nr_changes; /* the number of the complete list is its lowest bit */
+#define FIND_TRIES 4
 
 static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
 {
@@ -57,7 +77,8 @@ static void describe(struct entry *described, const void *rules, size_t size, ui
 	uint32_t word;
 
 	described->start = start;
-	described->length = described->whole = length;
+	described->length = length;
+	described->head = (struct head){1, 0x1b, 0xff, 0xff, sizeof(described->head.away)};
 	to = interrupts ? put(bytes + 4, interruptions, sizeof(interruptions) - 1)
 			: put(bytes + 4, calls, sizeof(calls) - 1);
 	to = put(to, rules, size);
@@ -414,6 +435,19 @@ static int add_pad(uint64_t address)
 	return nr_pads++;
 }
 
+/* Only the first bytes of it are such code; of a pad: all of it, or nothing. */
+static void limit(unsigned int which, uint64_t length)
+{
+	struct entry *entry = &entries[which];
+	uint32_t description;
+
+	/* Behind the description, a length, where that is, and the begin. */
+	memcpy(&description, entry->bytes, sizeof(description));
+	memcpy(entry->bytes + 4 + description + 16, &length, sizeof(length));
+	/* Relaxed: see patch_frames_find(). */
+	__atomic_store_n(&entry->length, length, __ATOMIC_RELAXED);
+}
+
 int patch_frames_pad(int number, uint64_t address, uint64_t site)
 {
 	for (int i = 0; number < 0 && i < nr_pads; i++) {
@@ -426,13 +460,41 @@ int patch_frames_pad(int number, uint64_t address, uint64_t site)
 		return number;
 	if (site)
 		pads[number].site = site;
-	patch_frames_limit(pads[number].entry, site ? PROBE_JUMP_BYTES : 0);
+	limit(pads[number].entry, site ? PROBE_JUMP_BYTES : 0);
 	patch_unwinders_change(pads[number].entry);
 	return number;
 }
 
+static void insert(struct list *list, unsigned int which)
+{
+	unsigned int at = list->nr++;
+
+	for (; at && list->pieces[at - 1].start > entries[which].start; at--)
+		list->pieces[at] = list->pieces[at - 1];
+	list->pieces[at].start = entries[which].start;
+	list->pieces[at].which = which;
+}
+
+/* Let unwinders find the new ones. */
+static void publish(void)
+{
+	const struct list *old = &lists[nr_changes % 2];
+	struct list *list = &lists[(nr_changes + 1) % 2];
+
+	/* Release: a thread that sees what is written from here on sees the last change, too. Pairs with the fence in piece_at(). */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	list->nr = old->nr;
+	memcpy(list->pieces, old->pieces, old->nr * sizeof(*old->pieces));
+	for (unsigned int i = nr_shown; i < nr_entries; i++)
+		insert(list, i);
+	/* Release: the list and its entries. Pairs with the acquire in piece_at(). */
+	__atomic_store_n(&nr_changes, nr_changes + 1, __ATOMIC_RELEASE);
+}
+
 void patch_frames_register(void)
 {
+	if (nr_shown < nr_entries)
+		publish();
 	for (; nr_shown < nr_entries; nr_shown++) {
 		const struct entry *entry = &entries[nr_shown];
 
@@ -442,15 +504,50 @@ void patch_frames_register(void)
 	patch_unwinders_tell();
 }
 
-void patch_frames_limit(unsigned int which, uint64_t length)
+/* The last one that begins at or before the address; ENTRIES_MAX: none. */
+static unsigned int piece_before(const struct list *list, uint64_t address)
 {
-	struct entry *entry = &entries[which];
-	uint32_t description;
+	/* Relaxed: the caller checks that the list has not changed. */
+	unsigned int low = 0, high = __atomic_load_n(&list->nr, __ATOMIC_RELAXED);
 
-	/* Behind the description, a length, where that is, and the begin. */
-	memcpy(&description, entry->bytes, sizeof(description));
-	memcpy(entry->bytes + 4 + description + 16, &length, sizeof(length));
-	entry->length = length;
+	while (low < high) {
+		unsigned int middle = low + (high - low) / 2;
+
+		if (__atomic_load_n(&list->pieces[middle].start, __ATOMIC_RELAXED) <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? __atomic_load_n(&list->pieces[low - 1].which, __ATOMIC_RELAXED) : ENTRIES_MAX;
+}
+
+/* Lists change when probes are set, far apart. */
+static unsigned int piece_at(uint64_t address)
+{
+	for (int i = 0; i < FIND_TRIES; i++) {
+		/* Acquire: pairs with the release in publish(). */
+		unsigned int change = __atomic_load_n(&nr_changes, __ATOMIC_ACQUIRE);
+		unsigned int which = piece_before(&lists[change % 2], address);
+
+		/* Acquire: if one of these loads saw the writes of a later change, so does the next one. Pairs with the fence in publish(). */
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&nr_changes, __ATOMIC_RELAXED) == change)
+			return which;
+	}
+	return ENTRIES_MAX;
+}
+
+bool patch_frames_find(uint64_t address, struct patch_found *ret_found)
+{
+	unsigned int which = piece_at(address);
+	const struct entry *entry = &entries[which];
+
+	/* Relaxed: a pad that is gone just now is not executed any more. */
+	if (which == ENTRIES_MAX ||
+			address - entry->start >= __atomic_load_n(&entry->length, __ATOMIC_RELAXED))
+		return false;
+	*ret_found = (struct patch_found){entry->start, entry->start + entry->length, &entry->head};
+	return true;
 }
 
 bool patch_frames_entry(unsigned int which, struct patch_frames *frames)
@@ -462,8 +559,6 @@ bool patch_frames_entry(unsigned int which, struct patch_frames *frames)
 	plain = entry->plain ? entry->plain : entry;
 	*frames = (struct patch_frames){.start = entry->start,
 			.length = entry->length,
-			.whole = entry->whole,
-			.bytes = entry->bytes,
 			.plain = plain->bytes,
 			.plain_size = plain->size};
 	return true;

@@ -462,7 +462,8 @@ int patch_start(bool plain)
 	if (!ret)
 		ret = patch_places_start();
 	if (!ret)
-		ret = -pthread_atfork(NULL, NULL, patch_forked);
+		ret = -pthread_atfork(
+				patch_unwinders_fork, patch_unwinders_fork_done, patch_forked);
 	if (!ret)
 		ret = patch_trap_start();
 	started = !ret;

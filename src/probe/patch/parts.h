@@ -273,11 +273,9 @@ void patch_frames_register(void);
 /* What has been said of one piece of code, from the first on; false: there are no more. It stays where it is. */
 struct patch_frames {
 	uint64_t start, length;
-	uint64_t whole;       /* the length, when all of it is such code */
-	const uint8_t *bytes; /* a description, the entry that uses it, the end */
 	/*
-	 * The same for who takes the begin of a frame for its caller's stack pointer, whatever is said of that register. No more
-	 * than PATCH_FRAMES_BYTES.
+	 * A description, the entry that uses it, the end, for readers that take the begin of a frame for its caller's stack pointer, whatever
+	 * is said of that register. No more than PATCH_FRAMES_BYTES.
 	 */
 	const uint8_t *plain;
 	size_t plain_size;
@@ -286,8 +284,12 @@ struct patch_frames {
 #define PATCH_FRAMES_PADS 1024
 #define PATCH_FRAMES_MAX (5334 + PATCH_FRAMES_PADS) /* five for each arena */
 bool patch_frames_entry(unsigned int which, struct patch_frames *frames);
-/* Only the first bytes of it are such code; of a pad: all of it, or nothing. */
-void patch_frames_limit(unsigned int which, uint64_t length);
+/* The same by an address in it, for the program's threads and in signal handlers: without a lock. */
+struct patch_found {
+	uint64_t start, end;
+	const void *table; /* as in .eh_frame_hdr */
+};
+bool patch_frames_find(uint64_t address, struct patch_found *ret_found);
 
 /* ---- gates-unwind.c ---- */
 
@@ -297,11 +299,13 @@ int patch_gates_publish(const struct patch_return *returns, uint32_t count);
 /* ---- unwinders.c ---- */
 
 void patch_unwinders_start(void);
-/* Whether one has come since. Asks the loader: see patch_find_unwinder(). */
+/* Let libgcc find our code, also one that was loaded since. Whether libunwind has come. Asks the loader: see patch_find_unwinder(). */
 bool patch_unwinders_look(void);
-/* Those that the program has know all that has been said. */
+/* libunwind, if the program has it, knows all that has been said. */
 void patch_unwinders_tell(void);
-/* In a child of fork(), where the other threads are not. */
+/* Before a fork(), behind it in the parent, and in the child, where the other threads are not. */
+void patch_unwinders_fork(void);
+void patch_unwinders_fork_done(void);
 void patch_unwinders_forked(void);
 /* Of this piece the length has changed. */
 void patch_unwinders_change(unsigned int which);

@@ -1,27 +1,89 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinders that the program has, of which none is needed and none is loaded by us: libgcc's, by which exceptions, backtrace()
- * and the ends of threads go, and libunwind, which profilers and allocators use. Each is told what frames.c says of code that was
- * made here, when probes are set, or as soon as it is there. What was found stays loaded.
- * Exceptions go only through returns that are watched, and those need no registration: gates.c.
+ * Describe the code that is made here to the unwinders that the program has. None of them is needed, and none is loaded by us.
  *
- * libunwind is told by the interface that it has for such code, _U_dyn_register(): a list of ranges, each with a sorted table of
- * where the data of its functions is. Here each range is one piece of code and has a table of one row, which has all of it. libunwind's
- * CFA is the caller's stack pointer, always, so it gets the data that is made for such readers.
+ * libgcc (exceptions, backtrace(), the ends of threads) asks the C library for the unwind data of an address, by _dl_find_object(). The
+ * objects that import this function get ours, which answers for our code (frames.c) and passes all other addresses on. It takes no lock.
+ * We never call __register_frame(): up to GCC 12, each exception would take a mutex of libgcc from then on, and no fork() resets it.
+ * If another thread holds it at a fork(), the first exception of the child waits forever.
+ *
+ * libunwind (profilers and allocators) has an interface for such code, _U_dyn_register(). Its lookups take no lock: only a
+ * registration does, and fork() waits for ours. The interface has
+ * a list of ranges, each with a sorted table of where the data of its functions is. Here each range is one piece of code and has a table of
+ * one row, which has all of it. libunwind's CFA is the caller's stack pointer, always, so it gets the data that is made for such readers.
  *
  * Up to 1.5 that structure had one word less, in libraries of the same name. There, all from that word on is taken for what stands
  * before it: the base of the table for the table's length. So the base is 0, which makes it an empty table for them and asks
  * of the data to stand at low addresses.
+ *
+ * Other unwinders (libgcc up to GCC 11, LLVM's libunwind) end a backtrace at our code. Only the handler of a signal that interrupts this
+ * code sees that: exceptions pass through watched returns alone, and gates.c describes those to each unwinder.
  */
 #include "parts.h"
+
+#include "probe/patch/imports.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
+/* ---- libgcc ---- */
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+static int (*real_find)(void *address, struct dl_find_object *ret_found);
+
+/* Runs in exceptions and in signal handlers. */
+static int find_object(void *address, struct dl_find_object *ret_found)
+{
+	struct patch_found found;
+	int ret;
+
+	if (!patch_frames_find((uintptr_t)address, &found))
+		return real_find(address, ret_found);
+	/* The code belongs to this object, but for its addresses and its data. */
+	ret = real_find((void *)(uintptr_t)&find_object, ret_found);
+	if (ret)
+		return ret;
+	ret_found->dlfo_map_start = (void *)found.start;
+	ret_found->dlfo_map_end = (void *)found.end;
+	ret_found->dlfo_eh_frame = (void *)(uintptr_t)found.table;
+	return 0;
+}
+
+static struct patch_import find_import = {.name = "_dl_find_object"};
+
+static void start_import(void)
+{
+	find_import.real = dlsym(RTLD_DEFAULT, find_import.name);
+	(void)dlerror();
+	memcpy(&real_find, &find_import.real, sizeof(real_find));
+	find_import.ours = real_find ? (void *)(uintptr_t)&find_object : NULL;
+}
+
+static void turn_import(const struct dl_phdr_info *object)
+{
+	const struct patch_imports imports = {&find_import, 1, {(uintptr_t)&find_import, 0}};
+
+	if (find_import.ours)
+		patch_imports_turn(object, &imports);
+}
+#else
+static void start_import(void) {}
+static void turn_import(const struct dl_phdr_info *object)
+{
+	(void)object;
+}
+#endif
+
+/* ---- libunwind ---- */
+
+#define LIBRARY "libunwind.so.8"
 #define PATH_BYTES 1024
+#define SECOND 1000000000L
+#define FORK_WAIT (SECOND / 10)
 
 /* unw_dyn_info_t of libunwind 1.6, libunwind-dynamic.h: of the format UNW_INFO_FORMAT_REMOTE_TABLE. */
 #define REMOTE_TABLE 2
@@ -49,25 +111,15 @@ struct told {
 	uint8_t bytes[PATCH_FRAMES_BYTES] __attribute__((aligned(8)));
 };
 
-static void enroll_in_libgcc(void *function, unsigned int which, const struct patch_frames *frames)
-{
-	void (*enroll)(const void *entry);
-
-	memcpy(&enroll, &function, sizeof(enroll));
-	/* Where it is looked for is what it is long now. */
-	if (frames->length != frames->whole)
-		patch_frames_limit(which, frames->whole);
-	enroll(frames->bytes);
-	if (frames->length != frames->whole)
-		patch_frames_limit(which, frames->length);
-}
-
 static struct told *room;
+static void *enroll_function; /* NULL: the program has no libunwind */
+static unsigned int nr_told;
+static char path[PATH_BYTES]; /* while it is looked for */
 
-static void enroll_in_libunwind(
-		void *function, unsigned int which, const struct patch_frames *frames)
+/* In libunwind, which has a mutex for that. */
+static void enroll(unsigned int which, const struct patch_frames *frames)
 {
-	void (*enroll)(struct dynamic * dynamic);
+	void (*function)(struct dynamic * dynamic);
 	struct told *told;
 	uint32_t description;
 
@@ -86,29 +138,17 @@ static void enroll_in_libunwind(
 			.format = REMOTE_TABLE,
 			.words = sizeof(told->row) / 8,
 			.table = (uintptr_t)&told->row};
-	memcpy(&enroll, &function, sizeof(enroll));
-	enroll(&told->dynamic);
+	memcpy(&function, &enroll_function, sizeof(function));
+	function(&told->dynamic);
 }
 
-static struct unwinder {
-	const char *file, *symbol;
-	void (*enroll)(void *function, unsigned int which, const struct patch_frames *frames);
-	void *function; /* NULL: the program has none */
-	unsigned int nr_told;
-	char path[PATH_BYTES]; /* while it is looked for */
-} unwinders[] = {
-		{.file = "libgcc_s.so.1", .symbol = "__register_frame", .enroll = enroll_in_libgcc},
-		{.file = "libunwind.so.8",
-				.symbol = "_U_dyn_register",
-				.enroll = enroll_in_libunwind},
-};
-#define UNWINDERS (sizeof(unwinders) / sizeof(unwinders[0]))
+/* ---- both ---- */
 
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 static bool looked;
 static unsigned long long loads_before;
 
-static int note_path(struct dl_phdr_info *object, size_t size, void *loads)
+static int note_object(struct dl_phdr_info *object, size_t size, void *loads)
 {
 	const char *slash = object->dlpi_name ? strrchr(object->dlpi_name, '/') : NULL;
 
@@ -116,26 +156,24 @@ static int note_path(struct dl_phdr_info *object, size_t size, void *loads)
 	*(unsigned long long *)loads = object->dlpi_adds;
 	if (looked && object->dlpi_adds == loads_before)
 		return 1;
-	for (size_t i = 0; slash && i < UNWINDERS; i++) {
-		if (!strcmp(slash + 1, unwinders[i].file) &&
-				strlen(object->dlpi_name) < sizeof(unwinders[i].path))
-			strcpy(unwinders[i].path, object->dlpi_name);
-	}
+	turn_import(object);
+	if (slash && !strcmp(slash + 1, LIBRARY) && strlen(object->dlpi_name) < sizeof(path))
+		strcpy(path, object->dlpi_name);
 	return 0;
 }
 
 /* The loader is asked for what it has by its path; for a name that it does not know it would search the disk. */
-static bool find(struct unwinder *unwinder)
+static bool find(void)
 {
 	void *library = NULL, *function;
 
-	if (!unwinder->function && *unwinder->path)
-		library = dlopen(unwinder->path, RTLD_NOLOAD | RTLD_LAZY);
-	*unwinder->path = 0;
-	function = library ? dlsym(library, unwinder->symbol) : NULL;
+	if (!enroll_function && *path)
+		library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+	*path = 0;
+	function = library ? dlsym(library, "_U_dyn_register") : NULL;
 	if (function)
 		/* Relaxed: the loader has made it ready. Read by patch_unwinders_tell(). */
-		__atomic_store_n(&unwinder->function, function, __ATOMIC_RELAXED);
+		__atomic_store_n(&enroll_function, function, __ATOMIC_RELAXED);
 	return function != NULL;
 }
 
@@ -145,21 +183,17 @@ bool patch_unwinders_look(void)
 	bool found = false;
 
 	pthread_mutex_lock(&looking);
-	dl_iterate_phdr(note_path, &loads);
+	if (!looked)
+		start_import();
+	dl_iterate_phdr(note_object, &loads);
 	if (!looked || loads != loads_before) {
 		/* Counted before it is looked: what comes meanwhile is seen the next time. */
 		loads_before = loads;
 		looked = true;
-		for (size_t i = 0; i < UNWINDERS; i++)
-			found |= find(&unwinders[i]);
+		found = find();
 	}
 	pthread_mutex_unlock(&looking);
 	return found;
-}
-
-void patch_unwinders_forked(void)
-{
-	looking = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 void patch_unwinders_start(void)
@@ -168,21 +202,59 @@ void patch_unwinders_start(void)
 		patch_unwinders_look();
 }
 
+/* Held in libunwind's registration. */
+static pthread_mutex_t enrolling = PTHREAD_MUTEX_INITIALIZER;
+
 void patch_unwinders_tell(void)
 {
 	struct patch_frames frames;
 
-	for (size_t i = 0; i < UNWINDERS; i++) {
-		/* Relaxed: see find(). */
-		void *function = __atomic_load_n(&unwinders[i].function, __ATOMIC_RELAXED);
+	/* Relaxed: see find(). */
+	if (!__atomic_load_n(&enroll_function, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&enrolling);
+	while (patch_frames_entry(nr_told, &frames))
+		enroll(nr_told++, &frames);
+	pthread_mutex_unlock(&enrolling);
+}
 
-		while (function && patch_frames_entry(unwinders[i].nr_told, &frames)) {
-			unwinders[i].enroll(function, unwinders[i].nr_told++, &frames);
-		}
+/* ---- fork() ---- */
+
+/*
+ * No fork() resets libunwind's mutex, nor the one that dl_iterate_phdr() takes in the loader. So no child is made while a thread of ours may
+ * hold one of them.
+ */
+static pthread_mutex_t *const locks[] = {&looking, &enrolling};
+#define LOCKS (sizeof(locks) / sizeof(locks[0]))
+static __thread bool fork_holds[LOCKS] __attribute__((tls_model("initial-exec")));
+
+void patch_unwinders_fork(void)
+{
+	struct timespec until;
+
+	/* Bounded: fork() may be called by a callback of dl_iterate_phdr(), or by a handler in the thread that holds the lock. */
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += FORK_WAIT;
+	until.tv_sec += until.tv_nsec / SECOND;
+	until.tv_nsec %= SECOND;
+	for (size_t i = 0; i < LOCKS; i++)
+		fork_holds[i] = !pthread_mutex_timedlock(locks[i], &until);
+}
+
+void patch_unwinders_fork_done(void)
+{
+	for (size_t i = LOCKS; i-- > 0;) {
+		if (fork_holds[i])
+			pthread_mutex_unlock(locks[i]);
 	}
 }
 
-/* libgcc reads what it was told each time. */
+void patch_unwinders_forked(void)
+{
+	looking = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	enrolling = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 void patch_unwinders_change(unsigned int which)
 {
 	struct patch_frames frames;

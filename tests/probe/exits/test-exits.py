@@ -101,6 +101,42 @@ def test_backtrace():
     equal(counts["level_two"], (2, 2), counts)
 
 
+CHILDREN = 400 if LONG else 15
+
+
+def forks(name, compiler, options):
+    return compiled(compiler, "forks.cpp", "forks-" + name, "-O2", "-pthread", *options)
+
+
+def test_forks():
+    """Children that are made while other threads throw can throw. The program itself ends with status 9 if one waits for ever."""
+    ways = {"fork": ("--function", "main"), "system": ("--function", "*"), "thread": ("--function", "*", "--exit"),
+            "vfork": ("--function", "main"), "spawn": ("--function", "catcher", "--exit")}
+    # All in the long form. LLVM's unwinder takes a lock of the loader: without probes, too, its forked children wait for ever.
+    some = {"shared": ways, "static": ("fork",), "clang": ("thread",), "clang-static": ("system",), "llvm": ("vfork", "spawn")}
+    for name, compiler, options in unwinders():
+        program = forks(name, compiler, options)
+        for how in ways if LONG and name != "llvm" else some[name]:
+            done, counts = traced([program, how, str(CHILDREN)], *ways[how])
+            equal((done.status, done.out), (0, f"begins\n{CHILDREN}\n"), f"{name} {how}\n{done.err}")
+            true(counts, f"{name} {how}: no event")
+
+
+def test_forks_of_attached():
+    """The same in a program that runs already, while it has probes."""
+    program = forks("shared", "g++", ())
+    for how in ("fork", "system"):
+        with subprocess.Popen([program, how, str(CHILDREN), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              env=ENV) as running:
+            equal(running.stdout.readline(), "begins\n")
+            attached = subprocess.Popen([SIDE, "trace", "--print", "-p", str(running.pid), "--function", "idle", "--function", "child", "--exit"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV)
+            contains(attached.stdout.readline(), "idle")
+            out, _ = running.communicate("go\n", timeout=200)
+            _, err = attached.communicate(timeout=60)
+            equal((running.returncode, out), (0, f"{CHILDREN}\n"), f"{how}: {err}")
+
+
 def test_running():
     """In a program that runs already: probes come and go while exceptions leave tail calls."""
     for name, compiler, options in unwinders():
