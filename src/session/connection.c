@@ -5,24 +5,21 @@
  * protocol or takes too long is cut off, which costs nobody but itself.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "session/live.h"
 #include "session/parts.h"
+#include "session/peer.h"
 #include "session/place.h"
 
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77
-#endif
-
-/* An acknowledgement fits the socket's buffer unless the other side does not read. */
-#define ACK_TIMEOUT_MS 100
+static void lose_process(struct session *session, struct instance *instance);
 
 /* The memory stays until connections_free_closed(): an event of this turn may point to it. */
 static void connection_close(struct session *session, struct connection *connection)
@@ -35,10 +32,17 @@ static void connection_close(struct session *session, struct connection *connect
 		at = &(*at)->next;
 	*at = connection->next;
 	session->nr_connections--;
-	/* Somebody may have it, too (session_take_connection()): then a close alone would not end that we hear of it. */
+	/* Another process may have it, too (session_take_connection()): then a close alone would not end its events. */
 	epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
-	close(connection->watch.fd);
-	connection->watch.fd = -1;
+	peer_close(connection->watch.fd, connection->refuses_fds);
+	if (connection->process.fd >= 0) {
+		epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->process.fd, NULL);
+		close(connection->process.fd);
+	}
+	if (connection->is_introducing && !outbox_is_empty(&connection->outbox))
+		lose_process(session, connection->instance);
+	outbox_free(&connection->outbox);
+	connection->watch.fd = connection->process.fd = -1;
 	connection->instance = NULL;
 	connection->next = session->closed_connections;
 	session->closed_connections = connection;
@@ -56,13 +60,60 @@ void connections_free_closed(struct session *session)
 	}
 }
 
-/* Who is at the other end? False: nobody we listen to. */
+/* ---- sending ---- */
+
+/* How many bytes may wait for this connection, with regard to all others of its user. */
+static size_t unread_limit(const struct session *session, const struct connection *of)
+{
+	const struct connection *connection;
+	size_t used = 0, left;
+
+	for (connection = session->connections; connection; connection = connection->next)
+		if (connection->uid == of->uid && connection != of)
+			used += connection->outbox.size;
+	left = used < LIMIT_UNREAD_OF_USER ? LIMIT_UNREAD_OF_USER - used : 0;
+	return left < LIMIT_UNREAD ? left : LIMIT_UNREAD;
+}
+
+/* While messages wait for the peer, nothing of it is read: so it cannot make them more. */
+static void watch_connection(struct session *session, struct connection *connection)
+{
+	struct epoll_event event = {
+			.events = outbox_is_empty(&connection->outbox) ? EPOLLIN : EPOLLOUT,
+			.data.ptr = &connection->watch,
+	};
+
+	connection->send_deadline = wire_deadline(LIMIT_UNREAD_MS);
+	epoll_ctl(session->epoll, EPOLL_CTL_MOD, connection->watch.fd, &event);
+}
+
+static int connection_send(struct session *session, struct connection *connection,
+		const void *message, size_t size, int fd)
+{
+	bool waited = !outbox_is_empty(&connection->outbox);
+	int ret = outbox_send(&connection->outbox, connection->watch.fd, message, size, fd,
+			unread_limit(session, connection));
+
+	if (!ret && !waited && !outbox_is_empty(&connection->outbox))
+		watch_connection(session, connection);
+	return ret;
+}
+
+/* ---- accepting ---- */
+
+/* Messages that a process may have sent before it exited: one, or a batch of descriptions. */
+#define LAST_MESSAGES 16
+
+/* Identify the peer. False: one that we do not listen to. */
 static bool is_welcome(const struct session *session, int fd, struct connection *connection)
 {
 	struct ucred cred;
 	socklen_t size = sizeof(cred);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size))
+		return false;
+	connection->process.fd = peer_open_process(fd, &cred);
+	if (connection->process.fd < 0 && connection->process.fd != -ESRCH)
 		return false;
 	connection->peer = cred.pid;
 	connection->uid = cred.uid;
@@ -84,30 +135,69 @@ static void evict(struct session *session)
 		connection_close(session, oldest);
 }
 
-void session_take_connection(struct session *session, int fd)
+static int connection_handle(struct session *session, struct connection *connection);
+
+static bool watch_both(struct session *session, struct connection *connection)
 {
-	struct epoll_event event = {.events = EPOLLIN};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->watch};
+
+	if (epoll_ctl(session->epoll, EPOLL_CTL_ADD, connection->watch.fd, &event))
+		return false;
+	if (connection->process.fd < 0)
+		return true;
+	event.data.ptr = &connection->process;
+	if (!epoll_ctl(session->epoll, EPOLL_CTL_ADD, connection->process.fd, &event))
+		return true;
+	epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
+	return false;
+}
+
+/* Its process has exited: take what it has sent. */
+static void hear_last_words(struct session *session, struct connection *connection)
+{
+	int messages = LAST_MESSAGES;
+
+	while (messages-- && !connection_handle(session, connection))
+		;
+	connection_close(session, connection);
+}
+
+static void take_connection(struct session *session, int fd, bool refuses_fds)
+{
 	struct connection *connection;
 
 	if (session->nr_connections >= LIMIT_CONNECTIONS)
 		evict(session);
 	connection = calloc(1, sizeof(*connection));
-	if (!connection || session->nr_connections >= LIMIT_CONNECTIONS ||
-			!is_welcome(session, fd, connection))
-		goto fail;
+	if (!connection) {
+		peer_close(fd, refuses_fds);
+		return;
+	}
+	connection->process = (struct watch){.kind = WATCH_PEER, .fd = -1};
 	connection->watch = (struct watch){.kind = WATCH_CONNECTION, .fd = fd};
+	connection->refuses_fds = refuses_fds;
 	connection->hello_deadline = wire_deadline(LIMIT_HELLO_MS);
 	connection->deadline = wire_deadline(LIMIT_CONNECTION_MS);
-	event.data.ptr = &connection->watch;
-	if (epoll_ctl(session->epoll, EPOLL_CTL_ADD, fd, &event))
-		goto fail;
+	if (session->nr_connections >= LIMIT_CONNECTIONS || !is_welcome(session, fd, connection) ||
+			!watch_both(session, connection)) {
+		if (connection->process.fd >= 0)
+			close(connection->process.fd);
+		free(connection);
+		peer_close(fd, refuses_fds);
+		return;
+	}
 	connection->next = session->connections;
 	session->connections = connection;
 	session->nr_connections++;
-	return;
-fail:
-	free(connection);
-	close(fd);
+	if (connection->process.fd < 0)
+		hear_last_words(session, connection);
+}
+
+void session_take_connection(struct session *session, int fd)
+{
+	/* What is in its queue already may have descriptors. */
+	(void)peer_refuse_fds(fd);
+	take_connection(session, fd, false);
 }
 
 void connection_accept(struct session *session)
@@ -115,30 +205,27 @@ void connection_accept(struct session *session)
 	int fd = accept4(session->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0)
-		session_take_connection(session, fd);
+		take_connection(session, fd, session->listener_refuses_fds);
+}
+
+void connection_peer_exited(struct session *session, struct watch *process)
+{
+	char *connection = (char *)process - offsetof(struct connection, process);
+
+	connection_close(session, (struct connection *)(void *)connection);
+}
+
+/* Does the process that made this connection still run? Otherwise its process id may be another one's. */
+static bool peer_lives(const struct connection *connection)
+{
+	return connection->process.fd >= 0 && !peer_has_exited(connection->process.fd);
 }
 
 /* ---- HELLO ---- */
 
-/* The kernel's handle of the process at the other end, which waits for us and so still lives. */
-static int open_pidfd(const struct connection *connection)
-{
-	socklen_t size = sizeof(int);
-	int fd;
-
-	if (!getsockopt(connection->watch.fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) &&
-			size == sizeof(int))
-		return fd;
-	return (int)syscall(SYS_pidfd_open, connection->peer, 0);
-}
-
-/* A client reads them at once; one that does not is cut off. */
-#define CONFIG_TIMEOUT_MS 200
-
 struct answer {
 	struct session *session;
-	int socket;
-	uint64_t deadline;
+	struct connection *connection;
 	const int *ring_fds;  /* NULL: the program has the rings already */
 	struct news *for_all; /* nobody has asked: here it is kept */
 };
@@ -164,8 +251,8 @@ static int send_part(const struct answer *answer, ssize_t size, int fd)
 	if (answer->for_all)
 		return fd < 0 ? keep(answer->for_all, answer->session->message, (size_t)size)
 			      : -EINVAL;
-	return wire_send(answer->socket, answer->session->message, (size_t)size, &fd, fd >= 0,
-			answer->deadline);
+	return connection_send(answer->session, answer->connection, answer->session->message,
+			(size_t)size, fd);
 }
 
 static int send_rule(const struct answer *answer, uint32_t channel, const struct rule *rule)
@@ -314,13 +401,12 @@ size_t session_news(struct session *session, void *bytes, size_t room)
 	return ret ? 0 : news.size;
 }
 
-static int send_config(struct session *session, const struct connection *connection,
+static int send_config(struct session *session, struct connection *connection,
 		struct instance *instance, struct wire_config *config, const int *ring_fds)
 {
 	const struct answer answer = {
 			.session = session,
-			.socket = connection->watch.fd,
-			.deadline = wire_deadline(CONFIG_TIMEOUT_MS),
+			.connection = connection,
 			.ring_fds = ring_fds,
 	};
 	int ret = send_head(&answer, instance, config);
@@ -334,14 +420,9 @@ static int send_config(struct session *session, const struct connection *connect
 	return ret;
 }
 
-static int send_refusal(
-		struct session *session, const struct connection *connection, const char *reason)
+static int send_refusal(struct session *session, struct connection *connection, const char *reason)
 {
-	const struct answer answer = {
-			.session = session,
-			.socket = connection->watch.fd,
-			.deadline = wire_deadline(CONFIG_TIMEOUT_MS),
-	};
+	const struct answer answer = {.session = session, .connection = connection};
 	const struct wire_config config = {.reason = reason};
 
 	return send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
@@ -371,7 +452,7 @@ static bool is_tracked(const struct session *session, const struct connection *c
 }
 
 /* Nobody's fault, and no loss: it is what the user wants. */
-static int refuse_untracked(struct session *session, const struct connection *connection)
+static int refuse_untracked(struct session *session, struct connection *connection)
 {
 	session->service->nr_untracked++;
 	send_refusal(session, connection, "not tracked");
@@ -379,6 +460,7 @@ static int refuse_untracked(struct session *session, const struct connection *co
 }
 
 #define TOO_LATE "its wait for the rings timed out: the recorder was busy"
+#define NO_DESCRIPTOR "the recorder has no descriptor left"
 
 /* One sentence for all of them: refusals_report(). */
 static void note_refusal(struct session *session, pid_t pid, const char *name, const char *reason)
@@ -391,7 +473,7 @@ static void note_refusal(struct session *session, pid_t pid, const char *name, c
 		report(session, true, "%s", session->refused);
 }
 
-static int refuse_process(struct session *session, const struct connection *connection,
+static int refuse_process(struct session *session, struct connection *connection,
 		const struct wire_hello *hello, const char *reason)
 {
 	char *name = instance_clean_name(hello->procname);
@@ -424,12 +506,14 @@ static int handle_hello(struct session *session, struct connection *connection, 
 
 	if (connection->instance || wire_decode_hello(session->message, size, &hello))
 		return -EPROTO;
+	if (!peer_lives(connection))
+		return refuse_process(session, connection, &hello, TOO_LATE);
 	instance_end_predecessor(session, connection->peer);
 	if (!is_tracked(session, connection, hello.procname))
 		return refuse_untracked(session, connection);
-	pidfd = open_pidfd(connection);
+	pidfd = fcntl(connection->process.fd, F_DUPFD_CLOEXEC, 0);
 	if (pidfd < 0)
-		return refuse_process(session, connection, &hello, TOO_LATE);
+		return refuse_process(session, connection, &hello, NO_DESCRIPTOR);
 	instance = instance_create(session, &hello, connection, pidfd, ring_fds, &reason);
 	if (!instance)
 		return refuse_process(session, connection, &hello, reason);
@@ -439,6 +523,7 @@ static int handle_hello(struct session *session, struct connection *connection, 
 		if (ring_fds[i] >= 0)
 			close(ring_fds[i]);
 	connection->instance = instance;
+	connection->is_introducing = !ret;
 	if (ret)
 		lose_process(session, instance);
 	return ret;
@@ -529,7 +614,6 @@ static bool take_kind(void *user, const struct wire_event_head *head, const void
 
 static int send_acks(struct session *session, struct connection *connection)
 {
-	uint64_t deadline = wire_deadline(ACK_TIMEOUT_MS);
 	uint32_t sent = 0;
 
 	do {
@@ -547,8 +631,7 @@ static int send_acks(struct session *session, struct connection *connection)
 		size = wire_encode_ack(session->message, WIRE_MESSAGE_MAX, &ack);
 		if (size < 0)
 			return (int)size;
-		ret = wire_send(connection->watch.fd, session->message, (size_t)size, NULL, 0,
-				deadline);
+		ret = connection_send(session, connection, session->message, (size_t)size, -1);
 		if (ret)
 			return ret;
 	} while (sent < connection->nr_refused);
@@ -593,6 +676,12 @@ static int handle_events(struct session *session, struct connection *connection,
 	if (connection->accepted)
 		maps_read(session, connection->instance);
 	ret = send_acks(session, connection);
+	/* It has no callback on events of which it heard no answer. */
+	if (ret && connection->accepted)
+		report(session, true,
+				"%u events of process %d (%s) are not recorded: its wait for the answer timed out: the recorder was busy",
+				connection->accepted, (int)connection->instance->peer,
+				connection->instance->procname);
 	connection->sequence = connection->accepted = connection->nr_refused = 0;
 	/* The next batch on the first connection has its own time. */
 	connection->deadline = wire_deadline(LIMIT_CONNECTION_MS);
@@ -653,7 +742,8 @@ static int handle_missed(struct session *session, struct connection *connection,
 		return -ECONNRESET;
 	}
 	/* The instance of the same process before it executed this program. */
-	instance_end_predecessor(session, connection->peer);
+	if (peer_lives(connection))
+		instance_end_predecessor(session, connection->peer);
 	session->nr_refused++;
 	report(session, true, "process %d (%s) is not recorded: %s", (int)connection->peer,
 			name ? name : "?", missed_reason(missed.reason));
@@ -674,10 +764,11 @@ static int handle_bye(struct session *session, struct connection *connection, si
 	return -ECONNRESET;
 }
 
-static int handle(struct session *session, struct connection *connection)
+/* One message, if there is one. */
+static int connection_handle(struct session *session, struct connection *connection)
 {
-	ssize_t size = wire_receive(
-			connection->watch.fd, session->message, WIRE_MESSAGE_MAX, NULL, NULL, 0);
+	ssize_t size = peer_receive(connection->watch.fd, session->message, WIRE_MESSAGE_MAX,
+			connection->refuses_fds);
 
 	if (size == -EAGAIN)
 		return 0;
@@ -694,9 +785,24 @@ static int handle(struct session *session, struct connection *connection)
 	}
 }
 
-void connection_readable(struct session *session, struct connection *connection)
+static int connection_flush(struct session *session, struct connection *connection)
 {
-	if (handle(session, connection))
+	size_t before = connection->outbox.size;
+	int ret = outbox_flush(&connection->outbox, connection->watch.fd);
+
+	if (ret && ret != -EAGAIN)
+		return ret;
+	connection->is_introducing &= ret != 0;
+	/* One that reads, slowly, has its time anew. */
+	if (connection->outbox.size != before)
+		watch_connection(session, connection);
+	return 0;
+}
+
+void connection_ready(struct session *session, struct connection *connection)
+{
+	if (outbox_is_empty(&connection->outbox) ? connection_handle(session, connection)
+						 : connection_flush(session, connection))
 		connection_close(session, connection);
 }
 
@@ -708,7 +814,9 @@ void connections_expire(struct session *session)
 	for (connection = session->connections; connection; connection = next) {
 		next = connection->next;
 		if (now > connection->deadline ||
-				(!connection->instance && now > connection->hello_deadline))
+				(!connection->instance && now > connection->hello_deadline) ||
+				(!outbox_is_empty(&connection->outbox) &&
+						now > connection->send_deadline))
 			connection_close(session, connection);
 	}
 }

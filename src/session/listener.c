@@ -12,6 +12,18 @@
 #include <unistd.h>
 
 #include "session/parts.h"
+#include "session/peer.h"
+
+/* A socket that is not connected to anything yet. Returns 0 or an errno. */
+static int listener_make(struct session *session)
+{
+	session->listener.kind = WATCH_LISTENER;
+	session->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (session->listener.fd < 0)
+		return errno;
+	session->listener_refuses_fds = peer_refuse_fds(session->listener.fd);
+	return 0;
+}
 
 int listener_open(struct session *session, struct session_error *error)
 {
@@ -26,9 +38,7 @@ int listener_open(struct session *session, struct session_error *error)
 				"%s",
 				strerror(-ret));
 	memcpy(address.sun_path, session->socket_path, strlen(session->socket_path) + 1);
-	session->listener.kind = WATCH_LISTENER;
-	session->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (session->listener.fd < 0 ||
+	if (listener_make(session) ||
 			bind(session->listener.fd, (struct sockaddr *)&address, sizeof(address)) ||
 			(session->socket_is_secret && chmod(session->socket_path, 0666)) ||
 			listen(session->listener.fd, LIMIT_CONNECTIONS) ||
@@ -64,10 +74,9 @@ static int listen_aside(struct session *session, const struct sockaddr_un *addre
 	mode_t mode = session->service->any_user ? 0666 : 0600;
 	int ret;
 
-	session->listener.kind = WATCH_LISTENER;
-	session->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (session->listener.fd < 0)
-		return errno;
+	ret = listener_make(session);
+	if (ret)
+		return ret;
 	unlink(address->sun_path);
 	ret = bind_with(session->listener.fd, address, mode);
 	if (ret)
@@ -105,9 +114,7 @@ static int listen_nowhere(struct session *session, const char *path, struct sess
 		return fail_at(error, path, ENAMETOOLONG);
 	memcpy(address.sun_path, path, strlen(path));
 	size = wire_socket_name(&address);
-	session->listener.kind = WATCH_LISTENER;
-	session->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (session->listener.fd < 0 ||
+	if (listener_make(session) ||
 			bind(session->listener.fd, (const struct sockaddr *)&address, size) ||
 			listen(session->listener.fd, LIMIT_CONNECTIONS) ||
 			epoll_ctl(session->epoll, EPOLL_CTL_ADD, session->listener.fd, &event))
@@ -157,8 +164,7 @@ static void remove_socket(const struct service *service)
 
 void listener_close(struct session *session)
 {
-	if (session->listener.fd >= 0)
-		close(session->listener.fd);
+	peer_close_listener(session->listener.fd, session->listener_refuses_fds);
 	session->listener.fd = -1;
 	if (session->service)
 		remove_socket(session->service);

@@ -72,6 +72,7 @@
 #include "filter/filter.h"
 #include "ring/ring.h"
 #include "session/live.h"
+#include "session/outbox.h"
 #include "session/probes.h"
 #include "session/recover.h"
 #include "session/session.h"
@@ -82,11 +83,14 @@
 
 /* Limits on what other processes may ask of us. */
 #define LIMIT_CONNECTIONS 256
-#define LIMIT_HELLO_MS 3000          /* from accept to HELLO */
-#define LIMIT_CONNECTION_MS 10000    /* a connection's whole life */
-#define LIMIT_INSTANCES 1000000      /* in a session */
-#define LIMIT_EVENTS 262144          /* kinds of events of an instance */
-#define LIMIT_DESCRIPTION (1u << 20) /* bytes of one encoded description */
+#define LIMIT_HELLO_MS 3000              /* from accept to HELLO */
+#define LIMIT_CONNECTION_MS 10000        /* a connection's whole life */
+#define LIMIT_UNREAD_MS 3000             /* a peer that reads nothing of what waits for it */
+#define LIMIT_UNREAD (8u << 20)          /* bytes that wait for one connection, ... */
+#define LIMIT_UNREAD_OF_USER (16u << 20) /* ... and for all of one user */
+#define LIMIT_INSTANCES 1000000          /* in a session */
+#define LIMIT_EVENTS 262144              /* kinds of events of an instance */
+#define LIMIT_DESCRIPTION (1u << 20)     /* bytes of one encoded description */
 #define LIMIT_INSTANCE_DESCRIPTIONS (64ull << 20)
 #define LIMIT_SESSION_DESCRIPTIONS (256ull << 20)
 #define LIMIT_MESSAGES 200
@@ -206,7 +210,14 @@ struct probe_given {
 enum instance_state { INSTANCE_LIVE, INSTANCE_ENDED, INSTANCE_CLOSED };
 
 /* What epoll hands back. */
-enum watch_kind { WATCH_LISTENER, WATCH_SIGNALS, WATCH_COMMAND, WATCH_CONNECTION, WATCH_INSTANCE };
+enum watch_kind {
+	WATCH_LISTENER,
+	WATCH_SIGNALS,
+	WATCH_COMMAND,
+	WATCH_CONNECTION,
+	WATCH_PEER,
+	WATCH_INSTANCE
+};
 
 struct watch {
 	enum watch_kind kind;
@@ -299,7 +310,12 @@ struct kind_stream {
 
 struct connection {
 	struct watch watch;
+	struct watch process; /* the pidfd of the peer; -1: it had exited before we accepted */
 	struct connection *next;
+	bool refuses_fds; /* peer_refuse_fds() */
+	struct outbox outbox;
+	uint64_t send_deadline; /* while messages wait there */
+	bool is_introducing;    /* the answer to its HELLO is among them */
 	pid_t peer;
 	uid_t uid;
 	gid_t gid;
@@ -440,6 +456,7 @@ struct session {
 	char socket_path[104];
 	bool socket_is_secret; /* whoever knows its name is one of ours, whatever its user */
 	struct watch listener;
+	bool listener_refuses_fds; /* peer_refuse_fds() */
 	struct connection *connections;
 	struct connection *closed_connections; /* to be freed at the end of the turn */
 	unsigned int nr_connections;
@@ -597,7 +614,10 @@ void listener_close(struct session *session);
 
 /* connection.c */
 void connection_accept(struct session *session);
-void connection_readable(struct session *session, struct connection *connection);
+void connection_ready(struct session *session, struct connection *connection);
+/* The process at the other end has exited, and what it has sent is read. */
+void connection_peer_exited(struct session *session, struct watch *process);
+/* At the end of each turn: close those that are late. */
 void connections_expire(struct session *session);
 /* Frees those that this turn has closed. */
 void connections_free_closed(struct session *session);

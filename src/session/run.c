@@ -82,9 +82,8 @@ static void handle_watch(struct session *session, struct watch *watch)
 	case WATCH_LISTENER: connection_accept(session); break;
 	case WATCH_SIGNALS: handle_signals(session); break;
 	case WATCH_COMMAND: handle_command_end(session); break;
-	case WATCH_CONNECTION:
-		connection_readable(session, (struct connection *)(void *)watch);
-		break;
+	case WATCH_CONNECTION: connection_ready(session, (struct connection *)(void *)watch); break;
+	case WATCH_PEER: connection_peer_exited(session, watch); break;
 	case WATCH_INSTANCE:
 		crash_look(session, (struct instance *)(void *)watch);
 		instance_end(session, (struct instance *)(void *)watch);
@@ -123,7 +122,8 @@ int run_turn(struct session *session, int timeout_ms)
 			if (!watch)
 				continue;
 			spoke |= is_word(watch);
-			is_death = watch->kind == WATCH_INSTANCE || watch->kind == WATCH_COMMAND;
+			is_death = watch->kind == WATCH_INSTANCE || watch->kind == WATCH_COMMAND ||
+					watch->kind == WATCH_PEER;
 			if (is_death != (pass == 1))
 				continue;
 			/* Each event is handled once. Its connection may be closed by then, and is still in memory. */

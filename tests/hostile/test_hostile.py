@@ -47,7 +47,6 @@ class Connections(Attacked):
     def test_a_session_closes_silent_connections(self):
         self.attack("silent", SESSION_SOCKET)
 
-    @awaits("waits bounded by user")
     def test_acknowledgements_that_are_not_read(self):
         self.attack("acknowledgements", SESSION_SOCKET)
 
@@ -72,7 +71,6 @@ class Identity(Attacked):
             one.finish()
         self.assert_victims_complete()
 
-    @awaits("identity by pidfd")
     def test_a_number_is_used_again_at_a_session(self):
         self.attack_numbers(SESSION_SOCKET, "direct")
 
@@ -97,7 +95,6 @@ class Blocking(Attacked):
     def test_descriptors_whose_close_blocks_at_the_daemon(self):
         self.attack("linger", AGENTS)
 
-    @awaits("unsolicited descriptors")
     def test_descriptors_whose_close_blocks_at_a_session(self):
         self.attack("linger", SESSION_SOCKET)
 
@@ -108,6 +105,14 @@ class Blocking(Attacked):
     @awaits("accept() that blocks")
     def test_a_rendezvous_socket_that_blocks(self):
         self.attack("blocking_rendezvous", CONTROL, user=member)
+
+
+class OlderBlocking(Blocking):
+    older_kernel = True
+
+
+class OlderIdentity(Identity):
+    older_kernel = True
 
 
 class Memory(Attacked):

@@ -53,6 +53,7 @@ SIDED = inside(os.environ.get("SIDED", ""))
 SIDE = inside(os.environ.get("SIDE", ""))
 VICTIM = inside(os.environ.get("HOSTILE_VICTIM", ""))
 DESCRIPTIONS = inside(os.environ.get("HOSTILE_DESCRIPTIONS", ""))
+OLDER_KERNEL = inside(os.environ.get("HOSTILE_OLDER_KERNEL", ""))
 
 
 # ---- namespaces ----
@@ -321,6 +322,8 @@ class Case(unittest.TestCase):
     """A daemon as packaged, a session of root's that records `app:*`, and the victim's programs, before and during an attack."""
 
     buffer_size = 1 << 20
+    # Run the daemon as if the kernel had neither SO_PASSRIGHTS nor SO_PEERPIDFD.
+    older_kernel = False
 
     def setUp(self):
         self.daemon = None
@@ -337,7 +340,8 @@ class Case(unittest.TestCase):
     # ---- the daemon ----
 
     def start_daemon(self):
-        self.daemon = subprocess.Popen([SIDED, "--system", "--foreground"], env=environment(), stdin=subprocess.DEVNULL,
+        before = [OLDER_KERNEL] if self.older_kernel else []
+        self.daemon = subprocess.Popen([*before, SIDED, "--system", "--foreground"], env=environment(), stdin=subprocess.DEVNULL,
                                        stdout=self.log, stderr=self.log)
         wait_until(self.answers, "an answer of the daemon")
 

@@ -161,7 +161,7 @@ static void verb_garbage(void)
 	static const char text[] = "GET / HTTP/1.0\r\n\r\n";
 	int pipes[2];
 	unsigned int i, k;
-	int fd;
+	int fd, ret;
 
 	fd = dial();
 	CHECK(!say(fd, text, sizeof(text)));
@@ -185,9 +185,13 @@ static void verb_garbage(void)
 	/* Descriptors that nobody asked for. */
 	CHECK(!pipe(pipes));
 	fd = dial();
-	CHECK(!wire_send(fd, message, (size_t)hello_message(77, "x"), pipes, 2,
-			wire_deadline(1000)));
-	expect_end(fd);
+	ret = wire_send(fd, message, (size_t)hello_message(77, "x"), pipes, 2, wire_deadline(1000));
+	/* Linux 6.16 refuses them for the recorder. */
+	CHECK(!ret || ret == -EPERM);
+	if (ret)
+		wire_close(fd);
+	else
+		expect_end(fd);
 	/* Twice hello, and what only the recorder says. */
 	fd = introduce(5, "twice");
 	CHECK(!say(fd, message, (size_t)hello_message(6, "twice")));

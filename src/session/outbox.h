@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SESSION_OUTBOX_H
+#define SESSION_OUTBOX_H
+
+/*
+ * Messages that wait until the socket of a connection takes them: the recorder never waits for a program to read. Private to the room.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A message with a descriptor counts as this many bytes more: descriptors are scarce, too. */
+#define OUTBOX_FD_BYTES (64u << 10)
+
+struct outbox_message;
+struct outbox {
+	struct outbox_message *first, *last;
+	size_t size;
+};
+
+/*
+ * Send a message, or keep it with a duplicate of the descriptor (-1: none), as long as that makes it no larger than `limit`. Returns 0, or a
+ * negative errno, -ENOBUFS where it does not fit.
+ */
+int outbox_send(struct outbox *outbox, int socket, const void *bytes, size_t size, int fd,
+		size_t limit);
+/* Send what the socket takes: 0: all of it; -EAGAIN: some is left; or the error of the socket. */
+int outbox_flush(struct outbox *outbox, int socket);
+bool outbox_is_empty(const struct outbox *outbox);
+void outbox_free(struct outbox *outbox);
+
+#endif

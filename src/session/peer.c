@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Peers that nobody trusts: receive from them, close their connections, and identify their processes.
+ *
+ * Before Linux 6.16 the kernel cannot refuse descriptors. Then a message is copied out of the queue first (MSG_PEEK) without space for
+ * descriptors: the copies of the descriptors that the kernel drops are not the last ones, so nothing is closed, and MSG_CTRUNC reports them.
+ * A connection with such a message is closed by a thread with a descriptor table of its own, at its exit: an exiting thread does not
+ * wait for a lingering socket, and a thread that waits for a file system is not the loop.
+ */
+#include "session/peer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/close_range.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+#define CLOSER_STACK (64u << 10)
+#define STATUS_SIZE 4096
+
+/* ---- descriptors ---- */
+
+bool peer_refuse_fds(int socket)
+{
+	const int no = 0;
+
+	return !setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
+}
+
+static ssize_t peer_message(int socket, void *message, size_t capacity, int flags, int *ret_flags)
+{
+	struct iovec part = {.iov_base = message, .iov_len = capacity};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t size;
+
+	do
+		size = recvmsg(socket, &header, MSG_DONTWAIT | flags);
+	while (size < 0 && errno == EINTR);
+	*ret_flags = header.msg_flags;
+	return size < 0 ? -errno : size;
+}
+
+ssize_t peer_receive(int socket, void *message, size_t capacity, bool refuses_fds)
+{
+	int flags = 0, unused;
+	ssize_t size = peer_message(socket, message, capacity, refuses_fds ? 0 : MSG_PEEK, &flags);
+
+	if (size < 0)
+		return size;
+	if (flags & (MSG_TRUNC | MSG_CTRUNC))
+		return -EPROTO;
+	if (!refuses_fds)
+		(void)peer_message(socket, NULL, 0, 0, &unused);
+	return size;
+}
+
+/* ---- closing ---- */
+
+/* Is this the end of the connection, and not an empty message? With SO_PASSCRED a message of any size has data that does not fit. */
+static bool is_at_end(int socket)
+{
+	int yes = 1, no = 0, flags = MSG_CTRUNC;
+
+	if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) ||
+			peer_message(socket, NULL, 0, MSG_PEEK, &flags) < 0)
+		return false;
+	return !setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &no, sizeof(no)) &&
+			!(flags & MSG_CTRUNC);
+}
+
+/* Empty the queue of a connection that has been shut down. False: one of the messages has descriptors. */
+static bool peer_drain(int socket)
+{
+	for (;;) {
+		int flags = 0;
+		ssize_t size = peer_message(socket, NULL, 0, MSG_PEEK, &flags);
+
+		if (size < 0 || flags & MSG_CTRUNC)
+			return false;
+		if (!(flags & MSG_TRUNC) && is_at_end(socket))
+			return true;
+		if (peer_message(socket, NULL, 0, 0, &flags) < 0)
+			return false;
+	}
+}
+
+struct closer {
+	int socket;
+	sem_t copied;
+};
+
+static void *closer_run(void *user)
+{
+	struct closer *closer = user;
+	int socket = closer->socket;
+
+	/* A table of this thread's own. It ends with the thread, behind the point from which the kernel does not linger. */
+	(void)syscall(SYS_close_range, socket + 1, ~0u, CLOSE_RANGE_UNSHARE);
+	sem_post(&closer->copied);
+	return NULL;
+}
+
+/* False: no thread can be created. */
+static bool closer_start(struct closer *closer)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t id;
+	int ret = pthread_attr_init(&attributes);
+
+	if (ret)
+		return false;
+	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	(void)pthread_attr_setstacksize(&attributes, CLOSER_STACK);
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&id, &attributes, closer_run, closer);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_attr_destroy(&attributes);
+	return !ret;
+}
+
+static void close_beside(int socket)
+{
+	struct closer closer = {.socket = socket};
+
+	if (sem_init(&closer.copied, 0, 0))
+		return;
+	/* Without a thread it stays open: a descriptor that is lost does less harm than a loop that waits. */
+	if (closer_start(&closer)) {
+		while (sem_wait(&closer.copied) && errno == EINTR)
+			;
+		close(socket);
+	}
+	sem_destroy(&closer.copied);
+}
+
+void peer_close(int socket, bool refuses_fds)
+{
+	if (socket < 0)
+		return;
+	if (refuses_fds) {
+		close(socket);
+		return;
+	}
+	/* From here on nothing can be added to the queue. */
+	shutdown(socket, SHUT_RDWR);
+	if (peer_drain(socket))
+		close(socket);
+	else
+		close_beside(socket);
+}
+
+void peer_close_listener(int socket, bool refuses_fds)
+{
+	if (socket < 0)
+		return;
+	if (refuses_fds)
+		close(socket);
+	else
+		close_beside(socket);
+}
+
+/* ---- the process ---- */
+
+bool peer_has_exited(int pidfd)
+{
+	struct pollfd process = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&process, 1, 0) != 0;
+}
+
+/* Is one of its user ids this one? From /proc, before Linux 6.5. */
+static bool is_process_of(pid_t pid, uid_t uid)
+{
+	char path[64], text[STATUS_SIZE];
+	unsigned int real, effective, saved;
+	const char *line;
+	size_t size;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	size = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[size] = 0;
+	line = strstr(text, "\nUid:");
+	if (!line || sscanf(line, "\nUid: %u %u %u", &real, &effective, &saved) != 3)
+		return false;
+	return real == uid || effective == uid || saved == uid;
+}
+
+/*
+ * The id may belong to another process by now. One of another user is recognized; one of the same user can do nothing by that which it cannot
+ * do anyway. A process of root may have become another user meanwhile, and no other user has connections as root.
+ */
+static int open_by_number(const struct ucred *cred)
+{
+	int fd = cred->pid > 0 ? (int)syscall(SYS_pidfd_open, cred->pid, 0) : -1;
+	int ret = cred->pid > 0 ? -errno : -ESRCH;
+
+	if (fd < 0)
+		return ret == -EINVAL ? -ESRCH : ret;
+	if (!cred->uid || is_process_of(cred->pid, cred->uid))
+		return fd;
+	close(fd);
+	return -ESRCH;
+}
+
+int peer_open_process(int socket, const struct ucred *cred)
+{
+	socklen_t size = sizeof(int);
+	int fd = -1;
+
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size)) {
+		int error = errno;
+
+		fd = error == ENOPROTOOPT ? open_by_number(cred) : -error;
+		/* What the kernel reports of a process that has been reaped. */
+		if (fd == -EINVAL)
+			fd = -ESRCH;
+	}
+	if (fd < 0 || !peer_has_exited(fd))
+		return fd;
+	close(fd);
+	return -ESRCH;
+}
