@@ -59,8 +59,8 @@
 #include "wire/wire.h"
 
 #define AGENT_CONNECT_TIMEOUT_MS 1000 /* connection, HELLO, CONFIG and what follows it together */
-#define AGENT_EVENTS_TIMEOUT_MS 2000  /* descriptions and their acknowledgement */
-#define AGENT_FAILURES_MAX 3          /* exchanges that time out before we ask no more */
+#define AGENT_EVENTS_TIMEOUT_MS 1000  /* descriptions and their acknowledgement */
+#define AGENT_WAIT_MS 1000            /* all waits of one occasion together (wait.c) */
 #define AGENT_RULES_MAX (64u << 20)   /* bytes of one session's rules in our memory */
 #define AGENT_SESSIONS_MAX WIRE_WELCOME_MAX
 #define AGENT_BOOT_FOLDER_SIZE 112
@@ -224,9 +224,8 @@ struct agent_session {
 	bool incomplete; /* it has not heard of all its events */
 	bool orphaned;   /* this process was forked, and is no instance of it */
 	bool list_only;
-	bool bases_said; /* it has been told of all libraries */
-	unsigned int failures;
-	int socket; /* the first connection while it is open, else -1 */
+	bool bases_said;        /* it has been told of all libraries */
+	int socket;             /* the first connection while it is open, else -1 */
 	bool socket_is_private; /* it is not in the program's table of descriptors */
 	uint64_t key;
 	uint64_t token;
@@ -308,15 +307,47 @@ void agent_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
  *
  * 0, or the first error; what could be done is done nevertheless.
  */
+enum agent_ask { AGENT_ASK_NOTHING, AGENT_ASK_HELLO, AGENT_ASK_REFRESH };
+
 struct agent_wanted {
 	const char *path; /* of the session's socket */
 	uint64_t generation;
 	const void *push; /* its rules, for who has the generation `base` (wire.h); NULL: it is asked */
 	uint32_t push_size;
 	uint64_t base;
+	/* ask.c: what has been sent on `socket`; the answer is there unless there is an error. Zero: nothing. */
+	enum agent_ask asked;
+	int socket;
+	int error;
+	uint64_t token;
+	uint64_t known; /* the generation that REFRESH names */
 };
-int agent_sessions_update(
-		const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace);
+int agent_sessions_update(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace);
+
+/*
+ * ask.c, without the event lock: send what `asked` says, with the token, and wait for the first answer of each. `given`: they are not behind a
+ * door. Then agent_ask_drop() closes what has not been taken (by setting `asked` to AGENT_ASK_NOTHING).
+ */
+void agent_ask(struct agent_wanted *wanted, uint32_t nr, bool given, uint64_t deadline);
+void agent_ask_drop(struct agent_wanted *wanted, uint32_t nr);
+
+/*
+ * wait.c. The deadline of a wait that begins now, at the start or with the event lock; and that of one without the lock. An occasion with the
+ * lock ends at a deadline, or, with 0, some time after its first wait begins: no clock is read before. False: it is a part of another one.
+ */
+uint64_t agent_deadline(unsigned int timeout_ms);
+uint64_t agent_deadline_unlocked(unsigned int timeout_ms);
+void agent_waits_forked(void);
+void agent_start_begins(void);
+void agent_start_ends(void);
+bool agent_occasion_begins(uint64_t deadline);
+void agent_occasion_ends(bool begun);
+/* A session has not answered in time: nothing waits for it for some seconds. */
+void agent_stalled_note(const char *path);
+void agent_stalled_forget(const char *path);
+bool agent_is_stalled(const char *path);
+/* In the control thread, without any lock: does one of them answer again? */
+bool agent_stalled_check(void);
 
 /*
  * Is to be called before each update that may wait, and after it, when whoever asked for it has not been answered yet: for programs that
@@ -387,7 +418,8 @@ struct agent_session *agent_session_after(const struct agent_session *session);
 int agent_start(const char *paths);
 void agent_stop(void); /* for tests: the program is as before, rings unmapped */
 bool agent_list_only(void);
-int agent_session_join(const char *path, size_t size, bool given, bool may_wait);
+int agent_session_join(struct agent_wanted *wanted, bool given, bool may_wait);
+uint64_t agent_new_token(void);
 int agent_session_join_boot(const struct boot_session *boot);
 void agent_session_drop(struct agent_session *session);
 
@@ -411,13 +443,19 @@ bool agent_boot_path(const struct boot_session *session, char *path, size_t room
  * for all others. In a forked child (parent_token) channels and rules are those we have.
  */
 int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds);
+/* `names` has twice AGENT_NAME_SIZE bytes. */
+ssize_t agent_build_hello(uint64_t token, void *message, char *names, uint64_t parent_token);
+/* For rings of so many channels, 0: it is not known how many there are. */
+bool agent_has_descriptors(int socket, uint32_t nr_channels);
 /*
  * What has changed since the generation that we have? 0: everything may have, and *generation is what the
  * session wants now, by what was pushed, or by its answer: then the connection stays open. -EALREADY: nothing.
  * -ECONNREFUSED, -ENOENT, -ETIMEDOUT and so on: nobody answers. -EACCES: it does not want us any more.
  */
-int agent_refresh(struct agent_session *session, const struct agent_wanted *wanted,
+int agent_refresh(struct agent_session *session, struct agent_wanted *wanted,
 		struct agent_generation **generation);
+uint64_t agent_known_generation(const struct agent_session *session);
+bool agent_may_take_push(const struct agent_session *session, const struct agent_wanted *wanted);
 int agent_send_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user);
 int agent_bye(struct agent_session *session);

@@ -550,10 +550,12 @@ void agent_batches_changed(enum side_tracer_notification notification,
 {
 	struct agent_session *session;
 	int saved_errno = errno;
+	bool begun;
 
 	(void)priv;
 	/* Once more: a fork waits until the notification has ended. */
 	side_tracer_lock();
+	begun = agent_occasion_begins(0);
 	if (retired && !atomic_load_explicit(&agent.exiting, memory_order_relaxed))
 		free_retired(wire_deadline(0));
 	if (agent.over)
@@ -566,6 +568,7 @@ void agent_batches_changed(enum side_tracer_notification notification,
 		else
 			batch_appears(session, events, nr_events);
 	}
+	agent_occasion_ends(begun);
 	side_tracer_unlock();
 	errno = saved_errno;
 }

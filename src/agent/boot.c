@@ -285,11 +285,6 @@ static bool has_our_channels(const struct agent_session *session)
 
 /* ---- the recorder, once there is one ---- */
 
-static uint64_t deadline_in(unsigned int timeout_ms)
-{
-	return wire_deadline(timeout_ms * (agent.patience ? agent.patience : 1));
-}
-
 static bool place_is_safe(const struct agent_session *session)
 {
 	char path[BOOT_PLACE_MAX];
@@ -304,7 +299,7 @@ static bool recorder_is_there(const struct agent_session *session)
 
 	if (!place_is_safe(session))
 		return false;
-	socket = wire_connect(session->path, deadline_in(AGENT_CONNECT_TIMEOUT_MS));
+	socket = wire_connect(session->path, agent_deadline(AGENT_CONNECT_TIMEOUT_MS));
 	wire_close(socket);
 	return socket >= 0;
 }
@@ -378,7 +373,7 @@ int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *
 int agent_boot_describe(struct agent_session *session, const void *stream, size_t size)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
-	uint64_t deadline = deadline_in(AGENT_EVENTS_TIMEOUT_MS);
+	uint64_t deadline = agent_deadline(AGENT_EVENTS_TIMEOUT_MS);
 	int ret;
 
 	/* In memory: the record for core dumps has them, and nothing else could. */

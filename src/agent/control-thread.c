@@ -476,6 +476,9 @@ static int hear(struct control_room *room)
 	}
 	if (!is_wanted())
 		return -ECANCELED;
+	/* A session that had not answered does now: a new greeting, whose answer names all sessions again. */
+	if (size == -EAGAIN && agent_stalled_check())
+		return -EAGAIN;
 	if (size == -EAGAIN || size == -EINTR)
 		return 0;
 	if (size <= 0)

@@ -310,7 +310,7 @@ static int refresh_on(int socket, struct control_room *room, enum wire_control m
 
 int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_ms)
 {
-	uint64_t deadline = wire_deadline(agent_patient(timeout_ms));
+	uint64_t deadline = agent_deadline_unlocked(timeout_ms);
 	struct control_room *room = control_room_map();
 	int socket, ret;
 
@@ -328,21 +328,23 @@ int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_
 /* Relaxed, here and below: it is no more than an estimate. */
 void control_count_failure(int ret)
 {
-	if (!control.failures)
-		control.failures = raw_mmap(NULL, sizeof(*control.failures), PROT_READ | PROT_WRITE,
-				MAP_SHARED | MAP_ANONYMOUS, -1);
-	if (!control.failures)
+	if (!control.hopeless_until)
+		control.hopeless_until = raw_mmap(NULL, sizeof(*control.hopeless_until),
+				PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
+	if (!control.hopeless_until)
 		return;
-	if (ret == -ETIMEDOUT)
-		__atomic_add_fetch(control.failures, 1, __ATOMIC_RELAXED);
-	else
-		__atomic_store_n(control.failures, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(control.hopeless_until,
+			ret == -ETIMEDOUT ? wire_deadline(CONTROL_HOPELESS_MS) : 0,
+			__ATOMIC_RELAXED);
 }
 
 bool control_is_hopeless(void)
 {
-	return control.failures &&
-			__atomic_load_n(control.failures, __ATOMIC_RELAXED) >= CONTROL_FAILURES_MAX;
+	uint64_t until = control.hopeless_until
+			? __atomic_load_n(control.hopeless_until, __ATOMIC_RELAXED)
+			: 0;
+
+	return until && wire_deadline(0) < until;
 }
 
 /* ---- the arrival ---- */

@@ -28,16 +28,15 @@
 #define CONTROL_PATH_SIZE 108
 #define CONTROL_SUSPICIONS_MAX \
 	64 /* events in handlers, and none outside: no thread is started any more */
-#define CONTROL_FAILURES_MAX \
-	3 /* arrivals that time out before forked children do not wait any more */
+#define CONTROL_HOPELESS_MS 10000 /* after an arrival that timed out: no event and no child waits */
 
 enum control_turn { CONTROL_FREE, CONTROL_TAKEN, CONTROL_TAKEN_AND_NOTED };
 
 struct control {
 	uint32_t mode; /* enum wire_control; OFF also when no daemon was there */
 	uint32_t signal;
-	uint32_t turn;      /* enum control_turn */
-	uint32_t *failures; /* shared with all children: arrivals in a row that timed out */
+	uint32_t turn;            /* enum control_turn */
+	uint64_t *hopeless_until; /* shared with all children: control_is_hopeless(); 0: it answers */
 	int32_t pid; /* whose all this is: a child that runs in our memory, or of a bare clone(), is not */
 	uint32_t nr_daemons;
 	char daemons[CONTROL_DAEMONS_MAX][CONTROL_PATH_SIZE]; /* sockets, the own one first */

@@ -43,11 +43,6 @@ unsigned int agent_patient(unsigned int timeout_ms)
 	return timeout_ms * (agent.patience ? agent.patience : 1);
 }
 
-static uint64_t deadline_in(unsigned int timeout_ms)
-{
-	return wire_deadline(agent_patient(timeout_ms));
-}
-
 void agent_hang_up(struct agent_session *session)
 {
 	wire_close(session->socket);
@@ -111,8 +106,7 @@ void agent_process_names(char *comm, char *exe)
 		memcpy(comm, "unknown", 8);
 }
 
-static ssize_t build_hello(const struct agent_session *session, void *message, char *names,
-		uint64_t parent_token)
+ssize_t agent_build_hello(uint64_t token, void *message, char *names, uint64_t parent_token)
 {
 	const union {
 		uint16_t word;
@@ -121,7 +115,7 @@ static ssize_t build_hello(const struct agent_session *session, void *message, c
 	struct wire_hello hello = {
 			.pid = (uint32_t)raw_call(SYS_getpid),
 			.parent = (uint32_t)raw_call(SYS_getppid),
-			.token = session->token,
+			.token = token,
 			.parent_token = parent_token,
 			.word_size = sizeof(void *),
 			.control = agent.control,
@@ -397,17 +391,17 @@ static int receive_tables(
  * Are there free descriptors for the doorbell and the rings? Asked before HELLO: a process that says HELLO and then hangs up counts as
  * a loss. One channel at least; how many there are only the answer tells, except in a forked child.
  */
-static bool has_descriptors(const struct agent_session *session)
+bool agent_has_descriptors(int socket, uint32_t nr_channels)
 {
-	uint32_t wanted = 1 + (session->channels ? session->nr_channels : 1), nr = 0;
+	uint32_t wanted = 1 + (nr_channels ? nr_channels : 1), nr = 0;
 	int copies[WIRE_CHANNELS_MAX + 1];
 	struct rlimit limit;
 
-	if (session->list_only || raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) ||
+	if (raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) ||
 			limit.rlim_cur >= DESCRIPTORS_FEW)
 		return true;
 	while (nr < wanted) {
-		long copy = raw_call(SYS_fcntl, session->socket, F_DUPFD_CLOEXEC, 0);
+		long copy = raw_call(SYS_fcntl, socket, F_DUPFD_CLOEXEC, 0);
 
 		if (copy < 0)
 			break;
@@ -419,25 +413,34 @@ static bool has_descriptors(const struct agent_session *session)
 	return !wanted;
 }
 
-static int hello_exchange(struct agent_session *session, void *message, char *names,
-		uint64_t parent_token, int *ring_fds)
+static int say_hello(struct agent_session *session, void *message, char *names,
+		uint64_t parent_token, uint64_t deadline)
 {
-	uint64_t deadline = deadline_in(AGENT_CONNECT_TIMEOUT_MS);
-	bool keep = !session->channels;
-	ssize_t size;
-	uint32_t i;
-	int ret;
+	ssize_t size = agent_build_hello(session->token, message, names, parent_token);
 
-	size = build_hello(session, message, names, parent_token);
 	if (size < 0)
 		return (int)size;
 	session->socket_is_private = agent_control_has_table();
 	session->socket = agent_session_connect(session, deadline);
 	if (session->socket < 0)
 		return session->socket;
-	if (!has_descriptors(session))
+	if (!session->list_only &&
+			!agent_has_descriptors(session->socket,
+					session->channels ? session->nr_channels : 0))
 		return -EMFILE;
-	ret = wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
+	return wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
+}
+
+static int hello_exchange(struct agent_session *session, void *message, char *names,
+		uint64_t parent_token, int *ring_fds)
+{
+	uint64_t deadline = agent_deadline(AGENT_CONNECT_TIMEOUT_MS);
+	bool keep = !session->channels;
+	uint32_t i;
+	/* With a connection it has been said already (ask.c). */
+	int ret = session->socket < 0 ? say_hello(session, message, names, parent_token, deadline)
+				      : 0;
+
 	if (!ret)
 		ret = receive_config(session, message, deadline);
 	if (!ret)
@@ -460,15 +463,18 @@ int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_
 
 	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
 		ring_fds[i] = -1;
-	if (!memory)
-		return -ENOMEM;
-	ret = hello_exchange(session, memory, memory + WIRE_MESSAGE_MAX, parent_token, ring_fds);
+	ret = memory ? hello_exchange(session, memory, memory + WIRE_MESSAGE_MAX, parent_token,
+				       ring_fds)
+		     : -ENOMEM;
+	if (ret == -ETIMEDOUT && !session->given)
+		agent_stalled_note(session->path);
 	if (ret) {
 		agent_hang_up(session);
 		for (i = 0; i < WIRE_CHANNELS_MAX; i++)
 			wire_close(ring_fds[i]);
 	}
-	raw_munmap(memory, mapped);
+	if (memory)
+		raw_munmap(memory, mapped);
 	return ret;
 }
 
@@ -523,29 +529,40 @@ static int receive_news(struct agent_session *session, void *message, uint64_t d
 	return config->nr_channels == session->nr_channels ? 0 : -EPROTO;
 }
 
-static int ask_refresh(struct agent_session *session, void *message, uint64_t deadline)
+static int ask_refresh(struct agent_session *session, struct agent_wanted *wanted, void *message,
+		uint64_t deadline)
 {
-	struct wire_refresh refresh = {.token = session->token,
-			/* Who has missed something asks for all. */
-			.generation = session->incomplete || session->probes_due
-					? 0
-					: session->config.generation};
-	ssize_t size = wire_encode_refresh(message, WIRE_MESSAGE_MAX, &refresh);
+	struct wire_refresh refresh = {
+			.token = session->token, .generation = agent_known_generation(session)};
+	ssize_t size;
 
+	session->socket_is_private = agent_control_has_table();
+	/* It has been asked already (ask.c). */
+	if (wanted->asked == AGENT_ASK_REFRESH && wanted->token == session->token) {
+		session->socket = wanted->socket;
+		wanted->asked = AGENT_ASK_NOTHING;
+		return 0;
+	}
+	size = wire_encode_refresh(message, WIRE_MESSAGE_MAX, &refresh);
 	if (size < 0)
 		return (int)size;
-	session->socket_is_private = agent_control_has_table();
 	session->socket = agent_session_connect(session, deadline);
 	if (session->socket < 0)
 		return session->socket;
 	return wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
 }
 
-static int refresh_exchange(
-		struct agent_session *session, void *message, struct agent_generation *generation)
+/* A session that has missed something asks for all. */
+uint64_t agent_known_generation(const struct agent_session *session)
 {
-	uint64_t deadline = deadline_in(AGENT_CONNECT_TIMEOUT_MS);
-	int ret = session->pushed ? 0 : ask_refresh(session, message, deadline);
+	return session->incomplete || session->probes_due ? 0 : session->config.generation;
+}
+
+static int refresh_exchange(struct agent_session *session, struct agent_wanted *wanted,
+		void *message, struct agent_generation *generation)
+{
+	uint64_t deadline = agent_deadline(AGENT_CONNECT_TIMEOUT_MS);
+	int ret = session->pushed ? 0 : ask_refresh(session, wanted, message, deadline);
 	struct wire_config config = {0};
 	uint32_t i;
 
@@ -565,16 +582,19 @@ static int refresh_exchange(
 	return ret;
 }
 
-static int take_news(struct agent_session *session, struct agent_generation **generation)
+static int take_news(struct agent_session *session, struct agent_wanted *wanted,
+		struct agent_generation **generation)
 {
 	void *message = take_message_room();
 	int ret = -ENOMEM;
 
 	*generation = message ? agent_generation_begin() : NULL;
 	if (*generation)
-		ret = refresh_exchange(session, message, *generation);
+		ret = refresh_exchange(session, wanted, message, *generation);
 	if (!ret)
 		return 0;
+	if (ret == -ETIMEDOUT)
+		agent_stalled_note(session->path);
 	agent_hang_up(session);
 	if (*generation)
 		agent_generation_free(*generation);
@@ -583,27 +603,27 @@ static int take_news(struct agent_session *session, struct agent_generation **ge
 }
 
 /* Is what was pushed the step from what we have? Who has missed something asks for all. */
-static bool may_take_push(const struct agent_session *session, const struct agent_wanted *wanted)
+bool agent_may_take_push(const struct agent_session *session, const struct agent_wanted *wanted)
 {
 	return wanted->push && wanted->base == session->config.generation && !session->gone &&
 			!session->incomplete && !session->probes_due && !session->boot;
 }
 
-int agent_refresh(struct agent_session *session, const struct agent_wanted *wanted,
+int agent_refresh(struct agent_session *session, struct agent_wanted *wanted,
 		struct agent_generation **generation)
 {
 	struct agent_pushed pushed = {wanted->push, wanted->push_size};
 	int ret;
 
-	if (may_take_push(session, wanted)) {
+	if (agent_may_take_push(session, wanted)) {
 		session->pushed = &pushed;
-		ret = take_news(session, generation);
+		ret = take_news(session, wanted, generation);
 		session->pushed = NULL;
 		if (!ret)
 			return 0;
 		agent_debug("%s: what was pushed is of no use: error %d", session->path, -ret);
 	}
-	return take_news(session, generation);
+	return take_news(session, wanted, generation);
 }
 
 /* ---- descriptions ---- */
@@ -665,7 +685,7 @@ static int receive_ack(int socket, char *message, uint64_t deadline,
 static int tell_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user)
 {
-	uint64_t deadline = deadline_in(AGENT_EVENTS_TIMEOUT_MS);
+	uint64_t deadline = agent_deadline(AGENT_EVENTS_TIMEOUT_MS);
 	int socket = session->socket;
 	char *message;
 	int ret;
@@ -720,8 +740,9 @@ int agent_send_events(struct agent_session *session, const void *stream, size_t 
 			    : tell_events(session, stream, size, refused, user);
 	if (ret) {
 		agent_debug("no answer about events: error %d", -ret);
-		if (ret != -ETIMEDOUT || ++session->failures >= AGENT_FAILURES_MAX)
-			session->gone = true;
+		session->gone = true;
+		if (ret == -ETIMEDOUT && !session->given)
+			agent_stalled_note(session->path);
 	}
 	return ret;
 }
@@ -729,7 +750,7 @@ int agent_send_events(struct agent_session *session, const void *stream, size_t 
 /* The listing is complete. Waits until the consumer has taken note, that is, has hung up. */
 int agent_bye(struct agent_session *session)
 {
-	uint64_t deadline = deadline_in(AGENT_EVENTS_TIMEOUT_MS);
+	uint64_t deadline = agent_deadline(AGENT_EVENTS_TIMEOUT_MS);
 	struct wire_bye bye = {.token = session->token};
 	char message[64];
 	ssize_t size = wire_encode_bye(message, sizeof(message), &bye);

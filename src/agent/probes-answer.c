@@ -108,7 +108,7 @@ static int send_all(int socket, const struct agent_session *session,
 
 int probes_answer(struct agent_session *session, const struct probes_table *table)
 {
-	uint64_t deadline = wire_deadline(agent_patient(AGENT_EVENTS_TIMEOUT_MS));
+	uint64_t deadline = agent_deadline(AGENT_EVENTS_TIMEOUT_MS);
 	size_t bytes = WIRE_MESSAGE_MAX + WIRE_PROBED_RUNS_MAX * sizeof(struct wire_probe_run);
 	char *memory = raw_mmap(
 			NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);

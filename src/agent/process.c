@@ -37,7 +37,7 @@ struct agent_session *agent_session_after(const struct agent_session *session)
 	return i < AGENT_SESSIONS_MAX ? &agent.sessions[i] : NULL;
 }
 
-static uint64_t new_token(void)
+uint64_t agent_new_token(void)
 {
 	uint64_t token = 0;
 
@@ -60,7 +60,9 @@ static int join(struct agent_session *session, uint64_t parent_token,
 
 	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
 		producers[i] = NULL;
-	session->token = new_token();
+	/* With a connection HELLO has been sent, with its token. */
+	if (session->socket < 0)
+		session->token = agent_new_token();
 	ret = session->boot ? agent_boot_hello(session, parent_token, ring_fds)
 			    : agent_hello(session, parent_token, ring_fds);
 	if (ret) {
@@ -163,7 +165,11 @@ static void forked_child(void)
 	int saved_errno = errno;
 	bool sandboxed, within;
 
-	sandboxed = agent.nr_sessions && agent_is_sandboxed();
+	agent_waits_forked();
+	sandboxed = (agent.nr_sessions || agent.control != WIRE_CONTROL_OFF) &&
+			agent_is_sandboxed();
+	if ((agent.nr_sessions || agent.control != WIRE_CONTROL_OFF) && !sandboxed)
+		agent_start_begins();
 	within = agent.nr_sessions && within_callback(sandboxed);
 	if (agent.nr_sessions && !within)
 		agent_pool_reset();
@@ -179,6 +185,7 @@ static void forked_child(void)
 		side_tracer_lock();
 		side_tracer_unlock();
 	}
+	agent_start_ends();
 	errno = saved_errno;
 }
 
@@ -310,9 +317,10 @@ static int session_join(struct agent_session *session, bool may_wait)
 	return 0;
 }
 
-int agent_session_join(const char *path, size_t size, bool given, bool may_wait)
+int agent_session_join(struct agent_wanted *wanted, bool given, bool may_wait)
 {
 	struct agent_session *session = free_place();
+	size_t size = strlen(wanted->path);
 
 	if (!session)
 		return -ENOSPC;
@@ -323,7 +331,18 @@ int agent_session_join(const char *path, size_t size, bool given, bool may_wait)
 			.given = given,
 			.socket = -1,
 	};
-	memcpy(session->path, path, size);
+	memcpy(session->path, wanted->path, size);
+	if (wanted->error) {
+		agent_debug("no recorder at %s: error %d", session->path, -wanted->error);
+		agent_missed_limit(session, wanted->error);
+		return wanted->error;
+	}
+	if (wanted->asked == AGENT_ASK_HELLO) {
+		session->socket = wanted->socket;
+		session->token = wanted->token;
+		session->socket_is_private = agent_control_has_table();
+		wanted->asked = AGENT_ASK_NOTHING;
+	}
 	return session_join(session, may_wait);
 }
 
@@ -344,23 +363,48 @@ int agent_session_join_boot(const struct boot_session *boot)
 	return session_join(session, true);
 }
 
-/* As many of the sessions as there are. 0 when there is one at least, else the first one's error. */
-static int start_sessions(const char *paths)
-{
-	int result = 0;
+/* The recorders that the environment names. */
+struct starting {
+	struct agent_wanted wanted[WIRE_SESSIONS_MAX];
+	char paths[WIRE_SESSIONS_MAX][WIRE_SESSION_PATH_MAX + 1];
+	uint32_t nr;
+};
 
-	for (;;) {
-		size_t size = strcspn(paths, ":");
-		int ret = agent.nr_sessions < WIRE_SESSIONS_MAX
-				? agent_session_join(paths, size, true, true)
-				: -ENOSPC;
+static void start_parse(struct starting *starting, const char *paths)
+{
+	size_t size;
+
+	do {
+		uint32_t i = starting->nr;
+
+		size = strcspn(paths, ":");
+		if (size < sizeof(starting->paths[i])) {
+			memcpy(starting->paths[i], paths, size);
+			starting->paths[i][size] = 0;
+			starting->wanted[i] = (struct agent_wanted){
+					.path = starting->paths[i],
+					.asked = size ? AGENT_ASK_HELLO : AGENT_ASK_NOTHING,
+					.token = agent_new_token(),
+			};
+			starting->nr++;
+		}
+		paths += size + (paths[size] == ':');
+	} while (*paths && starting->nr < WIRE_SESSIONS_MAX);
+}
+
+/* As many of the sessions as there are. 0 when there is one at least, else the first one's error. */
+static int start_sessions(struct starting *starting)
+{
+	int result = starting->nr ? 0 : -ENAMETOOLONG;
+	uint32_t i;
+
+	for (i = 0; i < starting->nr; i++) {
+		int ret = agent_session_join(&starting->wanted[i], true, true);
 
 		if (ret && !result)
 			result = ret;
-		if (!paths[size])
-			return agent.nr_sessions ? 0 : result;
-		paths += size + 1;
 	}
+	return agent.nr_sessions ? 0 : result;
 }
 
 bool agent_list_only(void)
@@ -404,15 +448,23 @@ int agent_prepare(void)
 
 int agent_start(const char *paths)
 {
+	struct starting starting = {.nr = 0};
+	uint64_t deadline = agent_deadline_unlocked(AGENT_WAIT_MS);
 	int ret = agent_prepare();
+	bool begun;
 
 	if (!ret) {
 		agent_probes_look_around();
+		start_parse(&starting, paths);
+		agent_ask(starting.wanted, starting.nr, true, deadline);
 		side_tracer_lock();
-		ret = start_sessions(paths);
+		begun = agent_occasion_begins(deadline);
+		ret = start_sessions(&starting);
 		agent_probes_apply();
 		agent_bases_dump();
+		agent_occasion_ends(begun);
 		side_tracer_unlock();
+		agent_ask_drop(starting.wanted, starting.nr);
 	}
 	agent_debug(ret ? "not recording: error %d" : "recording", -ret);
 	if (ret)

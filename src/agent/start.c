@@ -87,12 +87,14 @@ EXPORT void side_agent_start(void)
 		return;
 	}
 	begin();
+	agent_start_begins();
 	if (path && *path)
 		agent_start(path);
 	if (!agent_list_only()) {
 		(void)agent_boot_start();
 		(void)agent_control_arrive();
 	}
+	agent_start_ends();
 	/* From here on what the program does to itself does not go unseen. */
 	if (agent.control != WIRE_CONTROL_OFF || agent.nr_sessions)
 		agent_interpose();

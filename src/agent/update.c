@@ -9,10 +9,14 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include <side/tracer-extensions.h>
 
 #include "agent/agent.h"
+#include "wire/raw.h"
+
+#define LOCK_TRIES 50 /* of a change that may not wait for the lock, a millisecond each */
 
 /* ---- who does not want us ---- */
 
@@ -75,9 +79,8 @@ static void leave(struct agent_session *session)
 	agent_batches_leave(session);
 }
 
-static int join(const struct agent_wanted *wanted, bool may_wait)
+static int join(struct agent_wanted *wanted, bool may_wait)
 {
-	size_t size = strlen(wanted->path);
 	struct agent_declined *declined = find_declined(wanted->path);
 	int ret;
 
@@ -85,9 +88,7 @@ static int join(const struct agent_wanted *wanted, bool may_wait)
 		return 0;
 	if (declined)
 		forget_declined(declined);
-	if (size > WIRE_SESSION_PATH_MAX)
-		return -ENAMETOOLONG;
-	ret = agent_session_join(wanted->path, size, false, may_wait);
+	ret = agent_session_join(wanted, false, may_wait);
 	if (ret == -EACCES) {
 		remember_declined(wanted);
 		return 0;
@@ -106,15 +107,14 @@ static bool same_rules(
 }
 
 /* -EACCES: the session wants us to leave it. */
-static int refresh(struct agent_session *session, const struct agent_wanted *wanted, bool may_wait)
+static int refresh(struct agent_session *session, struct agent_wanted *wanted, bool may_wait)
 {
 	struct agent_generation *generation;
-	int ret = agent_refresh(session, wanted, &generation);
+	int ret = wanted->error ? wanted->error : agent_refresh(session, wanted, &generation);
 
 	if (ret && ret != -EALREADY)
 		return ret;
 	session->gone = false;
-	session->failures = 0;
 	if (ret) {
 		agent_probes_begin();
 		return 0;
@@ -133,7 +133,39 @@ static int refresh(struct agent_session *session, const struct agent_wanted *wan
 	return ret;
 }
 
-static int follow(const struct agent_wanted *wanted, bool may_wait)
+static bool is_up_to_date(const struct agent_session *session, const struct agent_wanted *wanted,
+		bool may_wait)
+{
+	return session->config.generation == wanted->generation && !session->gone &&
+			!session->incomplete && !session->orphaned &&
+			!(session->probes_due && may_wait);
+}
+
+/* What is to be asked of the session before the lock is taken for the change: fills in what agent_ask() needs. */
+static void decide_question(struct agent_wanted *wanted, bool may_wait)
+{
+	const struct agent_session *session = find_session(wanted->path);
+	const struct agent_declined *declined = session ? NULL : find_declined(wanted->path);
+
+	if (session &&
+			(session->list_only || session->boot ||
+					is_up_to_date(session, wanted, may_wait) ||
+					(!session->orphaned &&
+							agent_may_take_push(session, wanted))))
+		return;
+	if (declined && declined->generation == wanted->generation)
+		return;
+	if (agent_is_stalled(wanted->path)) {
+		wanted->error = -ETIMEDOUT;
+		return;
+	}
+	wanted->asked = session && !session->orphaned ? AGENT_ASK_REFRESH : AGENT_ASK_HELLO;
+	wanted->token = session && !session->orphaned ? session->token : agent_new_token();
+	if (session)
+		wanted->known = agent_known_generation(session);
+}
+
+static int follow(struct agent_wanted *wanted, bool may_wait)
 {
 	struct agent_session *session = find_session(wanted->path);
 	int ret = -EACCES;
@@ -145,9 +177,7 @@ static int follow(const struct agent_wanted *wanted, bool may_wait)
 	/* Of a static configuration: a daemon has it now, and may take it away. */
 	if (session->boot)
 		session->given = false;
-	if (session->config.generation == wanted->generation && !session->gone &&
-			!session->incomplete && !session->orphaned &&
-			!(session->probes_due && may_wait))
+	if (is_up_to_date(session, wanted, may_wait))
 		return 0;
 	if (!session->orphaned)
 		ret = refresh(session, wanted, may_wait);
@@ -160,7 +190,7 @@ static int follow(const struct agent_wanted *wanted, bool may_wait)
 
 /* ---- all of them ---- */
 
-static int follow_all(const struct agent_wanted *wanted, uint32_t nr, bool may_wait)
+static int follow_all(struct agent_wanted *wanted, uint32_t nr, bool may_wait)
 {
 	struct agent_session *session;
 	int result = 0;
@@ -257,18 +287,48 @@ static bool may_bring_probes(const struct agent_wanted *wanted, uint32_t nr)
 	return false;
 }
 
-static int change(const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
+/* Ask what has to be asked, while no lock is held. Then the lock is held; false: it cannot be had. */
+static bool ask_and_lock(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t deadline)
 {
+	const struct timespec pause = {.tv_nsec = 1000000};
+	bool any = false, locked;
+	unsigned int tries;
+	uint32_t i;
+
+	if (!lock(may_wait))
+		return false;
+	for (i = 0; i < nr; i++) {
+		decide_question(&wanted[i], may_wait);
+		any |= wanted[i].asked != AGENT_ASK_NOTHING;
+	}
+	if (!any)
+		return true;
+	side_tracer_unlock();
+	agent_ask(wanted, nr, false, deadline);
+	locked = lock(may_wait);
+	/* It was free a moment ago, and what has been said is said. */
+	for (tries = 0; !locked && tries < LOCK_TRIES; tries++) {
+		raw_call(SYS_nanosleep, &pause, NULL);
+		locked = lock(may_wait);
+	}
+	return locked;
+}
+
+static int change(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
+{
+	uint64_t deadline = agent_deadline_unlocked(AGENT_WAIT_MS);
 	uint64_t keys[AGENT_SESSIONS_MAX];
 	uint32_t nr_keys = 0;
+	bool begun;
 	int ret;
 
 	if (!may_change())
 		return -EPERM;
 	if (may_wait && may_bring_probes(wanted, nr))
 		agent_probes_look_around();
-	if (!lock(may_wait))
+	if (!ask_and_lock(wanted, nr, may_wait, deadline))
 		return -EBUSY;
+	begun = agent_occasion_begins(deadline);
 	agent_over_free();
 	agent_bases_changed();
 	ret = follow_all(wanted, nr, may_wait);
@@ -280,6 +340,7 @@ static int change(const struct agent_wanted *wanted, uint32_t nr, bool may_wait,
 	else if (!try_requests() && !ret)
 		ret = -EAGAIN;
 	agent_bases_dump();
+	agent_occasion_ends(begun);
 	side_tracer_unlock();
 	/* Not with the lock, which a dump that runs may want. */
 	while (nr_keys)
@@ -296,8 +357,7 @@ void agent_on_change(void (*tell)(bool after))
 	__atomic_store_n(&on_change, tell, __ATOMIC_RELAXED);
 }
 
-int agent_sessions_update(
-		const struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
+int agent_sessions_update(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
 {
 	/* Relaxed: code, which is there for good. */
 	void (*tell)(bool after) = __atomic_load_n(&on_change, __ATOMIC_RELAXED);
@@ -307,6 +367,7 @@ int agent_sessions_update(
 	if (tell && may_wait)
 		tell(false);
 	ret = change(wanted, nr, may_wait, grace);
+	agent_ask_drop(wanted, nr);
 	if (tell && may_wait)
 		tell(true);
 	errno = saved_errno;
@@ -362,20 +423,41 @@ static int complete(int ret)
 	return ret;
 }
 
+static bool is_in(const char *path)
+{
+	bool in;
+
+	side_tracer_lock();
+	in = find_session(path) != NULL;
+	side_tracer_unlock();
+	return in;
+}
+
 int agent_session_attach(const char *path)
 {
+	struct agent_wanted wanted = {.path = path, .asked = AGENT_ASK_HELLO};
+	uint64_t deadline = agent_deadline_unlocked(AGENT_WAIT_MS);
 	struct agent_session *session;
+	bool begun;
 	int ret;
 
 	if (!may_change())
 		return -EPERM;
 	agent_probes_look_around();
+	wanted.token = agent_new_token();
+	if (!is_in(path))
+		agent_ask(&wanted, 1, true, deadline);
+	else
+		wanted.asked = AGENT_ASK_NOTHING;
 	side_tracer_lock();
+	begun = agent_occasion_begins(deadline);
 	agent_over_free();
 	agent_bases_changed();
 	session = find_session(path);
-	ret = session ? -EALREADY : agent_session_join(path, strlen(path), true, true);
+	ret = session ? -EALREADY : agent_session_join(&wanted, true, true);
 	session = ret ? NULL : find_session(path);
+	agent_occasion_ends(begun);
+	agent_ask_drop(&wanted, 1);
 	if (session) {
 		session->attached = true;
 		if (session->incomplete)

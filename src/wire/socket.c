@@ -80,6 +80,17 @@ static int wait_until(int fd, short events, uint64_t deadline)
 	}
 }
 
+int wire_wait(int socket, uint64_t deadline)
+{
+	struct pollfd poll = {.fd = socket, .events = POLLIN};
+	struct raw_timespec none = {0, 0};
+	long ret = raw_call(SYS_ppoll, &poll, 1, &none, NULL, 0);
+
+	if (ret > 0)
+		return 0;
+	return ret < 0 && ret != -EINTR ? (int)ret : wait_until(socket, POLLIN, deadline);
+}
+
 void wire_close(int fd)
 {
 	if (fd >= 0)

@@ -492,6 +492,8 @@ const char *wire_refusal_text(uint32_t refusal);
  */
 uint64_t wire_deadline(unsigned int timeout_ms);
 int wire_connect(const char *path, uint64_t deadline);
+/* Until there is something to receive, or the end: 0, -ETIMEDOUT or another error. Also after the deadline it finds what is there. */
+int wire_wait(int socket, uint64_t deadline);
 /*
  * A path that begins with @ is a name in no directory (abstract), for who has none that both see; it belongs to the network
  * namespace, and anybody there can connect to it. Turns such a path, which the address has, into that name. The address's size.

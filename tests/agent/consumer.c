@@ -20,6 +20,7 @@
 
 #define EVENT_SLOTS 256
 #define STREAM_MAX ((size_t)4 << 20)
+#define CONSUMER_CONNECTIONS 16
 
 /* ---- what is said ---- */
 
@@ -296,56 +297,64 @@ static bool answer_events(struct consumer *consumer, int fd, size_t size)
 	return true;
 }
 
-static void serve(struct consumer *consumer, int fd)
+/* One message. False: the connection is over. */
+static bool serve(struct consumer *consumer, int fd)
 {
-	for (;;) {
-		struct pollfd polls[2] = {{.fd = fd, .events = POLLIN},
-				{.fd = consumer->stop[0], .events = POLLIN}};
-		bool go_on = true;
-		ssize_t size;
+	ssize_t size = wire_receive(fd, consumer->message, WIRE_MESSAGE_MAX, NULL, NULL, 0);
+	bool go_on = true;
 
-		if (poll(polls, 2, -1) < 0 || polls[1].revents)
-			return;
-		size = wire_receive(fd, consumer->message, WIRE_MESSAGE_MAX, NULL, NULL, 0);
-		if (size == -EAGAIN)
-			continue;
-		if (size <= 0)
-			return;
-		pthread_mutex_lock(&consumer->lock);
-		switch (wire_message_type(consumer->message, (size_t)size)) {
-		case WIRE_HELLO: go_on = answer_hello(consumer, fd, (size_t)size); break;
-		case WIRE_REFRESH: go_on = answer_refresh(consumer, fd, (size_t)size); break;
-		case WIRE_EVENTS: go_on = answer_events(consumer, fd, (size_t)size); break;
-		case WIRE_BYE:
-			consumer->byes++;
-			go_on = false;
-			break;
-		default: abort();
-		}
-		pthread_mutex_unlock(&consumer->lock);
-		if (!go_on)
-			return;
+	if (size == -EAGAIN)
+		return true;
+	if (size <= 0)
+		return false;
+	pthread_mutex_lock(&consumer->lock);
+	switch (wire_message_type(consumer->message, (size_t)size)) {
+	case WIRE_HELLO: go_on = answer_hello(consumer, fd, (size_t)size); break;
+	case WIRE_REFRESH: go_on = answer_refresh(consumer, fd, (size_t)size); break;
+	case WIRE_EVENTS: go_on = answer_events(consumer, fd, (size_t)size); break;
+	case WIRE_BYE:
+		consumer->byes++;
+		go_on = false;
+		break;
+	default: abort();
 	}
+	pthread_mutex_unlock(&consumer->lock);
+	return go_on;
 }
 
+/* A program may have several connections: one that it has just made, and one on which another thread describes events. */
 static void *consumer_thread(void *argument)
 {
 	struct consumer *consumer = argument;
+	struct pollfd polls[2 + CONSUMER_CONNECTIONS] = {
+			{.fd = consumer->listener, .events = POLLIN},
+			{.fd = consumer->stop[0], .events = POLLIN}};
+	int speaking = -1; /* the connection that has sent a part of its descriptions */
+	nfds_t nr = 2, i;
 
-	for (;;) {
-		struct pollfd polls[2] = {{.fd = consumer->listener, .events = POLLIN},
-				{.fd = consumer->stop[0], .events = POLLIN}};
-		int fd;
+	while (poll(polls, nr, -1) >= 0 && !polls[1].revents) {
+		for (i = nr; i-- > 2;) {
+			int fd = polls[i].fd;
 
-		if (poll(polls, 2, -1) < 0 || polls[1].revents)
-			return NULL;
-		fd = accept4(consumer->listener, NULL, NULL, SOCK_CLOEXEC);
-		if (fd < 0)
-			continue;
-		consumer->stream_size = 0;
-		serve(consumer, fd);
-		wire_close(fd);
+			if (!polls[i].revents || (speaking >= 0 && speaking != fd))
+				continue;
+			if (!serve(consumer, fd)) {
+				wire_close(fd);
+				polls[i] = polls[--nr];
+				consumer->stream_size = 0;
+			}
+			speaking = consumer->stream_size ? fd : -1;
+		}
+		if (polls[0].revents && nr < 2 + CONSUMER_CONNECTIONS) {
+			int fd = accept4(consumer->listener, NULL, NULL, SOCK_CLOEXEC);
+
+			if (fd >= 0)
+				polls[nr++] = (struct pollfd){.fd = fd, .events = POLLIN};
+		}
 	}
+	while (nr > 2)
+		wire_close(polls[--nr].fd);
+	return NULL;
 }
 
 void consumer_start(struct consumer *consumer)

@@ -42,7 +42,7 @@ static void push(const struct consumer *consumer, const struct consumer_channel 
 
 static int update_pushed(const struct consumer *consumer, uint64_t base, uint32_t size)
 {
-	const struct agent_wanted wanted = {.path = consumer->path,
+	struct agent_wanted wanted = {.path = consumer->path,
 			.generation = consumer->generation,
 			.push = pushed,
 			.push_size = size,

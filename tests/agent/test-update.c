@@ -382,8 +382,8 @@ static void what_came_while_it_was_gone(void **state)
 
 static void nobody_is_there(void **state)
 {
-	const struct agent_wanted nowhere = {.path = "/no/such/socket", .generation = 1};
-	const struct agent_wanted nameless = {.path = "", .generation = 1};
+	struct agent_wanted nowhere = {.path = "/no/such/socket", .generation = 1};
+	struct agent_wanted nameless = {.path = "", .generation = 1};
 	uint64_t grace;
 
 	(void)state;
