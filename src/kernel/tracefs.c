@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kernel/kernel.h"
@@ -37,6 +39,10 @@ struct unregister_request {
 	uint16_t reserved2;
 	uint64_t word;
 } __attribute__((packed));
+
+/* For at most five seconds: a worker waits longer only for memory that cannot be read. */
+#define FORGET_PAUSE 1000000 /* ns */
+#define FORGET_PAUSES 5000
 
 #define REQUEST_REGISTER _IOWR('*', 0, void *)
 #define REQUEST_UNREGISTER _IOW('*', 2, void *)
@@ -147,15 +153,29 @@ int kernel_register(int fd, void *word, const char *description, bool multi, int
 	return 0;
 }
 
+/*
+ * The kernel sets the bit of a word at once, but not in a page that is shared since a fork or swapped out: one of its workers does that
+ * later. Until then it keeps a word that is unregistered. The word cannot be registered again in that time (EADDRINUSE), and if its
+ * memory is unmapped, the worker reports a fault in the kernel's log. So we return when the kernel has forgotten the word: a second
+ * request fails.
+ */
 int kernel_unregister(int fd, void *word)
 {
+	const struct timespec pause = {.tv_nsec = FORGET_PAUSE};
 	struct unregister_request request = {
 			.size = sizeof(request),
 			.bit = ENABLED_BIT,
 			.word = (uintptr_t)word,
 	};
+	int i;
 
-	return ioctl(fd, REQUEST_UNREGISTER, &request) < 0 ? -errno : 0;
+	if (ioctl(fd, REQUEST_UNREGISTER, &request) < 0)
+		return -errno;
+	for (i = 0; i < FORGET_PAUSES && !ioctl(fd, REQUEST_UNREGISTER, &request); i++) {
+		/* nanosleep() is a cancellation point, and we hold libside's event lock. */
+		(void)syscall(SYS_nanosleep, &pause, NULL);
+	}
+	return 0;
 }
 
 const char *kernel_register_reason(int error)

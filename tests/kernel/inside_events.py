@@ -224,7 +224,7 @@ class Programs(Case):
 
     def test_enabled_after_fork(self):
         """The kernel keeps the words of both: what is switched on after the fork is on in the child, and off again in both."""
-        program = Running("split:3", "fire:2", "wait", "fire:2")
+        program = Running("split:3", "awake", "fire:2", "wait", "fire:2")
         ftrace.enable(True, "user_events/kern_tick")
         program.go()
         program.wait()
@@ -241,6 +241,15 @@ class Programs(Case):
         ftrace.enable(True)
         program.end()
         self.assertEqual([f for name, f in found() if name == "kern_plugin"], [dict(value=4711)] * 2)
+
+    def test_library_again_before_its_bit(self):
+        """The kernel keeps an unregistered word while its worker has a bit to set there. The library's event is registered again even so."""
+        os.environ["PLUGIN"] = PLUGIN
+        self.addCleanup(os.environ.pop, "PLUGIN")
+        program = Running("load:" + PLUGIN, "wait", "reload:" + ftrace.path("events/user_events/kern_plugin/enable"))
+        program.end()
+        self.assertEqual([f for name, f in found() if name == "kern_plugin"], [dict(value=4711)])
+        self.assertNotIn("Fault", subprocess.run(["dmesg"], capture_output=True, text=True, check=False).stdout)
 
     def test_library(self):
         program = Running("load:" + PLUGIN, "wait", "unload", "wait", "load:" + PLUGIN)

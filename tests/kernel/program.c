@@ -6,7 +6,10 @@
  *	fire:N          N events: the next numbers, and each number as text
  *	load:PATH       a library with an event, which its function fires; unload
  *	fork:N          a child fires N events
- *	split:N         the same, but it begins when both have waited for a byte; then it loads and unloads PLUGIN, if that is set
+ *	split:N         the same, but it begins when both have waited for a byte, and when the event's bit is set in the child; then
+ *	                it loads and unloads PLUGIN, if that is set
+ *	awake           wait until the event's bit is set: the kernel's worker sets it in memory that a fork shares
+ *	reload:PATH     switch the library's event on in PATH, and unload and load PLUGIN before the kernel has set its bit
  *	threads:N       N threads fire until a byte comes
  *	close           close all descriptors but the first three, and look that nothing comes out of a pipe that
  *	                gets our number
@@ -17,12 +20,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <side/kernel.h>
@@ -70,6 +76,26 @@ static void wait_for_byte(void)
 	(void)fflush(stdout);
 	if (read(STDIN_FILENO, &byte, 1) != 1)
 		exit(2);
+}
+
+/* Fails after a minute, with the name of the event. */
+static void wait_until_enabled(int (*is_enabled)(void), const char *what)
+{
+	static const struct timespec pause = {.tv_nsec = 1000000};
+	int i;
+
+	for (i = 0; !is_enabled(); i++) {
+		if (i == 60000) {
+			fprintf(stderr, "not enabled: %s\n", what);
+			_exit(3);
+		}
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+static int tick_is_enabled(void)
+{
+	return side_event_enabled(event_tick);
 }
 
 /* ---- threads ---- */
@@ -153,18 +179,97 @@ static void close_all(void)
 
 static void *library;
 
-static void load(const char *path)
+static void open_library(const char *path)
 {
-	void (*fire_library)(void);
-
 	library = dlopen(path, RTLD_NOW);
 	if (!library) {
 		fprintf(stderr, "%s\n", dlerror());
 		exit(1);
 	}
+}
+
+static void load(const char *path)
+{
+	void (*fire_library)(void);
+
+	open_library(path);
 	*(void **)&fire_library = dlsym(library, "plugin_fire");
 	if (fire_library)
 		fire_library();
+}
+
+/* As load(), when the library is loaded already: with the bit that the kernel sets for this process. */
+static void load_when_enabled(const char *path)
+{
+	int (*is_enabled)(void);
+
+	open_library(path);
+	*(void **)&is_enabled = dlsym(library, "plugin_is_enabled");
+	if (!is_enabled)
+		die("plugin_is_enabled");
+	wait_until_enabled(is_enabled, path);
+	dlclose(library);
+	load(path);
+}
+
+/* Of the library's event, as libside-kernel.so shows it. */
+static const struct side_kernel_event_0 *find_shown(const char *name)
+{
+	void *kernel = dlopen("libside-kernel.so", RTLD_NOW | RTLD_NOLOAD);
+	const struct side_kernel_table_0 *table =
+			kernel ? dlsym(kernel, "side_kernel_table_0") : NULL;
+	const uint64_t *block;
+	unsigned int i;
+
+	for (block = table ? (const uint64_t *)(uintptr_t)table->first : NULL; block;
+			block = (const uint64_t *)(uintptr_t)*block) {
+		for (i = 0; i < SIDE_KERNEL_TABLE_EVENTS; i++) {
+			const struct side_kernel_event_0 *event =
+					(const void *)((const char *)(block + 1) +
+							i * table->event_size);
+
+			if (event->state != SIDE_KERNEL_EVENT_FREE && !strcmp(event->name, name))
+				return event;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * Unload the library while the kernel still has to set its event's bit. The bit is in a page that a child shares, so a worker of the
+ * kernel sets it, on our processor; a thread of a real-time class runs there until it sleeps.
+ */
+static void reload(const char *switch_file)
+{
+	const struct sched_param param = {.sched_priority = 1};
+	const char *path = getenv("PLUGIN");
+	const struct side_kernel_event_0 *shown;
+	int fd = open(switch_file, O_WRONLY | O_CLOEXEC);
+	cpu_set_t cpus;
+	pid_t child;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	if (fd < 0 || sched_setaffinity(0, sizeof(cpus), &cpus) ||
+			sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param))
+		die(switch_file);
+	child = fork();
+	if (!child) {
+		(void)pause();
+		_exit(0);
+	}
+	if (write(fd, "1", 1) != 1)
+		die(switch_file);
+	dlclose(library);
+	load(path);
+	shown = find_shown("kern:plugin");
+	if (child < 0 || kill(child, SIGKILL) || waitpid(child, NULL, 0) != child || !shown)
+		die("reload");
+	if (shown->state != SIDE_KERNEL_EVENT_REGISTERED) {
+		fprintf(stderr, "refused: %s\n", shown->reason);
+		exit(3);
+	}
+	(void)close(fd);
 }
 
 static void fork_and_fire(long count)
@@ -195,9 +300,10 @@ static void split(long count)
 		(void)close(ends[1]);
 		if (read(ends[0], &byte, 1) != 1)
 			_exit(1);
+		wait_until_enabled(tick_is_enabled, "the child's tick");
 		fire(count);
 		if (plugin) {
-			load(plugin);
+			load_when_enabled(plugin);
 			dlclose(library);
 		}
 		_exit(0);
@@ -238,6 +344,10 @@ int main(int argc, char **argv)
 			fork_and_fire(atol(value));
 		else if (!strcmp(argv[i], "split") && value)
 			split(atol(value));
+		else if (!strcmp(argv[i], "awake"))
+			wait_until_enabled(tick_is_enabled, "tick");
+		else if (!strcmp(argv[i], "reload") && value)
+			reload(value);
 		else if (!strcmp(argv[i], "threads") && value)
 			threads(atol(value));
 		else if (!strcmp(argv[i], "close"))
