@@ -197,6 +197,7 @@ extern "C" NI void unexpected(uint64_t x) noexcept
 int main()
 {{
 	first_thread = pthread_self();
+	prepare_unwinder();
 	std::set_terminate([] {{ puts("terminated"); fflush(stdout); _Exit(9); }});
 {calls}
 	report();

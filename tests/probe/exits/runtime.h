@@ -36,6 +36,18 @@ static inline void opaque(uint64_t &value)
 	__asm__ volatile("" : "+r"(value)::"memory");
 }
 
+/*
+ * A statically linked unwinder prepares itself at the first exception that is thrown. The C library ends threads with the shared
+ * unwinder, which calls functions of the static one: before that exception they abort the program.
+ */
+static inline void prepare_unwinder(void)
+{
+	try {
+		throw 0;
+	} catch (int) {
+	}
+}
+
 static inline void note(unsigned int which, const char *name)
 {
 	names[which] = name;
