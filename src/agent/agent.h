@@ -544,6 +544,8 @@ void agent_spare_forget(struct agent_spares *spares);
  */
 /* Without the event lock, where the loader may be asked: nobody asks it with that lock. */
 void agent_probes_look_around(void);
+/* Where the loader may be asked: libside's variables count as kept memory. */
+void agent_probes_count_libside(void);
 void agent_probes_begin(void);
 int agent_probes_receive(uint64_t number, uint64_t size, int fd);
 void agent_probes_told(void);

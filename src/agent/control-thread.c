@@ -1124,6 +1124,7 @@ static void prepare(void)
 		return;
 	thread.stack = stack_size();
 	control_starter_prepare();
+	agent_probes_count_libside();
 	thread.count = dlsym(RTLD_DEFAULT, "__nptl_nthreads");
 	(void)dlerror();
 }

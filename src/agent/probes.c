@@ -5,6 +5,7 @@
  * made to be as they are wanted. What is over is given back when nobody can be in it: never where nothing may be waited for.
  */
 #include <errno.h>
+#include <link.h>
 #include <string.h>
 
 #include <side/tracer-extensions.h>
@@ -31,6 +32,44 @@ static struct probes_table *over; /* their hooks are away */
 static bool started;
 static bool apply_due; /* places are not as they are wanted: nothing could be waited for */
 static int start_error;
+
+/* ---- what is kept when no probe is left ---- */
+
+/* Its variables are the writable segments of the library that @user, a function, is in. */
+static int count_variables(struct dl_phdr_info *object, size_t size, void *user)
+{
+	uintptr_t function = (uintptr_t)user;
+	bool is_libside = false;
+	unsigned int i;
+
+	(void)size;
+	for (i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+		is_libside |= segment->p_type == PT_LOAD &&
+				function - object->dlpi_addr - segment->p_vaddr < segment->p_memsz;
+	}
+	/* The program itself has no name: with libside in it, its variables are not the tracer's. */
+	if (!is_libside || !object->dlpi_name || !*object->dlpi_name)
+		return is_libside;
+	for (i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+		if (segment->p_type == PT_LOAD && segment->p_flags & PF_W)
+			patch_memory_count((const void *)(object->dlpi_addr + segment->p_vaddr),
+					segment->p_memsz);
+	}
+	return 1;
+}
+
+void agent_probes_count_libside(void)
+{
+	void (*function)(void) = side_tracer_disarm;
+	void *address;
+
+	memcpy(&address, &function, sizeof(address));
+	dl_iterate_phdr(count_variables, address);
+}
 
 /* ---- what an exchange brings ---- */
 

@@ -19,6 +19,7 @@
 #define REUSE_TRIES 64
 #define OWNED_MAX (ARENAS_MAX + 64)
 #define LOOK_PAGES 256
+#define COUNTED_MAX 8
 
 #define WHOLE_PAGES(bytes) (((bytes) + PATCH_PAGE - 1) & ~(PATCH_PAGE - 1))
 #define HOT_BYTES PATCH_ARENA_BYTES
@@ -36,6 +37,13 @@ static struct {
 	size_t size;
 } owned[OWNED_MAX];
 static size_t nr_owned;
+
+/* Of other parts of the tracer, for as long as the process. */
+static struct {
+	uintptr_t at;
+	size_t size;
+} counted[COUNTED_MAX];
+static size_t nr_counted;
 
 uint64_t side_probe_kept;
 
@@ -357,10 +365,36 @@ static uint64_t own_variables(void)
 	return bytes;
 }
 
+void patch_memory_count(const void *at, size_t size)
+{
+	uintptr_t begin = (uintptr_t)at & ~(uintptr_t)(PATCH_PAGE - 1);
+	/* Relaxed: it only takes an entry. */
+	size_t i = __atomic_fetch_add(&nr_counted, 1, __ATOMIC_RELAXED);
+
+	if (i >= COUNTED_MAX)
+		return;
+	counted[i].at = begin;
+	/* Release: the address before the size, which makes the entry valid. Pairs with the acquire in counted_bytes(). */
+	__atomic_store_n(&counted[i].size, (uintptr_t)at + size - begin, __ATOMIC_RELEASE);
+}
+
+static uint64_t counted_bytes(void)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < COUNTED_MAX; i++) {
+		/* Acquire: the address. Pairs with the release in patch_memory_count(). */
+		size_t size = __atomic_load_n(&counted[i].size, __ATOMIC_ACQUIRE);
+
+		bytes += size ? resident(counted[i].at, size) : 0;
+	}
+	return bytes;
+}
+
 /* What is left of all this. */
 static void tell_kept(void)
 {
-	uint64_t bytes = kept_code + own_variables();
+	uint64_t bytes = kept_code + own_variables() + counted_bytes();
 
 	for (size_t i = 0; i < patch_nr_arenas; i++)
 		bytes += resident(patch_arenas[i].start, patch_arenas[i].size);

@@ -176,6 +176,9 @@ extern uint64_t side_probe_pads __attribute__((visibility("default")));
 /* What is kept then, in memory; 0 while anything is set. Found by its name by whoever looks at the process from outside. */
 extern uint64_t side_probe_kept __attribute__((visibility("default")));
 
+/* The resident pages of this memory of the tracer count as kept, too. It is never unmapped. */
+void patch_memory_count(const void *at, size_t size);
+
 /*
  * Waits until no thread is in a handler of these probes that it was in when this was called (but maybe the caller), whether
  * they are set or not: what handlers could reach before may then go away.
