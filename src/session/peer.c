@@ -41,6 +41,14 @@ bool peer_refuse_fds(int socket)
 	return !setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 }
 
+bool peer_refuses_fds(int socket)
+{
+	int passes = 1;
+	socklen_t size = sizeof(passes);
+
+	return !getsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &passes, &size) && !passes;
+}
+
 static ssize_t peer_message(int socket, void *message, size_t capacity, int flags, int *ret_flags)
 {
 	struct iovec part = {.iov_base = message, .iov_len = capacity};
@@ -157,8 +165,11 @@ void peer_close(int socket, bool refuses_fds)
 		close(socket);
 		return;
 	}
-	/* From here on nothing can be added to the queue. */
-	shutdown(socket, SHUT_RDWR);
+	/* From here on nothing can be added to the queue. What is no socket has none. */
+	if (shutdown(socket, SHUT_RDWR) && errno == ENOTSOCK) {
+		close(socket);
+		return;
+	}
 	if (peer_drain(socket))
 		close(socket);
 	else

@@ -17,6 +17,8 @@
 
 /* Have the kernel refuse messages with descriptors (Linux 6.16), also on what is accepted later. False: it cannot. */
 bool peer_refuse_fds(int socket);
+/* Does it already? Without effect. */
+bool peer_refuses_fds(int socket);
 
 /*
  * One message, without waiting. Returns its size, 0 at the end of the connection, -EAGAIN, or -EPROTO for one that is too large or has

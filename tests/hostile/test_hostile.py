@@ -74,7 +74,6 @@ class Identity(Attacked):
     def test_a_number_is_used_again_at_a_session(self):
         self.attack_numbers(SESSION_SOCKET, "direct")
 
-    @awaits("identity by pidfd")
     def test_a_number_is_used_again_at_the_daemon(self):
         self.attack_numbers(AGENTS, SESSION_SOCKET)
 
@@ -91,7 +90,6 @@ class Doorbells(Attacked):
 
 
 class Blocking(Attacked):
-    @awaits("unsolicited descriptors")
     def test_descriptors_whose_close_blocks_at_the_daemon(self):
         self.attack("linger", AGENTS)
 

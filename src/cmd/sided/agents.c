@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "session/peer.h"
 #include "sided.h"
 #include "wire/runtime.h"
 #include "wire/wire.h"
@@ -106,7 +107,8 @@ void agent_close(struct daemon *daemon, struct agent *agent)
 		return;
 	be_known(daemon, agent);
 	loop_cancel(daemon, &agent->timer);
-	loop_unwatch(daemon, &agent->watch);
+	loop_unwatch(daemon, &agent->process);
+	peer_close(loop_release(daemon, &agent->watch), agent->refuses_fds);
 	object_close(daemon, &agent->object);
 	door_disconnected(daemon, agent);
 	program_disconnected(daemon, agent);
@@ -226,6 +228,11 @@ static void take_arrive(
 	const char *reason = "the message cannot be understood";
 	struct program *program = NULL;
 
+	/* Otherwise its process id may belong to another program by now. */
+	if (agent->process.fd >= 0 && peer_has_exited(agent->process.fd)) {
+		agent_close(daemon, agent);
+		return;
+	}
 	if (!wire_decode_arrive(message, size, &arrive))
 		program = program_arrive(daemon, agent, &arrive, &reason);
 	if (!program) {
@@ -233,12 +240,14 @@ static void take_arrive(
 		return;
 	}
 	be_known(daemon, agent);
+	/* The program ends with its process, and this connection with the program. */
+	if (program->watch.fd >= 0)
+		loop_unwatch(daemon, &agent->process);
 	welcome_first(daemon, agent);
 }
 
 /* It is for a session, which sees by itself who is there. */
-static void pass_on(
-		struct daemon *daemon, const struct agent *agent, const void *message, size_t size)
+static void pass_on(struct daemon *daemon, struct agent *agent, const void *message, size_t size)
 {
 	struct session_entry *entry;
 	struct wire_pass pass;
@@ -251,8 +260,11 @@ static void pass_on(
 		if (session_is_present(entry) &&
 				session_socket(daemon, entry, path, sizeof(path)) &&
 				!strcmp(path, pass.path)) {
-			if (worker_pass(daemon, entry, agent->watch.fd))
-				wire_send(agent->watch.fd, message, size, NULL, 0, 0);
+			if (!worker_pass(daemon, entry, agent->watch.fd))
+				return;
+			wire_send(agent->watch.fd, message, size, NULL, 0, 0);
+			/* The session has it as well, so a close of ours releases nothing. */
+			loop_unwatch(daemon, &agent->watch);
 			return;
 		}
 	}
@@ -305,7 +317,7 @@ static void agent_ready(struct daemon *daemon, struct watch *watch, uint32_t eve
 	if (agent->object.is_closed)
 		return;
 	/* One at a time: if there are more we hear of it again, after all others. */
-	size = wire_receive(agent->watch.fd, message, sizeof(message), NULL, NULL, 0);
+	size = peer_receive(agent->watch.fd, message, sizeof(message), agent->refuses_fds);
 	if (size == -EAGAIN)
 		return;
 	if (size > 0)
@@ -328,20 +340,59 @@ static void make_room(struct daemon *daemon, uid_t uid)
 		agent_close(daemon, oldest_stranger(daemon, NULL));
 }
 
+/* A connection does not outlive its process, even if it never says anything. */
+static void agent_exited(struct daemon *daemon, struct watch *watch, uint32_t events)
+{
+	struct agent *agent = container_of(watch, struct agent, process);
+
+	(void)events;
+	agent_close(daemon, agent);
+}
+
+static int watch_process(struct daemon *daemon, struct agent *agent, int socket)
+{
+	const struct ucred cred = {.pid = agent->peer.pid, .uid = agent->peer.uid};
+	int fd = peer_open_process(socket, &cred), ret;
+
+	/* Before Linux 6.5 there is no pidfd of a process in a namespace that we do not see. */
+	if (fd < 0)
+		return agent->peer.pid ? fd : 0;
+	ret = loop_watch(daemon, &agent->process, fd, EPOLLIN, agent_exited);
+	if (ret)
+		close(fd);
+	return ret;
+}
+
+static int watch_both(struct daemon *daemon, struct agent *agent, int fd)
+{
+	int ret = runtime_peer(fd, &agent->peer);
+
+	if (!ret)
+		ret = watch_process(daemon, agent, fd);
+	if (!ret)
+		ret = loop_watch(daemon, &agent->watch, fd, EPOLLIN, agent_ready);
+	if (ret)
+		loop_unwatch(daemon, &agent->process);
+	return ret;
+}
+
 static void agent_accept(struct daemon *daemon, int fd, struct door *door)
 {
 	struct agent *agent = calloc(1, sizeof(*agent));
+	/* What is behind a door has been made by another process, which may still change it. */
+	bool refuses_fds = !door && daemon->agents_refuse_fds;
 
 	if (!agent) {
-		close(fd);
+		peer_close(fd, refuses_fds);
 		return;
 	}
 	object_init(&agent->object, agent_destroy);
-	agent->watch.owner = agent->timer.owner = &agent->object;
-	if (runtime_peer(fd, &agent->peer) ||
-			loop_watch(daemon, &agent->watch, fd, EPOLLIN, agent_ready)) {
+	agent->watch.owner = agent->process.owner = agent->timer.owner = &agent->object;
+	agent->watch.fd = agent->process.fd = -1;
+	agent->refuses_fds = refuses_fds;
+	if (watch_both(daemon, agent, fd)) {
 		object_close(daemon, &agent->object);
-		close(fd);
+		peer_close(fd, refuses_fds);
 		return;
 	}
 	door_connected(daemon, agent, door);

@@ -53,16 +53,26 @@ void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events)
 	epoll_ctl(daemon->epoll, EPOLL_CTL_MOD, watch->fd, &event);
 }
 
-void loop_unwatch(struct daemon *daemon, struct watch *watch)
+int loop_release(struct daemon *daemon, struct watch *watch)
 {
-	if (watch->fd < 0)
-		return;
+	int fd = watch->fd;
+
+	if (fd < 0)
+		return fd;
 	/* Said, because a child that was just being started may have a copy of the descriptor. */
-	epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
-	close(watch->fd);
+	epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, fd, NULL);
 	watch->fd = -1;
 	if (watch->owner)
 		object_put(daemon, watch->owner);
+	return fd;
+}
+
+void loop_unwatch(struct daemon *daemon, struct watch *watch)
+{
+	int fd = loop_release(daemon, watch);
+
+	if (fd >= 0)
+		close(fd);
 }
 
 static bool is_closed(const struct object *owner)

@@ -27,12 +27,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "session/peer.h"
 #include "sided.h"
 #include "wire/wire.h"
-
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77
-#endif
 
 /* A program whose readers have not passed is asked again after so long, then after twice that. */
 #define AGAIN_FIRST_MS 5
@@ -136,26 +133,15 @@ static size_t programs_of(const struct daemon *daemon, uid_t uid)
 	return count;
 }
 
-/* The kernel's own word, where it has one: a number may have been given to another process by now. */
-static int open_process(int socket, pid_t pid)
-{
-	int fd = -1;
-	socklen_t size = sizeof(fd);
-
-	if (!getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) && fd >= 0)
-		return fd;
-	fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	return fd < 0 ? -errno : fd;
-}
-
 /* A program that no pidfd can be had of lives by its connection alone. */
 static int watch_process(struct daemon *daemon, struct program *program, int socket)
 {
+	const struct ucred cred = {.pid = program->pid, .uid = program->uid};
 	int fd, ret;
 
 	if (!program->pid)
 		return 0;
-	fd = open_process(socket, program->pid);
+	fd = peer_open_process(socket, &cred);
 	if (fd < 0)
 		return fd;
 	ret = loop_watch(daemon, &program->watch, fd, EPOLLIN, program_ended);

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "session/peer.h"
 #include "sided.h"
 #include "wire/runtime.h"
 
@@ -157,6 +158,9 @@ static int listen_at(struct daemon *daemon, const char *name, mode_t mode, gid_t
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail_at(error, -errno, "make a socket in", daemon->runtime);
+	/* Before any program connects: its connection takes this over from the listener. */
+	if (!strcmp(name, WIRE_RUNTIME_AGENTS))
+		daemon->agents_refuse_fds = peer_refuse_fds(fd);
 	unlink(address.sun_path);
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
 			(group != (gid_t)-1 && chown(address.sun_path, (uid_t)-1, group)) ||
@@ -239,6 +243,8 @@ static int open_sockets(struct daemon *daemon, struct control_error *error)
 	take_sockets(daemon, &control, &agents);
 	daemon->control_is_ours = control < 0;
 	daemon->agents_is_ours = agents < 0;
+	/* Of a socket that a former daemon has made, and not of one that systemd has. */
+	daemon->agents_refuse_fds = agents >= 0 && peer_refuses_fds(agents);
 	/* The programs' first: whoever gets through at the other starts programs that must find it. */
 	if (agents < 0)
 		ret = listen_at(daemon, WIRE_RUNTIME_AGENTS, daemon->any_user ? 0666 : 0600,

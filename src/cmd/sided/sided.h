@@ -101,6 +101,8 @@ int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t even
 void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events);
 /* Closes the descriptor. */
 void loop_unwatch(struct daemon *daemon, struct watch *watch);
+/* The same without closing the descriptor, which is returned. */
+int loop_release(struct daemon *daemon, struct watch *watch);
 void loop_timer(struct daemon *daemon, struct timer *timer, uint64_t in_ms,
 		void (*expired)(struct daemon *, struct timer *));
 void loop_cancel(struct daemon *daemon, struct timer *timer);
@@ -130,6 +132,7 @@ struct daemon {
 
 	struct watch signals;
 	struct watch control_listener, agents_listener;
+	bool agents_refuse_fds; /* peer_refuse_fds() */
 	struct timer relisten;
 
 	struct client *clients;
@@ -366,6 +369,8 @@ struct program {
 struct agent {
 	struct object object;
 	struct watch watch;
+	struct watch process; /* its pidfd, until a program has one; fd -1: of a process that we do not see */
+	bool refuses_fds;         /* peer_refuse_fds() */
 	struct agent *next, **at; /* of strangers */
 	struct peer peer;
 	struct timer timer;      /* until it has said who it is; then until its first WELCOME */
