@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON of others, member by member. json-c takes a little more than JSON is; here it is asked to be
- * strict, and types are looked at before values.
+ * JSON of others, member by member: types are looked at before values.
  */
 #include "control/json.h"
 #include "control/text.h"
@@ -27,34 +26,6 @@ static int refuse(struct control_error *error, const char *format, const char *n
 	return control_fail(error, CONTROL_USAGE, -EINVAL, NULL, "%s", text);
 }
 
-static struct json_object *read_restored(const char *text, size_t size, struct control_error *error)
-{
-	struct json_tokener *tokener = json_tokener_new_ex(JSON_DEPTH_MAX);
-	struct json_object *object;
-	size_t end;
-
-	if (!tokener) {
-		control_no_memory(error);
-		return NULL;
-	}
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-	object = json_tokener_parse_ex(tokener, text, (int)size);
-	end = json_tokener_get_parse_end(tokener);
-	if (!object || json_tokener_get_error(tokener) != json_tokener_success) {
-		control_fail(error, CONTROL_USAGE, -EINVAL, NULL, "this is not JSON: byte %zu: %s",
-				end + 1, json_tokener_error_desc(json_tokener_get_error(tokener)));
-	} else if (!json_object_is_type(object, json_type_object) || end != size) {
-		control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
-				"this is not one JSON object and nothing else");
-	} else {
-		json_tokener_free(tokener);
-		return object;
-	}
-	json_object_put(object);
-	json_tokener_free(tokener);
-	return NULL;
-}
-
 struct json_object *json_read(const char *text, size_t size, struct control_error *error)
 {
 	size_t bad = control_text_bad(text, size);
@@ -67,7 +38,7 @@ struct json_object *json_read(const char *text, size_t size, struct control_erro
 		return NULL;
 	}
 	if (!memmem(text, size, "\\u", 2))
-		return read_restored(text, size, error);
+		return json_parse_text(text, size, error);
 	copy = malloc(size + 1);
 	if (!copy) {
 		control_no_memory(error);
@@ -75,7 +46,7 @@ struct json_object *json_read(const char *text, size_t size, struct control_erro
 	}
 	memcpy(copy, text, size);
 	copy[size] = '\0';
-	object = read_restored(copy, control_text_restore(copy, size), error);
+	object = json_parse_text(copy, control_text_restore(copy, size), error);
 	free(copy);
 	return object;
 }

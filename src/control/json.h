@@ -22,6 +22,9 @@
 /* One object and nothing behind it. NULL with *error filled in. */
 struct json_object *json_read(const char *text, size_t size, struct control_error *error);
 
+/* The same of a text whose strings have been checked (text.h): json-parse.c. */
+struct json_object *json_parse_text(const char *text, size_t size, struct control_error *error);
+
 /* All of these: 0 or a negative errno with *error filled in. */
 
 /* Has it only members with these names (ends with NULL)? `what` names it in the sentence. */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * JSON is parsed with one failed allocation after the other, of all that the parser makes: the answer is the whole object or an error, and
+ * the process survives.
+ */
+#include <stddef.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/json.h"
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+
+/* The number of the next allocation, and of the first that fails; 0: none. */
+static unsigned long next, failing;
+static bool lasts; /* all that follow fail as well */
+
+static bool memory_fails(void)
+{
+	next++;
+	return failing && (lasts ? next >= failing : next == failing);
+}
+
+/* Also for json-c. */
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT void *malloc(size_t size)
+{
+	return memory_fails() ? NULL : __libc_malloc(size);
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+	return memory_fails() ? NULL : __libc_calloc(count, size);
+}
+
+EXPORT void *realloc(void *old, size_t size)
+{
+	return memory_fails() ? NULL : __libc_realloc(old, size);
+}
+
+static const char sample[] =
+		"{\"verb\": \"create\", \"name\": \"a\\u00e9\\ud83d\\ude00\\udc80\", \"numbers\": [0, -1, 18446744073709551615, 1.5e3], "
+		"\"flags\": {\"yes\": true, \"no\": false, \"nothing\": null}, \"empty\": [{}, [], \"\"], "
+		"\"a long name of a member that does not fit into any small buffer\": "
+		"\"a long text, longer than the thirty-two bytes that a string of json-c begins with\"}";
+
+/* False: no allocation failed. */
+static bool try_once(unsigned long first, bool all, const char *whole)
+{
+	struct control_error error = {.text = ""};
+	struct json_object *object;
+	bool reached;
+
+	next = 0;
+	lasts = all;
+	failing = first;
+	object = json_read(sample, sizeof(sample) - 1, &error);
+	reached = next >= first;
+	failing = 0;
+	if (object ? strcmp(json_object_to_json_string(object), whole) != 0 : !*error.text) {
+		printf("allocation %lu failed: %s\n", first,
+				object ? json_object_to_json_string(object) : "no error");
+		exit(1);
+	}
+	if (!object && error.kind != CONTROL_FAILED) {
+		printf("allocation %lu failed: %s\n", first, error.text);
+		exit(1);
+	}
+	json_object_put(object);
+	return reached;
+}
+
+int main(void)
+{
+	struct control_error error;
+	struct json_object *object = json_read(sample, sizeof(sample) - 1, &error);
+	unsigned long tried = 0;
+	char *whole;
+
+	if (!object) {
+		printf("%s\n", error.text);
+		return 1;
+	}
+	whole = strdup(json_object_to_json_string(object));
+	if (!whole)
+		return 1;
+	json_object_put(object);
+	for (int all = 0; all < 2; all++)
+		for (unsigned long first = 1; try_once(first, all, whole); first++)
+			tried++;
+	free(whole);
+	printf("%lu failed allocations\n", tried);
+	return tried < 50;
+}
