@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Attaching to programs that run: what is recorded is compared with what babeltrace2 reads, and what is left
 with /proc."""
+import fcntl
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -350,6 +352,37 @@ class Kills(Case):
         self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("side-attach-")
                           and os.listdir(self.file(name))], [])
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
+
+    def test_directories_of_killed_tracers(self):
+        """The next `side attach` removes them: its own user's, that are old, and never through a link."""
+        old = time.time() - 3600
+        names = {name: self.file("side-attach-" + name) for name in ("empty0", "socket", "recent", "locked", "filled", "foreign", "link00")}
+        for name, path in names.items():
+            if name != "link00":
+                os.mkdir(path)
+        kept = self.file("kept")
+        os.mkdir(kept)
+        os.symlink(kept, names["link00"])
+        with open(os.path.join(names["filled"], "file"), "w", encoding="ascii"):
+            pass
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listening.bind(os.path.join(names["socket"], "agents"))
+        listening.close()
+        locked = os.open(names["locked"], os.O_RDONLY)
+        fcntl.flock(locked, fcntl.LOCK_SH)
+        remain = {"recent", "locked", "filled", "link00"}
+        if os.geteuid() == 0:
+            os.chown(names["foreign"], 65534, 65534)
+            remain.add("foreign")
+        for name in set(names) - {"recent"}:
+            os.utime(names[name], (old, old), follow_symlinks=False)
+        program = self.start("calm")
+        self.side("attach", "-p", str(program.pid), "-o", self.output(), "--duration", "1ms")
+        os.close(locked)
+        self.assertEqual({name for name, path in names.items() if os.path.lexists(path)}, remain)
+        self.assertTrue(os.path.isdir(kept))
+        self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("side-attach-")
+                          and name[len("side-attach-"):] not in remain], [])
 
     def test_tracer_of_busy_program(self):
         program = self.start("busy")

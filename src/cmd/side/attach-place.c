@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,6 +23,8 @@
 #define DIRECTORY_MAX 40 /* a socket's path is short */
 /* A door to which nobody listens waits so long for its daemon to be started again. */
 #define DOOR_WAITS_S 86400
+/* A directory without a socket and without a lock: its `side attach` may be between two of its steps for so long. */
+#define ATTACH_WAITS_S 60
 
 /* Never through a link: whoever is in there may be able to put one in the place of what we have made. */
 static int open_own(int parent, const char *name)
@@ -29,22 +32,27 @@ static int open_own(int parent, const char *name)
 	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Is it a directory of one of us who was killed: with a socket to which nobody listens? */
+/*
+ * Is it a directory of a killed `side attach`? Its socket is refused, or it has none: then it is unlocked and old. A directory in use is
+ * locked, unless it is for a rendezvous socket, which outlives the process that made it.
+ */
 static bool is_abandoned(int directory, bool is_door)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct stat status;
-	bool abandoned;
+	bool abandoned, is_old;
 	int fd;
 
-	if (fstat(directory, &status) || status.st_uid != geteuid() ||
-			(is_door && time(NULL) - status.st_mtime < DOOR_WAITS_S))
+	if (fstat(directory, &status) || status.st_uid != geteuid())
+		return false;
+	is_old = time(NULL) - status.st_mtime >= (is_door ? DOOR_WAITS_S : ATTACH_WAITS_S);
+	if ((is_door && !is_old) || flock(directory, LOCK_EX | LOCK_NB))
 		return false;
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" DOOR_SOCKET,
 			directory);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	abandoned = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
-			errno == ECONNREFUSED;
+			(errno == ECONNREFUSED || (errno == ENOENT && is_old));
 	if (fd >= 0)
 		close(fd);
 	return abandoned;
@@ -92,8 +100,11 @@ static int make_own(int parent, const char *prefix, char name[64])
 		return -1;
 	(void)snprintf(name, 64, "%s", strrchr(path, '/') + 1);
 	own = open_own(parent, name);
-	if (own >= 0 && !fstat(own, &status) && status.st_uid == geteuid() && !fchmod(own, 0711))
+	if (own >= 0 && !fstat(own, &status) && status.st_uid == geteuid() && !fchmod(own, 0711)) {
+		/* As long as it is used. It fails at most while another process examines the new directory: is_abandoned(). */
+		(void)flock(own, LOCK_SH | LOCK_NB);
 		return own;
+	}
 	if (own >= 0)
 		close(own);
 	(void)unlinkat(parent, name, AT_REMOVEDIR);

@@ -3,17 +3,24 @@
  * Files of ours beside those that a program sees, where it has no /proc and so cannot load what is in its memory: in a
  * directory of its root directory, as long as it takes to load them.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "probe/inject/parts.h"
+
+#define COPY_PREFIX "side-agent-"
+/* A directory that no process has locked: the process that made it may be between two of its steps for so long. */
+#define COPY_WAITS_S 60
 
 static const char *const directories[] = {"/tmp", "/var/tmp", "/dev/shm", "/run", "/"};
 
@@ -87,13 +94,50 @@ static bool make_own(struct inject_copy *copy)
 {
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/side-agent-XXXXXX", copy->directory);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/" COPY_PREFIX "XXXXXX",
+			copy->directory);
 	if (!mkdtemp(path))
 		return false;
 	(void)snprintf(copy->made, sizeof(copy->made), "%s", strrchr(path, '/') + 1);
 	copy->place = openat(copy->directory, copy->made,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return copy->place >= 0 && !fchmod(copy->place, 0755);
+	if (copy->place < 0 || fchmod(copy->place, 0755))
+		return false;
+	/* As long as it is used. It fails at most while another process examines the new directory: remove_if_abandoned(). */
+	(void)flock(copy->place, LOCK_SH | LOCK_NB);
+	return true;
+}
+
+/* Of a killed process of this user. Never through a link. */
+static void remove_if_abandoned(int directory, const char *made, const char *file)
+{
+	int place = openat(directory, made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat status;
+
+	if (place < 0)
+		return;
+	if (!fstat(place, &status) && status.st_uid == geteuid() &&
+			time(NULL) - status.st_mtime >= COPY_WAITS_S &&
+			!flock(place, LOCK_EX | LOCK_NB)) {
+		(void)unlinkat(place, file, 0);
+		(void)unlinkat(directory, made, AT_REMOVEDIR);
+	}
+	close(place);
+}
+
+static void remove_abandoned(const struct inject_copy *copy)
+{
+	struct dirent *entry;
+	DIR *directory;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", copy->directory);
+	directory = opendir(path);
+	while (directory && (entry = readdir(directory)))
+		if (!strncmp(entry->d_name, COPY_PREFIX, strlen(COPY_PREFIX)))
+			remove_if_abandoned(copy->directory, entry->d_name, copy->name);
+	if (directory)
+		closedir(directory);
 }
 
 static bool make(struct inject_copy *copy, pid_t pid, const char *directory, const char *name,
@@ -105,6 +149,7 @@ static bool make(struct inject_copy *copy, pid_t pid, const char *directory, con
 	if (copy->directory < 0)
 		return false;
 	(void)snprintf(copy->name, sizeof(copy->name), "%s", name);
+	remove_abandoned(copy);
 	if (make_own(copy) && !put_file(copy->place, name, file)) {
 		(void)snprintf(copy->theirs, sizeof(copy->theirs), "%s/%s/%s",
 				strcmp(directory, "/") != 0 ? directory : "", copy->made, name);
