@@ -214,7 +214,7 @@ static int enter(struct expansion *e, const struct place *from, const struct pla
 		tell(e, "cannot read %s: %s", from_path, strerror(errno));
 		goto out;
 	}
-	if (mkdirat(to->fd, name, 0755))
+	if (mkdirat(to->fd, name, CTF_DIRECTORY_MODE))
 		ret = -errno;
 	else
 		inner_to = (struct place){
@@ -294,7 +294,7 @@ int ctf_expand(const char *dir, const char *out, ctf_expand_say *say, void *user
 	e.chunk = malloc(CHUNK);
 	if (!e.context || !e.chunk)
 		ret = ctf_fail(error, -ENOMEM, "no memory to expand %s", dir);
-	else if (mkdir(out, 0755))
+	else if (mkdir(out, CTF_DIRECTORY_MODE))
 		ret = ctf_write_error(error, -errno, out, "");
 	if (!ret) {
 		to.fd = open(out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -140,7 +140,13 @@ static int write_metadata(struct ctf_writer *writer)
 	buffer = malloc(64u << 10);
 	if (!buffer)
 		goto out;
-	fd = openat(writer->dir_fd, METADATA_NEW, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	/* Never into a file, a link or a pipe that is there already. */
+	if (unlinkat(writer->dir_fd, METADATA_NEW, 0) && errno != ENOENT) {
+		ret = -errno;
+		goto out;
+	}
+	fd = openat(writer->dir_fd, METADATA_NEW,
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
 	ret = fd < 0 ? -errno : ctf_file_append(fd, &size, head, head_size, NULL, 0);
 	while (!ret && from < end) {
 		size_t want = end - from < (64 << 10) ? (size_t)(end - from) : 64u << 10;
@@ -206,7 +212,7 @@ int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer 
 	}
 	writer->uuid[6] = (writer->uuid[6] & 0x0f) | 0x40;
 	writer->uuid[8] = (writer->uuid[8] & 0x3f) | 0x80;
-	if (mkdir(config->dir, 0755)) {
+	if (mkdir(config->dir, CTF_DIRECTORY_MODE)) {
 		ret = ctf_write_error(error, -errno, config->dir, "");
 		goto fail;
 	}

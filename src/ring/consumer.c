@@ -104,6 +104,7 @@ int ring_consumer_map(int fd, const struct ring_geometry *expected, struct ring_
 		view->lost = ring_memory_lost(&memory, ring);
 		ring_view_resume(view, memory.geometry.flags & RING_COUNTS);
 	}
+	ring_loss_begin(consumer);
 	*result = consumer;
 	return 0;
 }
@@ -375,68 +376,4 @@ bool ring_consumer_pending(const struct ring_consumer *consumer)
 			return true;
 	}
 	return false;
-}
-
-uint64_t ring_consumer_lost(
-		const struct ring_consumer *consumer, uint32_t ring, enum ring_loss reason)
-{
-	if ((unsigned int)reason >= RING_LOSS_REASONS)
-		return 0;
-	return __atomic_load_n(&consumer->views[ring].control->lost[reason], __ATOMIC_RELAXED);
-}
-
-uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t ring)
-{
-	uint64_t total = 0;
-
-	for (int reason = 0; reason < RING_LOSS_REASONS; reason++)
-		total += ring_consumer_lost(consumer, ring, (enum ring_loss)reason);
-	return total;
-}
-
-/* One group of slots, which is on pages that the producer has touched. */
-static int ring_lost_group_each(const struct ring_consumer *consumer, uint32_t ring, uint32_t group,
-		ring_lost_visit *visit, void *data)
-{
-	const uint64_t *lost = consumer->views[ring].lost;
-	uint32_t slot = group * RING_LOST_GROUP_SLOTS;
-	uint32_t end = slot + RING_LOST_GROUP_SLOTS;
-
-	for (; slot < end && slot < consumer->memory.geometry.event_slots; slot++) {
-		uint64_t counts[RING_LOSS_REASONS], any = 0;
-		int rc;
-
-		for (int i = 0; i < RING_LOSS_REASONS; i++) {
-			counts[i] = __atomic_load_n(&lost[(size_t)slot * RING_LOSS_REASONS + i],
-					__ATOMIC_RELAXED);
-			any |= counts[i];
-		}
-		rc = any ? visit(data, ring, slot, counts) : 0;
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t ring,
-		ring_lost_visit *visit, void *data)
-{
-	const uint64_t *groups = consumer->views[ring].control->lost_groups;
-	uint32_t count = (consumer->memory.geometry.event_slots + RING_LOST_GROUP_SLOTS - 1) /
-			RING_LOST_GROUP_SLOTS;
-
-	for (uint32_t word = 0; word * 64 < count; word++) {
-		uint64_t bits = __atomic_load_n(&groups[word], __ATOMIC_RELAXED);
-
-		for (; bits; bits &= bits - 1) {
-			uint32_t group = word * 64 + (uint32_t)__builtin_ctzll(bits);
-			int rc = group < count
-					? ring_lost_group_each(consumer, ring, group, visit, data)
-					: 0;
-
-			if (rc)
-				return rc;
-		}
-	}
-	return 0;
 }

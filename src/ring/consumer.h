@@ -26,6 +26,7 @@ struct ring_view {
 
 struct ring_consumer {
 	struct ring_memory memory;
+	uint64_t counts_since; /* CLOCK_BOOTTIME when all counters of lost records were 0; 0: unknown */
 	struct ring_view views[];
 };
 
@@ -43,6 +44,9 @@ static inline uint64_t ring_record_full_time(const unsigned char *record)
 	memcpy(&timestamp, record + 5, sizeof(timestamp));
 	return timestamp;
 }
+
+/* Remembers since when the counters of lost records count. */
+void ring_loss_begin(struct ring_consumer *consumer);
 
 /* Said where a file was truncated under us. */
 const char *ring_consumer_truncated(const struct ring_consumer *consumer);

@@ -70,8 +70,10 @@ enum ring_loss {
 	RING_LOST_RETURN_CALLER = 9, /* it was called by code that no file has. */
 	RING_LOST_SHARED =
 			10, /* A process used the thread-local memory of another one, or a thread used a foreign one. */
+	/* No producer counts this: a counter has a number that no program reaches by counting. Each such counter counts once. */
+	RING_LOST_IMPLAUSIBLE = 11,
 };
-#define RING_LOSS_REASONS 16 /* Eleven are in use. */
+#define RING_LOSS_REASONS 16 /* Twelve are in use. */
 
 #define RING_PAYLOAD_MAX 65536u /* Bytes of one payload, in any ring. */
 #define RING_SIZE_MIN 4096u     /* And at least a page. */
@@ -340,7 +342,7 @@ uint64_t ring_consumer_position(const struct ring_consumer *consumer, uint32_t r
 int ring_consumer_snapshot(struct ring_consumer *consumer, uint32_t ring, void *buffer,
 		struct ring_span *span);
 
-/* Records lost in this ring since its creation. */
+/* Records lost in this ring since its creation: never more than one a nanosecond (RING_LOST_IMPLAUSIBLE). */
 uint64_t ring_consumer_lost(
 		const struct ring_consumer *consumer, uint32_t ring, enum ring_loss reason);
 uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t ring);

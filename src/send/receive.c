@@ -254,14 +254,14 @@ static int make_directory(
 		return -ENAMETOOLONG;
 	for (char *at = path + base; (at = strchr(at, '/')); at++) {
 		*at = '\0';
-		if (mkdir(path, 0755) && errno != EEXIST)
+		if (mkdir(path, CTF_DIRECTORY_MODE) && errno != EEXIST)
 			return -errno;
 		*at = '/';
 	}
 	for (unsigned int try = 1; try < NAME_TRIES; try++) {
 		if (try > 1)
 			snprintf(path + size, room - size, "-%u", try);
-		if (!mkdir(path, 0755)) {
+		if (!mkdir(path, CTF_DIRECTORY_MODE)) {
 			*ret_is_renamed = try > 1;
 			*directory = strdup(path + base);
 			return *directory ? 0 : -ENOMEM;

@@ -289,7 +289,7 @@ void instance_free(struct session *session, struct instance *instance)
 	free(instance->exe);
 	free(instance->directory);
 	free(instance->told);
-	free(instance->maps);
+	maps_free(instance);
 	probes_forget(instance);
 	free(instance);
 }

@@ -433,15 +433,14 @@ static void adopt_told(struct adoption *adoption)
 /* Names of code for the trace that follows: of a dead process nobody else has them. */
 static void adopt_maps(struct adoption *adoption)
 {
-	struct instance *instance = adoption->instance;
 	char *text = NULL;
 	size_t size;
 
 	if (adoption->trace < 0 ||
 			facts_read_file(adoption->trace, MAPS_FILE, LIMIT_MAPS, &text, &size))
 		return;
-	instance->maps = text;
-	instance->maps_new = true;
+	maps_adopt(adoption->instance, text, size);
+	free(text);
 }
 
 static void adopt_rings(struct adoption *adoption)

@@ -64,7 +64,7 @@ static int create_default(struct session *session, struct session_error *error)
 			session->output = NULL;
 			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
 		}
-		if (!mkdir(session->output, 0755))
+		if (!mkdir(session->output, CTF_DIRECTORY_MODE))
 			return 0;
 		if (errno != EEXIST)
 			return fail_output(error, errno, ".");
@@ -88,7 +88,7 @@ int output_create(struct session *session, const char *output, bool force,
 	session->output = strdup(output);
 	if (!session->output)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
-	if (!mkdir(session->output, 0755))
+	if (!mkdir(session->output, CTF_DIRECTORY_MODE))
 		return 0;
 	if (errno != EEXIST)
 		return fail_output(error, errno, session->output);

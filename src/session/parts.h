@@ -224,6 +224,15 @@ struct watch {
 	int fd;
 };
 
+/* Lines of /proc/PID/maps, each once: maps.c. */
+struct instance_maps {
+	char *text;
+	size_t size, capacity;
+	uint32_t *table; /* of hashed lines */
+	size_t slots, lines;
+	bool is_new; /* since the lines were written out */
+};
+
 struct instance {
 	struct watch watch; /* the pidfd */
 	struct instance *next;
@@ -295,8 +304,7 @@ struct instance {
 	char *directory;           /* below the output directory, or NULL; changes under the lock */
 	bool finished;             /* under the lock */
 
-	char *maps;    /* of its code, as /proc has them; under the session's lock */
-	bool maps_new; /* since they were written out */
+	struct instance_maps maps; /* of its code; under the session's lock */
 
 	struct channel *own_channels; /* of a recovery: nobody else has them */
 };
@@ -745,6 +753,9 @@ int trace_prepare(struct session *session, struct instance *instance, struct ctf
 /* maps.c: the first by the main thread while the process waits, the other by the drain thread. */
 void maps_read(struct session *session, struct instance *instance);
 void maps_write(struct session *session, struct instance *instance);
+/* The lines of an earlier recorder. */
+void maps_adopt(struct instance *instance, const char *text, size_t size);
+void maps_free(struct instance *instance);
 int trace_append(struct session *session, struct instance *instance, uint32_t channel,
 		uint32_t ring, const struct ctf_span *span, struct ctf_error *error);
 void trace_report_damage(struct session *session, struct instance *instance, uint32_t channel,

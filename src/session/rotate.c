@@ -113,7 +113,7 @@ static int make_chunk(struct session *session, struct ctf_error *error)
 		if (asprintf(&path, "%s/.chunk-%04u-%s", session->output, rotation->number + 1,
 				    stamp) < 0)
 			return -ENOMEM;
-		ret = mkdir(path, 0755) ? -errno : 0;
+		ret = mkdir(path, CTF_DIRECTORY_MODE) ? -errno : 0;
 		if (ret != -ENOSPC && ret != -EDQUOT)
 			rotation->number++;
 		if (!ret)
@@ -159,7 +159,7 @@ static void begin_anew(struct session *session, struct instance *instance)
 	instance->nr_described = 0;
 	instance->begin_ticks = ring_clock_now(session->clock);
 	pthread_mutex_lock(&session->lock);
-	instance->maps_new = instance->maps != NULL;
+	instance->maps.is_new = instance->maps.size > 0;
 	pthread_mutex_unlock(&session->lock);
 }
 

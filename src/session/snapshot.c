@@ -287,7 +287,7 @@ uint32_t snapshot_make(struct session *session, struct instance *active, const c
 		return 0;
 	/* What is there is of one that found no room. */
 	retain_remove_tree(snapshot.path);
-	if (mkdir(snapshot.path, 0755))
+	if (mkdir(snapshot.path, CTF_DIRECTORY_MODE))
 		ret = -errno;
 	for (instance = active; instance && !ret; instance = instance->next_active) {
 		/* Others must not overflow meanwhile. */

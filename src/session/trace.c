@@ -429,6 +429,8 @@ void trace_close(struct session *session, struct instance *instance, const struc
 
 	if (!instance->writer)
 		return;
+	/* Lines that were read while the last records were written. */
+	maps_write(session, instance);
 	/* The first figures are good enough when the better ones find no room. */
 	if (clock && !instance->own_clock)
 		ctf_writer_set_clock(instance->writer, clock, &error);

@@ -3,20 +3,24 @@
  * Processes: what stood where in them, and when; and the answers that were given.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "symbols/worker.h"
 
 #define MODULES_OPEN_MAX 300 /* Each has two descriptors at most. */
 #define SYMBOLS_MAX ((size_t)1 << 20)
+#define MODULE_BUCKETS 4096
 
 /* A file that is named. */
 struct known {
-	struct known *next;
+	struct known *next, *next_in_bucket;
 	struct module_name name; /* its texts are our own */
 	uint32_t number;
 	bool asked, lost; /* lost: whoever reads it ends */
@@ -54,6 +58,7 @@ struct symbols {
 	struct symbols_options options;
 	pthread_mutex_t mutex;
 	struct known *modules;
+	struct known *buckets[MODULE_BUCKETS];
 	uint32_t nr_modules;
 	struct worker *worker;
 	unsigned int nr_open;
@@ -145,11 +150,20 @@ static bool same_name(const struct module_name *one, const struct module_name *o
 			!strcmp(one->path, other->path);
 }
 
+static uint64_t hash_name(const struct module_name *name)
+{
+	uint64_t hash = name->inode * 0x9e3779b97f4a7c15u;
+
+	for (const char *at = name->path; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
+	return hash ^ hash >> 32;
+}
+
 static struct known *module_of(struct symbols *symbols, const struct module_name *name)
 {
-	struct known *module;
+	struct known **bucket = &symbols->buckets[hash_name(name) % MODULE_BUCKETS], *module;
 
-	for (module = symbols->modules; module; module = module->next)
+	for (module = *bucket; module; module = module->next_in_bucket)
 		if (same_name(&module->name, name))
 			return module;
 	module = calloc(1, sizeof(*module));
@@ -165,6 +179,8 @@ static struct known *module_of(struct symbols *symbols, const struct module_name
 	module->number = symbols->nr_modules++;
 	module->next = symbols->modules;
 	symbols->modules = module;
+	module->next_in_bucket = *bucket;
+	*bucket = module;
 	return module;
 }
 
@@ -277,9 +293,22 @@ static int take_line(struct symbols *symbols, struct process *process, char *lin
 	return 0;
 }
 
+/* In a trace of others the name can be a link or a pipe. */
+static FILE *open_maps(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+	FILE *file = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) ? fdopen(fd, "r")
+									       : NULL;
+
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
 int symbols_maps(struct symbols *symbols, uint32_t number, const char *path)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = open_maps(path);
 	struct process *process;
 	char *line = NULL;
 	size_t room = 0;

@@ -6,6 +6,7 @@
 #include "say.h"
 
 #include "control/boot.h"
+#include "ctf/ctf.h"
 #include "session/live.h"
 
 #include <errno.h>
@@ -133,7 +134,7 @@ static int open_session(struct adoption *adoption, const struct boot_session *bo
 	view.options.format = (enum session_format)adoption->options->format;
 	view.options.compress = command_compression(adoption->options->compress, &status);
 	if (!status && adopted->output && adoption->source.config->nr_sessions > 1 &&
-			mkdir(adoption->options->output, 0755) && errno != EEXIST)
+			mkdir(adoption->options->output, CTF_DIRECTORY_MODE) && errno != EEXIST)
 		status = say_error(COMMAND_FAILED, NULL, "cannot make %s: %s",
 				adoption->options->output, strerror(errno));
 	if (!status && session_open(&view.options, &live, &adopted->session, &session_error))

@@ -433,7 +433,7 @@ static int make_traces(struct copy *copy)
 	copy->traces = calloc(count + 1u, sizeof(*copy->traces));
 	if (!copy->traces)
 		return -ENOMEM;
-	if (mkdir(copy->options->output, 0777)) {
+	if (mkdir(copy->options->output, CTF_DIRECTORY_MODE)) {
 		copy->status = say_error(COMMAND_FAILED,
 				errno == EEXIST ? "name a directory that is not there yet" : NULL,
 				"cannot make %s: %s", copy->options->output, strerror(errno));

@@ -306,7 +306,7 @@ static int start_many(struct export *export)
 {
 	const char *dir = export->options->output;
 
-	if (mkdir(dir, 0777) && errno != EEXIST) {
+	if (mkdir(dir, CTF_DIRECTORY_MODE) && errno != EEXIST) {
 		export->write_error = -errno;
 		return export->write_error;
 	}

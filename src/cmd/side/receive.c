@@ -6,6 +6,7 @@
 #include "command.h"
 #include "say.h"
 
+#include "ctf/ctf.h"
 #include "send/receive.h"
 #include "send/send.h"
 
@@ -75,7 +76,7 @@ static bool is_empty(const char *path)
 
 static int make_output(const char *path, bool force)
 {
-	if (!mkdir(path, 0755))
+	if (!mkdir(path, CTF_DIRECTORY_MODE))
 		return 0;
 	if (errno != EEXIST || access(path, W_OK | X_OK))
 		return say_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,

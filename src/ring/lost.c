@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads the counters of lost records.
+ *
+ * They are in memory that the traced program can write. A number that no program can have reached by counting is not a count: it is left
+ * out of all sums, and is reported as one record that was lost for the reason RING_LOST_IMPLAUSIBLE.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "ring/consumer.h"
+
+#define RING_LOSS_NS_PER_S 1000000000
+/* For counts between two reads of the clock, and for a clock that was adjusted. */
+#define RING_LOSS_SLACK UINT64_C(1000000000)
+/* Where it is unknown since when a ring counts: one record a nanosecond for 104 days. */
+#define RING_LOSS_MAX (UINT64_C(1) << 53)
+
+static uint64_t ring_loss_now(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * RING_LOSS_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+void ring_loss_begin(struct ring_consumer *consumer)
+{
+	consumer->counts_since = ring_loss_now();
+	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++)
+		for (int reason = 0; reason < RING_LOSS_REASONS; reason++)
+			if (__atomic_load_n(&consumer->views[ring].control->lost[reason],
+					    __ATOMIC_RELAXED))
+				consumer->counts_since = 0;
+}
+
+/* A ring counts one record at a time, which takes longer than a nanosecond. */
+static uint64_t ring_loss_limit(const struct ring_consumer *consumer)
+{
+	return consumer->counts_since ? ring_loss_now() - consumer->counts_since + RING_LOSS_SLACK
+				      : RING_LOSS_MAX;
+}
+
+/* Copies the counters of one ring or event, implausible ones as one more record each. */
+static uint64_t ring_loss_copy(
+		uint64_t counts[RING_LOSS_REASONS], const uint64_t *lost, uint64_t limit)
+{
+	uint64_t total = 0;
+
+	counts[RING_LOST_IMPLAUSIBLE] = 0;
+	for (int i = 0; i < RING_LOSS_REASONS; i++) {
+		uint64_t count = __atomic_load_n(&lost[i], __ATOMIC_RELAXED);
+		bool is_plausible = i != RING_LOST_IMPLAUSIBLE && count <= limit;
+
+		if (is_plausible)
+			counts[i] = count;
+		else if (i != RING_LOST_IMPLAUSIBLE)
+			counts[i] = 0;
+		if (!is_plausible)
+			counts[RING_LOST_IMPLAUSIBLE] += count != 0;
+	}
+	for (int i = 0; i < RING_LOSS_REASONS; i++)
+		total += counts[i];
+	return total;
+}
+
+uint64_t ring_consumer_lost(
+		const struct ring_consumer *consumer, uint32_t ring, enum ring_loss reason)
+{
+	uint64_t counts[RING_LOSS_REASONS];
+
+	if ((unsigned int)reason >= RING_LOSS_REASONS)
+		return 0;
+	(void)ring_loss_copy(
+			counts, consumer->views[ring].control->lost, ring_loss_limit(consumer));
+	return counts[reason];
+}
+
+uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t ring)
+{
+	uint64_t counts[RING_LOSS_REASONS];
+
+	return ring_loss_copy(
+			counts, consumer->views[ring].control->lost, ring_loss_limit(consumer));
+}
+
+/* One group of slots, which is on pages that the producer has touched. */
+static int ring_lost_group_each(const struct ring_consumer *consumer, uint32_t ring, uint32_t group,
+		ring_lost_visit *visit, void *data)
+{
+	const uint64_t *lost = consumer->views[ring].lost;
+	uint64_t limit = ring_loss_limit(consumer);
+	uint32_t slot = group * RING_LOST_GROUP_SLOTS;
+	uint32_t end = slot + RING_LOST_GROUP_SLOTS;
+
+	for (; slot < end && slot < consumer->memory.geometry.event_slots; slot++) {
+		uint64_t counts[RING_LOSS_REASONS];
+		uint64_t total = ring_loss_copy(
+				counts, &lost[(size_t)slot * RING_LOSS_REASONS], limit);
+		int rc = total ? visit(data, ring, slot, counts) : 0;
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t ring,
+		ring_lost_visit *visit, void *data)
+{
+	const uint64_t *groups = consumer->views[ring].control->lost_groups;
+	uint32_t count = (consumer->memory.geometry.event_slots + RING_LOST_GROUP_SLOTS - 1) /
+			RING_LOST_GROUP_SLOTS;
+
+	for (uint32_t word = 0; word * 64 < count; word++) {
+		uint64_t bits = __atomic_load_n(&groups[word], __ATOMIC_RELAXED);
+
+		for (; bits; bits &= bits - 1) {
+			uint32_t group = word * 64 + (uint32_t)__builtin_ctzll(bits);
+			int rc = group < count
+					? ring_lost_group_each(consumer, ring, group, visit, data)
+					: 0;
+
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
