@@ -118,6 +118,9 @@ static bool is_welcome(const struct session *session, int fd, struct connection 
 	connection->peer = cred.pid;
 	connection->uid = cred.uid;
 	connection->gid = cred.gid;
+	/* A session that records on behalf of a user has programs of that user only. */
+	if (session->service && session->service->is_owned)
+		return cred.pid > 0 && cred.uid == session->service->owner;
 	return cred.pid > 0 &&
 			(cred.uid == geteuid() || cred.uid == 0 || session->socket_is_secret ||
 					(session->service && session->service->any_user));

@@ -32,6 +32,8 @@ static int take_service(struct session *session, const struct session_live *live
 		return ret;
 	service->nr_track = (uint32_t)live->nr_track;
 	service->any_user = live->any_user;
+	service->is_owned = live->settled;
+	service->owner = live->owner;
 	service->boot = live->boot;
 	service->leave = live->leave;
 	service->only = live->only;

@@ -63,7 +63,8 @@ struct session_live {
 	pid_t only; /* of `boot`: this process alone, by what it has mapped; 0: all */
 	/*
 	 * When directory, socket and locks are open, and before anything else is read or written: the process may become that
-	 * of another user there (NULL: it does not). The place belongs to `owner` then. 0 or a negative errno.
+	 * of another user there (NULL: it does not). The place belongs to `owner` then, and only
+	 * this user's programs are heard. 0 or a negative errno.
 	 */
 	int (*settled)(void *user);
 	void *user;

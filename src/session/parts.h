@@ -364,6 +364,8 @@ struct service {
 	dev_t socket_device;
 	ino_t socket_inode;
 	bool any_user;
+	bool is_owned; /* by a user other than that of the process (live.h: settled) */
+	uid_t owner;
 	bool active;
 	bool boot;  /* programs make folders in the place by themselves */
 	pid_t only; /* the only process that is looked at, by what it has mapped; 0: all */

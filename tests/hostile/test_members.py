@@ -3,8 +3,10 @@
 import json
 import os
 import platform
+import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -53,6 +55,12 @@ class Members(Case):
         result = self.side_as(user, *arguments, **changes)
         self.assertEqual(bool(result.returncode), fails, f"side {' '.join(arguments)}: {result.stdout}{result.stderr}")
         return result.stderr if fails else result.stdout
+
+    def run_own(self, count, user=member):
+        """A program of the member's own."""
+        one = Victim(count, 4, user=user).finish()
+        self.victims.append(one)
+        return one
 
     def begin(self, name=MINE, user=member, *options):
         """A session of a member that records; its directory."""
@@ -107,7 +115,7 @@ class Members(Case):
 
     def test_members_read_their_own_traces(self):
         output = self.begin()
-        one = self.run_victim(500)
+        one = self.run_own(500)
         self.as_member("stop", "-s", MINE)
         for path in self.everything_below(output):
             status = os.lstat(path)
@@ -121,16 +129,17 @@ class Members(Case):
 
     def test_members_rotate_and_take_snapshots(self):
         output = self.begin()
-        self.run_victim(200)
+        self.run_own(200)
         self.as_member("rotate", "-s", MINE)
-        self.run_victim(200)
+        self.run_own(200)
         self.as_member("stop", "-s", MINE)
         self.as_member("destroy", MINE)
         self.assertEqual(sum(len(numbers) for numbers in self.sequences(output).values()), 400)
 
     def test_a_session_of_a_member_survives_the_daemon(self):
         output = self.begin()
-        one = self.start_victim(3000).await_main()
+        one = Victim(3000, 4, user=member).await_main()
+        self.addCleanup(one.kill)
         time.sleep(0.2)
         self.daemon.kill()
         self.daemon.wait()
@@ -145,7 +154,7 @@ class Members(Case):
     def test_members_send_their_own_traces(self):
         sink = Sink()
         self.begin(MINE, member, "--to", f"tcp://127.0.0.1:{sink.port}", "--send-timeout", "1s")
-        self.run_victim(500)
+        self.run_own(500)
         self.as_member("stop", "-s", MINE)
         world.wait_until(lambda: b"of the victim" in sink.data, "events at the receiver")
         sink.listener.close()
@@ -176,6 +185,50 @@ class Members(Case):
         self.assertNotIn(f":{other.pid} ", hits)
 
     # ---- what they cannot ----
+
+    def test_members_record_their_own_programs_only(self):
+        """Not even by the session's socket; nor do commands of a member wait for programs of others, or name them."""
+        output = self.begin()
+        other = self.start_victim(4000, stays=True).await_main()
+        as_root = Victim(200, 4, user=world.ROOT_USER).finish()
+        own = self.run_own(300)
+        os.kill(other.pid, signal.SIGSTOP)
+        begin = time.monotonic()
+        answer = self.ask_as(member, {"verb": "enable-event", "session": MINE, "event": ["more:*"], "timeout": 20000000000})
+        self.assertLess(time.monotonic() - begin, 10)
+        self.assertIn('"pending": []', answer)
+        os.kill(other.pid, signal.SIGCONT)
+        self.assertTrue(self.open_instance(world.victim, MINE).startswith("refused"))
+        self.assertEqual(self.open_instance(member, MINE), "accepted")
+        answer = self.ask_as(member, {"verb": "list"})
+        listed = {one["uid"] for one in json.loads(answer[answer.index("{"):])["processes"]}
+        self.assertLessEqual(listed, {member.uid})
+        self.as_member("stop", "-s", MINE)
+        found = self.sequences(output)
+        self.assertEqual(found.get(own.pid), list(range(300)))
+        self.assertNotIn(other.pid, found)
+        self.assertNotIn(as_root.pid, found)
+        other.finish()
+
+    def open_instance(self, user, session):
+        """What a session answers to a program of this user that introduces itself at the session's socket."""
+        read, write = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                os.setgroups(user.groups)
+                os.setgid(user.uid)
+                os.setuid(user.uid)
+                speaker.Instance(f"{world.RUNTIME}/sessions/{session}.sock", 77).close()
+                os.write(write, b"accepted")
+            except (OSError, ValueError, struct.error) as error:
+                os.write(write, f"refused: {error}".encode())
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read, "rb") as pipe:
+            text = pipe.read().decode()
+        os.waitpid(child, 0)
+        return text
 
     def test_members_have_no_part_in_sessions_of_others(self):
         self.begin("second", second_member)
@@ -246,7 +299,8 @@ class Members(Case):
         os.mkdir("/tmp/of-root", 0o755)
         output = self.begin()
         recorder = self.ask("status", MINE)["sessions"][0]["recorder"]
-        self.start_victim(3000).await_main()
+        own = Victim(3000, 4, user=member).await_main()
+        self.addCleanup(own.kill)
         time.sleep(0.3)
         names = [name for name in os.listdir(output) if os.path.isdir(f"{output}/{name}")]
         script = "; ".join([f"cd {output}", "umask 0", *(f"mv {name} {name}.aside && ln -s /tmp/of-root {name}" for name in names),
@@ -255,7 +309,7 @@ class Members(Case):
         # Whether these succeed is no matter: the member has broken its own traces.
         for verb in ("rotate", "stop", "start", "rotate", "stop"):
             self.ask_as(member, {"verb": verb, "session": MINE, "timeout": 2000000000})
-        self.victims.pop().finish()
+        own.finish()
         self.ask_as(member, {"verb": "destroy", "session": MINE})
         self.assertEqual(os.listdir("/tmp/of-root"), [])
         os.rmdir("/tmp/of-root")
@@ -284,7 +338,7 @@ class Members(Case):
         text = self.as_member("create", MINE, "--to", f"/tmp/{member.name}/stream")
         self.as_member("enable-event", "-s", MINE, "app:*")
         self.side_as(member, "start", "-s", MINE)
-        self.run_victim(50)
+        self.run_own(50)
         self.side_as(member, "stop", "-s", MINE)
         self.assertFalse(os.path.exists(f"/tmp/{member.name}/stream"), text)
 

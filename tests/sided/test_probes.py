@@ -316,12 +316,14 @@ class Users(Probes):
         roots, his = Played(self), Played(self, before=self.NOBODY)
         self.assertTrue(self.ask_as_nobody()["ok"])
         self.assertEqual((roots.numbers(), his.numbers(), self.probes()[0]["uid"]), ([], [1], 65534))
-        # Root itself may.
+        # Root itself may, in its own session, and may change this one, which has programs of its user only.
+        self.enable("roots")
+        self.assertEqual((roots.numbers("roots"), his.numbers("roots")), ([1], [1]))
         self.enable()
-        self.assertEqual((roots.numbers(), his.numbers()), ([2], [2]))
-        # By its number neither, and not by a descriptor of somebody who may.
+        self.assertEqual((roots.numbers(), his.numbers()), ([], [2]))
+        # By its number neither, and not by a descriptor of a user who may.
         self.assertTrue(self.ask_as_nobody(**self.of(roots), event=["probe:g"])["ok"])
-        self.assertEqual(roots.numbers(), [2])
+        self.assertEqual((roots.numbers(), roots.numbers("roots")), ([], [1]))
 
     def test_what_is_kept(self):
         """The next daemon knows whose it is."""

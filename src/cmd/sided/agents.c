@@ -140,6 +140,7 @@ static void add_sessions(struct daemon *daemon, const struct program *program,
 				.generation = entry->generation, .path = path};
 
 		if (!session_is_present(entry) ||
+				!is_in_scope(session_scope(daemon, entry), program->uid) ||
 				!session_socket(daemon, entry, path, sizeof(path)) ||
 				wire_welcome_add(welcome, parts->sessions, sizeof(parts->sessions),
 						&session))

@@ -90,6 +90,7 @@ struct operation {
 	int table;       /* of probes: the descriptor that came with the request, or -1 */
 	uint32_t number; /* and the number that it got */
 	uid_t uid;       /* who asks */
+	uid_t scope;     /* whose programs the session records */
 };
 
 static void begin(struct daemon *daemon, struct operation *operation);
@@ -224,7 +225,7 @@ static void out_of_time(struct daemon *daemon, struct timer *timer)
 	struct operation *operation = container_of(timer, struct operation, timer);
 
 	json_object_put(operation->pending);
-	operation->pending = programs_pending(daemon, operation->serial);
+	operation->pending = programs_pending(daemon, operation->serial, operation->scope);
 	programs_done(daemon, operation);
 }
 
@@ -236,20 +237,22 @@ static void tell_programs(struct daemon *daemon, struct operation *operation, en
 	operation->left = COUNTING;
 	operation->next_waiting = daemon->waiting;
 	daemon->waiting = operation;
-	operation->left += (int64_t)programs_poke(daemon) - COUNTING;
+	operation->left += (int64_t)programs_poke(daemon, operation->scope) - COUNTING;
 	if (operation->left <= 0)
 		programs_done(daemon, operation);
 	else
 		loop_timer(daemon, &operation->timer, timeout_ms, out_of_time);
 }
 
-void operations_switched(struct daemon *daemon, uint64_t after, uint64_t until)
+void operations_switched(struct daemon *daemon, const struct program *program, uint64_t after,
+		uint64_t until)
 {
 	struct operation *operation = daemon->waiting, *next;
 
 	for (; operation; operation = next) {
 		next = operation->next_waiting;
-		if (operation->serial <= after || operation->serial > until)
+		if (operation->serial <= after || operation->serial > until ||
+				!is_in_scope(operation->scope, program->uid))
 			continue;
 		/* Through the loop: the list may not change under us. */
 		if (--operation->left == 0)
@@ -382,7 +385,7 @@ static void recorder_done(struct daemon *daemon, struct session_entry *entry, st
 		finish(daemon, operation);
 		return;
 	}
-	operation->unchanged = programs_unchanged(daemon);
+	operation->unchanged = programs_unchanged(daemon, operation->scope);
 	/* Nothing of the session is needed while it waits: the next one may begin, and it may go. */
 	if (!operation->flow->last)
 		release_session(daemon, operation);
@@ -542,6 +545,7 @@ void operation_begin(struct daemon *daemon, struct client *client, struct sessio
 	operation->timer.owner = &operation->object;
 	operation->table = frame_take_fd(&client->in);
 	operation->uid = client->peer.uid;
+	operation->scope = session_scope(daemon, entry);
 	operation->flow = find_flow(verb);
 	operation->request = json_object_get(request);
 	if (take_timeout(operation, &error)) {

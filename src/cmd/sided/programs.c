@@ -85,7 +85,7 @@ static void program_close(struct daemon *daemon, struct program *program)
 	*at = program->next;
 	daemon->nr_programs--;
 	if (is_awaited(program))
-		operations_switched(daemon, switched_to(program), UINT64_MAX);
+		operations_switched(daemon, program, switched_to(program), UINT64_MAX);
 	disconnect(daemon, program);
 	door_left(daemon, program);
 	if (agent)
@@ -292,7 +292,7 @@ void program_disconnected(struct daemon *daemon, struct agent *agent)
 	}
 	/* It asks before its next event, or it will never ask: either way nobody waits for it. */
 	if (!is_awaited(program))
-		operations_switched(daemon, switched_to(program), UINT64_MAX);
+		operations_switched(daemon, program, switched_to(program), UINT64_MAX);
 }
 
 /* ---- what the system says of it ---- */
@@ -336,7 +336,7 @@ static bool catches_signal(struct daemon *daemon, struct program *program, uint6
 		return true;
 	program->control = WIRE_CONTROL_SYNC;
 	if (!is_awaited(program))
-		operations_switched(daemon, switched_to(program), until);
+		operations_switched(daemon, program, switched_to(program), until);
 	return false;
 }
 
@@ -422,10 +422,10 @@ void program_done(struct daemon *daemon, struct program *program, const struct w
 	if (done->serial <= program->done)
 		return;
 	program->done = done->serial;
-	operations_switched(daemon, before, program->done);
+	operations_switched(daemon, program, before, program->done);
 }
 
-size_t programs_poke(struct daemon *daemon)
+size_t programs_poke(struct daemon *daemon, uid_t scope)
 {
 	struct program *program, *next;
 	size_t count = 0, i;
@@ -433,7 +433,7 @@ size_t programs_poke(struct daemon *daemon)
 	for (i = 0; i < PROGRAM_BUCKETS; i++) {
 		for (program = daemon->programs[i]; program; program = next) {
 			next = program->next;
-			if (!is_awaited(program))
+			if (!is_awaited(program) || !is_in_scope(scope, program->uid))
 				continue;
 			/* The change that is told of has counted nobody yet. */
 			if (program->control == WIRE_CONTROL_SIGNAL &&
@@ -517,7 +517,7 @@ static struct json_object *program_json(const struct program *program)
 }
 
 /* Elements for those that are wanted. A list that is cut short for want of memory is still one. */
-static struct json_object *make_list(struct daemon *daemon, uint64_t serial,
+static struct json_object *make_list(struct daemon *daemon, uint64_t serial, uid_t scope,
 		struct json_object *(*make)(const struct program *program, uint64_t serial))
 {
 	struct json_object *list = json_object_new_array();
@@ -526,7 +526,9 @@ static struct json_object *make_list(struct daemon *daemon, uint64_t serial,
 
 	for (i = 0; list && i < PROGRAM_BUCKETS; i++) {
 		for (program = daemon->programs[i]; program; program = program->next) {
-			struct json_object *element = make(program, serial);
+			struct json_object *element = is_in_scope(scope, program->uid)
+					? make(program, serial)
+					: NULL;
 
 			if (element && json_object_array_add(list, element))
 				json_object_put(element);
@@ -559,19 +561,19 @@ static struct json_object *make_program(const struct program *program, uint64_t 
 	return program_json(program);
 }
 
-struct json_object *programs_pending(struct daemon *daemon, uint64_t serial)
+struct json_object *programs_pending(struct daemon *daemon, uint64_t serial, uid_t scope)
 {
-	return make_list(daemon, serial, make_pending);
+	return make_list(daemon, serial, scope, make_pending);
 }
 
-struct json_object *programs_unchanged(struct daemon *daemon)
+struct json_object *programs_unchanged(struct daemon *daemon, uid_t scope)
 {
-	return make_list(daemon, 0, make_unchanged);
+	return make_list(daemon, 0, scope, make_unchanged);
 }
 
-struct json_object *programs_json(struct daemon *daemon)
+struct json_object *programs_json(struct daemon *daemon, uid_t scope)
 {
-	return make_list(daemon, 0, make_program);
+	return make_list(daemon, 0, scope, make_program);
 }
 
 bool program_is_reached(struct daemon *daemon, pid_t pid)

@@ -254,6 +254,23 @@ static inline bool session_is_of_member(
 {
 	return daemon->system && entry->uid;
 }
+/*
+ * Whose programs the session records, and who sees which programs: a user, or all of them. A member of the group records its own
+ * programs only, as without the daemon: a blocking channel would stop those of others.
+ */
+#define SCOPE_ALL ((uid_t)-1)
+static inline uid_t session_scope(const struct daemon *daemon, const struct session_entry *entry)
+{
+	return session_is_of_member(daemon, entry) ? entry->uid : SCOPE_ALL;
+}
+static inline uid_t peer_scope(const struct daemon *daemon, const struct peer *peer)
+{
+	return daemon->system && peer->uid ? peer->uid : SCOPE_ALL;
+}
+static inline bool is_in_scope(uid_t scope, uid_t uid)
+{
+	return scope == SCOPE_ALL || scope == uid;
+}
 /* May this user see and change the session? Root may; a member of the group has its own sessions only. */
 static inline bool session_permits(const struct daemon *daemon, const struct peer *peer,
 		const struct session_entry *entry)
@@ -337,7 +354,8 @@ void workers_reap(struct daemon *daemon);
 void operation_begin(struct daemon *daemon, struct client *client, struct session_entry *entry,
 		const char *verb, struct json_object *request);
 /* A program has switched over, or is gone: those that wait for it have one less to wait for. */
-void operations_switched(struct daemon *daemon, uint64_t after, uint64_t until);
+void operations_switched(struct daemon *daemon, const struct program *program, uint64_t after,
+		uint64_t until);
 /* The session goes: those that wait for their turn are refused. */
 void operations_refuse(struct daemon *daemon, struct session_entry *entry);
 void operations_close(struct daemon *daemon);
@@ -397,11 +415,11 @@ void programs_close(struct daemon *daemon);
 /* One that a former daemon knew; takes the descriptor and the names. Negative: neither. */
 int program_restore(struct daemon *daemon, const struct program *facts, int pidfd);
 /* Tell all; how many there are to wait for until they have daemon->serial. */
-size_t programs_poke(struct daemon *daemon);
+size_t programs_poke(struct daemon *daemon, uid_t scope);
 /* Those that have not switched to this serial, with the reason; those that look only when they start. */
-struct json_object *programs_pending(struct daemon *daemon, uint64_t serial);
-struct json_object *programs_unchanged(struct daemon *daemon);
-struct json_object *programs_json(struct daemon *daemon);
+struct json_object *programs_pending(struct daemon *daemon, uint64_t serial, uid_t scope);
+struct json_object *programs_unchanged(struct daemon *daemon, uid_t scope);
+struct json_object *programs_json(struct daemon *daemon, uid_t scope);
 /* Does this process hear of changes, or ask before its next event? */
 bool program_is_reached(struct daemon *daemon, pid_t pid);
 

@@ -225,7 +225,8 @@ void status_list(struct daemon *daemon, struct client *client, const char *sessi
 	answer = wrap(sessions, false);
 	json_object_put(sessions);
 	if (!session)
-		json_put(answer, "processes", programs_json(daemon));
+		json_put(answer, "processes",
+				programs_json(daemon, peer_scope(daemon, &client->peer)));
 	client_answer(daemon, client, answer);
 }
 
