@@ -328,9 +328,12 @@ int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_
 /* Relaxed, here and below: it is no more than an estimate. */
 void control_count_failure(int ret)
 {
+	/* Children of root may give up its rights, and must not write to what their parent reads. */
 	if (!control.hopeless_until)
 		control.hopeless_until = raw_mmap(NULL, sizeof(*control.hopeless_until),
-				PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
+				PROT_READ | PROT_WRITE,
+				(raw_call(SYS_geteuid) ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS,
+				-1);
 	if (!control.hopeless_until)
 		return;
 	__atomic_store_n(control.hopeless_until,
