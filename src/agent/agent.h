@@ -246,9 +246,14 @@ struct agent_session {
 	char path[WIRE_SESSION_PATH_MAX + 1];
 };
 
-/* A session that does not want us, until its generation is another. */
+/*
+ * A session that does not want us, until its generation is another; or that had no share for us, and is asked again when
+ * `due` has come.
+ */
 struct agent_declined {
 	uint64_t generation;
+	uint64_t due;     /* time of wire_deadline(); 0: never */
+	uint64_t pause_s; /* the last one before that */
 	char path[WIRE_SESSION_PATH_MAX + 1];
 };
 
@@ -321,7 +326,10 @@ struct agent_wanted {
 	int error;
 	uint64_t token;
 	uint64_t known; /* the generation that REFRESH names */
+	bool retries;   /* it has refused us before, because it had no share for us */
 };
+/* Whether a session is to be asked again that had no share for us. By the control thread, in its turn. */
+bool agent_declined_due(void);
 int agent_sessions_update(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace);
 
 /*
@@ -444,7 +452,8 @@ bool agent_boot_path(const struct boot_session *session, char *path, size_t room
  */
 int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds);
 /* `names` has twice AGENT_NAME_SIZE bytes. */
-ssize_t agent_build_hello(uint64_t token, void *message, char *names, uint64_t parent_token);
+ssize_t agent_build_hello(
+		uint64_t token, void *message, char *names, uint64_t parent_token, bool retries);
 /* For rings of so many channels, 0: it is not known how many there are. */
 bool agent_has_descriptors(int socket, uint32_t nr_channels);
 /*

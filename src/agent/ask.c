@@ -17,7 +17,8 @@ static ssize_t ask_message(const struct agent_wanted *wanted, char *message)
 	const struct wire_refresh refresh = {.token = wanted->token, .generation = wanted->known};
 
 	return wanted->asked == AGENT_ASK_HELLO
-			? agent_build_hello(wanted->token, message, message + WIRE_MESSAGE_MAX, 0)
+			? agent_build_hello(wanted->token, message, message + WIRE_MESSAGE_MAX, 0,
+					  wanted->retries)
 			: wire_encode_refresh(message, WIRE_MESSAGE_MAX, &refresh);
 }
 

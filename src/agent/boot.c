@@ -350,7 +350,7 @@ int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *
 		if (!ret)
 			remember_folder(session);
 		/* Who is refused stays away. A recorder that hangs or has gone adopts what we make. */
-		if (!ret || ret == -EACCES)
+		if (!ret || ret == -EACCES || ret == -EUSERS)
 			return ret;
 		if (!forked)
 			forget_channels(session);

@@ -458,6 +458,21 @@ static int obey(struct control_room *room, size_t size)
 	return ret;
 }
 
+/* A session that had no share for us is to be asked again. */
+static bool is_retry_due(void)
+{
+	bool due;
+
+	/* Relaxed: what is there now is seen at one of the next heartbeats. */
+	if (!__atomic_load_n(&agent.nr_declined, __ATOMIC_RELAXED))
+		return false;
+	while (!control_take_turn(HEARTBEAT_S * 1000))
+		;
+	due = agent_declined_due();
+	control_give_turn();
+	return due;
+}
+
 /* Hear one message and do what it says. */
 static int hear(struct control_room *room)
 {
@@ -476,8 +491,8 @@ static int hear(struct control_room *room)
 	}
 	if (!is_wanted())
 		return -ECANCELED;
-	/* A session that had not answered does now: a new greeting, whose answer names all sessions again. */
-	if (size == -EAGAIN && agent_stalled_check())
+	/* A session that had not answered does now, or has to be asked again: a new greeting, whose answer names all sessions. */
+	if (size == -EAGAIN && (agent_stalled_check() || is_retry_due()))
 		return -EAGAIN;
 	if (size == -EAGAIN || size == -EINTR)
 		return 0;

@@ -106,7 +106,8 @@ void agent_process_names(char *comm, char *exe)
 		memcpy(comm, "unknown", 8);
 }
 
-ssize_t agent_build_hello(uint64_t token, void *message, char *names, uint64_t parent_token)
+ssize_t agent_build_hello(
+		uint64_t token, void *message, char *names, uint64_t parent_token, bool retries)
 {
 	const union {
 		uint16_t word;
@@ -130,6 +131,8 @@ ssize_t agent_build_hello(uint64_t token, void *message, char *names, uint64_t p
 		hello.features |= WIRE_FEATURE_FORKED;
 	if (agent_has_probes)
 		hello.features |= WIRE_FEATURE_PROBES;
+	if (retries)
+		hello.features |= WIRE_FEATURE_RETRY;
 	agent_process_names(names, names + AGENT_NAME_SIZE);
 	return wire_encode_hello(message, WIRE_MESSAGE_MAX, &hello);
 }
@@ -226,7 +229,7 @@ static int receive_config(struct agent_session *session, void *message, uint64_t
 	list_only = !ret && config.flags & WIRE_CONFIG_LIST_ONLY;
 	if (!ret && !config.accepted) {
 		agent_debug("the recorder refuses: %s", config.reason);
-		ret = -EACCES;
+		ret = config.flags & WIRE_CONFIG_RETRY ? -EUSERS : -EACCES;
 	}
 	if (!ret && session->channels && list_only != session->list_only)
 		ret = -EPROTO;
@@ -416,7 +419,7 @@ bool agent_has_descriptors(int socket, uint32_t nr_channels)
 static int say_hello(struct agent_session *session, void *message, char *names,
 		uint64_t parent_token, uint64_t deadline)
 {
-	ssize_t size = agent_build_hello(session->token, message, names, parent_token);
+	ssize_t size = agent_build_hello(session->token, message, names, parent_token, false);
 
 	if (size < 0)
 		return (int)size;

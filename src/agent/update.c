@@ -35,7 +35,33 @@ static void forget_declined(struct agent_declined *declined)
 	*declined = agent.declined[--agent.nr_declined];
 }
 
-static void remember_declined(const struct agent_wanted *wanted)
+#define RETRY_FIRST_S 5
+#define RETRY_LAST_S 60
+
+static bool is_due(const struct agent_declined *declined)
+{
+	return declined->due && wire_deadline(0) >= declined->due;
+}
+
+bool agent_declined_due(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < agent.nr_declined; i++)
+		if (is_due(&agent.declined[i]))
+			return true;
+	return false;
+}
+
+static uint64_t next_pause(uint64_t pause_s)
+{
+	if (!pause_s)
+		return RETRY_FIRST_S;
+	return pause_s < RETRY_LAST_S / 2 ? pause_s * 2 : RETRY_LAST_S;
+}
+
+/* `pause_s`: before the session is asked again; 0: it is not. */
+static void remember_declined(const struct agent_wanted *wanted, uint64_t pause_s)
 {
 	struct agent_declined *declined = find_declined(wanted->path);
 
@@ -44,6 +70,8 @@ static void remember_declined(const struct agent_wanted *wanted)
 	if (!declined)
 		declined = &agent.declined[agent.nr_declined++];
 	declined->generation = wanted->generation;
+	declined->pause_s = pause_s;
+	declined->due = pause_s ? wire_deadline((unsigned int)pause_s * 1000) : 0;
 	strcpy(declined->path, wanted->path);
 }
 
@@ -82,15 +110,18 @@ static void leave(struct agent_session *session)
 static int join(struct agent_wanted *wanted, bool may_wait)
 {
 	struct agent_declined *declined = find_declined(wanted->path);
+	uint64_t pause_s = declined ? declined->pause_s : 0;
 	int ret;
 
-	if (declined && declined->generation == wanted->generation)
+	/* Asked already (decide_question()), or to be asked now. */
+	if (declined && declined->generation == wanted->generation && !wanted->asked &&
+			!is_due(declined))
 		return 0;
 	if (declined)
 		forget_declined(declined);
 	ret = agent_session_join(wanted, false, may_wait);
-	if (ret == -EACCES) {
-		remember_declined(wanted);
+	if (ret == -EACCES || ret == -EUSERS) {
+		remember_declined(wanted, ret == -EUSERS ? next_pause(pause_s) : 0);
 		return 0;
 	}
 	if (!ret && find_session(wanted->path)->incomplete)
@@ -153,8 +184,9 @@ static void decide_question(struct agent_wanted *wanted, bool may_wait)
 					(!session->orphaned &&
 							agent_may_take_push(session, wanted))))
 		return;
-	if (declined && declined->generation == wanted->generation)
+	if (declined && declined->generation == wanted->generation && !is_due(declined))
 		return;
+	wanted->retries = declined && declined->pause_s;
 	if (agent_is_stalled(wanted->path)) {
 		wanted->error = -ETIMEDOUT;
 		return;

@@ -347,7 +347,7 @@ static bool keep_clock(
 static void fill(struct instance *instance, const struct found *found)
 {
 	instance->token = found->token;
-	instance->uid = found->uid;
+	instance->uid = instance->account = found->uid;
 	instance->gid = found->gid;
 	instance->control = found->control;
 	instance->control_signal = found->control_signal;

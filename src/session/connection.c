@@ -31,7 +31,7 @@ static void connection_close(struct session *session, struct connection *connect
 	while (*at != connection)
 		at = &(*at)->next;
 	*at = connection->next;
-	session->nr_connections--;
+	shares_give_back(&session->connection_shares, connection->uid, 1);
 	/* Another process may have it, too (session_take_connection()): then a close alone would not end its events. */
 	epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
 	peer_close(connection->watch.fd, connection->refuses_fds);
@@ -126,13 +126,13 @@ static bool is_welcome(const struct session *session, int fd, struct connection 
 					(session->service && session->service->any_user));
 }
 
-/* All places taken: whoever has said nothing for the longest time goes. */
-static void evict(struct session *session)
+/* The user's share is used up: close the connection of this user that has been silent for the longest time. */
+static void evict(struct session *session, uid_t uid)
 {
 	struct connection *connection, *oldest = NULL;
 
 	for (connection = session->connections; connection; connection = connection->next)
-		if (!connection->instance)
+		if (!connection->instance && connection->uid == uid)
 			oldest = connection; /* the list is youngest first */
 	if (oldest)
 		connection_close(session, oldest);
@@ -165,13 +165,28 @@ static void hear_last_words(struct session *session, struct connection *connecti
 	connection_close(session, connection);
 }
 
+static bool take_share(struct session *session, const struct connection *connection)
+{
+	if (!shares_left(&session->connection_shares, connection->uid))
+		evict(session, connection->uid);
+	return shares_take(&session->connection_shares, connection->uid, 1);
+}
+
+static bool admit(struct session *session, struct connection *connection)
+{
+	if (!is_welcome(session, connection->watch.fd, connection) ||
+			!take_share(session, connection))
+		return false;
+	if (watch_both(session, connection))
+		return true;
+	shares_give_back(&session->connection_shares, connection->uid, 1);
+	return false;
+}
+
 static void take_connection(struct session *session, int fd, bool refuses_fds)
 {
-	struct connection *connection;
+	struct connection *connection = calloc(1, sizeof(*connection));
 
-	if (session->nr_connections >= LIMIT_CONNECTIONS)
-		evict(session);
-	connection = calloc(1, sizeof(*connection));
 	if (!connection) {
 		peer_close(fd, refuses_fds);
 		return;
@@ -181,8 +196,7 @@ static void take_connection(struct session *session, int fd, bool refuses_fds)
 	connection->refuses_fds = refuses_fds;
 	connection->hello_deadline = wire_deadline(LIMIT_HELLO_MS);
 	connection->deadline = wire_deadline(LIMIT_CONNECTION_MS);
-	if (session->nr_connections >= LIMIT_CONNECTIONS || !is_welcome(session, fd, connection) ||
-			!watch_both(session, connection)) {
+	if (!admit(session, connection)) {
 		if (connection->process.fd >= 0)
 			close(connection->process.fd);
 		free(connection);
@@ -191,7 +205,6 @@ static void take_connection(struct session *session, int fd, bool refuses_fds)
 	}
 	connection->next = session->connections;
 	session->connections = connection;
-	session->nr_connections++;
 	if (connection->process.fd < 0)
 		hear_last_words(session, connection);
 }
@@ -423,10 +436,12 @@ static int send_config(struct session *session, struct connection *connection,
 	return ret;
 }
 
-static int send_refusal(struct session *session, struct connection *connection, const char *reason)
+/* flags: WIRE_CONFIG_RETRY or 0. */
+static int send_refusal(struct session *session, struct connection *connection, const char *reason,
+		uint32_t flags)
 {
 	const struct answer answer = {.session = session, .connection = connection};
-	const struct wire_config config = {.reason = reason};
+	const struct wire_config config = {.reason = reason, .flags = flags};
 
 	return send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
 			-1);
@@ -458,7 +473,7 @@ static bool is_tracked(const struct session *session, const struct connection *c
 static int refuse_untracked(struct session *session, struct connection *connection)
 {
 	session->service->nr_untracked++;
-	send_refusal(session, connection, "not tracked");
+	send_refusal(session, connection, "not tracked", 0);
 	return -ECONNREFUSED;
 }
 
@@ -481,10 +496,13 @@ static int refuse_process(struct session *session, struct connection *connection
 {
 	char *name = instance_clean_name(hello->procname);
 
-	note_refusal(session, connection->peer, name, reason);
-	instance_count_refused(session, hello);
+	if (refusals_note(session, connection, name, reason,
+			    hello->features & WIRE_FEATURE_RETRY)) {
+		note_refusal(session, connection->peer, name, reason);
+		instance_count_refused(session, hello);
+	}
 	free(name);
-	send_refusal(session, connection, reason);
+	send_refusal(session, connection, reason, WIRE_CONFIG_RETRY);
 	return -ECONNREFUSED;
 }
 
@@ -520,6 +538,7 @@ static int handle_hello(struct session *session, struct connection *connection, 
 	instance = instance_create(session, &hello, connection, pidfd, ring_fds, &reason);
 	if (!instance)
 		return refuse_process(session, connection, &hello, reason);
+	refusals_remove(session, connection->peer);
 	config = accepting(session, instance);
 	ret = send_config(session, connection, instance, &config, ring_fds);
 	for (i = 0; i < session->nr_all_channels; i++)
@@ -557,7 +576,7 @@ static int handle_refresh(struct session *session, struct connection *connection
 		return -EPROTO;
 	instance = find_speaker(session, refresh.token, connection->peer);
 	if (!instance) {
-		send_refusal(session, connection, "this process is not known here");
+		send_refusal(session, connection, "this process is not known here", 0);
 		return -ECONNREFUSED;
 	}
 	if (!is_tracked(session, connection, instance->procname)) {
@@ -647,11 +666,13 @@ static void report_refusals(struct session *session, const struct connection *co
 	uint32_t i;
 
 	for (i = 0; i < connection->nr_refused && i < 5; i++)
-		report(session, true, "event %u of process %d (%s) is not recorded: %s",
+		report_about(session, instance->account, true,
+				"event %u of process %d (%s) is not recorded: %s",
 				connection->refused[i].id, (int)instance->peer, instance->procname,
 				wire_refusal_text(connection->refused[i].reason));
 	if (i < connection->nr_refused)
-		report(session, true, "%u more events of process %d (%s) are not recorded",
+		report_about(session, instance->account, true,
+				"%u more events of process %d (%s) are not recorded",
 				connection->nr_refused - i, (int)instance->peer,
 				instance->procname);
 }
@@ -738,7 +759,7 @@ static int handle_missed(struct session *session, struct connection *connection,
 	name = strrchr(missed.name, '/');
 	name = instance_clean_name(name ? name + 1 : missed.name);
 	if (missed.reason == WIRE_MISSED_ALLOCATOR) {
-		report(session, false,
+		report_about(session, connection->uid, false,
 				"calls of malloc() and its like in process %d (%s) are not recorded: its own allocator comes before the wrapper",
 				(int)connection->peer, name ? name : "?");
 		free(name);
@@ -748,8 +769,8 @@ static int handle_missed(struct session *session, struct connection *connection,
 	if (peer_lives(connection))
 		instance_end_predecessor(session, connection->peer);
 	session->nr_refused++;
-	report(session, true, "process %d (%s) is not recorded: %s", (int)connection->peer,
-			name ? name : "?", missed_reason(missed.reason));
+	report_about(session, connection->uid, true, "process %d (%s) is not recorded: %s",
+			(int)connection->peer, name ? name : "?", missed_reason(missed.reason));
 	free(name);
 	return -ECONNRESET;
 }

@@ -56,6 +56,8 @@ bool instance_link(struct session *session, struct instance *instance)
 	session->fresh = instance;
 	session->nr_instances++;
 	session->nr_live += lives;
+	if (lives)
+		shares_charge(&session->live_shares, instance->account, 1);
 	if (!lives)
 		session->memory_ended += instance->memory;
 	pthread_mutex_unlock(&session->lock);
@@ -132,7 +134,7 @@ static int fill(struct session *session, struct instance *instance, const struct
 		const struct connection *connection, int *ring_fds, const char **reason)
 {
 	instance->peer = connection->peer;
-	instance->uid = connection->uid;
+	instance->uid = instance->account = connection->uid;
 	instance->gid = connection->gid;
 	instance->control = hello->control;
 	instance->control_signal = hello->control_signal;
@@ -148,7 +150,7 @@ static int fill(struct session *session, struct instance *instance, const struct
 		return -ENOMEM;
 	/* A script's env(1) is nobody whom probes are for: the program that it executes is. */
 	session->command.came |= instance->is_command && probes_has_exe(session, instance);
-	if (session->nr_live >= session->max_live ||
+	if (!shares_left(&session->live_shares, instance->account) ||
 			session->nr_instances - session->nr_freed >= LIMIT_INSTANCES) {
 		*reason = "the recorder has too many processes";
 		return -EMFILE;
@@ -214,6 +216,7 @@ void instance_end(struct session *session, struct instance *instance)
 	instance->state = INSTANCE_ENDED;
 	session->memory_ended += instance->memory;
 	session->nr_live--;
+	shares_give_back(&session->live_shares, instance->account, 1);
 	pthread_mutex_unlock(&session->lock);
 	if (instance->watch.fd >= 0)
 		close(instance->watch.fd);

@@ -155,12 +155,12 @@ static enum wire_refusal add_kind(struct session *session, struct instance *inst
 	pthread_mutex_lock(&session->lock);
 	if (instance->state == INSTANCE_LIVE &&
 			instance->description_bytes + size <= LIMIT_INSTANCE_DESCRIPTIONS &&
-			session->description_bytes + size <= LIMIT_SESSION_DESCRIPTIONS &&
-			make_room(instance, channel, kind->id)) {
+			size <= shares_left(&session->description_shares, instance->account) &&
+			make_room(instance, channel, kind->id) &&
+			shares_take(&session->description_shares, instance->account, size)) {
 		instance->kinds[instance->nr_kinds++] = *kind;
 		channel->by_id[kind->id] = instance->nr_kinds;
 		instance->description_bytes += size;
-		session->description_bytes += size;
 		refusal = WIRE_REFUSAL_NONE;
 	}
 	pthread_mutex_unlock(&session->lock);
@@ -301,7 +301,8 @@ void kinds_forget(struct session *session, struct instance *instance)
 		instance->channels[i].by_id = NULL;
 		instance->channels[i].room_ids = 0;
 	}
-	session->description_bytes -= instance->description_bytes;
+	shares_give_back(&session->description_shares, instance->account,
+			instance->description_bytes);
 	instance->description_bytes = 0;
 	pthread_mutex_unlock(&session->lock);
 }

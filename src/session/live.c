@@ -89,7 +89,9 @@ static int open_parts(struct session *session, const struct session_options *opt
 	int ret;
 
 	session_raise_files(session);
-	ret = session_open_bells(session, error);
+	ret = session_open_shares(session, error);
+	if (!ret)
+		ret = session_open_bells(session, error);
 	if (!ret)
 		ret = live->place ? place_open(session, live->place, owner, error)
 				  : buffers_open(session, options, error);

@@ -176,6 +176,14 @@ struct session_status_channel {
 	uint64_t recorded, lost, bytes;
 };
 
+/* A program that runs and is not recorded, because there was no share for it. It asks again. */
+struct session_status_refused {
+	pid_t peer;
+	uid_t uid;
+	char *procname;
+	const char *reason;
+};
+
 struct session_status {
 	bool active;
 	uint64_t generation;
@@ -200,6 +208,8 @@ struct session_status {
 	/* All that live, and some that ended lately. */
 	struct session_status_process *processes;
 	size_t nr_processes;
+	struct session_status_refused *refused;
+	size_t nr_waiting; /* of them */
 };
 
 /* A copy of everything, to be freed. -ENOMEM. */

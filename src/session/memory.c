@@ -2,9 +2,9 @@
 /*
  * The rings of processes, and the session's limit on all of them together.
  *
- * A process gets rings of the sizes asked for while there is plenty; once it would take more than a
- * quarter of what is left of the session's limit, all its rings are halved, down to the minimum, and
- * when not even those fit the process is refused.
+ * A process gets rings of the sizes asked for while there is plenty. Once it would take more than a sixteenth of what its
+ * user can still take of the session's limit (shares.h), all its rings are halved, down to the minimum, so that
+ * some hundred programs fit that are idle. If not even the smallest rings fit, the process is refused; it asks again later.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 
 #include "session/parts.h"
 
-#define SHARE_OF_THE_REST 4
+#define SHARE_OF_WHAT_IS_LEFT 16
 #define WAIT_FOR_MEMORY_NS 300000000
 #define HALVINGS_MAX 32
 
@@ -81,7 +81,8 @@ static bool are_smallest(const struct session *session, unsigned int halvings)
  */
 static bool fit_memory(struct session *session, struct instance *instance, bool *plenty)
 {
-	uint64_t left = session->memory_limit - session->memory_used;
+	uint64_t left = shares_left(&session->memory_shares, instance->account);
+	bool first = !shares_used(&session->memory_shares, instance->account);
 	unsigned int halvings;
 	bool fits;
 	uint32_t i;
@@ -89,8 +90,8 @@ static bool fit_memory(struct session *session, struct instance *instance, bool 
 	for (halvings = 0;; halvings++) {
 		instance->memory = process_memory(session, halvings);
 		fits = instance->memory && instance->memory <= left;
-		if (are_smallest(session, halvings) || !session->memory_used ||
-				(fits && instance->memory <= left / SHARE_OF_THE_REST))
+		if (are_smallest(session, halvings) ||
+				(fits && (first || instance->memory <= left / SHARE_OF_WHAT_IS_LEFT)))
 			break;
 	}
 	for (i = 0; i < instance->nr_all_channels; i++) {
@@ -117,6 +118,8 @@ void memory_trim(struct session *session, struct instance *instance)
 	pthread_mutex_lock(&session->lock);
 	if (bytes < instance->memory) {
 		session->memory_used -= instance->memory - bytes;
+		shares_give_back(&session->memory_shares, instance->account,
+				instance->memory - bytes);
 		if (instance->state == INSTANCE_ENDED)
 			session->memory_ended -= instance->memory - bytes;
 		instance->memory = bytes;
@@ -136,6 +139,14 @@ static void trim_dead(struct session *session)
 		if (!instance->trimmed && ended.fd >= 0 && poll(&ended, 1, 0) > 0)
 			memory_trim(session, instance);
 	}
+}
+
+/* With the lock held. */
+static void count_memory(struct session *session, uint64_t bytes)
+{
+	session->memory_used += bytes;
+	if (session->memory_used > session->memory_peak)
+		session->memory_peak = session->memory_used;
 }
 
 /*
@@ -164,13 +175,11 @@ static bool take_memory(struct session *session, struct instance *instance)
 						CLOCK_MONOTONIC, &until))
 			break;
 	}
-	if (fits) {
-		session->memory_used += instance->memory;
-		if (session->memory_used > session->memory_peak)
-			session->memory_peak = session->memory_used;
-	} else {
+	fits = fits && shares_take(&session->memory_shares, instance->account, instance->memory);
+	if (fits)
+		count_memory(session, instance->memory);
+	else
 		instance->memory = 0;
-	}
 	pthread_mutex_unlock(&session->lock);
 	return fits;
 }
@@ -187,11 +196,11 @@ bool memory_take_found(struct session *session, struct instance *instance)
 	}
 	pthread_mutex_lock(&session->lock);
 	fits = sum <= session->memory_limit - session->memory_used;
+	/* It is recorded already, so its user's share does not matter. */
 	if (fits) {
 		instance->memory = sum;
-		session->memory_used += sum;
-		if (session->memory_used > session->memory_peak)
-			session->memory_peak = session->memory_used;
+		shares_charge(&session->memory_shares, instance->account, sum);
+		count_memory(session, sum);
 	}
 	pthread_mutex_unlock(&session->lock);
 	return fits;
@@ -201,6 +210,7 @@ void memory_give_back(struct session *session, struct instance *instance)
 {
 	pthread_mutex_lock(&session->lock);
 	session->memory_used -= instance->memory;
+	shares_give_back(&session->memory_shares, instance->account, instance->memory);
 	if (instance->state == INSTANCE_ENDED)
 		session->memory_ended -= instance->memory;
 	instance->memory = 0;
@@ -267,6 +277,15 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 }
 
 /* ---- before anything starts ---- */
+
+uint64_t memory_least(const struct session *session)
+{
+	unsigned int halvings = 0;
+
+	while (!are_smallest(session, halvings))
+		halvings++;
+	return process_memory(session, halvings);
+}
 
 /* Is there a huge page at all? */
 static void try_huge_pages(struct session *session)

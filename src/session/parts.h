@@ -19,6 +19,8 @@
  *	connection.c  what an agent says, and the answers
  *	instance.c    a process image
  *	memory.c      its rings, and the session's limit on all of them
+ *	refusals.c    programs that are not recorded, and ask again
+ *	shares.c      what each user can take of such limits (shares.h)
  *	kinds.c       the events that it described
  *	probes.c      tables of probes, whom they are given to, and what programs say of them (probes.h)
  *	buffers.c     rings in files, and what is needed to understand them later
@@ -76,13 +78,17 @@
 #include "session/probes.h"
 #include "session/recover.h"
 #include "session/session.h"
+#include "session/shares.h"
 #include "visit/visit.h"
 #include "wire/context.h"
 #include "wire/pattern.h"
 #include "wire/wire.h"
 
 /* Limits on what other processes may ask of us. */
-#define LIMIT_CONNECTIONS 256
+#define LIMIT_CONNECTIONS 512
+#define LIMIT_FLOORS 16 /* users that have a floor of each share: shares.h */
+#define LIMIT_LINES 640 /* messages about programs in LIMIT_LINES_NS */
+#define LIMIT_LINES_NS 60000000000
 #define LIMIT_HELLO_MS 3000              /* from accept to HELLO */
 #define LIMIT_CONNECTION_MS 10000        /* a connection's whole life */
 #define LIMIT_UNREAD_MS 3000             /* a peer that reads nothing of what waits for it */
@@ -248,6 +254,7 @@ struct instance {
 	uint64_t token;
 	uid_t uid; /* when it came last */
 	gid_t gid;
+	uid_t account;                    /* when it came first: whose share it takes */
 	uint32_t control, control_signal; /* enum wire_control */
 	uint64_t generation;              /* of the rules that it was given last */
 	char *procname;
@@ -337,6 +344,15 @@ struct connection {
 	struct kind_stream stream;
 	struct wire_refused *refused;
 	uint32_t nr_refused, room_refused;
+};
+
+/* A program that is not recorded, and asks again: refusals.c. */
+struct refusal {
+	pid_t peer;
+	uint64_t started; /* session_process_start() */
+	uid_t uid;
+	char *procname;
+	const char *reason;
 };
 
 struct command {
@@ -469,7 +485,7 @@ struct session {
 	bool listener_refuses_fds; /* peer_refuse_fds() */
 	struct connection *connections;
 	struct connection *closed_connections; /* to be freed at the end of the turn */
-	unsigned int nr_connections;
+	struct shares connection_shares;
 	unsigned char *message; /* WIRE_MESSAGE_MAX */
 
 	/* The clock, one for all traces. */
@@ -498,8 +514,10 @@ struct session {
 	unsigned int interrupts;
 	unsigned int turns_of_words; /* in which deaths have waited */
 	bool interrupted;
-	size_t nr_refused; /* processes */
-	char *refused;     /* the message about the first one */
+	size_t nr_refused;        /* processes */
+	char *refused;            /* the message about the first one */
+	struct refusal *refusals; /* of those that still run; the main thread's */
+	size_t nr_refusals;
 
 	pthread_t drainer;
 	bool drainer_runs;
@@ -540,10 +558,16 @@ struct session {
 	atomic_uint nr_finished; /* that are still in the list */
 	uint32_t nr_live;
 	uint32_t max_live;
+	struct shares live_shares;        /* processes that live (lock), */
+	struct shares memory_shares;      /* memory of rings, */
+	struct shares description_shares; /* bytes of descriptions, */
+	struct shares line_shares;        /* messages in the present minute, */
+	uint64_t lines_until;             /* that ends here */
+	uint64_t lines_dropped;           /* of it, */
+	uid_t lines_dropped_uid;          /* the last one about a program of this user */
 	uint64_t memory_used, memory_peak;
 	uint64_t memory_ended; /* of instances that have ended: will be given back soon */
 	pthread_cond_t memory_back;
-	uint64_t description_bytes;
 
 	struct session_message *messages;
 	size_t nr_messages, room_messages;
@@ -563,6 +587,9 @@ void report(struct session *session, bool is_error, const char *format, ...)
 void report_failure(struct session *session, int code);
 void report_loss(struct session *session, const struct instance *instance, const char *ring,
 		const char *event, const char *reason, uint64_t count, bool in_bytes);
+/* The same about a program of this user: programs of one user do not fill the log alone. */
+void report_about(struct session *session, uid_t uid, bool is_error, const char *format, ...)
+		__attribute__((format(printf, 4, 5)));
 void reports_free(struct session *session);
 int session_fail(struct session_error *error, enum session_error_kind kind, int code,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -668,6 +695,8 @@ void memory_trim(struct session *session, struct instance *instance);
 bool memory_take_found(struct session *session, struct instance *instance);
 int memory_check(struct session *session, const struct session_options *options,
 		struct session_error *error);
+/* What the smallest rings of one process take. */
+uint64_t memory_least(const struct session *session);
 /* The tables for an instance's rings; false: no memory. */
 bool memory_make_tables(struct instance_channel *channel);
 
@@ -884,6 +913,15 @@ void track_free(struct session_track *track, size_t nr);
 bool track_wants(const struct session_track *track, size_t nr, const struct track_peer *peer);
 bool track_container_fits(const char *text, const char *path);
 
+/*
+ * refusals.c, by the main thread. refusals_note(): whether the process is to be counted, that is, was not counted before.
+ */
+bool refusals_note(struct session *session, const struct connection *connection, const char *name,
+		const char *reason, bool again);
+void refusals_remove(struct session *session, pid_t peer);
+void refusals_free(struct session *session);
+int refusals_status(struct session *session, struct session_status *status);
+
 /* live.c */
 void service_free(struct session *session);
 
@@ -898,6 +936,8 @@ int session_take_format(struct session *session, const struct session_options *o
 		struct session_error *error);
 void session_raise_files(struct session *session);
 int session_open_bells(struct session *session, struct session_error *error);
+/* With channels and limits: what each user can take. */
+int session_open_shares(struct session *session, struct session_error *error);
 int session_refined_clock(const struct session *session, struct ctf_clock *clock);
 struct session *session_allocate(void);
 void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration);

@@ -49,16 +49,9 @@ static bool grow(void *array_pointer, size_t nr, size_t *room, size_t size)
 	return true;
 }
 
-void report(struct session *session, bool is_error, const char *format, ...)
+/* Takes the text over. With the lock held. */
+static void add_message(struct session *session, bool is_error, char *text)
 {
-	va_list arguments;
-	char *text;
-
-	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
-	va_end(arguments);
-	pthread_mutex_lock(&session->lock);
 	if (text && session->nr_messages < LIMIT_MESSAGES &&
 			grow(&session->messages, session->nr_messages, &session->room_messages,
 					sizeof(*session->messages))) {
@@ -70,8 +63,62 @@ void report(struct session *session, bool is_error, const char *format, ...)
 				(struct session_message){.is_error = is_error, .text = text};
 		text = NULL;
 	}
-	pthread_mutex_unlock(&session->lock);
 	free(text);
+}
+
+void report(struct session *session, bool is_error, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	pthread_mutex_lock(&session->lock);
+	add_message(session, is_error, text);
+	pthread_mutex_unlock(&session->lock);
+}
+
+/* A new minute: every user can report again. With the lock held. */
+static void renew_lines(struct session *session)
+{
+	uint64_t now = wire_deadline(0);
+	char *text;
+
+	if (now < session->lines_until)
+		return;
+	if (session->lines_dropped) {
+		if (asprintf(&text, "%llu messages about programs, the last one of user %u, were too many for a minute and are not shown",
+				    (unsigned long long)session->lines_dropped,
+				    (unsigned int)session->lines_dropped_uid) < 0)
+			text = NULL;
+		add_message(session, true, text);
+	}
+	session->lines_dropped = 0;
+	session->lines_until = now + LIMIT_LINES_NS;
+	shares_give_back_all(&session->line_shares);
+}
+
+void report_about(struct session *session, uid_t uid, bool is_error, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	pthread_mutex_lock(&session->lock);
+	renew_lines(session);
+	if (shares_take(&session->line_shares, uid, 1)) {
+		add_message(session, is_error, text);
+	} else {
+		session->lines_dropped++;
+		session->lines_dropped_uid = uid;
+		free(text);
+	}
+	pthread_mutex_unlock(&session->lock);
 }
 
 void refusals_report(struct session *session)

@@ -170,6 +170,35 @@ int session_open_bells(struct session *session, struct session_error *error)
 	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
 }
 
+/* Where programs of all users come, and no user knows the others. Elsewhere all is one user's, and what it starts. */
+int session_open_shares(struct session *session, struct session_error *error)
+{
+	uint32_t floors = session->service && session->service->any_user ? LIMIT_FLOORS : 0;
+	struct shares *const all[] = {&session->connection_shares, &session->live_shares,
+			&session->memory_shares, &session->description_shares,
+			&session->line_shares};
+	size_t i;
+
+	shares_init(&session->connection_shares, LIMIT_CONNECTIONS, floors, 0);
+	shares_init(&session->live_shares, session->max_live, floors, 1);
+	shares_init(&session->memory_shares, session->memory_limit, floors, memory_least(session));
+	shares_init(&session->description_shares, LIMIT_SESSION_DESCRIPTIONS, floors, 0);
+	shares_init(&session->line_shares, LIMIT_LINES, floors, 0);
+	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (!shares_keep(all[i], geteuid()))
+			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	return 0;
+}
+
+static void session_free_shares(struct session *session)
+{
+	shares_free(&session->connection_shares);
+	shares_free(&session->live_shares);
+	shares_free(&session->memory_shares);
+	shares_free(&session->description_shares);
+	shares_free(&session->line_shares);
+}
+
 struct session *session_allocate(void)
 {
 	struct session *session = calloc(1, sizeof(*session));
@@ -186,6 +215,9 @@ struct session *session_allocate(void)
 	pthread_cond_init(&session->round_done, NULL);
 	if (gethostname(session->hostname, sizeof(session->hostname) - 1))
 		strcpy(session->hostname, "unknown");
+	/* Of those who only read; see session_open_shares(). */
+	shares_init(&session->description_shares, LIMIT_SESSION_DESCRIPTIONS, 0, 0);
+	shares_init(&session->line_shares, LIMIT_LINES, 0, 0);
 	session->message = malloc(WIRE_MESSAGE_MAX);
 	session->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (session->message && session->epoll >= 0)
@@ -233,7 +265,9 @@ static int open_parts(struct session *session, const struct session_options *opt
 
 	spawn_ignore_requests(session);
 	session_raise_files(session);
-	ret = listener_open(session, error);
+	ret = session_open_shares(session, error);
+	if (!ret)
+		ret = listener_open(session, error);
 	if (!ret)
 		ret = spawn_sockets(session, error);
 	if (ret || session->mode != SESSION_RECORD)
@@ -330,6 +364,8 @@ void session_destroy(struct session *session)
 	free(session->message);
 	free(session->command.name);
 	free(session->command.never_meets);
+	session_free_shares(session);
+	refusals_free(session);
 	if (session->mask_is_ours) {
 		if (session->wait_all)
 			prctl(PR_SET_CHILD_SUBREAPER, 0);

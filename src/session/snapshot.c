@@ -237,8 +237,9 @@ static void take_instance(struct snapshot *snapshot, struct instance *instance)
 	if (!ret)
 		return;
 	report_failure(session, ret);
-	report(session, true, "the snapshot of process %d (%s) is not complete: %s",
-			(int)instance->peer, instance->procname, error.text);
+	report_about(session, instance->account, true,
+			"the snapshot of process %d (%s) is not complete: %s", (int)instance->peer,
+			instance->procname, error.text);
 }
 
 /* The first number that is free, from 1: with --force, others may be there. */

@@ -250,6 +250,8 @@ int session_status(struct session *session, struct session_status *status)
 	if (!ret)
 		ret = take_channels(session, status, &sums);
 	pthread_mutex_unlock(&session->lock);
+	if (!ret)
+		ret = refusals_status(session, status);
 	if (ret)
 		session_status_free(status);
 	return ret;
@@ -274,6 +276,9 @@ void session_status_free(struct session_status *status)
 
 	for (i = 0; i < status->nr_processes; i++)
 		free_process(&status->processes[i]);
+	for (i = 0; i < status->nr_waiting; i++)
+		free(status->refused[i].procname);
+	free(status->refused);
 	free(status->processes);
 	free(status->channels);
 	*status = (struct session_status){0};

@@ -30,8 +30,9 @@ void trace_fail(struct session *session, struct instance *instance, int code,
 {
 	report_failure(session, code);
 	if (!instance->unwritten_code)
-		report(session, true, "records of process %d (%s) are lost: %s",
-				(int)instance->peer, instance->procname, error->text);
+		report_about(session, instance->account, true,
+				"records of process %d (%s) are lost: %s", (int)instance->peer,
+				instance->procname, error->text);
 	instance->unwritten_code = code < 0 ? -code : code;
 }
 
@@ -108,8 +109,9 @@ static void begin_journal(struct session *session, struct instance *instance, co
 
 	if (!ret)
 		return;
-	report(session, true, "the journal of process %d (%s) cannot be written: %s",
-			(int)instance->peer, instance->procname, strerror(-ret));
+	report_about(session, instance->account, true,
+			"the journal of process %d (%s) cannot be written: %s", (int)instance->peer,
+			instance->procname, strerror(-ret));
 	journal_close(instance);
 }
 
@@ -204,8 +206,9 @@ static void note(struct session *session, struct instance *instance, uint32_t ch
 	if (!ret || instance->channels[channel].each[ring].unnoted)
 		return;
 	instance->channels[channel].each[ring].unnoted = true;
-	report(session, true, "the journal of process %d (%s) cannot be written: %s",
-			(int)instance->peer, instance->procname, strerror(-ret));
+	report_about(session, instance->account, true,
+			"the journal of process %d (%s) cannot be written: %s", (int)instance->peer,
+			instance->procname, strerror(-ret));
 }
 
 /* A packet is in the file. */

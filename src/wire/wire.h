@@ -139,6 +139,7 @@ enum wire_feature {
 	WIRE_FEATURE_BIG_ENDIAN = 1 << 0,
 	WIRE_FEATURE_FORKED = 1 << 1, /* a forked child, not a fresh program image */
 	WIRE_FEATURE_PROBES = 1 << 2, /* it can set probes */
+	WIRE_FEATURE_RETRY = 1 << 3,  /* it was refused before, with WIRE_CONFIG_RETRY */
 };
 
 /* How a program hears that something has changed. */
@@ -168,6 +169,7 @@ struct wire_hello {
 enum wire_config_flag {
 	WIRE_CONFIG_LIST_ONLY = 1 << 0, /* send every description, then exit before main() */
 	WIRE_CONFIG_UNCHANGED = 1 << 1, /* to REFRESH: nothing follows, what is known still holds */
+	WIRE_CONFIG_RETRY = 1 << 2,     /* a refusal that does not last: ask again later */
 };
 
 struct wire_config {

@@ -37,7 +37,6 @@ class Attacked(Case):
 
 
 class Connections(Attacked):
-    @awaits("shares of connections")
     def test_a_session_has_connections_for_each_user(self):
         self.attack("all_connections", SESSION_SOCKET)
 

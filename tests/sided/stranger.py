@@ -7,7 +7,7 @@ It prints one line of JSON when it is ready, and holds what it has until its sta
     scribble        and write to all of that, again and again
     connect N       N connections, each with a batch of descriptions that never ends
     hello N         N processes that introduce themselves, and stay
-    describe N      descriptions of events, N of so many bytes as the session takes, and stay
+    complain N      N batches of descriptions of which none can be taken
 """
 import array
 import fcntl
@@ -101,6 +101,24 @@ def hold():
         pass
 
 
+def introduce_many(path, number):
+    """Children that hold what they got. How many of them were accepted."""
+    accepted = 0
+    for _ in range(number):
+        read, write = os.pipe()
+        if not os.fork():
+            one, _ = introduce(path, random.getrandbits(62) | 1)
+            os.write(write, b"1" if one else b"0")
+            os.close(write)
+            while os.getppid() != 1 and not is_over(1):
+                pass
+            os._exit(0)
+        os.close(write)
+        accepted += os.read(read, 1) == b"1"
+        os.close(read)
+    return accepted
+
+
 def main():
     path, verb = sys.argv[1:3]
     number = int(sys.argv[3]) if len(sys.argv) > 3 else 0
@@ -127,6 +145,16 @@ def main():
             except OSError:
                 break
         print_json([len(held), answer if isinstance(answer, str) else ""])
+        hold()
+    elif verb == "hello":
+        print_json(introduce_many(path, number))
+        hold()
+    elif verb == "complain":
+        one, _ = introduce(path, token)
+        for _ in range(number):
+            one.send(events(token, 0, 1, struct.pack("<IHHII", 1, 60000, 0, 0, 0)))
+            receive(one)
+        print_json(number)
         hold()
 
 

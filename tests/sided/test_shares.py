@@ -12,6 +12,9 @@ import harness
 from harness import wait_until
 
 ONE, OTHER = 65534, 65533
+SIDE = os.environ["SIDE"]
+# About what the smallest rings of a process take.
+SMALLEST = os.cpu_count() << 19
 STRANGER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stranger.py")
 
 
@@ -138,6 +141,100 @@ class Memory(Case):
         attacker.end()
         self.ask("destroy", "spoiled")
         self.assertEqual(self.counts("spoiled")[victim.pid], list(range(40000)))
+
+
+class Shares(Case):
+    """One user holds all that it can get; programs of the other one are recorded in full."""
+
+    def begin(self, session, **members):
+        self.start_daemon()
+        self.create(session, **members)
+        os.chmod(self.runtime, 0o755)
+
+    def assertRecorded(self, session, *uids):
+        """Programs of these users, while the other one holds what it has."""
+        pids = []
+        for uid in uids:
+            program = self.program(uid)
+            program.fire(100)
+            program.quit()
+            pids.append(program.pid)
+        self.ask("destroy", session)
+        recorded = self.counts(session)
+        self.assertEqual([recorded.get(pid) for pid in pids], [list(range(100))] * len(pids))
+
+    def test_connections(self):
+        self.begin("busy")
+        attacker = Stranger(self, OTHER, self.socket_of("busy"), "connect", 1000)
+        self.assertGreater(attacker.answer[0], 100)
+        self.assertRecorded("busy", ONE, ONE, 0)
+
+    def test_memory(self):
+        """So many processes that no further one of this user is accepted."""
+        self.begin("full", memory_limit=100 * SMALLEST)
+        attacker = Stranger(self, OTHER, self.socket_of("full"), "hello", 120)
+        self.assertLess(attacker.answer, 100)
+        self.assertRecorded("full", ONE, ONE, ONE, 0)
+
+    def test_messages(self):
+        """One user's programs cause thousands of messages: the log has some of them, and those about the other user's programs."""
+        self.begin("loud")
+        attacker = Stranger(self, OTHER, self.socket_of("loud"), "complain", 2000)
+        Stranger(self, ONE, self.socket_of("loud"), "complain", 1)
+
+        def others():
+            return [line for line in self.complaints() if f"process {attacker.process.pid} " not in line]
+        wait_until(others, "a message about the other one")
+        self.assertGreater(len(self.complaints()), 10)
+        self.assertLess(len(self.complaints()), 700)
+
+    def complaints(self):
+        return [line for line in self.log_text().splitlines() if "is not recorded" in line]
+
+
+class Refused(Case):
+    """Programs for which there is no share: counted, named, and recorded once there is one."""
+
+    def test_until_there_is_memory(self):
+        self.start_daemon()
+        os.chmod(self.runtime, 0o755)
+        self.ask("create", "small", output=os.path.join(self.dir, "small"), memory_limit=12 * SMALLEST)
+        self.ask("enable-channel", "small", channel="tiny", buffer_size=65536)
+        self.ask("enable-event", "small", channel="tiny", event=["sided:tick"])
+        self.ask("start", "small")
+        programs = []
+        while not self.status("small")["refused"]:
+            self.assertLess(len(programs), 20)
+            programs.append(self.program(ONE))
+            programs[-1].fire(10)
+        refused = programs.pop()
+        status = self.status("small")
+        self.assertEqual(status["refused"], 1)
+        self.assertEqual([(one["pid"], one["uid"], one["name"]) for one in status["waiting"]],
+                         [(refused.pid, ONE, "sided-program")])
+        self.assertIn("memory", status["waiting"][0]["reason"])
+        shown = subprocess.run([SIDE, "status", "small"], capture_output=True, text=True, check=True,
+                               env={**os.environ, "SIDE_RUNTIME": self.runtime}).stdout
+        self.assertIn("NOT RECORDED", shown)
+        self.assertIn(str(refused.pid), shown)
+        for program in programs:
+            program.quit()
+        fired = 10
+
+        def is_recorded():
+            nonlocal fired
+            fired += 1
+            refused.fire(1)
+            return [one for one in self.status("small")["processes"] if one["pid"] == refused.pid and one["recorded"]]
+        wait_until(is_recorded, "the program that was refused")
+        self.assertEqual(self.status("small")["waiting"], [])
+        self.assertEqual(self.status("small")["refused"], 1)
+        refused.quit()
+        self.ask("destroy", "small")
+        recorded = self.counts("small")[refused.pid]
+        self.assertGreaterEqual(recorded[0], 10)
+        self.assertEqual(recorded, list(range(recorded[0], fired)))
+        self.assertEqual(len(self.counts("small")), len(programs) + 1)
 
 
 if __name__ == "__main__":

@@ -199,6 +199,28 @@ static void print_processes(struct json_object *processes, const struct style *s
 	}
 }
 
+/* Programs for which there was no share of memory, connections or descriptions. */
+static void print_refused(struct json_object *session, const struct style *style)
+{
+	struct json_object *waiting = ask_list(session, "waiting");
+	uint64_t refused = ask_number(session, "refused");
+	char text[SAY_NUMBER_MAX], name[128], reason[512];
+
+	if (!refused)
+		return;
+	printf("\n  %sNOT RECORDED%s  %s program%s since the recorder began; those that run ask again\n",
+			style->bad, style->plain, say_number(refused, text),
+			refused == 1 ? "" : "s");
+	for (size_t i = 0; waiting && i < json_object_array_length(waiting); i++) {
+		struct json_object *one = json_object_array_get_idx(waiting, i);
+
+		printf("  %-20s %8" PRIu64 "  user %" PRIu64 ": %s\n",
+				say_printable(ask_text(one, "name"), name, sizeof(name)),
+				ask_number(one, "pid"), ask_number(one, "uid"),
+				say_printable(ask_text(one, "reason"), reason, sizeof(reason)));
+	}
+}
+
 static void print_losses(struct json_object *losses, const struct style *style)
 {
 	if (!losses || !json_object_array_length(losses))
@@ -312,6 +334,7 @@ static void print_full(struct ask *ask, struct json_object *session, const struc
 	print_kernel(ask, session, style);
 	print_probes(session, style);
 	print_processes(ask_list(session, "processes"), style);
+	print_refused(session, style);
 	print_losses(ask_list(session, "losses"), style);
 	for (size_t i = 0; messages && i < json_object_array_length(messages); i++) {
 		const char *message =

@@ -138,6 +138,26 @@ static bool put_last_losses(struct json_object *list, const struct session_summa
 	return fits;
 }
 
+/* Programs that wait for a share of this session. */
+static bool put_refused(struct json_object *object, const struct session_status *status)
+{
+	struct json_object *list = json_object_new_array();
+	bool fits = list;
+	size_t i;
+
+	for (i = 0; i < status->nr_waiting && fits; i++) {
+		const struct session_status_refused *refused = &status->refused[i];
+		struct json_object *one = json_object_new_object();
+
+		fits = append(list, one,
+				json_put_number(one, "pid", (uint64_t)refused->peer) &&
+						json_put_number(one, "uid", refused->uid) &&
+						put_name(one, "name", refused->procname) &&
+						json_put_text(one, "reason", refused->reason));
+	}
+	return json_put(object, "waiting", list) && fits;
+}
+
 bool session_sums(struct session *session, struct json_object *object)
 {
 	struct session_status status;
@@ -173,7 +193,8 @@ struct json_object *session_figures(struct session *session, bool over)
 	}
 	if (over && fits)
 		fits = put_last_losses(losses, session_summary(session));
-	fits = fits && put_sums(object, &status) && put_channels(object, &status);
+	fits = fits && put_sums(object, &status) && put_channels(object, &status) &&
+			put_refused(object, &status);
 	session_status_free(&status);
 	fits = json_put(object, "processes", processes) && fits;
 	fits = json_put(object, "losses", losses) && fits;
