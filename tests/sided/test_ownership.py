@@ -37,9 +37,15 @@ class Owned(Case):
         self.token = int.from_bytes(os.urandom(6), "little") * 1000
 
     def dial(self, path=None):
-        one = speaker.dial(path or self.agents, 60)
-        self.opened.append(one)
-        return one
+        """Also where the queue of those that come is full for a moment."""
+        def dials():
+            try:
+                self.opened.append(speaker.dial(path or self.agents, 60))
+                return True
+            except BlockingIOError:
+                return False
+        wait_until(dials, f"space in the queue of {path or self.agents}")
+        return self.opened[-1]
 
     def arrive(self, token, path=None, **members):
         one = self.dial(path)
@@ -345,7 +351,11 @@ class Recorders(Owned):
                 time.sleep(0.01)
             os.kill(pid, signal.SIGSTOP)
             wait_until(lambda: state_of(pid) == "T", "a stopped recorder")
-            late = [self.dial(path) for _ in range(4)]
+            late = []
+            try:
+                late = [speaker.dial(path, 60) for _ in range(4)]
+            except BlockingIOError:
+                pass  # The queue is full of the others.
             for one in silent[:8]:
                 one.send(speaker.hello(self.token + 1) if turn == 1 else b"nothing" if turn else
                          speaker.events(self.token, 0, 1))
