@@ -173,7 +173,7 @@ int ctf_frames_next(struct ctf_frames *frames)
 			return 1;
 		}
 		if (ZSTD_getErrorCode(size) != ZSTD_error_srcSize_wrong)
-			return bad_frame(frames, 0, false, "no zstd frame stands there");
+			return bad_frame(frames, 0, false, "no zstd frame at that position");
 		if (have < want)
 			return bad_frame(frames, have, true, "the last frame is cut off");
 		if (want >= FRAME_MAX)

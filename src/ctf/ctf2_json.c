@@ -151,7 +151,7 @@ static const char *parse_string(struct parser *p)
 	text = to = json_alloc(p, (size_t)(scan - begin) + 1);
 	while (text && p->at < p->end && *p->at != '"') {
 		if ((unsigned char)*p->at < 0x20)
-			return json_fail(p, "a control character stands in a string");
+			return json_fail(p, "control character in a string");
 		if (*p->at != '\\') {
 			*to++ = *p->at++;
 			continue;
@@ -324,7 +324,7 @@ struct json *json_parse(struct ctf_arena *arena, const char *text, size_t size, 
 	*error = (struct json_error){0};
 	value = parse_value(&parser);
 	if (value && (peek(&parser) || parser.at < parser.end))
-		return json_fail(&parser, "something stands behind it");
+		return json_fail(&parser, "unexpected data after it");
 	return value;
 }
 

@@ -160,16 +160,17 @@ static int repair_trace(struct repair *repair, struct ctf_trace_classes *classes
 	int ret = metadata_ret;
 
 	if (ret && (ret != -EINVAL || !ctf_tsdl_usable(classes) || !classes->trace.is_side))
-		return ctf_fail(error, ret, "cannot mend %s: %s", dir, why->text);
+		return ctf_fail(error, ret, "cannot repair %s: %s", dir, why->text);
 	if (!classes->trace.is_side)
-		return ctf_fail(error, -EINVAL, "cannot mend %s: it was not recorded by side", dir);
+		return ctf_fail(error, -EINVAL, "cannot repair %s: it was not recorded by side",
+				dir);
 	if (is_being_written(dir_fd))
 		return ctf_fail(error, -EBUSY,
-				"cannot mend %s: it is being recorded; wait for the end", dir);
+				"cannot repair %s: it is being recorded; wait for the end", dir);
 	if (ret) {
 		ret = repair_metadata(classes, dir_fd);
 		if (ret < 0)
-			return ctf_fail(error, ret, "cannot mend %s: %s", dir, why->text);
+			return ctf_fail(error, ret, "cannot repair %s: %s", dir, why->text);
 		repair->repaired++;
 	}
 	for (int i = 0; i < count; i++) {
@@ -180,7 +181,7 @@ static int repair_trace(struct repair *repair, struct ctf_trace_classes *classes
 		ret = ctf_is_compressed(name, NULL) ? repair_frames(dir_fd, name)
 						    : repair_stream(classes, dir_fd, name);
 		if (ret < 0)
-			return ctf_fail(error, ret, "cannot mend %s/%s: %s", dir, name,
+			return ctf_fail(error, ret, "cannot repair %s/%s: %s", dir, name,
 					strerror(-ret));
 		repair->repaired += ret > 0;
 	}
@@ -217,7 +218,7 @@ int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error)
 	if (repair.ret)
 		return repair.ret;
 	if (ret)
-		return ctf_fail(error, ret, "cannot mend %s: %s", dir, strerror(-ret));
+		return ctf_fail(error, ret, "cannot repair %s: %s", dir, strerror(-ret));
 	if (!repair.traces)
 		return ctf_fail(error, -ENOENT, "there is no trace in %s", dir);
 	return 0;
@@ -230,7 +231,7 @@ static int remove_unborn(int dir_fd, const char *dir, struct ctf_error *error)
 
 	unlinkat(dir_fd, ".metadata.new", 0);
 	if (rmdir(dir))
-		ret = ctf_fail(error, -errno, "cannot mend %s: it has no metadata", dir);
+		ret = ctf_fail(error, -errno, "cannot repair %s: no metadata file", dir);
 	return ret == -ENOENT ? 0 : ret;
 }
 
@@ -241,11 +242,11 @@ static int repair_one(int dir_fd, const char *dir, struct ctf_error *error)
 	int ret = ctf_metadata_read(dir_fd, dir, &classes, &why);
 
 	if (!classes)
-		return ctf_fail(error, -ENOMEM, "cannot mend %s: no memory", dir);
+		return ctf_fail(error, -ENOMEM, "cannot repair %s: no memory", dir);
 	if (ret == -EINVAL && ctf_tsdl_usable(classes) && classes->trace.is_side)
 		ret = is_being_written(dir_fd) ? -EBUSY : repair_metadata(classes, dir_fd);
 	ctf_metadata_free(classes);
-	return ret < 0 ? ctf_fail(error, ret, "cannot mend %s: %s", dir,
+	return ret < 0 ? ctf_fail(error, ret, "cannot repair %s: %s", dir,
 					 *why.text ? why.text : strerror(-ret))
 		       : 0;
 }
@@ -255,7 +256,7 @@ int ctf_repair_metadata(const char *dir, struct ctf_error *error)
 	int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), ret;
 
 	if (dir_fd < 0)
-		return ctf_fail(error, -errno, "cannot mend %s: %s", dir, strerror(errno));
+		return ctf_fail(error, -errno, "cannot repair %s: %s", dir, strerror(errno));
 	if (faccessat(dir_fd, "metadata", F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
 		ret = remove_unborn(dir_fd, dir, error);
 	else

@@ -299,7 +299,7 @@ static int lex_character(struct filter_lexer *lexer)
 	}
 	if (more || lexer->text[at] != '\'')
 		return filter_fail(lexer->error, token->column,
-				"a character that is not closed by '; strings stand in \"\"");
+				"a character that is not closed by '; write strings in \"\"");
 	lexer->at = at + 1;
 	return 0;
 }

@@ -430,7 +430,7 @@ _Static_assert(!offsetof(struct side_type_gather_bool, offset) &&
 				!offsetof(struct side_type_gather_string, offset) &&
 				!offsetof(struct side_type_gather_array, offset) &&
 				!offsetof(struct side_type_gather_vla, offset),
-		"the offset stands first");
+		"the offset comes first");
 
 /* A scalar at the end of the path. */
 static unsigned int end_scalar(

@@ -197,7 +197,7 @@ static const char *check_stack(struct stack *stack, const struct filter_instruct
 	if (taken) {
 		if (instruction->code != FILTER_CODE_EQUAL &&
 				instruction->code != FILTER_CODE_UNEQUAL)
-			return "a pattern stands where a value is needed";
+			return "a pattern is used as a value";
 		if (taken == 3)
 			return "two patterns are compared with each other";
 	}

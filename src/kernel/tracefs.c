@@ -128,7 +128,7 @@ int kernel_open(char *reason, size_t room)
 				"/sys/kernel/tracing/user_events_data`");
 	else
 		(void)snprintf(reason, room,
-				"there is no user_events_data: the kernel needs CONFIG_USER_EVENTS "
+				"the kernel has no user_events_data: the kernel needs CONFIG_USER_EVENTS "
 				"(6.4 "
 				"or later) and tracefs at /sys/kernel/tracing; a container needs "
 				"that "

@@ -150,7 +150,7 @@ static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint6
 	still = ring_head_position(word) == ring_head_position(window.claim);
 	if (!ring_window_cut(&window, window.head + beyond, size, from, &begin)) {
 		if (still && most == size)
-			*error = "there is no place to begin";
+			*error = "no position to begin";
 		return *error ? -EBADMSG : -EAGAIN;
 	}
 	if (begin == window.head)

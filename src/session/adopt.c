@@ -486,7 +486,7 @@ static int adopt_folder(
 	int ret;
 
 	if (fstat(folder, &status) || status.st_uid != place_owner(session))
-		return fail(error, -EPERM, "the folder", "it belongs to somebody else");
+		return fail(error, -EPERM, "the folder", "it belongs to another user");
 	if (faccessat(folder, FOUND_FILE, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
 		return 1;
 	found = calloc(1, sizeof(*found));

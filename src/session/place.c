@@ -204,7 +204,7 @@ static int check_directory(int fd, const char *path, uid_t owner, struct session
 		return fail_place(error, errno, path, strerror(errno));
 	if (status.st_uid != owner)
 		return fail_place(error, EPERM, path,
-				"it belongs to somebody else; choose another directory");
+				"it belongs to another user; choose another directory");
 	if (status.st_mode & (S_IWGRP | S_IWOTH))
 		return fail_place(error, EPERM, path,
 				"others may write there; chmod go-w makes it ours");

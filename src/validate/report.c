@@ -241,7 +241,7 @@ static void put_hint(struct report *report, int code, const struct visit_error *
 	else if (code == -E2BIG) {
 		put(report, "set the length to the number of elements that there are\n");
 	} else if (code == -EFAULT) {
-		put(report, "what a pointer stands for must be there until the call returns\n");
+		put(report, "the target of a pointer must exist until the call returns\n");
 	} else if (code == -ELOOP) {
 		put(report, "values must not hold themselves\n");
 	} else if (is_label(error->expected)) {
@@ -308,7 +308,7 @@ void validate_report_dropped(uint32_t nr)
 
 	put(&report,
 			"side: %u call%s of %.100s (%d) %s given to no tracer: what is wrong with "
-			"them is told above\n",
+			"them is reported above\n",
 			(unsigned int)nr, nr == 1 ? "" : "s", program_invocation_short_name,
 			(int)getpid(), nr == 1 ? "was" : "were");
 	flush(&report);

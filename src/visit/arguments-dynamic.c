@@ -56,7 +56,7 @@ _Static_assert(!offsetof(struct side_type_null, attributes) &&
 				!offsetof(struct side_type_string, attributes) &&
 				!offsetof(struct side_type_integer, attributes) &&
 				!offsetof(struct side_type_float, attributes),
-		"attributes stand first");
+		"attributes come first");
 
 static int walk_scalar(const struct walk *walk, const struct visit_place *place,
 		const struct visit_step *step, const struct side_arg *arg)

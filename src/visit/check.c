@@ -417,8 +417,8 @@ static int check_type(struct checker *checker, const struct side_type *type, enu
 				label);
 	if (!is_allowed(label, allowed))
 		return visit_fail(checker->error, step, -EINVAL,
-				"%s cannot stand in %s\n"
-				"use a type that may stand there",
+				"%s is not possible in %s\n"
+				"use a type that is possible there",
 				visit_label_name(label), allowed_words[allowed]);
 	node.type = type;
 	if (checker->ops && checker->ops->type_begin) {

@@ -333,7 +333,7 @@ static int get_gather(struct decoder *decoder, void *offset, void *offset_bits,
 		return ret;
 	if (!offset_bits && bits)
 		return visit_fail(decoder->error, step, -EINVAL,
-				"a bit offset stands where none can be");
+				"a bit offset where none is possible");
 	memcpy(offset, &bytes, 8);
 	bits16 = (uint16_t)bits;
 	if (offset_bits)
@@ -474,7 +474,7 @@ static int decode_type(struct decoder *decoder, struct side_type *type,
 			return decode_integer(decoder, &type->u.side_integer, step);
 		return visit_fail(decoder->error, step,
 				label < _NR_SIDE_TYPE_LABEL ? -EINVAL : -ENOTSUP,
-				"the type label %u cannot stand in a description", label);
+				"the type label %u is not possible in a description", label);
 	}
 }
 
@@ -535,7 +535,7 @@ static int decode_event(struct decoder *decoder)
 	desc->fields.length = nr;
 	if (decoder->left)
 		return visit_fail(decoder->error, &step, -EINVAL,
-				"%zu bytes stand behind the description", decoder->left);
+				"%zu bytes follow the description", decoder->left);
 	return visit_description_check(desc, 0, decoder->error);
 }
 
@@ -553,7 +553,7 @@ int visit_description_decode(const void *bytes, size_t size, struct visit_owned 
 						? "the encoded description has an unknown version"
 						: "this is not an encoded description");
 	if ((size_t)encoded != size)
-		return visit_fail(error, NULL, -EINVAL, "%zu bytes stand behind the description",
+		return visit_fail(error, NULL, -EINVAL, "%zu bytes follow the description",
 				size - (size_t)encoded);
 	decoder.owned = calloc(1, sizeof(*decoder.owned));
 	if (!decoder.owned)

@@ -466,8 +466,8 @@ static int encode_type(struct encoder *encoder, const struct side_type *type,
 					"use a label of enum side_type_label, or a newer libside",
 					label);
 		return visit_fail(encoder->error, step, -EINVAL,
-				"%s cannot stand in a description\n"
-				"use a type that may stand there",
+				"%s is not possible in a description\n"
+				"use a type that is possible there",
 				visit_label_name(label));
 	}
 }

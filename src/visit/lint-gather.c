@@ -79,7 +79,7 @@ static void lint_members(struct lint *lint, const struct side_type_gather_struct
 			lint_say(lint, VISIT_WARNING, node,
 					"its member %.100s ends at byte %" PRIu64
 					", behind the %" PRIu32 " bytes of the structure\n"
-					"say the size that the structure has in memory, or mend "
+					"give the size of the structure in memory, or correct "
 					"the offset",
 					side_ptr_get(fields[i].field_name), end, type->size);
 	}

@@ -172,8 +172,8 @@ static void lint_option(struct lint *lint, const struct side_variant_option *opt
 		if (other <= begin && end <= last) {
 			lint_say(lint, VISIT_WARNING, node,
 					"option %" PRIu32 " is never chosen: option %" PRIu32
-					", which stands before it, has all of its selectors\n"
-					"let the narrower one stand first, or leave one out",
+					", which comes before it, has all of its selectors\n"
+					"put the narrower one first, or leave one out",
 					i, k);
 			return;
 		}

@@ -329,7 +329,7 @@ static int need_rule(struct reader *reader, const char *word)
 static int take_place(struct reader *reader, const char *value)
 {
 	if (reader->config->place)
-		return fail(reader, "keep one of them", "the place is said twice");
+		return fail(reader, "keep one of them", "the state directory is given twice");
 	if (reader->session)
 		return fail(reader, "write it before the first session",
 				"the place is that of all sessions");
@@ -344,7 +344,7 @@ static int take_session(struct reader *reader, const char *value)
 
 	if (!config->place)
 		return fail(reader, "write a line `place /run/side/boot` first",
-				"there is no place for the rings yet");
+				"the state directory for the rings is missing");
 	if (!wire_session_name_valid(value))
 		return fail(reader, "use 1 to 64 letters, digits, \"_\", \".\" and \"-\"",
 				"\"%.80s\" cannot name a session", value);
@@ -377,7 +377,7 @@ static int take_output(struct reader *reader, const char *value)
 	int ret = need_session(reader, "output");
 
 	if (!ret && reader->session->output)
-		return fail(reader, "keep one of them", "the session's output is said twice");
+		return fail(reader, "keep one of them", "the session's output is given twice");
 	if (!ret)
 		reader->session->output = value;
 	return ret ? ret : check_path(reader, value);
@@ -566,8 +566,7 @@ static int take_line(struct reader *reader, char *line)
 			continue;
 		if (*value)
 			return known[i].take(reader, value);
-		return fail(reader, "write it in the same line", "nothing stands behind \"%s\"",
-				line);
+		return fail(reader, "write it in the same line", "nothing follows \"%s\"", line);
 	}
 	return fail(reader,
 			"known are place, session, output, memory-limit, channel, mode, "
@@ -584,7 +583,7 @@ static int check_whole(struct reader *reader)
 	reader->line = 0;
 	if (!reader->config->sessions)
 		return fail(reader, "write `place DIR`, `session NAME` and `event PATTERN`",
-				"no session is said");
+				"no session is given");
 	for (session = reader->config->sessions; session; session = session->next) {
 		if (!session->channels)
 			return fail(reader, "write a line `event PATTERN`",

@@ -165,14 +165,14 @@ const char *wire_probe_error_text(uint32_t error)
 	switch (error) {
 	case 0: return "nothing is wrong";
 	case ESTALE:
-		return "other instructions stand there than in its file: another tool has changed "
+		return "its instructions differ from those in its file: another tool has changed "
 		       "them";
 	case EADDRINUSE:
 		return "the kernel watches that place (`side trace --global`, perf, bpftrace), or "
 		       "a "
 		       "debugger has a breakpoint there";
 	case EBUSY: return "a probe beside it needs the same bytes";
-	case ERANGE: return "there is no free memory near enough";
+	case ERANGE: return "no free memory is near enough";
 	case EPERM: return "its code may not be changed";
 	case EDEADLK: return "a thread blocks SIGTRAP, which would end it";
 	case ENOSYS: return "this kernel cannot tell all processors that code has changed";

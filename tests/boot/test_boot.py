@@ -551,8 +551,8 @@ class Configuration(Case):
     WRONG = [
         ("placer /x\n", 1, '"placer" is no word that is known here'),
         ("place run\n", 1, '"run" is not an absolute path'),
-        ("place /x\nplace /y\n", 2, "the place is said twice"),
-        ("session s\n", 1, "there is no place for the rings yet"),
+        ("place /x\nplace /y\n", 2, "the state directory is given twice"),
+        ("session s\n", 1, "the state directory for the rings is missing"),
         ("place /x\nsession a b\n", 2, '"a b" cannot name a session'),
         ("place /x\nsession s\nsession s\n", 3, "there are two sessions s"),
         ("place /x\nevent a:b\n", 2, "event belongs to a session"),
@@ -570,8 +570,8 @@ class Configuration(Case):
         ("place /x\nsession s\nevent a\nmode block\n", 4, "mode belongs to a channel"),
         ("place /x\nsession s\nevent\n", 3, "nothing stands behind"),
         ("place /x\nsession s\nchannel c\n", None, "has no event to record"),
-        ("place /x\n", None, "no session is said"),
-        ("", None, "no session is said"),
+        ("place /x\n", None, "no session is given"),
+        ("", None, "no session is given"),
         ("place /" + "x" * 90 + "\nsession longname\n", 2, "too long for a socket"),
         ("x" * 70000, None, "more than 65536 bytes"),
     ]

@@ -51,7 +51,7 @@ def test_this_machine():
     equal(states, {name: line["state"] for name, line in found.items()})
     for line in found.values():
         if "mend" in line and line["state"] != "ok":
-            contains(result.out, "mend: " + line["mend"])
+            contains(result.out, "hint: " + line["mend"])
 
 
 def test_boot():

@@ -63,7 +63,7 @@ def test_no_verb():
     equal(result.status, 2)
     equal(result.out, "")
     contains(result.err, "Usage")
-    refused("-q", says=["no verb"])
+    refused("-q", says=["missing verb"])
 
 
 def test_unknown_options():
@@ -89,11 +89,11 @@ def test_arguments_of_options():
     refused("record", "--output", says=["`--output` needs its DIR"])
     refused("record", "-o", says=["`--output` needs its DIR"])
     # An option is no argument of the one before it, unless that is said.
-    refused("record", "--output", "--strict", "true", says=["`--output` needs its DIR", "the option `--strict`"])
-    refused("record", "-o", "--filter=x", "true", says=["`--output` needs its DIR", "the option `--filter=x`"])
+    refused("record", "--output", "--strict", "true", says=["`--output` needs its DIR", "the option follows: `--strict`"])
+    refused("record", "-o", "--filter=x", "true", says=["`--output` needs its DIR", "the option follows: `--filter=x`"])
     refused("trace", "-c", "true", "--function", "main", "--ret", "--function", "exit",
-            says=["`--ret` needs its EXPRESSION", "the option `--function`"])
-    refused("report", "x", "--pair", "a", "--by", "cpu", says=["`--pair` needs its BEGIN END", "the option `--by`"])
+            says=["`--ret` needs its EXPRESSION", "the option follows: `--function`"])
+    refused("report", "x", "--pair", "a", "--by", "cpu", says=["`--pair` needs its BEGIN END", "the option follows: `--by`"])
     refused("record", "-o", "", "true", says=["is empty"])
     refused("record", "--strict=yes", "true", says=["takes no argument"])
     refused("record", "--buffer-size", "12x", "true", says=["12x", "is not a size"])

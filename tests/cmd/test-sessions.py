@@ -159,7 +159,7 @@ def test_tracking():
              gid=["5"], name=["redis*"], cgroup=["*/x"], container=["ab*"], exclude=True)
         asks(verb, "--all", **base, all=True)
         asks(verb, "-n", "x", "other", verb=verb, session="other", name=["x"])
-        refused(verb, says=["it is not said whom to " + verb])
+        refused(verb, says=["missing option: the processes to " + verb])
         refused(verb, "--pid", "x", says=["not the number of a process"])
         refused(verb, "--uid", "nobody-is-called-so", says=["there is no user"])
 
@@ -177,7 +177,7 @@ def test_what_was_recorded():
     asks("statedump", verb="statedump", session="now")
     asks("regenerate", "statedump", verb="statedump", session="now")
     asks("regenerate", "statedump", "x", verb="statedump", session="x")
-    refused("regenerate", "metadata", says=["metadata of a trace is whole at any time"])
+    refused("regenerate", "metadata", says=["metadata of a trace is complete at any time"])
     refused("regenerate", "all", says=["`all` cannot be made anew"])
     asks("clear", "s", verb="clear", session="s")
     contains(ask("clear", "s")[0].err, "session s has nothing of what was recorded before")
@@ -253,7 +253,7 @@ def test_no_daemon():
     contains(result.err, "no daemon listens at " + work.name + "/nobody/control.sock")
     equal(os.path.exists(work.name + "/nobody"), False)
     # What is wrong with a command line is said before that.
-    contains(side("track", env=env).err, "it is not said whom")
+    contains(side("track", env=env).err, "missing option: the processes")
     result = side("list", env=env)
     equal((result.status, result.out), (0, ""))
     contains(result.err, "no daemon runs")

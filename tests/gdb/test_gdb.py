@@ -55,7 +55,7 @@ class Types(Case):
         commands = ["break main", "run", "side break t:*"] + ["continue", "side print"] * 24
         said = self.run_gdb([os.environ["GDB_TYPES"]], commands)[4::2]
         lines = [re.sub(r", called from .*", "", line) for part in said for line in part
-                 if not line.startswith(("side: the program does not stand at", "The program"))]
+                 if not line.startswith(("side: the program is not stopped at", "The program"))]
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "types.txt"),
                   encoding="utf-8") as expected:
             self.assertEqual(lines, expected.read().splitlines())
@@ -85,7 +85,7 @@ class Stops(Case):
             with self.subTest(text):
                 said = self.every([f"side break order if {text}", "continue", "side print items"])
                 self.assertEqual(said[2][0].endswith(f"count = {number} }} ]") if number is not None
-                                 else "does not stand" in said[2][0], True, said)
+                                 else "is not stopped" in said[2][0], True, said)
 
     def test_words(self):
         """What is asked wrongly is answered in one line."""
@@ -96,7 +96,7 @@ class Stops(Case):
             ["side: shop:order has no field nope; it has color, first, flags, items, note, payment, state"],
             ["side: the condition 'f(1)' has call, which is not understood"],
             ["side: the condition '(' cannot be read"],
-            ["side: the program does not stand at an event: 'side break EVENT', then 'continue'"],
+            ["side: the program is not stopped at an event: 'side break EVENT', then 'continue'"],
             ["side: breakpoint 7 is not one of 'side break'"],
             ["side: which event?  'side info EVENT'"]])
 
@@ -213,7 +213,7 @@ class Later(Case):
         """Nobody waits any more: the program runs to its end."""
         said = self.run_gdb(self.HOST, ["side break tick", "side break sold", "run", "side delete", "continue", "side print"])
         self.assertIn("exited normally", said[4][-1])
-        self.assertIn("does not stand at an event", said[5][0])
+        self.assertIn("is not stopped at an event", said[5][0])
 
     def test_words(self):
         said = self.run_gdb(self.HOST, ["set breakpoint pending off", "side break tick", "set breakpoint pending auto",

@@ -427,7 +427,7 @@ class Refused(Case):
         subprocess.run(["umount", ftrace.TRACEFS], check=True)
         try:
             program = Running("wait", "fire:2")
-            self.assertIn("there is no user_events_data", program.end())
+            self.assertIn("the kernel has no user_events_data", program.end())
         finally:
             subprocess.run(["mount", "-t", "tracefs", "none", ftrace.TRACEFS], check=True)
 

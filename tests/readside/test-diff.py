@@ -86,9 +86,9 @@ CASES = {
     "label_less": ('side_field_enum("x", &color, side_elem(side_type_u8()))',
                    'side_field_enum("x", &color_less, side_elem(side_type_u8()))', BAD, ("x", 'the label "green" is gone')),
     "label_other": ('side_field_enum("x", &color, side_elem(side_type_u8()))',
-                    'side_field_enum("x", &color_other, side_elem(side_type_u8()))', BAD, ("x", "stands for other values")),
+                    'side_field_enum("x", &color_other, side_elem(side_type_u8()))', BAD, ("x", "has other values")),
     "bitmap_other": ('side_field_enum_bitmap("x", &set, side_elem(side_type_u8()))',
-                     'side_field_enum_bitmap("x", &set_other, side_elem(side_type_u8()))', BAD, ("x", "stands for other values")),
+                     'side_field_enum_bitmap("x", &set_other, side_elem(side_type_u8()))', BAD, ("x", "has other values")),
     "enum_integer": ('side_field_enum("x", &color, side_elem(side_type_u8()))', 'side_field_u8("x")', BAD, ("x", "is u8")),
 }
 

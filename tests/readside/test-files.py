@@ -168,7 +168,7 @@ def test_libraries():
 
 
 def test_mistakes():
-    for args, says in (((), "there is nothing to read"), (("-f", "xml", "x"), "there is no format `xml`"),
+    for args, says in (((), "there is nothing to read"), (("-f", "xml", "x"), "unknown format `xml`"),
                        (("--max-depth=-1", "x"), "is no depth"), (("--nothing",), "nothing"), (("-e", "[", "x"), "pattern")):
         contains(readside(*args, status=2).err, says)
     contains(readside("nothing-there", status=1).err, "cannot read nothing-there: No such file")

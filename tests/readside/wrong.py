@@ -100,7 +100,7 @@ ENDS = "exchange its ends"
 BYTES = "0 is little endian, 1 is big endian"
 MODES = "0 is direct, 1 is through a pointer"
 WITHIN = "offset_bits and len_bits must stay within its size; len_bits 0 is all of it"
-PLACE = "use a type that may stand there"
+PLACE = "use a type that is possible there"
 LABELS = "use a label of enum side_type_label, or a newer libside"
 UNITS = "set unit_size to the bytes of a unit"
 NOTHING = "point at what belongs there, or say that there are 0 of it"
@@ -140,7 +140,7 @@ CASES = {
                     [(ERROR, "x", "it has 1025 fields, which is absurd", "1024 are the most")]),
     # ---- labels of types ----
     "unknown_type": ("", x("99"), "", [(ERROR, None, "the type label 99 is unknown", LABELS)]),
-    "argument_label": ("", x("SIDE_TYPE_DYNAMIC_BOOL"), "", [(ERROR, None, "DYNAMIC_BOOL cannot stand in a description", PLACE)]),
+    "argument_label": ("", x("SIDE_TYPE_DYNAMIC_BOOL"), "", [(ERROR, None, "DYNAMIC_BOOL is not possible in a description", PLACE)]),
     "label_size": ("", x("SIDE_TYPE_U32", ".side_integer = " + integer(8)), "",
                    [(ERROR, "x", "8 bytes are not the size of U32", CELL)]),
     "label_float": ("", x("SIDE_TYPE_FLOAT_BINARY32", f".side_float = {{ .float_size = 8, {ORDER} }}"), "",
@@ -203,15 +203,15 @@ CASES = {
                             [(ERROR, None, "a pointer is NULL", NOTHING)]),
     "string_length": (*vla("sl", U8_SLOT := element("SIDE_TYPE_U8", ".side_integer = " + integer(1)),
                            element("SIDE_TYPE_STRING_UTF8", f".side_string = {{ .unit_size = 1, {ORDER} }}")), "",
-                      [(ERROR, None, "STRING_UTF8 cannot stand in the place of an integer", PLACE)]),
+                      [(ERROR, None, "STRING_UTF8 is not possible in the place of an integer", PLACE)]),
     "no_length": (*vla("nl", U8_SLOT, "SIDE_PTR_INIT(NULL)"), "", [(ERROR, None, "a pointer is NULL", NOTHING)]),
     "pointer_length": (*vla("pl", U8_SLOT, element("SIDE_TYPE_POINTER", ".side_integer = " + integer(8))), "",
-                       [(ERROR, None, "POINTER cannot stand in the place of an integer", PLACE)]),
+                       [(ERROR, None, "POINTER is not possible in the place of an integer", PLACE)]),
     # ---- variants ----
     "options": (*variant("ov", "side_type_u8()", "side_option_range(0, 9, side_type_u8())", "side_option(9, side_type_u16())",
                          "side_option_range(4, 3, side_type_u8())"), "",
-                [(WARNING, "x", "option 1 is never chosen: option 0, which stands before it, has all of its selectors",
-                  "let the narrower one stand first, or leave one out"),
+                [(WARNING, "x", "option 1 is never chosen: option 0, which comes before it, has all of its selectors",
+                  "put the narrower one first, or leave one out"),
                  (ERROR, "x", "the range of option 2 ends (3) before it begins (4)", ENDS)]),
     "options_cross": (*variant("ocv", "side_type_u8()", "side_option_range(0, 9, side_type_u8())",
                                "side_option_range(9, 12, side_type_u16())"), "",
@@ -228,7 +228,7 @@ CASES = {
     "no_options": (*variant("nv", "side_type_u8()"), "",
                    [(ERROR, "x", "the variant has no options", "give it one for each selector")]),
     "string_selector": (*variant("ssv", "side_type_string()", "side_option(1, side_type_u8())"), "",
-                        [(ERROR, None, "STRING_UTF8 cannot stand in the place of an integer", PLACE)]),
+                        [(ERROR, None, "STRING_UTF8 is not possible in the place of an integer", PLACE)]),
     # ---- enumerations and bitmaps ----
     "range": (*enum("re", "side_type_u8()", 'side_enum_mapping_range("r", 5, 4)'), "",
               [(ERROR, "x", "the range of label 0 ends (4) before it begins (5)", ENDS)]),
@@ -254,7 +254,7 @@ CASES = {
     "label_units": (*labelled("lun", raw('"l"', 3)), "", [(ERROR, None, "a string has units of 3 bytes, not 1, 2 or 4", UNITS)]),
     "label_order": (*labelled("lor", raw('"l"', 1, 2)), "", [(ERROR, None, "a label has the unknown byte order 2", BYTES)]),
     "enum_of_float": (*enum("eof", "side_type_float_binary32()", value("a", 1)), "",
-                      [(ERROR, None, "FLOAT_BINARY32 cannot stand in the place of an integer", PLACE)]),
+                      [(ERROR, None, "FLOAT_BINARY32 is not possible in the place of an integer", PLACE)]),
     "bits": (*bitmap("bi", "side_type_u8()", bit("a", 7), 'side_enum_bitmap_mapping_range("b", 8, 9)'), "",
              [(REMARK, "x", "label 1 begins at bit 8, of 8 bits that there are", "take a wider integer, or a bit that it has")]),
     "bit_range": (*bitmap("br", "side_type_u8()", 'side_enum_bitmap_mapping_range("b", 6, 5)'), "",
@@ -264,11 +264,11 @@ CASES = {
     "no_bits": (*bitmap("nb", "side_type_u8()"), "",
                 [(WARNING, "x", "the bitmap has no labels", "give it some, or describe an integer")]),
     "signed_bits": (*bitmap("sib", "side_type_s8()", bit("a", 1)), "",
-                    [(ERROR, None, "S8 cannot stand in a bitmap (BYTE, U8 to U128, ARRAY or VLA of these)", PLACE)]),
+                    [(ERROR, None, "S8 is not possible in a bitmap (BYTE, U8 to U128, ARRAY or VLA of these)", PLACE)]),
     "array_of_bool": ("static side_define_array(aob_a, side_elem(side_type_bool()), 2);" +
                       bitmap("aob", "side_type_array(aob_a)", bit("a", 1))[0],
                       bitmap("aob", "side_type_array(aob_a)", bit("a", 1))[1], "",
-                      [(ERROR, None, "BOOL cannot stand in an item of a bitmap (BYTE, U8 to U128)", PLACE)]),
+                      [(ERROR, None, "BOOL is not possible in an item of a bitmap (BYTE, U8 to U128)", PLACE)]),
     # ---- attributes ----
     "base": ("", 'side_field_u8("x", side_attr_list(side_attr("std.integer.base", side_attr_u8(7))))', "",
              [(WARNING, "x", "its attribute std.integer.base is 7, not 2, 8, 10 or 16", "make it one of these")]),
@@ -352,7 +352,7 @@ CASES = {
                        'side_field_gather_unsigned_integer("out", 2, 4, 0, 0, %s)));' % (DIRECT, DIRECT),
                        f'side_field_gather_struct("x", go, 0, 4, {DIRECT})', "",
                        [(WARNING, "x", "its member out ends at byte 6, behind the 4 bytes of the structure",
-                         "say the size that the structure has in memory, or mend the offset")]),
+                         "give the size of the structure in memory, or correct the offset")]),
     # Text that is open to the end begins where the structure ends, and no later.
     "gather_open_text": ('static side_define_struct(got, side_field_list(side_field_gather_byte("in", 3, %s), '
                          'side_field_gather_string("text", 4, %s)));' % (DIRECT, DIRECT),
@@ -360,10 +360,10 @@ CASES = {
     "gather_lost_text": ('static side_define_struct(glt, side_field_list(side_field_gather_string("text", 5, %s)));' % DIRECT,
                          f'side_field_gather_struct("x", glt, 0, 4, {DIRECT})', "",
                          [(WARNING, "x", "its member text ends at byte 6, behind the 4 bytes of the structure",
-                           "say the size that the structure has in memory, or mend the offset")]),
+                           "give the size of the structure in memory, or correct the offset")]),
     "gather_mixed": ('static side_define_struct(gm, side_field_list(side_field_u8("m")));',
                      f'side_field_gather_struct("x", gm, 0, 4, {DIRECT})', "",
-                     [(ERROR, None, "U8 cannot stand in a gather struct (gather types only)", PLACE)]),
+                     [(ERROR, None, "U8 is not possible in a gather struct (gather types only)", PLACE)]),
     "gather_null_struct": ("", x("SIDE_TYPE_GATHER_STRUCT", gathered("side_struct")), "",
                            [(ERROR, None, "a pointer is NULL", NOTHING)]),
     "gather_huge": ("", f'side_field_gather_array("x", side_elem(side_type_gather_byte(0, {DIRECT})), 20000000, 0, {DIRECT})', "",
@@ -372,23 +372,23 @@ CASES = {
                     [(WARNING, "x", "the array has no elements", "say how many it has, or describe a VLA")]),
     "gather_length": ("", f'side_field_gather_vla("x", side_elem(side_type_gather_byte(0, {DIRECT})), 0, {DIRECT}, '
                           f'side_length(side_type_gather_string(0, {DIRECT})))', "",
-                      [(ERROR, None, "GATHER_STRING cannot stand in the place of a gather integer", PLACE)]),
+                      [(ERROR, None, "GATHER_STRING is not possible in the place of a gather integer", PLACE)]),
     "gather_vla_within": ("", f'side_field_gather_array("x", side_elem(side_type_gather_vla(side_elem(side_type_gather_byte(0, '
                               f'{DIRECT})), 0, {DIRECT}, side_length(side_type_gather_unsigned_integer(0, 4, 0, 0, {DIRECT})))), '
                               f'2, 0, {DIRECT})', "",
-                          [(ERROR, None, "GATHER_VLA cannot stand in a gather array or VLA (gather types except VLA)", PLACE)]),
+                          [(ERROR, None, "GATHER_VLA is not possible in a gather array or VLA (gather types except VLA)", PLACE)]),
     "gather_enum_of": ("static side_define_enum(geo, side_enum_mapping_list(%s));" % value("a", 1),
                        'side_field_gather_enum("x", geo, side_elem(side_type_u8()))', "",
-                       [(ERROR, None, "U8 cannot stand in the place of a gather integer", PLACE)]),
+                       [(ERROR, None, "U8 is not possible in the place of a gather integer", PLACE)]),
 }
 
 # Events as a whole: which bytes are put where. Offsets in the description, or in the state.
 NEWER = "use a newer libside"
 WHOLE = {
-    "no_state": ("{id}", 8, "<Q", 0, ERROR, "it has no state, so that nobody can enable it"),
+    "no_state": ("{id}", 8, "<Q", 0, ERROR, "it has no state, so no tracer can enable it"),
     "lost_state": ("{id}", 8, "<Q", 0x10, ERROR, "its state cannot be read"),
     "foreign_state": ("side_event_state__{id}", 24, "<Q", 0x1234, ERROR, "its state is that of another description (at 0x1234"),
-    "enabled": ("side_event_state__{id}", 8, "<Q", 1, ERROR, "it is enabled already"),
+    "enabled": ("side_event_state__{id}", 8, "<Q", 1, ERROR, "it is enabled although no tracer enabled it"),
     "state_version": ("side_event_state__{id}", 0, "<I", 7, ERROR, "its state has a version (7) that is not known"),
     "loglevel": ("{id}", 108, "<I", 8, ERROR, "the log level 8 is unknown; take one up to DEBUG, which is 7"),
     "flags": ("{id}", 96, "<Q", 6, WARNING, "the flags 0x6 are unknown; set SIDE_EVENT_FLAG_VARIADIC or nothing"),

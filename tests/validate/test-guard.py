@@ -36,13 +36,13 @@ def told(tracers):
         'wild': REPORT.format(
             what='the string at 0x10 cannot be read up to its end', event='plain', field='  field:    "s"\n',
             expected='a string that ends', found='0x10', tracers=tracers,
-            hint='what a pointer stands for must be there until the call returns'),
+            hint='the target of a pointer must exist until the call returns'),
     }
 
 
 for arguments, tracers, end in (([], '', '# end 0 0\n'),
                                 (['tracer'], GIVEN, '# end 5 1\n'
-                                 'side: 3 calls of wrong-kind (PID) were given to no tracer: what is wrong with them is told above\n')):
+                                 'side: 3 calls of wrong-kind (PID) were given to no tracer: what is wrong with them is reported above\n')):
     r = subprocess.run([program, *arguments], env=dict(env, SIDE_VALIDATE='1'), capture_output=True, text=True, timeout=60)
     text = re.sub(r'wrong-kind \(\d+\)', 'wrong-kind (PID)', re.sub(r'caller:   .*', 'caller:   CALLER', r.stderr))
     wanted = ''.join('# %s\n%s' % one for one in told(tracers).items()) + end

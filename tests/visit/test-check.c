@@ -114,7 +114,7 @@ static void scalars(void)
 	type->u.side_string.unit_size = 3;
 	expect(-EINVAL, "a string cannot have units of 3 bytes (in p:e, field: \"b\")");
 	fresh(SIDE_TYPE_DYNAMIC_NULL);
-	expect(-EINVAL, "DYNAMIC_NULL cannot stand in a description (in p:e, field: \"b\")");
+	expect(-EINVAL, "DYNAMIC_NULL is not possible in a description (in p:e, field: \"b\")");
 	fresh(99);
 	expect(-ENOTSUP, "the type label 99 is unknown (in p:e, field: \"b\")");
 }
@@ -211,7 +211,7 @@ static void compounds(void)
 	expect(0, "");
 	inner.type.v = SIDE_TYPE_BYTE;
 	expect(-EINVAL,
-			"BYTE cannot stand in the place of an integer (U8 to S128) "
+			"BYTE is not possible in the place of an integer (U8 to S128) "
 			"(in p:e, field: \"b\", length)");
 	type = fresh(SIDE_TYPE_OPTIONAL);
 	side_ptr_set(type->u.side_optional, &optional);
@@ -219,7 +219,7 @@ static void compounds(void)
 	type = fresh(SIDE_TYPE_VARIANT);
 	side_ptr_set(type->u.side_variant, (const struct side_type_variant *)(void *)&variant);
 	expect(-EINVAL,
-			"NULL cannot stand in the place of an integer (U8 to S128) "
+			"NULL is not possible in the place of an integer (U8 to S128) "
 			"(in p:e, field: \"b\", selector)");
 	variant.selector = inner;
 	variant.options.length = 1;
@@ -260,19 +260,19 @@ static void enumerations(void)
 	expect_flags(VISIT_CHECK_STRICT, 0, "", __LINE__);
 	inner.type.v = SIDE_TYPE_S8;
 	expect(-EINVAL,
-			"S8 cannot stand in a bitmap (BYTE, U8 to U128, ARRAY or VLA of these) "
+			"S8 is not possible in a bitmap (BYTE, U8 to U128, ARRAY or VLA of these) "
 			"(in p:e, field: \"b\", element)");
 	inner.type.v = SIDE_TYPE_ARRAY;
 	side_ptr_set(inner.u.side_array, &array);
 	side_ptr_set(array.elem_type, &item);
 	expect(-EINVAL,
-			"NULL cannot stand in an item of a bitmap (BYTE, U8 to U128) "
+			"NULL is not possible in an item of a bitmap (BYTE, U8 to U128) "
 			"(in p:e, field: \"b\", element, element)");
 	item.type.v = SIDE_TYPE_BYTE;
 	expect(0, "");
 	type->type.v = SIDE_TYPE_GATHER_ENUM;
 	expect(-EINVAL,
-			"ARRAY cannot stand in the place of a gather integer "
+			"ARRAY is not possible in the place of a gather integer "
 			"(in p:e, field: \"b\", element)");
 }
 
@@ -298,19 +298,19 @@ static void gathers(void)
 	structure.fields.length = 1;
 	side_ptr_set(type->u.side_gather.u.side_struct.type, &structure);
 	expect(-EINVAL,
-			"U32 cannot stand in a gather struct (gather types only) "
+			"U32 is not possible in a gather struct (gather types only) "
 			"(in p:e, field: \"b\", struct, field: \"a\")");
 	type = fresh(SIDE_TYPE_GATHER_ARRAY);
 	side_ptr_set(type->u.side_gather.u.side_array.type.elem_type, &inner);
 	inner.type.v = SIDE_TYPE_GATHER_VLA;
 	expect(-EINVAL,
-			"GATHER_VLA cannot stand in a gather array or VLA (gather types except "
+			"GATHER_VLA is not possible in a gather array or VLA (gather types except "
 			"VLA) "
 			"(in p:e, field: \"b\", element)");
 	type = fresh(SIDE_TYPE_GATHER_VLA);
 	side_ptr_set(type->u.side_gather.u.side_vla.type.length_type, &inner);
 	expect(-EINVAL,
-			"U8 cannot stand in the place of a gather integer "
+			"U8 is not possible in the place of a gather integer "
 			"(in p:e, field: \"b\", length)");
 }
 

@@ -128,7 +128,7 @@ static void mistakes_have_a_line(void **state)
 					"b.conf:3: \"x\" is not an absolute path; begin it with a "
 					"\"/\""},
 			{"place /p\nsession s\n\nevent a\nplace /q\n", 5,
-					"b.conf:5: the place is said twice; keep one of them"},
+					"b.conf:5: the state directory is given twice; keep one of them"},
 			{"place /p\nsession s\n", 0,
 					"b.conf: the session s has no event to record; write a "
 					"line `event "

@@ -592,7 +592,7 @@ static void check_all(struct calls *calls)
 	for (size_t i = 0; i < calls->nr_sites; i++)
 		follow(calls, calls->sites[i], note_call);
 	tell_wrong_kinds(calls);
-	say_verbose("%s: of %zu call%s of events, %zu fit%s, %zu do%s not, %zu cannot be told",
+	say_verbose("%s: of %zu call%s of events, %zu fit%s, %zu do%s not, %zu cannot be checked",
 			calls->path, calls->seen, calls->seen == 1 ? "" : "s", calls->fit,
 			calls->fit == 1 ? "s" : "", calls->wrong, calls->wrong == 1 ? "es" : "",
 			calls->seen - calls->fit - calls->wrong);

@@ -226,7 +226,7 @@ static void check_state(struct check *check)
 
 	if (!state->there) {
 		say_of_event(check, VISIT_ERROR,
-				"it has no state, so that nobody can enable it; give it a struct "
+				"it has no state, so no tracer can enable it; give it a struct "
 				"side_event_state_0");
 	} else if (!state->readable && state->version) {
 		say_of_event(check, VISIT_ERROR,
@@ -243,7 +243,7 @@ static void check_state(struct check *check)
 				state->description, check->event->address);
 	} else if (state->enabled || state->nr_callbacks) {
 		say_of_event(check, VISIT_ERROR,
-				"it is enabled already, by nobody; its state must begin with "
+				"it is enabled although no tracer enabled it; its state must begin with "
 				"zeros");
 	}
 }
@@ -279,7 +279,7 @@ static void check_names(struct check *check)
 		if (i >= 2 && !strcmp(check->names[i - 2], check->names[i]))
 			continue;
 		put_problem(check, VISIT_WARNING, check->path, check->names[i], "",
-				"another event of the file has the same name; whoever reads a "
+				"another event of the file has the same name; a reader of a "
 				"trace cannot tell them apart");
 		count(check, VISIT_WARNING);
 	}

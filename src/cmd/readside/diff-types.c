@@ -281,8 +281,8 @@ static void diff_label(struct diff *diff, const char *place, const struct name *
 		if (new->range_begin == old->range_begin &&new->range_end == old->range_end)
 			return;
 	}
-	diff_say(diff, VERDICT_INCOMPATIBLE, place, "the label \"%.*s\" stands for other values",
-			shown, label->text ? label->text : "");
+	diff_say(diff, VERDICT_INCOMPATIBLE, place, "the label \"%.*s\" has other values", shown,
+			label->text ? label->text : "");
 }
 
 static void diff_labels(struct diff *diff, const char *place,
@@ -481,7 +481,7 @@ static void diff_named_fields(struct diff *diff, const char *place,
 					"the field is new");
 	}
 	if (has_moved(before, was->nr, is))
-		diff_say(diff, VERDICT_COMPATIBLE, place, "fields stand in another order");
+		diff_say(diff, VERDICT_COMPATIBLE, place, "fields are in another order");
 }
 
 void diff_fields(struct diff *diff, const char *place, const struct side_event_field *before,

@@ -120,7 +120,7 @@ static enum step set_format(struct options *options, const char *text)
 			return STEP_FILE;
 		}
 	}
-	say_error("there is no format `%s`; there are json, text and s-expr", text);
+	say_error("unknown format `%s`: use json, text or s-expr", text);
 	return STEP_USAGE;
 }
 

@@ -55,7 +55,7 @@ static int why_no_daemon(const struct attached *attached, const char *socket, bo
 	if (by_door)
 		return say_error(COMMAND_FAILED, alone,
 				"%d (%s) does not see the daemon's directory %.*s, and does not "
-				"come through the door %s that was made for it: %s",
+				"connect through the rendezvous socket %s that was made for it: %s",
 				attached->pid, attached->name, length, socket,
 				attached->place.theirs, strerror(code));
 	return attach_why_not(attached, "cannot reach the daemon");

@@ -153,7 +153,7 @@ int attach_place_unreachable(const struct attached *attached)
 	return say_error(COMMAND_FAILED,
 			"give it one of these directories to write to (a mount of type tmpfs is "
 			"enough), or be root",
-			"there is no directory where %d (%s) could meet us: /tmp, /var/tmp, "
+			"no directory is shared with %d (%s): /tmp, /var/tmp, "
 			"/dev/shm and /run, as it sees them, cannot be written, and its network "
 			"is another one, where we may not go",
 			attached->pid, attached->name);

@@ -354,7 +354,7 @@ static int record_program(struct attached *attached)
 		status = attach_request(attached, "leave", attached->place.theirs, true);
 	if (!status && attached->report.kind != INJECT_DONE && attached->report.kind != INJECT_GONE)
 		say_error(COMMAND_FAILED, "`side detach` tries it again",
-				"the recording is over, but the program could not be told: %s",
+				"the recording has ended, but the program could not be informed: %s",
 				attached->report.text);
 	else if (!status && say_is_json())
 		json_attached(attached, "detach");
@@ -449,7 +449,7 @@ static int begin(struct attached *attached, const struct parsed *parsed,
 				"`side %s` does not understand `%.128s`", parsed->verb->name,
 				parsed->operands[given]);
 	if (!pid || pid > INT_MAX)
-		return say_error(COMMAND_USAGE, "write `-p PID`", "there is no program to %s",
+		return say_error(COMMAND_USAGE, "write `-p PID`", "missing process to %s",
 				parsed->verb->id == VERB_ATTACH ? "attach to" : "detach from");
 	attached->pid = (pid_t)pid;
 	read_name(attached);

@@ -72,8 +72,7 @@ static int add_channel(struct channel_list *list, const char *name)
 			continue;
 		say_error(COMMAND_USAGE,
 				"options before the first `--channel` make the "
-				"channel " SESSION_CHANNEL_NAME
-				"; each name stands for one channel",
+				"channel " SESSION_CHANNEL_NAME "; each channel has one name",
 				"there are two channels called `%s`", name);
 		return COMMAND_USAGE;
 	}

@@ -211,7 +211,7 @@ static const char bash_tail[] =
 		"\tesac\n"
 		"\t[[ ${COMPREPLY[*]} == *= ]] && ((${#COMPREPLY[@]} == 1)) && compopt -o nospace "
 		"2>/dev/null\n"
-		"\t# bash takes what stands before the last ':' or '=' for a word of its own.\n"
+		"\t# bash treats the text before the last ':' or '=' as a word of its own.\n"
 		"\tif [[ $COMP_WORDBREAKS == *:* && $cur == *:* ]]; then\n"
 		"\t\tCOMPREPLY=(\"${COMPREPLY[@]#\"${cur%:*}:\"}\")\n"
 		"\tfi\n"

@@ -80,7 +80,7 @@ static void look_at_runtime(const struct doctor *doctor, struct doctor_finding *
 		doctor_found(finding, DOCTOR_OK, "%s is made when a daemon starts", path);
 	} else if (ret || stat(path, &status)) {
 		doctor_found(finding, DOCTOR_MISSING,
-				"%s belongs to somebody else, or others may write to it, so nobody "
+				"%s belongs to another user, or other users can write to it, so no program "
 				"trusts it",
 				path);
 		doctor_mend(finding, "rm -r %s", path);

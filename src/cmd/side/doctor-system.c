@@ -51,7 +51,8 @@ static void look_at_capabilities(const struct doctor *doctor, struct doctor_find
 static void look_at_ptrace(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	static const char *const scopes[] = {"any process of this user",
-			"only children of the one that asks", "only with CAP_SYS_PTRACE", "nobody"};
+			"only children of the one that asks", "only with CAP_SYS_PTRACE",
+			"no process"};
 	int64_t scope = 0;
 	bool may = has_capability(doctor, CAPABILITY_SYS_PTRACE);
 
@@ -132,7 +133,7 @@ static void look_at_user_events(const struct doctor *doctor, struct doctor_findi
 				"/sys/kernel/tracing/user_events_data");
 		return;
 	}
-	doctor_found(finding, DOCTOR_NOTE, "there is no user_events_data");
+	doctor_found(finding, DOCTOR_NOTE, "the kernel has no user_events_data");
 	doctor_mend(finding,
 			"mount tracefs; if it is not there then, the kernel needs "
 			"CONFIG_USER_EVENTS (Linux 6.4)");

@@ -115,7 +115,7 @@ static void print_text(
 		return;
 	printf("                     for: %s\n", check->purpose);
 	if (*finding->mend)
-		printf("                     mend: %s\n",
+		printf("                     hint: %s\n",
 				say_printable(finding->mend, mend, sizeof(mend)));
 }
 

@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 	else
 		result = manual_print(out, argv[1]);
 	if (result)
-		fprintf(stderr, "side-generate: there is no page %s\n", argv[1]);
+		fprintf(stderr, "side-generate: unknown page %s\n", argv[1]);
 	if (fclose(out)) {
 		perror(argv[2]);
 		return 1;

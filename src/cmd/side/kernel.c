@@ -41,7 +41,7 @@ static const char *why_not(struct kernel_view *view, const char **mend)
 	}
 	if (error == EACCES) {
 		*mend = "run it as root";
-		return "there is no permission to look at the kernel's events";
+		return "no permission to read the kernel's events";
 	}
 	(void)snprintf(path, sizeof(path), "%s/events", places[0]);
 	if (access(path, F_OK)) {
@@ -157,7 +157,7 @@ static void print_text(pid_t pid, const struct side_kernel_event_0 *event, const
 	if (event->state == SIDE_KERNEL_EVENT_REFUSED)
 		printf("; %s", say_printable(event->reason, words, sizeof(words)));
 	else
-		printf("; %s%s", *listeners ? "listening: " : "nobody listens", listeners);
+		printf("; %s%s", *listeners ? "listeners: " : "no listener", listeners);
 	putchar('\n');
 }
 
@@ -224,8 +224,8 @@ int cmd_kernel(const struct parsed *parsed)
 	missing = why_not(&view, &mend);
 	status = look_at_programs(&view);
 	if (!status && missing)
-		return say_error(strncmp(missing, "there is no perm", 16) ? COMMAND_FAILED
-									  : COMMAND_NOT_PERMITTED,
+		return say_error(strncmp(missing, "no permission", 13) ? COMMAND_FAILED
+								       : COMMAND_NOT_PERMITTED,
 				mend, "%s", missing);
 	if (!status && !view.nr_events)
 		say_note("no program gives events to the kernel; start one with "

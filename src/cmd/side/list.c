@@ -287,7 +287,7 @@ static int list_command(struct list *list, char **command, struct session **sess
 	}
 	if (!summary->nr_processes)
 		return say_error(COMMAND_FAILED,
-				"give its file to list the events that stand in it, as in `side "
+				"give its file to list the events in it, as in `side "
 				"list ./FILE`",
 				"cannot list the events of %s: it does not load libraries that it "
 				"is given "
@@ -414,7 +414,7 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 		if (error.kind != CONTROL_NOT_FOUND)
 			return ask_error(&error);
 		if (sessions_are_kept(parsed->options.list.system, kept, sizeof(kept)))
-			say_note("no daemon runs; its sessions are kept (%s), and stand again when "
+			say_note("no daemon runs; its sessions are kept (%s), and return when "
 				 "it is "
 				 "started: `side daemon`",
 					say_printable(kept, shown, sizeof(shown)));

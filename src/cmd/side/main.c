@@ -73,8 +73,8 @@ static int run(const struct parsed *parsed, char **words)
 	if (!parsed->verb) {
 		if (!parsed->common.json)
 			help_print_overview(stderr, say_color(stderr, parsed->common.color));
-		return say_error(COMMAND_USAGE, "write one, as in `side record ls`",
-				"there is no verb on the command line");
+		return say_error(
+				COMMAND_USAGE, "write one, as in `side record ls`", "missing verb");
 	}
 	switch (parsed->verb->id) {
 	case VERB_ENABLE_EVENT:

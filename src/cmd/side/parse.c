@@ -151,7 +151,7 @@ static int unknown_option(struct parser *parser, const char *word, size_t length
 	} else if (nearest) {
 		advise(parser, "did you mean `--%s`?", nearest);
 	} else if (!verb) {
-		advise(parser, "options of a verb stand behind it; `side --help` lists the verbs");
+		advise(parser, "options of a verb follow it; `side --help` lists the verbs");
 	} else {
 		advise(parser, "`side %s --help` lists the options", verb->name);
 	}
@@ -429,8 +429,7 @@ static int missing_argument(struct parser *parser, const struct option *option)
 
 	advise(parser, "write `--%s%c%s`", option->name, option->two ? ' ' : '=', option->argument);
 	if (behind)
-		return complain(parser,
-				"`--%s` needs its %s, and behind it stands the option `%.128s`",
+		return complain(parser, "`--%s` needs its %s, but the option follows: `%.128s`",
 				option->name, option->argument, behind);
 	return complain(parser, "`--%s` needs its %s", option->name, option->argument);
 }
@@ -501,7 +500,7 @@ static int parse_letters(struct parser *parser)
 				advise(parser, "`side %s%s--help` lists the options%s",
 						verb ? verb->name : "", verb ? " " : "",
 						verb && verb->id == VERB_LIST
-								? "; those of a command stand "
+								? "; those of a command are "
 								  "behind `--`"
 								: "");
 			if (!verb)

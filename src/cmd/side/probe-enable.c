@@ -67,7 +67,7 @@ static int check(struct enabling *enabling)
 		return say_error(COMMAND_USAGE, "write `--pid PID` or `--exe FILE`",
 				options->pid ? "`--pid` is a process, and `--exe` every one of a "
 					       "file"
-					     : "it is not said which program is to be probed");
+					     : "missing option: `--pid PID` or `--exe FILE`");
 	if (options->pid > INT_MAX)
 		return say_error(COMMAND_USAGE, NULL, "`--pid` is not the number of a process");
 	if (options->exclude.count || options->loglevel || options->loglevel_only || options->all)

@@ -84,7 +84,7 @@ int probe_global_check(const struct global_arguments *arguments)
 		known = !strcmp(ways[i], arguments->by);
 	return known ? COMMAND_DONE
 		     : say_error(COMMAND_USAGE, "write uprobe_multi, perf_event or tracefs",
-				       "there is no way `%.64s`", arguments->by);
+				       "unknown method `%.64s`", arguments->by);
 }
 
 /* ---- the program ---- */

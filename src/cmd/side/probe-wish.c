@@ -96,7 +96,7 @@ int probe_wishes(const struct option_uses *uses, const struct text_list *context
 	if (!status && !*count)
 		status = say_error(COMMAND_USAGE,
 				"write `--probe`, `--function` or `--sdt` with a place",
-				"there is not said where the probe is to be");
+				"missing probe location: give `--probe`, `--function` or `--sdt`");
 	for (size_t i = 0; i < *count && !status; i++) {
 		struct probe_wish *wish = &(*wishes)[i];
 

@@ -286,7 +286,7 @@ static int print_losses(struct text *text)
 		table_put(&table,
 				loss->packets                   ? "whole packets are missing"
 						: *loss->reason ? loss->reason
-								: "not said, only counted");
+								: "unknown, only counted");
 	}
 	if (count)
 		table_print(&table, &text->out);

@@ -345,7 +345,7 @@ static int check_kernel(const struct parsed *parsed)
 				"`side list -k` lists them; `--all` means thousands, which slow "
 				"the "
 				"machine down",
-				"it is not said which of the kernel's events are meant");
+				"missing operand: the kernel's events to record");
 	return COMMAND_DONE;
 }
 
@@ -416,7 +416,7 @@ static int check_tracking(struct json_object *request, const struct parsed *pars
 	return say_error(COMMAND_USAGE,
 			"write `--pid`, `--uid`, `--gid`, `--name`, `--cgroup`, `--container` or "
 			"`--all`",
-			"it is not said whom to %s", parsed->verb->name);
+			"missing option: the processes to %s", parsed->verb->name);
 }
 
 static int add_operands(struct json_object *request, const struct parsed *parsed)

@@ -421,7 +421,7 @@ int cmd_regenerate(const struct parsed *parsed)
 
 	if (!strcmp(what, "metadata"))
 		return say_error(COMMAND_USAGE, NULL,
-				"there is no use for that: metadata of a trace is whole at any "
+				"not needed: the metadata of a trace is complete at any "
 				"time, and "
 				"the clock is measured again when a trace ends");
 	if (strcmp(what, "statedump") != 0)

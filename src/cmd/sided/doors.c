@@ -357,7 +357,7 @@ static int take_facts(struct json_object *facts, struct door *door, struct contr
 	static const char *const members[] = {"path", "pid", "started", NULL};
 	const char *path = NULL;
 	uint64_t pid = 0;
-	int ret = json_only(facts, members, "a door's file", error);
+	int ret = json_only(facts, members, "the file of a rendezvous socket", error);
 
 	if (!ret)
 		ret = json_text(facts, "path", &path, error);
@@ -443,7 +443,7 @@ static void restore(struct daemon *daemon, uint32_t number, const char *path)
 
 	json_object_put(json);
 	if (ret) {
-		say("the door in %s is forgotten: %s", path, error.text);
+		say("the rendezvous socket in %s is removed: %s", path, error.text);
 		unlink(path);
 		return;
 	}

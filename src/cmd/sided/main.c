@@ -101,7 +101,7 @@ static int take_options(int argc, char **argv, struct options *options)
 	}
 	if (optind == argc)
 		return -1;
-	say("there is no operand for \"%s\"; see sided --help", argv[optind]);
+	say("unexpected operand \"%s\"; see sided --help", argv[optind]);
 	return EXIT_USAGE;
 }
 
@@ -151,7 +151,7 @@ static void release_terminal(int ready)
 		close(null);
 	}
 	if (write(ready, &done, 1) != 1)
-		say("whoever started us has gone");
+		say("the parent process has ended");
 	close(ready);
 }
 

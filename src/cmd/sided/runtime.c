@@ -86,7 +86,7 @@ static int make_directory(const char *path, mode_t mode, struct control_error *e
 	if (ret == -EPERM)
 		return control_fail(error, CONTROL_PERMISSION, ret,
 				"remove it, or name another one with --runtime",
-				"the directory %s belongs to somebody else, or others may write to "
+				"the directory %s belongs to another user, or other users can write to "
 				"it",
 				path);
 	if (ret)

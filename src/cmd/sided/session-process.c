@@ -457,7 +457,7 @@ static int take_clear(struct recording *recording, struct json_object *request,
 	if (recording->sender)
 		return control_fail(error, CONTROL_USAGE, -EBUSY,
 				"`side rotate` begins a new chunk",
-				"the session is sent to somebody, so it cannot be cleared");
+				"the session is sent (--to), so it cannot be cleared");
 	return await_rotation(recording, session_clear(recording->session),
 			"it is not cleared yet, because the disk is full or slow; that comes later",
 			NULL, error);

@@ -300,12 +300,12 @@ static int add_door(struct request *request, uint64_t pid, const char *path)
 
 	if (fd < 0)
 		return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
-				"a door comes with its socket, and there is none");
+				"a rendezvous socket is missing in the request");
 	ret = door_add(request->daemon, (pid_t)pid, path, fd);
 	if (!ret)
 		return 0;
 	return control_fail(&request->error, CONTROL_FAILED, ret, NULL,
-			"the daemon cannot use the door %s of process %u: %s", path,
+			"the daemon cannot use the rendezvous socket %s of process %u: %s", path,
 			(unsigned int)pid, strerror(-ret));
 }
 

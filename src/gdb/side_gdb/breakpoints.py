@@ -55,10 +55,10 @@ class Call:
         try:
             hook = symbol(HOOK)
             if not hook <= gdb.newest_frame().pc() < hook + PROLOGUE:
-                raise gdb.GdbError("side: the program does not stand at an event: 'side break EVENT', then 'continue'")
+                raise gdb.GdbError("side: the program is not stopped at an event: 'side break EVENT', then 'continue'")
         except gdb.error as error:
             reason = str(error).split("\n", maxsplit=1)[0]
-            raise gdb.GdbError(f"side: the program does not stand at an event: {reason}") from None
+            raise gdb.GdbError(f"side: the program is not stopped at an event: {reason}") from None
         self.state, self.vector, self.variadic, self.caller = arguments(self.memory, hook, 4)
 
     def where(self):
@@ -87,7 +87,7 @@ def need_rest():
     """Nothing in the program runs meanwhile."""
     inferior = gdb.selected_inferior()
     if not inferior.pid or any(not thread.is_stopped() for thread in inferior.threads()):
-        raise gdb.GdbError("side: the program must live and all its threads stand still for that")
+        raise gdb.GdbError("side: the program must be alive, with all its threads stopped")
 
 
 def set_bit(state, on):

@@ -132,7 +132,7 @@ static int look_at_mapping(const struct looking *looking, pid_t pid, uint64_t be
 				" of %.200s: %s, and the kernel's would end the program",
 				(long)pid, name, side->address, side->path,
 				recorded ? "its recorder of side, or another one, has a probe there"
-					 : "somebody has a probe there");
+					 : "another tool has a probe there");
 	}
 	return 0;
 }

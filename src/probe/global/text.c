@@ -25,7 +25,8 @@ static const char *const registers[] = {NULL};
 static int unsupported(struct global_error *error, const struct global_field *field)
 {
 	return global_fail(error, -ENOTSUP, "",
-			"`%.128s` cannot be said in a definition of tracefs", field->field.name);
+			"`%.128s` cannot be expressed in a definition of tracefs",
+			field->field.name);
 }
 
 static bool is_address(const struct global_field *field)

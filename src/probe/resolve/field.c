@@ -353,7 +353,7 @@ int item_text(struct item *item, const struct item_count *count, struct value *v
 	if (!count && type_is_string(&item->type))
 		return item_value(item, value, error);
 	if (!find_first(item, &own, error))
-		return resolve_fail(error, -EINVAL, "", "a number is not where a text stands");
+		return resolve_fail(error, -EINVAL, "", "a number is not the address of a text");
 	if (count)
 		own = *count;
 	else if (!own.known && !own.fetch.nr_ops)
@@ -385,7 +385,7 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 		many = library_sequence(item, &sequence);
 		if (!find_first(item, &own, error))
 			return resolve_fail(
-					error, -EINVAL, "", "a number is not where bytes stand");
+					error, -EINVAL, "", "a number is not the address of bytes");
 		if (many && (!type_size(&item->type, &size) || !size))
 			size = 1;
 	}

@@ -451,5 +451,5 @@ int library_method(struct item *item, const char *name, struct resolve_error *er
 			"`get()` "
 			"and `has_value()` of "
 			"what standard libraries have are known",
-			"what `%.64s()` would return cannot be told", name);
+			"the result of `%.64s()` is not known", name);
 }

@@ -443,7 +443,7 @@ static int find_line(struct finding *finding)
 				"compile it with -g, or install its package of debug symbols; "
 				"names "
 				"and addresses work without",
-				"there is no debug information for %s, so nothing says where the "
+				"there is no debug information for %s, so it is unknown where the "
 				"lines of %.128s are",
 				where, spec->name);
 	if (!finding->nearest)

@@ -165,7 +165,8 @@ int spec_parse(const char *text, struct spec *spec, struct resolve_error *error)
 
 	*spec = (struct spec){.kind = SPEC_SYMBOL};
 	if (strlen(text) > SPEC_TEXT_MAX)
-		return resolve_fail(error, -EINVAL, "", "what is said of a place is too long");
+		return resolve_fail(error, -EINVAL, "",
+				"the specification of the location is too long");
 	colon = lone_colon(text);
 	if (!colon || is_source(text, (size_t)(colon - text)))
 		return parse_place(text, spec, error);

@@ -109,7 +109,7 @@ static int find_place(struct expression *expression, Dwarf_Die *variable, struct
 					     "take it with `--probe FILE:LINE` inside of the "
 					     "function, where it has been stored, or say it as "
 					     "TYPE:NAME:ADDR",
-					     "where callers put `%.128s` cannot be told", name)
+					     "it is unknown where callers pass `%.128s`", name)
 			   : 0;
 	}
 	ret = locate(&expression->where, variable, located, expression->error);
@@ -201,7 +201,7 @@ static int find_returned(struct expression *expression, const char *name, struct
 	if (!type_of(&function, &item->type) || !locate_result(&item->type, &item->where))
 		return resolve_fail(expression->error, -ENOTSUP,
 				"say it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
-				"where %s puts what it returns cannot be told", function_name);
+				"it is unknown where %s returns its result", function_name);
 	return item_follow_reference(item, expression->error);
 }
 
@@ -575,7 +575,7 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 				"compile it with -g or install its package of debug symbols; "
 				"without, "
 				"say it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
-				"there is no debug information for %s, so nothing says where "
+				"there is no debug information for %s, so it is unknown where "
 				"`%.128s` is",
 				place->module->name, expression.text);
 	has = debug_function(expression.debug, place->address, &expression.function);

@@ -895,8 +895,8 @@ def test_refusals():
     words = ["-u", "-s", session.name]
     mine = [*words, "--pid", program.pid]
     refused("did you mean `target_item`?", 1, "enable-event", "x", *mine, "--function", "target_itm")
-    refused("there is not said where", 2, "enable-event", "x", *mine)
-    refused("which program", 2, "enable-event", "x", *words, "--function", "main")
+    refused("missing probe location", 2, "enable-event", "x", *mine)
+    refused("missing option: `--pid PID` or `--exe FILE`", 2, "enable-event", "x", *words, "--function", "main")
     refused("there is no process", 1, "enable-event", "x", *words, "--pid", "99999999", "--function", "main")
     refused("cannot be the name", 2, "enable-event", "x*", *mine, "--function", "main")
     refused("only functions have an exit", 1, "enable-event", "x", *mine, "--probe", "main", "--exit")
