@@ -86,8 +86,8 @@ typedef int ring_section_parts_at(struct ring_producer *producer, uint32_t event
  */
 struct ring_producer {
 	/* One cache line for all that a publication per CPU reads. */
-	uint32_t usable;        /* Rings that sections may use: all, or none (stopped, forked). */
-	uint32_t path;          /* enum ring_path */
+	uint32_t usable; /* Rings that sections may use: all, or none (stopped, forked). */
+	uint32_t path;   /* enum ring_path */
 	uint64_t reserved_word;
 	uint64_t mask;          /* size - 1 */
 	uint64_t size_word;     /* size << 24 */

@@ -293,7 +293,7 @@ int cmd_probe_enable(const struct parsed *parsed)
 				&enabling.options->probes, &enabling.contexts, &wishes, &count);
 	if (!status && count > 1)
 		status = say_error(COMMAND_USAGE, "write one command for each of them",
-				"a probe is at one PLACE, and %zu are given", count);
+				"a probe has one LOCATION, but %zu are given", count);
 	if (!status) {
 		wishes->wish.name = parsed->operands[0];
 		wishes->wish.kernel = enabling.options->global.on;

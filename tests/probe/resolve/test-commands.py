@@ -900,7 +900,7 @@ def test_refusals():
     refused("there is no process", 1, "enable-event", "x", *words, "--pid", "99999999", "--function", "main")
     refused("cannot be the name", 2, "enable-event", "x*", *mine, "--function", "main")
     refused("only functions have an exit", 1, "enable-event", "x", *mine, "--probe", "main", "--exit")
-    refused("one PLACE", 2, "enable-event", "x", *mine, "--probe", "main", "--function", "main")
+    refused("one LOCATION", 2, "enable-event", "x", *mine, "--probe", "main", "--function", "main")
     refused("has no such probe", 1, "add-context", *mine, "-e", "none", "-t", "regs")
     refused("no program to trace", 2, "trace", "--function", "main")
     refused("there is no program `/nowhere`", 127, "trace", "-c", "/nowhere", "--function", "main")
