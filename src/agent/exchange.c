@@ -12,6 +12,7 @@
 #include "agent/context-values.h"
 #include "wire/raw.h"
 
+#include <linux/capability.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -329,6 +330,28 @@ static int receive_channel(struct agent_session *session, void *message, uint64_
 	return ret;
 }
 
+/* The kernel compares all of them before it lets a process trace this one. */
+static bool has_ids_of(const struct ucred *peer)
+{
+	uid_t user, effective_user, saved_user;
+	gid_t group, effective_group, saved_group;
+
+	return !raw_call(SYS_getresuid, &user, &effective_user, &saved_user) &&
+			!raw_call(SYS_getresgid, &group, &effective_group, &saved_group) &&
+			user == peer->uid && effective_user == peer->uid &&
+			saved_user == peer->uid && group == peer->gid &&
+			effective_group == peer->gid && saved_group == peer->gid;
+}
+
+/* Ambient capabilities leave a process dumpable, and yet the kernel lets only those trace it who have them as well. */
+static bool has_no_capabilities(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	return !raw_call(SYS_capget, &head, data) && !data[0].permitted && !data[1].permitted;
+}
+
 /*
  * Probes read all that we have: only who could look at it anyway may bring them. A process that has been somebody
  * else, or may not be dumped, is root's.
@@ -350,8 +373,11 @@ static bool may_bring_probes(const struct agent_session *session)
 
 	if (raw_call(SYS_getsockopt, session->socket, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		return false;
+	/* A program that was started by its recorder has no rights that the recorder has not had: they come from execve(), which ignores us then. */
 	return !peer.uid ||
-			((long)peer.uid == raw_call(SYS_geteuid) && prctl(PR_GET_DUMPABLE) == 1);
+			(has_ids_of(&peer) && prctl(PR_GET_DUMPABLE) == 1 &&
+					((session->given && !session->attached) ||
+							has_no_capabilities()));
 }
 
 /* What CONFIG has promised. */

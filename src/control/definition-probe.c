@@ -15,7 +15,7 @@
 #define PROVIDER "probe:" /* of a name without a colon */
 
 static const char *const probe_members[] = {
-		"event", "channel", "probe", "pid", "started", "exe", "table", "uid", NULL};
+		"event", "channel", "probe", "pid", "started", "exe", "table", "uid", "gid", NULL};
 
 static void probe_free(struct definition_probe *probe)
 {
@@ -143,7 +143,7 @@ static int read_element(struct definition *definition, struct json_object *json,
 		struct control_error *error)
 {
 	struct definition_probe *probe;
-	uint64_t table = 0, uid = 0;
+	uint64_t table = 0, uid = 0, gid = 0;
 	int ret;
 
 	if (!json_object_is_type(json, json_type_object))
@@ -160,10 +160,14 @@ static int read_element(struct definition *definition, struct json_object *json,
 		ret = json_number(json, "table", UINT32_MAX, &table, error);
 	if (!ret)
 		ret = json_number(json, "uid", UINT32_MAX, &uid, error);
+	if (!ret)
+		ret = json_number(json, "gid", UINT32_MAX, &gid, error);
 	if (ret)
 		return ret;
 	probe->of_user = json_object_object_get_ex(json, "uid", NULL);
 	probe->uid = (uint32_t)uid;
+	probe->has_gid = json_object_object_get_ex(json, "gid", NULL);
+	probe->gid = (uint32_t)gid;
 	if (!has_channel(definition, probe->channel))
 		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
 				"a probe is of a channel that the session %s does not have: "
@@ -209,7 +213,8 @@ struct json_object *definition_probe_json(const struct definition_probe *probe)
 			put_number(json, "started", probe->started) &&
 			(!probe->exe || json_put_text(json, "exe", probe->exe)) &&
 			put_number(json, "table", probe->table) &&
-			(!probe->of_user || json_put_number(json, "uid", probe->uid)))
+			(!probe->of_user || json_put_number(json, "uid", probe->uid)) &&
+			(!probe->has_gid || json_put_number(json, "gid", probe->gid)))
 		return json;
 	json_object_put(json);
 	return NULL;

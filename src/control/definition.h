@@ -96,6 +96,8 @@ struct definition_probe {
 	uint32_t table;   /* number, counted up in each session; 0: there is none */
 	bool of_user;     /* only in processes of this user, who asked for it and is not root */
 	uint32_t uid;
+	bool has_gid; /* and of this group; a former daemon has not noted it */
+	uint32_t gid;
 };
 
 #define DEFINITION_PROBES_MAX 256

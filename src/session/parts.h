@@ -188,6 +188,16 @@ struct instance_channel {
 	uint64_t lost; /* once they have gone (lock) */
 };
 
+/* access.c: may a user with these capabilities probe the process? */
+struct access {
+	uid_t uid;
+	bool has_gid;
+	gid_t gid;
+	uint64_t capabilities;
+};
+uint64_t access_own_capabilities(void);
+bool access_is_allowed(const struct access *of, pid_t pid);
+
 /* A table of probes that is offered. */
 struct probe_offer {
 	uint32_t number;
@@ -196,8 +206,8 @@ struct probe_offer {
 	uint32_t pid; /* 0: see exe */
 	uint64_t started;
 	char *exe;    /* NULL: all, unless there is a pid */
-	bool of_user; /* of this one alone */
-	uid_t uid;
+	bool of_user; /* only of processes that this user may probe: */
+	struct access access;
 };
 
 struct probe_offers {

@@ -73,7 +73,14 @@ static int take_offer(struct probe_offers *offers, const struct session_probe *p
 			.pid = probe->pid,
 			.started = probe->started,
 			.of_user = probe->of_user || geteuid() != 0,
-			.uid = probe->of_user ? probe->uid : geteuid(),
+			.access = probe->of_user
+					? (struct access){.uid = probe->uid,
+							  .has_gid = probe->has_gid,
+							  .gid = probe->gid}
+					: (struct access){.uid = geteuid(),
+							  .has_gid = true,
+							  .gid = getegid(),
+							  .capabilities = access_own_capabilities()},
 	};
 	offer->exe = probe->exe ? strdup(probe->exe) : NULL;
 	offers->nr++;
@@ -176,22 +183,15 @@ static uint64_t started(struct instance *instance)
 	return instance->started;
 }
 
-/*
- * Who it was when it came, and whom the kernel lets look into it: one that has been somebody else, or may not be
- * dumped, is root's.
- */
-static bool is_users(const struct instance *instance, uid_t uid)
+/* By whom it was when it came, and by what the kernel lets the user do with it now. */
+static bool is_users(const struct instance *instance, const struct access *access)
 {
-	struct stat status;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d", instance->peer);
-	return instance->uid == uid && !stat(path, &status) && status.st_uid == uid;
+	return instance->uid == access->uid && access_is_allowed(access, instance->peer);
 }
 
 static bool is_meant(struct instance *instance, const struct probe_offer *offer)
 {
-	if (offer->of_user && !is_users(instance, offer->uid))
+	if (offer->of_user && !is_users(instance, &offer->access))
 		return false;
 	if (offer->exe)
 		return instance->exe && !strcmp(instance->exe, offer->exe);

@@ -184,6 +184,26 @@ class Members(Case):
         self.assertIn(f":{own.pid} ", hits)
         self.assertNotIn(f":{other.pid} ", hits)
 
+    def test_members_probe_no_program_with_capabilities(self):
+        """A process with ambient capabilities is dumpable, and the kernel lets its own user not trace it."""
+        if platform.machine() != "x86_64" or world.SANITIZED:
+            self.skipTest("there are no probes for such programs")
+        output = self.begin()
+        own = Victim(10000, 4, stays=True, user=member).await_main()
+        strong = Victim(10000, 4, stays=True, user=world.ROOT_USER, before=[
+            "setpriv", f"--reuid={member.uid}", f"--regid={member.uid}", "--clear-groups", "--inh-caps=+net_raw",
+            "--ambient-caps=+net_raw"]).await_main()
+        for one in (own, strong):
+            self.addCleanup(one.kill)
+        # Of each process of the file.
+        self.as_member("enable-event", "-s", MINE, "pause", "-u", "--function", "libc:usleep", "--exe", world.VICTIM)
+        own.finish()
+        strong.finish()
+        self.as_member("stop", "-s", MINE)
+        hits = self.as_member("view", output, "-e", "probe:pause")
+        self.assertIn(f":{own.pid} ", hits)
+        self.assertNotIn(f":{strong.pid} ", hits)
+
     # ---- what they cannot ----
 
     def test_members_record_their_own_programs_only(self):

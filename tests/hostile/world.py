@@ -222,9 +222,9 @@ class Pinger(threading.Thread):
 class Victim:
     """A program of the victim that is being recorded."""
 
-    def __init__(self, count, per_ms, stays=False, user=victim):
+    def __init__(self, count, per_ms, stays=False, user=victim, before=()):
         self.begin = time.monotonic_ns()
-        self.process = subprocess.Popen([VICTIM, str(count), str(per_ms), *(["stays"] if stays else [])], env=environment(),
+        self.process = subprocess.Popen([*before, VICTIM, str(count), str(per_ms), *(["stays"] if stays else [])], env=environment(),
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, **user.options())
         self.count = count
         self.pid = self.process.pid

@@ -287,8 +287,8 @@ class Users(Probes):
             self.skipTest("another user cannot run a played program here")
         os.chmod(self.dir, 0o755)
 
-    def ask_as_nobody(self, **members):
-        """enable-probe by another user, through a connection that is his."""
+    def ask_as_nobody(self, group=65534, **members):
+        """enable-probe by another user, through a connection that is his; a member of the group tracing."""
         request = {"version": 1, "verb": "enable-probe", "session": "s", "event": ["probe:f"], "probe": "f", **members}
         request = {name: value for name, value in request.items() if value is not None}
         fd = memfd(json.dumps(self.table))
@@ -296,7 +296,7 @@ class Users(Probes):
                   f"one.connect({os.path.join(self.runtime, 'control.sock')!r});"
                   f"socket.send_fds(one, [{json.dumps(request).encode()!r}], [{fd}]);"
                   f"print(one.recv(1 << 17).decode())")
-        done = subprocess.run([*self.NOBODY[:2], f"--regid={self.group}", "--clear-groups", sys.executable, "-c", script],
+        done = subprocess.run([*self.NOBODY[:2], f"--regid={group}", f"--groups={self.group}", sys.executable, "-c", script],
                               pass_fds=[fd], capture_output=True, text=True, timeout=PATIENCE, check=True)
         os.close(fd)
         return json.loads(done.stdout)
@@ -316,11 +316,14 @@ class Users(Probes):
         roots, his = Played(self), Played(self, before=self.NOBODY)
         self.assertTrue(self.ask_as_nobody()["ok"])
         self.assertEqual((roots.numbers(), his.numbers(), self.probes()[0]["uid"]), ([], [1], 65534))
+        # With another group the kernel does not let him trace it, either.
+        self.assertTrue(self.ask_as_nobody(group=self.group, **self.of(his), event=["probe:h"])["ok"])
+        self.assertEqual(his.numbers(), [1])
         # Root itself may, in its own session, and may change this one, which has programs of its user only.
         self.enable("roots")
         self.assertEqual((roots.numbers("roots"), his.numbers("roots")), ([1], [1]))
         self.enable()
-        self.assertEqual((roots.numbers(), his.numbers()), ([], [2]))
+        self.assertEqual((roots.numbers(), his.numbers()), ([], [3]))
         # By its number neither, and not by a descriptor of a user who may.
         self.assertTrue(self.ask_as_nobody(**self.of(roots), event=["probe:g"])["ok"])
         self.assertEqual((roots.numbers(), roots.numbers("roots")), ([], [1]))

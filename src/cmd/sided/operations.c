@@ -91,6 +91,7 @@ struct operation {
 	uint32_t number; /* and the number that it got */
 	uid_t uid;       /* who asks */
 	uid_t scope;     /* whose programs the session records */
+	gid_t gid;
 };
 
 static void begin(struct daemon *daemon, struct operation *operation);
@@ -476,6 +477,8 @@ static int prepare_change(
 			continue;
 		probe->of_user = true;
 		probe->uid = operation->uid;
+		probe->has_gid = true;
+		probe->gid = operation->gid;
 	}
 	return table_store(daemon, entry, operation->number, operation->table, error);
 }
@@ -546,6 +549,7 @@ void operation_begin(struct daemon *daemon, struct client *client, struct sessio
 	operation->table = frame_take_fd(&client->in);
 	operation->uid = client->peer.uid;
 	operation->scope = session_scope(daemon, entry);
+	operation->gid = client->peer.gid;
 	operation->flow = find_flow(verb);
 	operation->request = json_object_get(request);
 	if (take_timeout(operation, &error)) {

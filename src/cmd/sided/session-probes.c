@@ -142,6 +142,8 @@ static int set_make(const struct probes *probes, const struct definition *defini
 					.exe = probe->exe,
 					.of_user = probe->of_user,
 					.uid = probe->uid,
+					.has_gid = probe->has_gid,
+					.gid = probe->gid,
 			};
 	}
 	return 0;
