@@ -195,11 +195,58 @@ static const char *no_exit_without_data(
 
 	if (!x86_stack_use(file, function, &use))
 		return not_known;
-	if (use.return_address || use.callers_frame)
+	if (use.return_address || use.location || use.callers_frame)
 		return looks;
 	if (use.gives_frame)
 		return gives_frame;
 	return use.unknown ? not_known : NULL;
+}
+
+#define TAILS_MAX 4   /* that are followed, one into the next, */
+#define CALLED_MAX 64 /* and functions in all */
+
+/* What begins there may be a part of a function, which uses a frame that is there already. */
+static bool is_begun_by_call(struct code_file *file, const struct code_function *function)
+{
+	struct code_rows rows;
+	const struct code_row *row;
+
+	if (!code_rows_open(file, function->address, &rows))
+		return true;
+	row = code_rows_at(&rows, function->address);
+	return !row ||
+			(row->begin == CODE_BEGIN_PLAIN && row->reg == STACK_POINTER &&
+					row->offset == 8);
+}
+
+/*
+ * Unwind data describes frames, but not each access to them: by the frame pointer, by a copy of a pointer, and in code that the function calls or ends
+ * in, if that belongs to this file.
+ */
+static const char *no_exit_by_code(struct code_file *file, const struct code_function *function,
+		unsigned int tails, unsigned int *left)
+{
+	struct x86_stack_use use, other;
+
+	if (!x86_stack_use(file, function, &use))
+		return NULL;
+	if (use.return_address)
+		return looks;
+	for (size_t i = 0; i < use.nr_shallow && *left; i++) {
+		const struct code_function *called = code_function_at(file, use.shallow[i].target);
+
+		if (!called || called == function || called->address != use.shallow[i].target ||
+				!is_begun_by_call(file, called))
+			continue;
+		--*left;
+		if (use.shallow[i].tail) {
+			if (tails && no_exit_by_code(file, called, tails - 1, left))
+				return callee_reads;
+		} else if (x86_stack_use(file, called, &other) && other.next_word) {
+			return callee_reads;
+		}
+	}
+	return NULL;
 }
 
 static bool may_return(
@@ -227,6 +274,8 @@ const char *code_no_exit(struct code_file *file, const struct code_function *fun
 	struct code_rows rows;
 	const struct code_row *row;
 	bool known = code_rows_open(file, at, &rows);
+	unsigned int left = CALLED_MAX;
+	const char *why;
 
 	if (code_is_go(file, at))
 		return go;
@@ -236,17 +285,17 @@ const char *code_no_exit(struct code_file *file, const struct code_function *fun
 		return twice;
 	if (!known && file->nr_frames)
 		return no_frame;
-	if (!known) {
-		const char *why = no_exit_without_data(file, function);
-
-		if (why)
-			return why;
-	}
+	why = known ? NULL : no_exit_without_data(file, function);
+	if (why)
+		return why;
 	row = known ? code_rows_at(&rows, at) : NULL;
 	if (row &&
 			(row->begin != CODE_BEGIN_PLAIN || !row->returns ||
 					row->reg != STACK_POINTER || row->offset != 8))
 		return no_call;
+	why = known ? no_exit_by_code(file, function, TAILS_MAX, &left) : NULL;
+	if (why)
+		return why;
 	while (at < end) {
 		struct x86_instruction instruction;
 		size_t size;

@@ -18,10 +18,15 @@
 #define STACK_WORD 8
 /* A distance that is not known. No function has so large a frame. */
 #define STACK_UNKNOWN INT32_MIN
+#define STACK_DISTANCE_MAX 0x10000000
+
+#define REGISTERS 16
+#define CHANGES_MAX (5 + REGISTERS) /* it is first seen, and each of its values becomes unknown */
 
 /* Before an instruction: how far below the return address the registers point. */
 struct state {
 	int32_t stack, frame;
+	int32_t others[REGISTERS]; /* by number; those of these two are unused */
 	/* Registers that have the frame pointer and the caller's, as Zydis counts them; 0: none. */
 	uint16_t own, caller;
 	bool seen;
@@ -43,27 +48,51 @@ static bool is_register(const ZydisDecodedOperand *operand, ZydisRegister wanted
 	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER && operand->reg.value == wanted;
 }
 
+static bool is_general(ZydisRegister reg)
+{
+	return ZydisRegisterGetClass(reg) == ZYDIS_REGCLASS_GPR64;
+}
+
+static int32_t bounded(int64_t distance)
+{
+	return distance > -STACK_DISTANCE_MAX && distance < STACK_DISTANCE_MAX ? (int32_t)distance
+									       : STACK_UNKNOWN;
+}
+
+/* How far below the return address a register points. */
+static int32_t value_of(ZydisRegister reg, const struct state *state)
+{
+	if (reg == ZYDIS_REGISTER_RSP)
+		return state->stack;
+	if (reg == ZYDIS_REGISTER_RBP)
+		return state->frame;
+	return is_general(reg) ? state->others[ZydisRegisterGetId(reg)] : STACK_UNKNOWN;
+}
+
 /* The distance of a memory operand from the return address; STACK_UNKNOWN: it is not on the stack, or the distance is unknown. */
 static int32_t distance_of(const ZydisDecodedOperand *operand, const struct state *state)
 {
-	int32_t from = STACK_UNKNOWN;
+	int32_t from = value_of(operand->mem.base, state);
 
 	if (operand->mem.index != ZYDIS_REGISTER_NONE)
 		return STACK_UNKNOWN;
-	if (operand->mem.base == ZYDIS_REGISTER_RSP)
-		from = state->stack;
-	else if (operand->mem.base == ZYDIS_REGISTER_RBP)
-		from = state->frame;
-	return from == STACK_UNKNOWN ? from : (int32_t)operand->mem.disp.value - from;
+	return from == STACK_UNKNOWN ? from : bounded(operand->mem.disp.value - from);
 }
 
 static void note_memory(struct following *following, const ZydisDecodedOperand *operand,
 		const struct state *state)
 {
 	int32_t distance = distance_of(operand, state);
+	int32_t size = operand->actions ? operand->size / 8 : STACK_WORD;
 
-	if (distance != STACK_UNKNOWN && distance > -STACK_WORD && distance < STACK_WORD)
-		following->use.return_address = true;
+	if (distance != STACK_UNKNOWN && distance + size > 0 && distance < STACK_WORD) {
+		if (operand->actions)
+			following->use.return_address = true;
+		else
+			following->use.location = true;
+	}
+	if (distance >= STACK_WORD && distance < 2 * STACK_WORD)
+		following->use.next_word = true;
 	/* If the stack pointer is unknown, any stack memory may be the return address. */
 	if (operand->mem.base == ZYDIS_REGISTER_RSP && state->stack == STACK_UNKNOWN)
 		following->use.unknown = true;
@@ -81,7 +110,7 @@ static void note_copy(struct following *following, const ZydisDecodedInstruction
 		return;
 	if (is_register(&operands[1], ZYDIS_REGISTER_RSP) &&
 			!is_register(&operands[0], ZYDIS_REGISTER_RBP) && !state->stack)
-		following->use.return_address = true;
+		following->use.location = true;
 	if (is_register(&operands[1], ZYDIS_REGISTER_RBP) && state->frame != STACK_UNKNOWN &&
 			!is_register(&operands[0], ZYDIS_REGISTER_RSP))
 		following->use.gives_frame = true;
@@ -93,8 +122,12 @@ static void note_operands(struct following *following, const ZydisDecodedInstruc
 	/* An address computation can move the stack pointer. */
 	bool moves = decoded->mnemonic == ZYDIS_MNEMONIC_LEA &&
 			is_register(&operands[0], ZYDIS_REGISTER_RSP);
+	/* Compilers copy the return address to the new frame of a function that aligns its stack. Only debuggers read the copy. */
+	bool aligns = decoded->mnemonic == ZYDIS_MNEMONIC_PUSH && state->stack == STACK_UNKNOWN &&
+			operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+			operands[0].mem.base != ZYDIS_REGISTER_RBP;
 
-	for (unsigned int i = 0; i < decoded->operand_count_visible && !moves; i++) {
+	for (unsigned int i = 0; i < decoded->operand_count_visible && !moves && !aligns; i++) {
 		if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
 			note_memory(following, &operands[i], state);
 	}
@@ -112,19 +145,22 @@ static bool has_constant(const ZydisDecodedOperand *operand)
 static int32_t written_stack(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, const struct state *state)
 {
-	int32_t sign = decoded->mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1, distance;
+	int64_t sign = decoded->mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1;
+	int32_t distance;
 
 	switch (decoded->mnemonic) {
 	case ZYDIS_MNEMONIC_SUB:
 	case ZYDIS_MNEMONIC_ADD:
 		if (!has_constant(&operands[1]) || state->stack == STACK_UNKNOWN)
 			return STACK_UNKNOWN;
-		return state->stack + sign * (int32_t)operands[1].imm.value.s;
+		return bounded(state->stack + sign * (int32_t)operands[1].imm.value.s);
 	case ZYDIS_MNEMONIC_LEA:
 		distance = distance_of(&operands[1], state);
 		return distance == STACK_UNKNOWN ? distance : -distance;
 	case ZYDIS_MNEMONIC_MOV:
-		return is_register(&operands[1], ZYDIS_REGISTER_RBP) ? state->frame : STACK_UNKNOWN;
+		return operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER
+				? value_of(operands[1].reg.value, state)
+				: STACK_UNKNOWN;
 	default: return STACK_UNKNOWN;
 	}
 }
@@ -139,6 +175,62 @@ static bool is_move_to_register(
 {
 	return decoded->mnemonic == ZYDIS_MNEMONIC_MOV && decoded->operand_count_visible == 2 &&
 			operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER;
+}
+
+/* The result of an instruction in its first operand, which is neither the stack pointer nor the frame pointer. */
+static int32_t written_pointer(const ZydisDecodedInstruction *decoded,
+		const ZydisDecodedOperand *operands, const struct state *state)
+{
+	int64_t sign = decoded->mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1;
+	int32_t from = value_of(operands[0].reg.value, state), distance;
+
+	switch (decoded->mnemonic) {
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_ADD:
+		if (!has_constant(&operands[1]) || from == STACK_UNKNOWN)
+			return STACK_UNKNOWN;
+		return bounded(from + sign * (int32_t)operands[1].imm.value.s);
+	case ZYDIS_MNEMONIC_LEA:
+		distance = distance_of(&operands[1], state);
+		return distance == STACK_UNKNOWN ? distance : -distance;
+	case ZYDIS_MNEMONIC_MOV:
+		return operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER
+				? value_of(operands[1].reg.value, state)
+				: STACK_UNKNOWN;
+	default: return STACK_UNKNOWN;
+	}
+}
+
+static void forget_pointers(struct state *state)
+{
+	for (unsigned int i = 0; i < REGISTERS; i++)
+		state->others[i] = STACK_UNKNOWN;
+}
+
+/* Other registers that point to the stack. After a call none does, also of those that the callee keeps: few functions use one so long. */
+static void follow_pointers(const ZydisDecodedInstruction *decoded,
+		const ZydisDecodedOperand *operands, struct state *state)
+{
+	const struct state before = *state;
+
+	if (decoded->meta.category == ZYDIS_CATEGORY_CALL)
+		forget_pointers(state);
+	for (unsigned int i = 0; i < decoded->operand_count; i++) {
+		ZydisRegister reg = ZYDIS_REGISTER_NONE;
+
+		if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+				(operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			reg = ZydisRegisterGetLargestEnclosing(
+					ZYDIS_MACHINE_MODE_LONG_64, operands[i].reg.value);
+		if (is_general(reg))
+			state->others[ZydisRegisterGetId(reg)] = STACK_UNKNOWN;
+	}
+	if (decoded->operand_count_visible == 2 &&
+			operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			is_general(operands[0].reg.value) &&
+			writes(&operands[0], operands[0].reg.value))
+		state->others[ZydisRegisterGetId(operands[0].reg.value)] =
+				written_pointer(decoded, operands, &before);
 }
 
 /* It loads the word that the frame pointer points to. */
@@ -177,16 +269,17 @@ static struct state after(const ZydisDecodedInstruction *decoded,
 	const struct state before = state;
 	bool known = before.stack != STACK_UNKNOWN, first = decoded->operand_count_visible > 0;
 
+	follow_pointers(decoded, operands, &state);
 	switch (decoded->mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH:
 	case ZYDIS_MNEMONIC_PUSHFQ:
 		if (known)
-			state.stack += STACK_WORD;
+			state.stack = bounded((int64_t)state.stack + STACK_WORD);
 		return state;
 	case ZYDIS_MNEMONIC_POP:
 	case ZYDIS_MNEMONIC_POPFQ:
 		if (known)
-			state.stack -= STACK_WORD;
+			state.stack = bounded((int64_t)state.stack - STACK_WORD);
 		if (first && is_register(&operands[0], ZYDIS_REGISTER_RBP))
 			state.frame = STACK_UNKNOWN;
 		return state;
@@ -198,6 +291,13 @@ static struct state after(const ZydisDecodedInstruction *decoded,
 	default: break;
 	}
 	follow_frames(decoded, operands, &state);
+	/* An exchange writes both. */
+	for (unsigned int i = 1; i < decoded->operand_count_visible; i++) {
+		if (writes(&operands[i], ZYDIS_REGISTER_RSP))
+			state.stack = STACK_UNKNOWN;
+		if (writes(&operands[i], ZYDIS_REGISTER_RBP))
+			state.frame = STACK_UNKNOWN;
+	}
 	if (first && writes(&operands[0], ZYDIS_REGISTER_RSP))
 		state.stack = written_stack(decoded, operands, &before);
 	if (first && writes(&operands[0], ZYDIS_REGISTER_RBP))
@@ -212,6 +312,7 @@ static struct state after(const ZydisDecodedInstruction *decoded,
 static bool join(struct state *state, const struct state *other)
 {
 	const struct state before = *state;
+	bool changed = false;
 
 	if (!state->seen) {
 		*state = *other;
@@ -226,7 +327,12 @@ static bool join(struct state *state, const struct state *other)
 		state->own = 0;
 	if (state->caller != other->caller)
 		state->caller = 0;
-	return before.stack != state->stack || before.frame != state->frame ||
+	for (unsigned int i = 0; i < REGISTERS; i++) {
+		if (state->others[i] != other->others[i])
+			state->others[i] = STACK_UNKNOWN;
+		changed |= state->others[i] != before.others[i];
+	}
+	return changed || before.stack != state->stack || before.frame != state->frame ||
 			before.own != state->own || before.caller != state->caller;
 }
 
@@ -234,19 +340,54 @@ static void reach(struct following *following, uint64_t address, const struct st
 {
 	uint64_t at = address - following->function->address;
 
-	/* The state of an instruction changes at most five times. */
+	/* The state of an instruction changes at most CHANGES_MAX times. */
 	if (at < following->function->size && join(&following->states[at], state))
 		following->todo[following->nr_todo++] = (uint32_t)at;
 }
 
-static void note_call(struct following *following, uint64_t target)
+/* Whether a register of an argument points to the return address. */
+static bool passes_location(const struct state *state)
+{
+	static const ZydisRegister arguments[] = {ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI,
+			ZYDIS_REGISTER_RDX, ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8,
+			ZYDIS_REGISTER_R9};
+
+	for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++) {
+		if (!value_of(arguments[i], state))
+			return true;
+	}
+	return false;
+}
+
+/* A call with nothing on the stack between its return address and the function's; `tail`: a jump, with one return address for both. */
+static void note_shallow(struct following *following, uint64_t target, bool tail)
 {
 	struct x86_stack_use *use = &following->use;
 
-	if (use->nr_calls < X86_STACK_CALLS)
-		use->calls[use->nr_calls++] = target;
-	else
-		use->more_calls = true;
+	if (use->nr_shallow < X86_STACK_CALLS)
+		use->shallow[use->nr_shallow++] = (struct x86_shallow_call){target, tail};
+}
+
+static bool is_inside(const struct following *following, uint64_t address)
+{
+	return address - following->function->address < following->function->size;
+}
+
+/* Behind a call that its target does not return from, nothing follows. False: nothing does. */
+static bool follow_call(struct following *following, uint64_t target, uint64_t next_address,
+		const struct state *next)
+{
+	struct state state = *next;
+
+	if (!state.stack)
+		note_shallow(following, target, false);
+	/* A part of the function, which may read or change the return address of the whole. It is called to push its address, or it returns. */
+	if (target == following->function->address || !is_inside(following, target))
+		return true;
+	if (state.stack != STACK_UNKNOWN)
+		state.stack = bounded((int64_t)state.stack + STACK_WORD);
+	reach(following, target, &state);
+	return target != next_address;
 }
 
 /* One instruction at a state; false: it cannot be read. */
@@ -257,6 +398,7 @@ static bool follow(struct following *following, uint32_t at, const struct state 
 	ZydisDecodedInstruction decoded;
 	struct x86_instruction instruction;
 	struct state next;
+	bool goes_on;
 
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&following->decoder, following->bytes + at,
 			    function->size - at, &decoded, operands)) ||
@@ -264,19 +406,25 @@ static bool follow(struct following *following, uint32_t at, const struct state 
 					function->address + at, &instruction))
 		return false;
 	note_operands(following, &decoded, operands, state);
+	if (instruction.call && passes_location(state))
+		following->use.return_address = true;
 	next = after(&decoded, operands, *state);
+	goes_on = !instruction.ends;
 	switch (instruction.piece.kind) {
-	case PROBE_CALL: note_call(following, instruction.piece.target); break;
+	case PROBE_CALL:
+		goes_on = follow_call(following, instruction.piece.target,
+				function->address + at + decoded.length, &next);
+		break;
 	case PROBE_BRANCH:
 	case PROBE_BRANCH_IF:
 	case PROBE_COUNTER:
-		if (instruction.piece.target - function->address >= function->size)
-			note_call(following, instruction.piece.target);
+		if (!is_inside(following, instruction.piece.target) && !next.stack)
+			note_shallow(following, instruction.piece.target, true);
 		reach(following, instruction.piece.target, &next);
 		break;
 	default: break;
 	}
-	if (!instruction.ends)
+	if (goes_on)
 		reach(following, function->address + at + decoded.length, &next);
 	return true;
 }
@@ -296,8 +444,9 @@ static bool follow_all(struct following *following)
 static bool follow_others(struct following *following, int32_t frame)
 {
 	const uint64_t size = following->function->size;
-	const struct state state = {.stack = STACK_UNKNOWN, .frame = frame, .seen = true};
+	struct state state = {.stack = STACK_UNKNOWN, .frame = frame, .seen = true};
 
+	forget_pointers(&state);
 	for (uint32_t at = 0; at < size;) {
 		struct x86_instruction instruction;
 
@@ -325,8 +474,9 @@ static int32_t usual_frame(const struct following *following)
 
 static bool follow_function(struct following *following)
 {
-	const struct state begin = {.stack = 0, .frame = STACK_UNKNOWN, .seen = true};
+	struct state begin = {.stack = 0, .frame = STACK_UNKNOWN, .seen = true};
 
+	forget_pointers(&begin);
 	ZydisDecoderInit(&following->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	reach(following, following->function->address, &begin);
 	return follow_all(following) && follow_others(following, usual_frame(following));
@@ -343,7 +493,7 @@ bool x86_stack_use(struct code_file *file, const struct code_function *function,
 	if (following.bytes && function->size && size >= function->size &&
 			function->size <= STACK_FUNCTION_MAX) {
 		following.states = calloc(function->size, sizeof(*following.states));
-		following.todo = calloc(function->size * 5 + 1, sizeof(*following.todo));
+		following.todo = calloc(function->size * CHANGES_MAX + 1, sizeof(*following.todo));
 		done = following.states && following.todo && follow_function(&following);
 	}
 	free(following.states);

@@ -41,13 +41,17 @@ unsigned int x86_memory_bytes(const uint8_t *bytes, size_t size);
 /* The use that a function makes of return addresses on the stack. */
 #define X86_STACK_CALLS 256
 struct x86_stack_use {
-	bool return_address; /* it reads or writes its own return address, or takes its location */
-	bool callers_frame;  /* it finds its caller's, by the frame pointer */
-	bool gives_frame;    /* it passes its own frame pointer to others */
-	bool unknown;        /* it may do any of that */
-	size_t nr_calls;
-	uint64_t calls[X86_STACK_CALLS]; /* of what it calls, or ends in, by name */
-	bool more_calls;
+	bool return_address; /* it reads or writes its own return address, or passes its location on */
+	bool location;       /* it takes the location of that */
+	bool callers_frame; /* it finds its caller's, by the frame pointer */
+	bool gives_frame;   /* it passes its own frame pointer to others */
+	bool unknown;       /* it may do any of that */
+	bool next_word; /* it reads or writes the word above its own return address, such as an argument */
+	size_t nr_shallow;
+	struct x86_shallow_call {
+		uint64_t target;
+		bool tail;
+	} shallow[X86_STACK_CALLS]; /* made while its own return address is on top of the stack */
 };
 
 struct code_file;

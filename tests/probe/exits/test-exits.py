@@ -163,6 +163,25 @@ def test_static():
         contains(done.err, "statically linked")
 
 
+def test_changes():
+    """Functions that change their return address by the frame pointer, by other pointers, and in what they call or end in."""
+    reasons = {"by_frame": "it looks", "by_lea": "it looks", "by_copy": "it looks", "by_sum": "it looks", "by_pointer": "it looks",
+               "in_label": "it looks", "in_called": "a function that it calls", "in_tail": "a function that it calls",
+               "in_chain": "a function that it calls"}
+    for options in (("-O2",), ("-O2", "-fno-pie", "-no-pie")):
+        program = compiled("gcc", "changes.c", f"changes{len(options)}", *options, "-Wl,--no-as-needed", HERE + "/changes.S")
+        _, counts = same([program], "--exit", "--function", "by_*", "--function", "in_*", "--function", "kept_*")
+        for name in reasons:
+            equal(counts[name], (3, 0), name)
+        kept = [name for name in counts if name.startswith("kept_")]
+        equal({name: counts[name] for name in kept}, {name: (3, 3) for name in kept})
+        equal(len(kept), 6, kept)
+        same([program], "--exit", "--function", "*")
+        for name, reason in reasons.items():
+            listed = json_lines(side("probe", "list", "--json", program, name).out)
+            contains(next(site for site in listed if site.get("function") == name)["no_exit"], reason, name)
+
+
 def test_late():
     """Plug-ins that bring the unwinder: that of the system, one of their own, and both at once."""
     plugins = [compiled(compiler, "unwinds.cpp", f"plugin-{name}.so", "-O2", "-shared", "-fPIC", "-DPLUGIN", *options)

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions that change where they return to: each one's caller has 4 bytes of data behind the call, which the function returns and
+ * passes. They get at the return address by the frame pointer, by other pointers to the stack, and in code that they call or end in.
+ */
+	.macro begin name
+	.globl \name
+	.type \name, @function
+	.p2align 4
+\name:
+	.cfi_startproc
+	.endm
+	.macro end name
+	.cfi_endproc
+	.size \name, . - \name
+	.globl call_\name
+	.type call_\name, @function
+call_\name:
+	.cfi_startproc
+	call \name
+	.long 0x5eed
+	ret
+	.cfi_endproc
+	.size call_\name, . - call_\name
+	.endm
+	.macro helper name
+	.type \name, @function
+	.p2align 4
+\name:
+	.cfi_startproc
+	.endm
+	.macro end_helper name
+	.cfi_endproc
+	.size \name, . - \name
+	.endm
+
+	.text
+begin by_frame
+	push %rbp
+	.cfi_adjust_cfa_offset 8
+	mov %rsp, %rbp
+	sub $16, %rsp
+	mov 8(%rbp), %rdx
+	mov (%rdx), %eax
+	addq $4, 8(%rbp)
+	leave
+	ret
+end by_frame
+
+begin by_lea
+	nopl 0(%rax)
+	lea (%rsp), %rdx
+	mov (%rdx), %rcx
+	mov (%rcx), %eax
+	addq $4, (%rdx)
+	ret
+end by_lea
+
+begin by_copy
+	push %rbx
+	.cfi_adjust_cfa_offset 8
+	mov %rsp, %rbx
+	mov 8(%rbx), %rdx
+	mov (%rdx), %eax
+	addq $4, 8(%rbx)
+	pop %rbx
+	.cfi_adjust_cfa_offset -8
+	ret
+end by_copy
+
+begin by_sum
+	nopl 0(%rax)
+	lea -64(%rsp), %rcx
+	add $80, %rcx
+	mov %rcx, %r9
+	sub $16, %r9
+	mov (%r9), %rdx
+	mov (%rdx), %eax
+	addq $4, (%r9)
+	ret
+end by_sum
+
+begin in_label
+	call 1f
+	ret
+1:	mov 8(%rsp), %rdx
+	mov (%rdx), %eax
+	addq $4, 8(%rsp)
+	ret
+end in_label
+
+helper called
+	nopl 0(%rax)
+	mov 8(%rsp), %rdx
+	mov (%rdx), %eax
+	addq $4, 8(%rsp)
+	ret
+end_helper called
+
+begin in_called
+	call called
+	ret
+end in_called
+
+helper ended_in
+	nopl 0(%rax)
+	mov (%rsp), %rdx
+	mov (%rdx), %eax
+	addq $4, (%rsp)
+	ret
+end_helper ended_in
+
+helper passed_through
+	nopl 0(%rax)
+	jmp ended_in
+end_helper passed_through
+
+begin in_tail
+	nopl 0(%rax)
+	jmp ended_in
+end in_tail
+
+begin in_chain
+	nopl 0(%rax)
+	jmp passed_through
+end in_chain
+
+helper gets_pointer
+	nopl 0(%rax)
+	mov (%rdi), %rdx
+	mov (%rdx), %eax
+	addq $4, (%rdi)
+	ret
+end_helper gets_pointer
+
+begin by_pointer
+	lea (%rsp), %rdi
+	sub $8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call gets_pointer
+	add $8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+end by_pointer
+
+	.section .note.GNU-stack, "", @progbits
