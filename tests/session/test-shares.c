@@ -33,7 +33,7 @@ static uint64_t sum(const uint64_t *used)
 	return all;
 }
 
-/* Users 0 to nr_floors - 1 are within their floors' number if nobody else comes; all may come. */
+/* Users 0 to nr_floors - 1 are within the number of floors if no other user comes; all may come. */
 static void test_random(uint64_t total, uint32_t nr_floors, uint64_t least, int users)
 {
 	struct shares shares;

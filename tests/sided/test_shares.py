@@ -4,6 +4,7 @@ what the other one needs."""
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import unittest
@@ -194,6 +195,35 @@ class Shares(Case):
 
 class Refused(Case):
     """Programs for which there is no share: counted, named, and recorded once there is one."""
+
+    def test_without_a_recorder(self):
+        """A program that starts while the recorder cannot be started again: its start is counted, and the remainder recorded."""
+        self.start_daemon()
+        os.chmod(self.runtime, 0o755)
+        self.create("kept")
+        before = self.program(ONE)
+        before.fire(5)
+        output = os.path.join(self.dir, "kept")
+        os.rename(output, output + ".away")
+        with open(output, "w", encoding="utf-8"):
+            pass
+        os.kill(self.status("kept")["recorder"], signal.SIGKILL)
+        wait_until(lambda: self.status("kept").get("error"), "a recorder that cannot be started")
+        missed = self.program(ONE)
+        missed.fire(5)
+        self.assertEqual(self.status("kept")["missed-starts"], 1)
+        shown = subprocess.run([SIDE, "status", "kept"], capture_output=True, text=True, check=True,
+                               env={**os.environ, "SIDE_RUNTIME": self.runtime}).stdout
+        self.assertIn("the start of 1 program, while there was no recorder", shown)
+        os.unlink(output)
+        os.rename(output + ".away", output)
+        self.await_state("kept", "active")
+        wait_until(lambda: missed.pid in [one["pid"] for one in self.status("kept")["processes"]], "the program that was missed")
+        before.fire(5)
+        before.quit()
+        self.assertEqual(self.status("kept")["missed-starts"], 1)
+        self.ask("destroy", "kept")
+        self.assertEqual(self.counts("kept")[before.pid], list(range(10)))
 
     def test_until_there_is_memory(self):
         self.start_daemon()

@@ -329,6 +329,11 @@ static void print_full(struct ask *ask, struct json_object *session, const struc
 				say_events(ask_number(session, "snapshot-recorded"), events));
 	if (ask_number(session, "restarts"))
 		printf("  restarts   %" PRIu64 "\n", ask_number(session, "restarts"));
+	if (ask_number(session, "missed-starts"))
+		printf("  %smissed%s     the start of %" PRIu64
+		       " program%s, while there was no recorder\n",
+				style->bad, style->plain, ask_number(session, "missed-starts"),
+				ask_number(session, "missed-starts") == 1 ? "" : "s");
 	print_sending(session, style);
 	print_definition(session, style);
 	print_kernel(ask, session, style);

@@ -110,6 +110,9 @@ void agent_close(struct daemon *daemon, struct agent *agent)
 	loop_unwatch(daemon, &agent->process);
 	peer_close(loop_release(daemon, &agent->watch), agent->refuses_fds);
 	object_close(daemon, &agent->object);
+	/* It has not waited for the recorder any longer. */
+	if (agent->held && agent->program)
+		workers_miss(daemon, agent->program);
 	door_disconnected(daemon, agent);
 	program_disconnected(daemon, agent);
 }
@@ -175,6 +178,7 @@ void agent_welcome(struct daemon *daemon, struct agent *agent)
 {
 	int ret = send_welcome(daemon, agent, NULL);
 
+	agent->held = false;
 	loop_cancel(daemon, &agent->timer);
 	agent->due = ret == -EAGAIN || ret == -ENOBUFS;
 	if (ret && !agent->due) {
@@ -199,7 +203,11 @@ static bool one_begins(const struct daemon *daemon)
 
 static void held_long_enough(struct daemon *daemon, struct timer *timer)
 {
-	agent_welcome(daemon, container_of(timer, struct agent, timer));
+	struct agent *agent = container_of(timer, struct agent, timer);
+
+	if (agent->program)
+		workers_miss(daemon, agent->program);
+	agent_welcome(daemon, agent);
 }
 
 /*
@@ -209,10 +217,14 @@ static void held_long_enough(struct daemon *daemon, struct timer *timer)
  */
 static void welcome_first(struct daemon *daemon, struct agent *agent)
 {
-	if (one_begins(daemon))
+	agent->held = one_begins(daemon);
+	if (agent->held) {
 		loop_timer(daemon, &agent->timer, LIMIT_HOLD_MS, held_long_enough);
-	else
-		agent_welcome(daemon, agent);
+		return;
+	}
+	if (agent->program)
+		workers_miss(daemon, agent->program);
+	agent_welcome(daemon, agent);
 }
 
 /* The peer violates the protocol: it gets the reason, and loses this connection and nothing else. */

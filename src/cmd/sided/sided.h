@@ -242,6 +242,8 @@ struct session_entry {
 	char *place;
 	bool boot; /* of a static configuration: programs make folders in the place by themselves */
 	char *error; /* why its process could not begin again, or NULL */
+	uint64_t absent; /* since when there is no recorder, in ticks since boot as in /proc/PID/stat; 0: there is one */
+	uint64_t nr_missed; /* programs that have started meanwhile, and were not recorded at first */
 	struct worker *worker;
 	struct operation *operation; /* a reference: one at a time */
 	struct operation *queue;
@@ -346,6 +348,8 @@ bool worker_is_ready(const struct session_entry *entry);
 bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd);
 unsigned int worker_restarts(const struct session_entry *entry);
 pid_t worker_pid(const struct session_entry *entry);
+/* A program has started. Sessions that should record it and have no recorder count it. */
+void workers_miss(struct daemon *daemon, struct program *program);
 void workers_reap(struct daemon *daemon);
 
 /* ---- operations.c ---- */
@@ -381,6 +385,7 @@ struct program {
 	char *name;
 	char *exe;
 	bool remembered; /* in a state file */
+	bool is_missed;  /* counted by workers_miss(): it comes more than once */
 };
 
 /* A connection of a program. */
@@ -395,6 +400,7 @@ struct agent {
 	struct program *program; /* NULL until ARRIVE (a reference) */
 	struct door *door;       /* or NULL (a reference) */
 	bool due;                /* WELCOME could not be sent yet */
+	bool held;               /* its first WELCOME waits for a recorder */
 };
 
 void agents_ready(struct daemon *daemon, struct watch *watch, uint32_t events);

@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sided.h"
@@ -194,8 +195,35 @@ static uint64_t pause_of(const struct worker *worker)
 	return pause < PAUSE_LAST_MS ? pause : PAUSE_LAST_MS;
 }
 
+/* The unit of start times of processes. */
+static uint64_t ticks_since_boot(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * (uint64_t)sysconf(_SC_CLK_TCK) +
+			(uint64_t)now.tv_nsec * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000;
+}
+
+void workers_miss(struct daemon *daemon, struct program *program)
+{
+	uint64_t started = program->is_missed ? 0 : session_process_start(program->pid);
+	struct session_entry *entry;
+
+	for (entry = daemon->sessions; entry && started; entry = entry->next) {
+		if (entry->state != SESSION_LIVE || !entry->active || !entry->absent ||
+				started < entry->absent ||
+				!is_in_scope(session_scope(daemon, entry), program->uid))
+			continue;
+		entry->nr_missed++;
+		program->is_missed = true;
+	}
+}
+
 static void hang_up(struct daemon *daemon, struct worker *worker)
 {
+	if (!worker->entry->absent)
+		worker->entry->absent = ticks_since_boot();
 	loop_unwatch(daemon, &worker->watch);
 	loop_cancel(daemon, &worker->patience);
 	loop_cancel(daemon, &worker->restart);
@@ -244,6 +272,7 @@ static void opened(struct daemon *daemon, struct worker *worker, struct json_obj
 		bool again = entry->state == SESSION_LIVE;
 
 		worker->state = WORKER_READY;
+		entry->absent = 0;
 		set_error(entry, NULL);
 		json_number(answer, "generation", UINT64_MAX, &entry->generation, &error);
 		entry->state = SESSION_LIVE;
@@ -344,6 +373,8 @@ void worker_start(struct daemon *daemon, struct session_entry *entry)
 {
 	struct worker *worker = get_worker(daemon, entry);
 
+	if (worker && worker->state == WORKER_AWAY && !entry->absent)
+		entry->absent = ticks_since_boot();
 	if (worker && worker->state == WORKER_AWAY && !worker->restart.slot)
 		loop_timer(daemon, &worker->restart, 0, restart);
 }
