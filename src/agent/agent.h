@@ -113,6 +113,7 @@ struct agent_rule {
 	const struct context_spec *filter_specs; /* the contexts that it names */
 	uint32_t nr_filter_specs;
 	struct filter_contexts filter_contexts; /* and their values: user is a context_set */
+	struct filter_contexts hit_contexts;    /* the same for events of probes, with memory */
 };
 
 struct agent_channel {
@@ -573,6 +574,8 @@ bool agent_probes_has(const struct side_event_description *event);
 /* In such an event: AGENT_PROBES_BUFFER bytes that are the thread's until it is over; NULL: there are none. */
 #define AGENT_PROBES_BUFFER 512
 char *agent_probes_buffer(void);
+/* The same memory for the values of a filter, which is done before the record begins. */
+void *agent_probes_filter_memory(void);
 bool agent_probes_is_for(
 		const struct agent_session *session, const struct side_event_description *event);
 extern const bool agent_has_probes;

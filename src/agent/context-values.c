@@ -358,6 +358,12 @@ void context_values_renew(uint32_t groups)
 		(void)fill(stale(groups | __atomic_load_n(&context_needed, __ATOMIC_RELAXED)));
 }
 
+const struct context_values *context_values_known(uint32_t group)
+{
+	(void)context_generation_now();
+	return stale(group) ? NULL : &context_thread.values;
+}
+
 const struct context_values *context_values_look(uint32_t group, struct context_values *room)
 {
 	struct context_thread *thread = &context_thread;

@@ -102,6 +102,8 @@ void context_values_renew(uint32_t groups);
 
 /* For one value; text in it as context_load() says. */
 const struct context_values *context_values_look(uint32_t group, struct context_values *room);
+/* The thread's own, or NULL: they have to be read anew. */
+const struct context_values *context_values_known(uint32_t group);
 
 /* These may have changed: for all threads; or a name of the calling thread's. */
 void context_changed(uint32_t groups);

@@ -521,7 +521,8 @@ __attribute__((noinline)) uint8_t *context_write_slow(
 
 /* ---- single values ---- */
 
-static bool load_application(const void *place, struct filter_value *value)
+static __attribute__((noinline)) bool load_application(
+		const void *place, struct filter_value *value)
 {
 	struct side_context_value found;
 
@@ -544,18 +545,18 @@ static bool load_application(const void *place, struct filter_value *value)
 	return false;
 }
 
-static void load_cached(uint8_t kind, struct filter_value *value)
+/* `copied`: the values do not stay. */
+static void load_from(uint8_t kind, const struct context_values *values, bool copied,
+		struct filter_value *value)
 {
 	struct context_thread *thread = &context_thread;
-	struct context_values room;
-	const struct context_values *values = context_values_look(group_of(kind), &room);
 	struct span span = cached(kind, values);
 	char *scratch;
 	uint64_t number;
 	uint32_t small;
 
 	if (kind == CONTEXT_PROCNAME || kind == CONTEXT_THREAD_NAME) {
-		if (values == &room) {
+		if (copied) {
 			scratch = thread->scratch[kind == CONTEXT_THREAD_NAME];
 			text_copy(scratch, span.at, span.size);
 			span.at = scratch;
@@ -570,6 +571,25 @@ static void load_cached(uint8_t kind, struct filter_value *value)
 		memcpy(&number, span.at, sizeof(number));
 	}
 	filter_value_unsigned(value, number);
+}
+
+/* Apart, because the copy takes much of the stack. */
+static __attribute__((noinline)) void load_anew(uint8_t kind, struct filter_value *value)
+{
+	struct context_values room;
+	const struct context_values *values = context_values_look(group_of(kind), &room);
+
+	load_from(kind, values, values == &room, value);
+}
+
+static void load_cached(uint8_t kind, struct filter_value *value)
+{
+	const struct context_values *values = context_values_known(group_of(kind));
+
+	if (values)
+		load_from(kind, values, false, value);
+	else
+		load_anew(kind, value);
 }
 
 static bool load_item(

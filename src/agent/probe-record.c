@@ -237,6 +237,13 @@ char *agent_probes_buffer(void)
 	return scratch ? (char *)scratch->record : NULL;
 }
 
+void *agent_probes_filter_memory(void)
+{
+	struct probes_scratch *scratch = patch_hit_scratch();
+
+	return scratch ? scratch->values : NULL;
+}
+
 /* ---- a piece of the hit ---- */
 
 /* Now, or for a return when that was; and the begin of a call whose return is to be seen. */

@@ -67,6 +67,11 @@ char *agent_probes_buffer(void)
 	return NULL;
 }
 
+void *agent_probes_filter_memory(void)
+{
+	return NULL;
+}
+
 bool agent_probes_is_for(
 		const struct agent_session *session, const struct side_event_description *event)
 {

@@ -277,7 +277,10 @@ struct probes_window {
 
 /* What a hit needs until it is over. It is not on the program's stack, which may be small (patch_hit_scratch()). */
 struct probes_scratch {
-	_Alignas(64) uint8_t record[PROBES_RECORD_MAX];
+	union {
+		_Alignas(64) uint8_t record[PROBES_RECORD_MAX];
+		uint8_t values[FILTER_VALUES_BYTES]; /* of a filter, before there is a record */
+	};
 	struct side_arg cells[PROBES_CELLS_FEW];
 	struct probes_moment moment;
 	struct probes_window window;

@@ -458,6 +458,22 @@ static QUIET void filter_quiet(const struct side_event_description *description,
 		event->record(description, arguments, priv, caller);
 }
 
+/*
+ * Within a hit of a probe, by contexts: what has to be read anew is read here, where less of the stack is in use than in the
+ * filter.
+ */
+static QUIET void filter_hit(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	const struct agent_event *event = priv;
+	uint8_t i;
+
+	for (i = 0; i < event->nr_filters; i++)
+		if (event->filters[i].contexts->user)
+			context_renew(event->filters[i].contexts->user);
+	filter_quiet(description, arguments, priv, caller);
+}
+
 /* A filter may run the application's visitors, too. */
 static void filter_any(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
@@ -514,6 +530,17 @@ static bool runs_application(const struct agent_event *event)
 	return runs;
 }
 
+/* Do its filters? */
+static bool asks_contexts(const struct agent_event *event)
+{
+	uint32_t i;
+
+	for (i = 0; i < event->nr_filters; i++)
+		if (event->filters[i].contexts->user)
+			return true;
+	return false;
+}
+
 static side_tracer_callback_func choose(const struct agent_event *event)
 {
 	if (runs_application(event))
@@ -544,6 +571,11 @@ void agent_record_choose(struct agent_event *event)
 	event->record = choose(event);
 	event->straight = !event->nr_filters && !runs_application(event);
 	event->callback = event->record;
-	if (event->nr_filters)
-		event->callback = runs_application(event) ? filter_any : filter_quiet;
+	if (!event->nr_filters)
+		return;
+	if (runs_application(event))
+		event->callback = filter_any;
+	else
+		event->callback =
+				event->of_probe && asks_contexts(event) ? filter_hit : filter_quiet;
 }

@@ -181,6 +181,8 @@ static int keep_filter(
 	rule->filter_contexts.load = load_context;
 	/* It is handed back to context_set_load(), which only reads it. */
 	memcpy(&rule->filter_contexts.user, &set, sizeof(set));
+	rule->hit_contexts = rule->filter_contexts;
+	rule->hit_contexts.memory = agent_probes_filter_memory;
 	return 0;
 }
 

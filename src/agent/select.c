@@ -123,7 +123,9 @@ static bool link_filter(const struct agent_rule *rule, const struct side_event_d
 	if (filter_link(rule->filter, rule->filter_size, event, &names, memory, size, &filter,
 			    &error))
 		return false;
-	*to = (struct agent_filter){.filter = filter, .contexts = &rule->filter_contexts};
+	*to = (struct agent_filter){.filter = filter,
+			.contexts = agent_probes_has(event) ? &rule->hit_contexts
+							    : &rule->filter_contexts};
 	return true;
 }
 

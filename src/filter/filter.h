@@ -149,7 +149,13 @@ struct filter_names {
 struct filter_contexts {
 	bool (*load)(void *user, int index, const void *caller, struct filter_value *value);
 	void *user;
+	/*
+	 * FILTER_VALUES_BYTES bytes, 8-byte aligned, for the values that an evaluation keeps; it may return NULL. Without, and
+	 * then, they are on the stack.
+	 */
+	void *(*memory)(void);
 };
+#define FILTER_VALUES_BYTES ((FILTER_STACK_MAX + 1) * sizeof(struct filter_value))
 
 struct filter {
 	bool (*matches)(const struct filter *filter, const struct side_arg_vec *arguments,

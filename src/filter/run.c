@@ -260,6 +260,12 @@ static __attribute__((noinline)) bool run_long(
 	return run_on(run, result, stack);
 }
 
+static __attribute__((noinline)) bool run_in(const struct filter_run *run,
+		struct filter_value *result, struct filter_value *stack)
+{
+	return run_on(run, result, stack);
+}
+
 /* Most filters keep no value. The program's stack may be small. */
 static __attribute__((noinline)) bool run_short(
 		const struct filter_run *run, struct filter_value *result)
@@ -271,7 +277,13 @@ static __attribute__((noinline)) bool run_short(
 
 bool filter_run_any(const struct filter_run *run, struct filter_value *result)
 {
-	return run->body->keeps ? run_long(run, result) : run_short(run, result);
+	struct filter_value *stack = NULL;
+
+	if (!run->body->keeps)
+		return run_short(run, result);
+	if (run->contexts && run->contexts->memory)
+		stack = run->contexts->memory();
+	return stack ? run_in(run, result, stack) : run_long(run, result);
 }
 
 static bool is_push(const struct filter_op *op)

@@ -12,31 +12,34 @@ from harness import environment, equal, run_tests, side, true
 PROGRAM = os.environ["PROBE_SMALL_STACK"]
 CALLS = 50
 ALL_CONTEXTS = "vtid,vpid,procname,thread_name,ip,cpu_id,uid,gid,net_ns,pid_ns,mnt_ns,user_ns,cgroup,regs,backtrace"
-# Most bytes of stack, and choices of what is recorded.
-LIMITS = {
-    1024: [
-        "", "--exit", "--context vtid,vpid,procname,ip,cpu_id", "--exit --context vtid,vpid,procname,ip", "--context regs", "--context backtrace",
-        "--exit --context backtrace,regs,vtid", "--arg u64:a:%rdi", "--arg string:text:%rsi --context vtid",
-        "--arg u64:a:%rdi --arg string:text:%rsi --exit --context backtrace,procname", "--no-uprobe", f"--context {ALL_CONTEXTS}",
-        f"--exit --arg string:text:%rsi --context {ALL_CONTEXTS}", "--exit --context perf:thread:task-clock,perf:thread:page-faults",
-        "--arg u64:a:%rdi --filter a>=0", "--arg u64:a:%rdi --filter a>=0&&(a!=100||a==3) --context backtrace,vtid",
-    ],
-    1024 + 256: [
-        "--arg u64:a:%rdi --arg string:text:%rsi --filter text==\"a*\"&&a<100 --context backtrace,cgroup",
-        f"--exit --arg string:text:%rsi --filter text==\"*é*\"||text==\"a*\" --context {ALL_CONTEXTS}",
-    ],
-    2 * 1024: ["--arg u64:a:%rdi --filter a+1>0", "--arg u64:a:%rdi --filter $ctx.vtid+a*3>(a-1)-$ctx.cpu_id --context backtrace"],
-}
+MOST = 1024  # bytes of the stack
+# What is recorded.
+CHOICES = [
+    "", "--exit", "--context vtid,vpid,procname,ip,cpu_id", "--exit --context vtid,vpid,procname,ip", "--context regs", "--context backtrace",
+    "--exit --context backtrace,regs,vtid", "--arg u64:a:%rdi", "--arg string:text:%rsi --context vtid",
+    "--arg u64:a:%rdi --arg string:text:%rsi --exit --context backtrace,procname", "--no-uprobe", f"--context {ALL_CONTEXTS}",
+    f"--exit --arg string:text:%rsi --context {ALL_CONTEXTS}", "--exit --context perf:thread:task-clock,perf:thread:page-faults",
+    "--arg u64:a:%rdi --filter a>=0", "--arg u64:a:%rdi --filter a>=0&&(a!=100||a==3) --context backtrace,vtid",
+    "--arg u64:a:%rdi --arg string:text:%rsi --filter text==\"a*\"&&a<100 --context backtrace,cgroup",
+    f"--exit --arg string:text:%rsi --filter text==\"*é*\"||text==\"a*\" --context {ALL_CONTEXTS}",
+    "--arg string:text:%rsi --filter len(text)+1>0 --context backtrace", "--arg u64:a:%rdi --filter a+1>0",
+    "--arg u64:a:%rdi --filter a*1.5>=0.0&&a/3<100 --context backtrace",
+    # As many values at a time as a filter can keep.
+    "--arg u64:a:%rdi --filter " + "a+(" * 14 + "a+1" + ")" * 14 + ">0",
+    "--arg u64:a:%rdi --filter $ctx.vtid+a*3>(a-1)-$ctx.cpu_id --context backtrace",
+    "--arg string:text:%rsi --filter $ctx.procname==\"*é*\"||$ctx.thread_name!=\"*x*\" --context backtrace",
+    "--arg u64:a:%rdi --arg string:text:%rsi --filter (text==\"a*\"||text!=\"*b*\")&&((a+1)*(a+2))%7<8&&$ctx.vtid>0 --context backtrace,procname",
+]
 
 
-def traced(program, options, most):
+def traced(program, options):
     with tempfile.TemporaryDirectory() as directory:
         # The loader's own search for functions takes as much as a hit.
         done = side("trace", "--force", "-o", directory, "-c", program, "--function", "small_leaf", *options.split(),
                     env=environment(LD_BIND_NOW="1"))
     equal((done.out, done.status), (f"{sum(range(1, CALLS // 2 + 1)) * 2}\n", 0), f"{options}: {done.err}")
     used, handlers = (re.search(rf"^{name} (\d+)$", done.err, re.M) for name in ("used", "handlers"))
-    true(used and int(used[1]) <= most, f"{options}: {done.err}")
+    true(used and int(used[1]) <= MOST, f"{options}: {done.err}")
     calls = CALLS + int(handlers[1])
     # A return has not the arguments that a filter asks for.
     each = 2 if "--exit" in options and "--filter" not in options else 1
@@ -45,7 +48,7 @@ def traced(program, options, most):
 
 
 def traced_with_all(program):
-    return [traced(program, options, most) for most, choices in LIMITS.items() for options in choices]
+    return [traced(program, options) for options in CHOICES]
 
 
 def test_coroutines():
