@@ -85,18 +85,6 @@ static struct starter_head *thread_pointer(void)
 
 /* ---- what a new thread has, noted where the loader may be asked ---- */
 
-static int starter_add_size(struct dl_phdr_info *object, size_t size, void *user)
-{
-	size_t *total = user;
-	uint32_t i;
-
-	(void)size;
-	for (i = 0; i < object->dlpi_phnum; i++)
-		if (object->dlpi_phdr[i].p_type == PT_TLS)
-			*total += object->dlpi_phdr[i].p_memsz + object->dlpi_phdr[i].p_align;
-	return 0;
-}
-
 static int starter_note_image(struct dl_phdr_info *object, size_t size, void *user)
 {
 	uintptr_t top = (uintptr_t)thread_pointer(), at = (uintptr_t)object->dlpi_tls_data;
@@ -176,9 +164,7 @@ void control_starter_prepare(void)
 	bool complete = true;
 
 	starter.nr_images = 0;
-	starter.tls = 4096;
-	dl_iterate_phdr(starter_add_size, &starter.tls);
-	starter.tls = (starter.tls + 4095) & ~(size_t)4095;
+	starter.tls = control_thread_data();
 	starter.usable = starter.tls <= STARTER_TLS_MAX && !starter_is_sanitized() &&
 			starter_find_functions();
 	if (!starter.usable)

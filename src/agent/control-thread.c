@@ -1120,16 +1120,23 @@ static int add_thread_data(struct dl_phdr_info *object, size_t size, void *user)
 	return 0;
 }
 
-/* The C library puts thread-local data on the stack. Measured where the loader may be asked. */
-static size_t stack_size(void)
+size_t control_thread_data(void)
 {
 	size_t data = 4096;
 
 	dl_iterate_phdr(add_thread_data, &data);
+	return (data + 4095) & ~(size_t)4095;
+}
+
+/* The C library puts thread-local data on the stack. Measured where the loader may be asked. */
+static size_t stack_size(void)
+{
+	size_t data = control_thread_data();
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
 	data += 1u << 20; /* sanitizers have large frames */
 #endif
-	return THREAD_STACK + ((data + 4095) & ~(size_t)4095);
+	return THREAD_STACK + data;
 }
 
 /* Where the loader may be asked. */

@@ -101,6 +101,9 @@ bool control_thread_is_connected(void);
 /* How often it has come to a daemon. */
 uint32_t control_thread_greetings(void);
 
+/* Bytes of whole pages for the thread-local data of all objects that are loaded. Where the loader may be asked. */
+size_t control_thread_data(void);
+
 /* control-starter.c: start the thread from any context. Where the loader may be asked: */
 void control_starter_prepare(void);
 void control_starter_forked(void);

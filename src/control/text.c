@@ -11,8 +11,7 @@
 
 #define ESCAPE_SIZE 6 /* \udcXX */
 
-/* Bytes of the character that begins the text, 0 if it is none. Overlong forms and surrogates are none. */
-static size_t text_character(const unsigned char *text, size_t size)
+size_t control_text_character(const unsigned char *text, size_t size)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	size_t length = *text < 0x80   ? 1
@@ -43,7 +42,7 @@ size_t control_text_bad(const char *text, size_t size)
 	const unsigned char *bytes = (const unsigned char *)text;
 	size_t at = 0, length;
 
-	while (at < size && (length = text_character(bytes + at, size - at)))
+	while (at < size && (length = control_text_character(bytes + at, size - at)))
 		at += length;
 	return at;
 }

@@ -20,6 +20,10 @@ struct control_text {
 int control_text_print(struct json_object *object, int flags, struct control_text *ret_text);
 void control_text_free(struct control_text *text);
 
+/* Bytes of the UTF-8 character that begins the text, 0 if it is none. Overlong forms and surrogates are none. Of a text that ends with a NUL: CONTROL_TEXT_CHARACTER_MAX. */
+#define CONTROL_TEXT_CHARACTER_MAX 4
+size_t control_text_character(const unsigned char *text, size_t size);
+
 /* The first byte that is no UTF-8; `size`: there is none. */
 size_t control_text_bad(const char *text, size_t size);
 

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/text.h"
+
 /* Longer ones are cut: paths in them have their limit, too. */
 #define MESSAGE_MAX 6144
 
@@ -60,30 +62,9 @@ bool say_is_quiet(void)
 	return say.quiet;
 }
 
-/* Length of the UTF-8 character that stands at text, 0 if it is none. Overlong forms are none. */
 static size_t utf8_length(const unsigned char *text)
 {
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t length = *text < 0x80   ? 1
-			: *text < 0xc0 ? 0
-			: *text < 0xe0 ? 2
-			: *text < 0xf0 ? 3
-				       : 4;
-	uint32_t character;
-
-	if (length < 2)
-		return length;
-	if (*text >= 0xf8)
-		return 0;
-	character = *text & (0xffu >> (length + 1));
-	for (size_t i = 1; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		character = character << 6 | (text[i] & 0x3fu);
-	}
-	if (character < least[length] || character > 0x10ffff || (character >> 11) == 0x1b)
-		return 0;
-	return length;
+	return control_text_character(text, CONTROL_TEXT_CHARACTER_MAX);
 }
 
 /* C1 control characters, which terminals obey, too, begin with 0xc2 in UTF-8. */
