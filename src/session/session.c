@@ -444,6 +444,8 @@ const struct session_summary *session_summary(struct session *session)
 			.snapshot_first = session->snapshot_first,
 			.snapshot_last = session->snapshot_last,
 			.snapshot_recorded = session->snapshot_recorded,
+			.snapshot_first_recorded = session->snapshot_first_recorded,
+			.snapshot_last_recorded = session->snapshot_last_recorded,
 			.chunks = session->retention.made,
 			.chunks_removed = session->retention.removed,
 			.chunks_removed_bytes = session->retention.removed_bytes,

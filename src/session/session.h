@@ -302,7 +302,8 @@ struct session_summary {
 	uint32_t snapshots;         /* directories in OUT … */
 	const char *snapshot_first; /* … and the names of the first and the last of them */
 	const char *snapshot_last;
-	uint64_t snapshot_recorded; /* records in all of them */
+	uint64_t snapshot_recorded; /* records in all of them: an event can be in several */
+	uint64_t snapshot_first_recorded, snapshot_last_recorded; /* events of these two */
 	uint32_t chunks;            /* that were finished */
 	uint32_t chunks_removed;
 	uint64_t chunks_removed_bytes;

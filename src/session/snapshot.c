@@ -135,6 +135,7 @@ struct snapshot {
 	struct session *session;
 	struct copy copy;
 	char *path; /* while it is incomplete */
+	uint64_t recorded;
 	bool any;
 };
 
@@ -189,9 +190,11 @@ static int take_ring(struct snapshot *snapshot, struct instance *instance, uint3
 				&stream, error);
 	if (!ret)
 		ret = ctf_stream_append(stream, &packet, error);
-	if (!ret)
+	if (!ret) {
+		snapshot->recorded += ctf_stream_records(stream);
 		atomic_fetch_add_explicit(&snapshot->session->snapshot_recorded,
 				ctf_stream_records(stream), memory_order_relaxed);
+	}
 	if (packet.timestamp_end > picture->ticks)
 		picture->ticks = packet.timestamp_end;
 	return ret;
@@ -267,11 +270,14 @@ static int publish(struct snapshot *snapshot, const char *suffix, uint32_t *publ
 	return ret;
 }
 
-static void count_snapshot(struct session *session, const char *name)
+static void count_snapshot(struct session *session, const char *name, uint64_t recorded)
 {
 	pthread_mutex_lock(&session->lock);
-	if (!session->nr_snapshots++)
+	if (!session->nr_snapshots++) {
 		snprintf(session->snapshot_first, sizeof(session->snapshot_first), "%s", name);
+		session->snapshot_first_recorded = recorded;
+	}
+	session->snapshot_last_recorded = recorded;
 	snprintf(session->snapshot_last, sizeof(session->snapshot_last), "%s", name);
 	pthread_mutex_unlock(&session->lock);
 }
@@ -308,6 +314,6 @@ uint32_t snapshot_make(struct session *session, struct instance *active, const c
 	free(snapshot.path);
 	if (ret)
 		return 0;
-	count_snapshot(session, name);
+	count_snapshot(session, name, snapshot.recorded);
 	return number;
 }

@@ -469,7 +469,7 @@ class Snapshots(CommandLine):
         recorder.stdin.close()
         recorder.stdin = None
         _, err = recorder.communicate(timeout=60)
-        self.assertIn(f"2 snapshots in {self.output}: snapshot-2 to snapshot-3, 20 events", err)
+        self.assertIn(f"2 snapshots in {self.output}: snapshot-2, 10 events, and snapshot-3, 10 events; snapshots can share events\n", err)
 
     def test_while_it_fires(self):
         """Windows of a ring that is being overwritten have no holes."""

@@ -161,6 +161,28 @@ static void print_losses(const struct session_summary *summary, enum verb_id ver
 				say_label(false), say_size(SESSION_EVENT_BYTES, size));
 }
 
+/* An event can be in several snapshots, so their events are not added up. */
+static void print_snapshots(const struct session_summary *summary)
+{
+	char first[SAY_NUMBER_MAX], last[SAY_NUMBER_MAX];
+
+	if (!summary->snapshots)
+		return;
+	say_events(summary->snapshot_first_recorded, first);
+	say_events(summary->snapshot_last_recorded, last);
+	if (summary->snapshots == 1)
+		fprintf(stderr, "%s 1 snapshot in %s: %s, %s\n", say_label(false), summary->output,
+				summary->snapshot_first, first);
+	else
+		fprintf(stderr,
+				"%s %" PRIu32
+				" snapshots in %s: %s, %s, %s %s, %s; snapshots can share events\n",
+				say_label(false), summary->snapshots, summary->output,
+				summary->snapshot_first, first,
+				summary->snapshots == 2 ? "and" : "to", summary->snapshot_last,
+				last);
+}
+
 /* What was given up on purpose, and what was kept beside the trace. */
 static void print_windows(const struct session_summary *summary)
 {
@@ -181,13 +203,7 @@ static void print_windows(const struct session_summary *summary)
 				summary->chunks_removed == 1 ? "was" : "were");
 	if (summary->chunks)
 		fputc('\n', stderr);
-	if (summary->snapshots)
-		fprintf(stderr, "%s %" PRIu32 " snapshot%s in %s: %s%s%s, %s\n", say_label(false),
-				summary->snapshots, summary->snapshots == 1 ? "" : "s",
-				summary->output, summary->snapshot_first,
-				summary->snapshots == 1 ? "" : " to ",
-				summary->snapshots == 1 ? "" : summary->snapshot_last,
-				say_events(summary->snapshot_recorded, size));
+	print_snapshots(summary);
 }
 
 static void print_nothing_said(const struct session_summary *summary, const struct parsed *parsed)

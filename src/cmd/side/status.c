@@ -325,7 +325,8 @@ static void print_full(struct ask *ask, struct json_object *session, const struc
 		printf("  overwritten %s of older events\n",
 				say_size(ask_number(session, "overwritten"), bytes));
 	if (ask_number(session, "snapshots"))
-		printf("  snapshots  %s, %s\n", say_number(ask_number(session, "snapshots"), bytes),
+		printf("  snapshots  %s, %s in all of them together\n",
+				say_number(ask_number(session, "snapshots"), bytes),
 				say_events(ask_number(session, "snapshot-recorded"), events));
 	if (ask_number(session, "restarts"))
 		printf("  restarts   %" PRIu64 "\n", ask_number(session, "restarts"));
