@@ -51,6 +51,9 @@ def run(name, around, within, *, out="ran\n", status=7, says=(), words="", count
     check(done.returncode == status and done.stdout == out, f"{name}: status {done.returncode}, {done.stdout!r}, {done.stderr}")
     for text in says:
         check(text in done.stderr, f"{name}: nothing of {text!r}: {done.stderr}")
+    # Nothing is known of the events of a program that is not recorded.
+    if any("is not recorded" in text for text in says):
+        check("events of their own" not in done.stderr and "no event " not in done.stderr, f"{name}: {done.stderr}")
     if events is not None:
         shown = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False, timeout=120)
         got = shown.stdout.count('"event":"limits:ticked"')

@@ -229,12 +229,19 @@ static uint64_t nothing_enabled(const struct session_summary *summary)
 void nothing_explain(const struct nothing *nothing, const struct session_summary *summary)
 {
 	const uint64_t enabled = nothing_enabled(summary);
-	struct events *events = calloc(1, sizeof(*events));
+	struct events *events;
 	const char *first = NULL;
 	char patterns[512];
 	bool has_own;
 	size_t asked;
 
+	/* The reasons why programs are not recorded are printed; nothing else is known of their events. */
+	if (summary->nr_refused) {
+		if (nothing_patterns(nothing->uses, patterns, &first) && !enabled)
+			say_note("no event of the recorded programs matched `%s`", patterns);
+		return;
+	}
+	events = calloc(1, sizeof(*events));
 	if (!events)
 		return;
 	nothing_read(events, summary);
