@@ -568,17 +568,25 @@ static int find_traced(struct tracing *tracing, const struct record_options *opt
 }
 
 /*
- * Two locations are often the begin and the end of one operation, and the thread pairs them. A function with its exit needs no
- * context for that: the number of the call identifies the thread. Locations that the kernel watches cannot have the context.
+ * Two locations are often the begin and the end of one operation, and the thread pairs them. One function with its exit needs no
+ * context for that: the number of the call identifies the thread. Two functions need it, with exits or without; so does a glob whose
+ * functions are events of their own. Locations that the kernel watches cannot have the context.
  */
 static void add_threads(struct tracing *tracing)
 {
-	if (tracing->nr_wishes < 2 || tracing->others.count || tracing->nr_kernel)
+	bool are_several = tracing->nr_wishes > 1;
+
+	if (tracing->others.count || tracing->nr_kernel)
 		return;
 	for (size_t i = 0; i < tracing->nr_wishes; i++) {
-		if (tracing->wishes[i].wish.kernel || tracing->wishes[i].wish.exits)
+		const struct resolve_wish *wish = &tracing->wishes[i].wish;
+
+		if (wish->kernel)
 			return;
+		are_several = are_several || (wish->apart && strpbrk(wish->said, "*?["));
 	}
+	if (!are_several)
+		return;
 	tracing->others.items[tracing->others.count++] = "vtid"; /* There is space for one more. */
 }
 

@@ -115,10 +115,12 @@ def test_trace_with_arguments():
 
 
 def test_threads_of_several_locations():
-    """Two locations may be a begin and an end: the thread is recorded with them, unless contexts were chosen or calls have numbers."""
+    """Two locations may be a begin and an end: the thread is recorded with them, unless contexts were chosen."""
     path = compiled("target.c", "-g", "-O2")
     both = ("--function", "target_scalars", "--function", "target_item")
-    for number, (words, wanted) in enumerate(((both, {"vtid"}), ((*both, "--exit"), set()), (both[:2], set()),
+    for number, (words, wanted) in enumerate(((both, {"vtid"}), ((*both, "--exit"), {"vtid"}), (both[:2], set()),
+                                              ((*both[:2], "--exit"), set()), (("--function", "target_*", "--exit"), set()),
+                                              (("--function", "target_*", "--args"), {"vtid"}),
                                               ((*both, "--context", "procname"), {"procname"}))):
         trace = f"{FOLDER}/threads-{number}"
         good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", *words)
@@ -126,6 +128,25 @@ def test_threads_of_several_locations():
         equal({name for event in events for name in event.get("stream_context", {})}, wanted, str(words))
         if "vtid" in wanted:
             equal({event["stream_context"]["vtid"] for event in events}, {event["vpid"] for event in events})
+
+
+def test_pairs_of_threads():
+    """Pairs of what is recorded by default are those of each thread, although all begin before the first one ends."""
+    path = compiled("turns.c", "-O1", "-pthread")
+    begin, end = ([word for word in (f"--function operation_{what} --arg u64:thread:%rdi").split()] for what in ("begin", "end"))
+    for number, words in enumerate(([*begin, *end], [*begin, *end, "--exit"], [*begin, "--exit", *end, "--exit"])):
+        trace = f"{FOLDER}/turns-{number}"
+        good("trace", "-o", trace, "-c", path, *words)
+        begun, durations = {}, []
+        for event in map(json.loads, good("view", "--json", trace).out.splitlines()):
+            if event["event"] == "probe:operation_begin":
+                begun[event["fields"]["thread"]] = event["ns"]
+            elif event["event"] == "probe:operation_end":
+                durations.append(event["ns"] - begun.pop(event["fields"]["thread"]))
+        lines = good("report", "--json", "--pair", "probe:operation_begin", "probe:operation_end", trace).out.splitlines()
+        found = [line for line in map(json.loads, lines) if line["type"] == "durations"]
+        equal([(line["count"], line["min_ns"], line["max_ns"], round(line["mean_ns"], 1)) for line in found],
+              [(20, min(durations), max(durations), round(sum(durations) / 20, 1))], f"{words}")
 
 
 def test_returns_beside_entries():
