@@ -218,6 +218,7 @@ struct record_options {
 	bool strict;
 	bool validate;
 	bool force;
+	bool allow_unsafe_exit;
 	bool wait_all;
 	const char *to; /* also send it there */
 	uint64_t spool;

@@ -112,8 +112,14 @@ const struct option table_trace_options[] = {
 		.name = "force",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, force),
-		.sentence = "Write to DIR even if it is not empty. With `--global` and `--exit`, also watch returns of a file that "
-				"handles exceptions. An exception that leaves such a function ends the program.",
+		.sentence = "Write to DIR even if it is not empty. If DIR is new or empty, allow unsafe exits, like `--allow-unsafe-exit`.",
+	},
+	{
+		.name = "allow-unsafe-exit",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct record_options, allow_unsafe_exit),
+		.sentence = "With `--global` and `--exit`: also watch returns of a file that handles exceptions. An exception that leaves such a "
+				"function ends the program.",
 	},
 	{ .name = NULL },
 };

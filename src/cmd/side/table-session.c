@@ -415,11 +415,17 @@ const struct option table_enable_event_options[] = {
 		.sentence = "Set a probe in every program that runs this file and finds the daemon, now and later.",
 	},
 	{
-		.name = "force",
+		.name = "allow-unsafe-exit",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct control_options, global.forced),
 		.sentence = "With `--global` and `--exit`: also watch returns of a file that handles exceptions. An exception that "
 				"leaves such a function ends the program.",
+	},
+	{
+		.name = "force",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct control_options, global.forced),
+		.sentence = "Allow unsafe exits, like `--allow-unsafe-exit`.",
 	},
 	KERNEL_OPTIONS,
 	{

@@ -20,6 +20,7 @@
 #include "session/probes.h"
 #include "session/session.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -590,12 +591,27 @@ static void add_threads(struct tracing *tracing)
 	tracing->others.items[tracing->others.count++] = "vtid"; /* There is space for one more. */
 }
 
+/* Is there something in the directory? Then `--force` is for that, and for nothing else. */
+static bool overwrites(const char *output)
+{
+	DIR *directory = output ? opendir(output) : NULL;
+	const struct dirent *entry;
+	bool is_empty = true;
+
+	while (directory && is_empty && (entry = readdir(directory)))
+		is_empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+	if (directory)
+		closedir(directory);
+	return !is_empty;
+}
+
 static int trace(struct tracing *tracing, const struct parsed *parsed, char **words, size_t count)
 {
 	const struct record_options *options = &parsed->options.record;
 	int status = check(parsed, count);
 
-	tracing->forced = options->force;
+	tracing->forced = options->allow_unsafe_exit ||
+			(options->force && !overwrites(options->output));
 	tracing->starts = count > 0;
 	if (!status)
 		status = probe_global_check(&options->global);

@@ -611,7 +611,7 @@ static int check_exceptions(struct making *making, const struct place *place)
 		return 0;
 	if (!making->wish->forced)
 		return resolve_fail(making->error, -ENOTSUP,
-				"leave `--exit` out, or add `--force` where no exception leaves it",
+				"leave `--exit` out, or add `--allow-unsafe-exit` (or `--force`, if it need not overwrite a trace) where no exception leaves it",
 				"cannot watch returns from %s: %s handles exceptions, and one that "
 				"leaves a function whose return the kernel watches ends the "
 				"program",

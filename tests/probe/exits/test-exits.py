@@ -377,6 +377,18 @@ def test_global():
         if each == program:
             contains(done.err, "handles exceptions")
             contains(done.err, "--force")
+    # To overwrite a trace is another question.
+    os.mkdir(FOLDER + "/there")
+    with open(FOLDER + "/there/file", "w", encoding="ascii"):
+        pass
+    watched = ["--global", "-o", FOLDER + "/there", "-c", program + " exceptions", "--function", "main", "--exit"]
+    done = side("trace", "--force", *watched, env=ENV, cwd=FOLDER)
+    equal((done.status, done.out, os.listdir(FOLDER + "/there")), (1, "", ["file"]), done)
+    contains(done.err, "--allow-unsafe-exit")
+    done = side("trace", "--force", "--allow-unsafe-exit", *watched, env=ENV, cwd=FOLDER)
+    equal((done.status, done.out.splitlines()[0]), (0, "2"), done)
+    done, counts = traced([program, "exceptions"], "--global", "--allow-unsafe-exit", "--function", "main", "--exit")
+    equal((done.status, done.out.splitlines()[0], counts["main"]), (0, "2", (1, 1)), done)
     # What no exception leaves; then with the warning.
     done, counts = traced([program, "exceptions"], "--global", "--force", "--function", "main", "--exit")
     equal((done.status, done.out.splitlines()[0], counts["main"]), (0, "2", (1, 1)), done)
