@@ -129,11 +129,33 @@ class Shares(Attacked):
 
 
 class Descriptions(Attacked):
-    @awaits("shares of descriptions")
     def test_programs_that_describe_as_much_as_they_can(self):
         if world.SANITIZED and not LONG:
             self.skipTest("300 MiB of descriptions take minutes with a sanitizer")
         self.attack("describe", DESCRIPTIONS, 5)
+
+
+class Commands(Case):
+    """Programs that are told of each change and never answer."""
+
+    def test_commands_wait_once(self):
+        attacks = [Attack("never_done", AGENTS) for _ in range(3)]
+        for one in attacks:
+            self.addCleanup(one.kill)
+            one.expect("ready")
+        # The first one waits its whole time, and names them.
+        self.assertEqual(len(self.ask("statedump", SESSION)["pending"]), 3)
+        begin = time.monotonic()
+        for number in range(4):
+            answer = self.ask("enable-event", SESSION, event=[f"other:{number}"])
+            self.assertEqual(len(answer["pending"]), 3)
+        # Four times the time of a command are 20 s.
+        self.assertLess(time.monotonic() - begin, 10)
+        # A program that answers is awaited as before.
+        self.run_victim(200)
+        for one in attacks:
+            one.finish()
+        self.assert_victims_complete()
 
 
 class Kills(Case):

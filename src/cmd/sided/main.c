@@ -227,7 +227,7 @@ static int open_daemon(
 		doors_restore(daemon);
 	/* They come by themselves, but for those that wait for a signal. */
 	if (!ret)
-		programs_poke(daemon, SCOPE_ALL);
+		programs_poke(daemon, SCOPE_ALL, NULL);
 	return ret;
 }
 

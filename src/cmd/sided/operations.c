@@ -19,6 +19,9 @@
 #include "sided.h"
 
 #define TIMEOUT_STANDARD_NS 5000000000ull
+/* A program that has not answered a command for so long is late, and then others wait for it so long. */
+#define LATE_AFTER_MS 5000
+#define LATE_MS 300
 #define TIMEOUT_MAX_NS 86400000000000ull
 #define RECORDER_MS 30000
 #define FLUSH_MS 60000
@@ -84,6 +87,8 @@ struct operation {
 	uint64_t timeout_ms;
 	uint64_t serial;
 	int64_t left; /* programs to wait for */
+	int64_t late; /* how many of these are late */
+	bool is_hurried;
 	struct timer timer;
 	struct json_object *answer; /* of the process */
 	struct json_object *pending, *unchanged;
@@ -227,22 +232,40 @@ static void out_of_time(struct daemon *daemon, struct timer *timer)
 
 	json_object_put(operation->pending);
 	operation->pending = programs_pending(daemon, operation->serial, operation->scope);
+	if (operation->left > 0 && !operation->is_hurried && operation->timeout_ms >= LATE_AFTER_MS)
+		programs_be_late(daemon, operation->serial, operation->scope);
 	programs_done(daemon, operation);
+}
+
+/* Only programs that are late are missing: they have a moment. */
+static void hurry(struct daemon *daemon, struct operation *operation, uint64_t timeout_ms)
+{
+	if (operation->is_hurried || operation->left > operation->late || timeout_ms <= LATE_MS)
+		return;
+	operation->is_hurried = true;
+	loop_timer(daemon, &operation->timer, LATE_MS, out_of_time);
 }
 
 static void tell_programs(struct daemon *daemon, struct operation *operation, enum step step,
 		uint64_t timeout_ms)
 {
+	size_t late = 0;
+
 	operation->step = step;
 	operation->serial = ++daemon->serial;
 	operation->left = COUNTING;
 	operation->next_waiting = daemon->waiting;
 	daemon->waiting = operation;
-	operation->left += (int64_t)programs_poke(daemon, operation->scope) - COUNTING;
-	if (operation->left <= 0)
+	operation->late = COUNTING;
+	operation->is_hurried = false;
+	operation->left += (int64_t)programs_poke(daemon, operation->scope, &late) - COUNTING;
+	operation->late += (int64_t)late - COUNTING;
+	if (operation->left <= 0) {
 		programs_done(daemon, operation);
-	else
-		loop_timer(daemon, &operation->timer, timeout_ms, out_of_time);
+		return;
+	}
+	loop_timer(daemon, &operation->timer, timeout_ms, out_of_time);
+	hurry(daemon, operation, timeout_ms);
 }
 
 void operations_switched(struct daemon *daemon, const struct program *program, uint64_t after,
@@ -255,9 +278,13 @@ void operations_switched(struct daemon *daemon, const struct program *program, u
 		if (operation->serial <= after || operation->serial > until ||
 				!is_in_scope(operation->scope, program->uid))
 			continue;
+		operation->left--;
+		operation->late -= program_is_late(program, operation->serial);
 		/* Through the loop: the list may not change under us. */
-		if (--operation->left == 0)
+		if (!operation->left)
 			loop_timer(daemon, &operation->timer, 0, out_of_time);
+		else if (operation->left < COUNTING / 2)
+			hurry(daemon, operation, operation->timeout_ms);
 	}
 }
 

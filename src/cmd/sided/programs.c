@@ -423,18 +423,39 @@ void program_done(struct daemon *daemon, struct program *program, const struct w
 		return;
 	program->done = done->serial;
 	operations_switched(daemon, program, before, program->done);
+	if (switched_to(program) >= program->late)
+		program->late = 0;
 }
 
-size_t programs_poke(struct daemon *daemon, uid_t scope)
+bool program_is_late(const struct program *program, uint64_t serial)
+{
+	return program->late && program->late < serial;
+}
+
+void programs_be_late(struct daemon *daemon, uint64_t serial, uid_t scope)
+{
+	struct program *program;
+	size_t i;
+
+	for (i = 0; i < PROGRAM_BUCKETS; i++)
+		for (program = daemon->programs[i]; program; program = program->next)
+			if (is_awaited(program) && is_in_scope(scope, program->uid) &&
+					switched_to(program) < serial && !program->late)
+				program->late = daemon->serial;
+}
+
+/* How many are told; *late: how many of them are late. */
+size_t programs_poke(struct daemon *daemon, uid_t scope, size_t *late)
 {
 	struct program *program, *next;
-	size_t count = 0, i;
+	size_t count = 0, before, i;
 
 	for (i = 0; i < PROGRAM_BUCKETS; i++) {
 		for (program = daemon->programs[i]; program; program = next) {
 			next = program->next;
 			if (!is_awaited(program) || !is_in_scope(scope, program->uid))
 				continue;
+			before = count;
 			/* The change that is told of has counted nobody yet. */
 			if (program->control == WIRE_CONTROL_SIGNAL &&
 					catches_signal(daemon, program, daemon->serial - 1)) {
@@ -444,6 +465,8 @@ size_t programs_poke(struct daemon *daemon, uid_t scope)
 				count++;
 				agent_welcome(daemon, program->agent);
 			}
+			if (late && count > before)
+				*late += program_is_late(program, daemon->serial);
 		}
 	}
 	return count;

@@ -381,6 +381,11 @@ struct program {
 	uint32_t control_signal;
 	uint64_t since; /* serial of its first WELCOME: later changes wait for it */
 	uint64_t done;
+	/*
+	 * Serial of the newest change when a command had waited for it in vain; 0: it has answered since. Later changes wait for it
+	 * a moment only, or a program that never answers would hold up each command.
+	 */
+	uint64_t late;
 	uint64_t known; /* the last WELCOME all of which it has done */
 	char *name;
 	char *exe;
@@ -421,7 +426,10 @@ void programs_close(struct daemon *daemon);
 /* One that a former daemon knew; takes the descriptor and the names. Negative: neither. */
 int program_restore(struct daemon *daemon, const struct program *facts, int pidfd);
 /* Tell all; how many there are to wait for until they have daemon->serial. */
-size_t programs_poke(struct daemon *daemon, uid_t scope);
+size_t programs_poke(struct daemon *daemon, uid_t scope, size_t *late);
+/* A change with this serial has waited long enough: programs that have not switched are late from now on. */
+void programs_be_late(struct daemon *daemon, uint64_t serial, uid_t scope);
+bool program_is_late(const struct program *program, uint64_t serial);
 /* Those that have not switched to this serial, with the reason; those that look only when they start. */
 struct json_object *programs_pending(struct daemon *daemon, uint64_t serial, uid_t scope);
 struct json_object *programs_unchanged(struct daemon *daemon, uid_t scope);

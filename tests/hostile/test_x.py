@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""A hostile second user: each attack runs beside programs of a victim, whose events must be complete and whose start must not be late."""
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+import world
+from world import (AGENTS, CONTROL, DESCRIPTIONS, LONG, SESSION, SESSION_SOCKET, VICTIM, Attack, Case, Victim, attacker, member)
+
+
+def awaits(what):
+    """An attack that still succeeds; the line goes with the defence."""
+    return unittest.skip(f"not defended yet: {what}")
+
+
+class Attacked(Case):
+    def attack(self, name, *arguments, user=attacker):
+        """A victim that starts before the attack, one that starts beside it, and what both have in their traces."""
+        with self.measured():
+            running = self.start_victim(4000).await_main()
+            one = Attack(name, *arguments, user=user)
+            self.addCleanup(one.kill)
+            one.expect("ready")
+            self.run_victim()
+            self.run_victim()
+            running.finish()
+            report = one.finish()
+        print(f"{self.id()}: {report}")
+        self.assert_victims_complete()
+
+
+class Connections(Attacked):
+    def test_a_session_has_connections_for_each_user(self):
+        self.attack("all_connections", SESSION_SOCKET)
+
+    def test_the_daemon_has_connections_for_each_user(self):
+        self.attack("silent", AGENTS)
+
+    def test_a_session_closes_silent_connections(self):
+        self.attack("silent", SESSION_SOCKET)
+
+    def test_acknowledgements_that_are_not_read(self):
+        self.attack("acknowledgements", SESSION_SOCKET)
+
+    def test_answers_that_are_not_read(self):
+        self.attack("flood", CONTROL, user=member)
+
+
+class Identity(Attacked):
+    def attack_numbers(self, path, how):
+        one = Attack("pids", path, how)
+        self.addCleanup(one.kill)
+        numbers = [int(word) for word in one.expect("ready")]
+        with self.measured():
+            world.next_pid(numbers[0])
+            running = self.start_victim(6000)
+            self.assertIn(running.pid, numbers, "the victim has a number that the attacker has used")
+            running.await_main()
+            time.sleep(0.3)
+            one.tell("now")
+            one.expect("sent")
+            running.finish()
+            one.finish()
+        self.assert_victims_complete()
+
+    def test_a_number_is_used_again_at_a_session(self):
+        self.attack_numbers(SESSION_SOCKET, "direct")
+
+    def test_a_number_is_used_again_at_the_daemon(self):
+        self.attack_numbers(AGENTS, SESSION_SOCKET)
+
+
+class Doorbells(Attacked):
+    def test_a_doorbell_that_claims_an_awake_recorder(self):
+        self.attack("doorbell", SESSION_SOCKET, "quiet")
+
+    def test_a_doorbell_that_rings_all_the_time(self):
+        self.attack("doorbell", SESSION_SOCKET, "ring")
+
+    def test_a_doorbell_full_of_garbage(self):
+        self.attack("doorbell", SESSION_SOCKET, "garbage")
+
+
+class Blocking(Attacked):
+    def test_descriptors_whose_close_blocks_at_the_daemon(self):
+        self.attack("linger", AGENTS)
+
+    def test_descriptors_whose_close_blocks_at_a_session(self):
+        self.attack("linger", SESSION_SOCKET)
+
+
+    def test_descriptors_whose_close_blocks_at_the_control_socket(self):
+        self.attack("linger", CONTROL, user=member)
+
+
+    def test_a_rendezvous_socket_that_blocks(self):
+        self.attack("blocking_rendezvous", CONTROL, user=member)
+
+
+class OlderBlocking(Blocking):
+    older_kernel = True
+
+
+class OlderIdentity(Identity):
+    older_kernel = True
+
+
+class Memory(Attacked):
+    def test_a_program_that_arrives_twice(self):
+        self.attack("twice", AGENTS)
+
+    def test_a_rendezvous_socket_that_is_removed(self):
+        self.attack("removed_rendezvous", CONTROL, user=member)
+
+
+class Shares(Attacked):
+    def test_many_idle_programs(self):
+        self.attack("many", SESSION_SOCKET, 150)
+
+    def test_programs_that_start_and_exit(self):
+        self.attack("start_and_exit", VICTIM)
+
+
+class Descriptions(Attacked):
+
+    def test_programs_that_describe_as_much_as_they_can(self):
+        if world.SANITIZED and not LONG:
+            self.skipTest("300 MiB of descriptions take minutes with a sanitizer")
+        self.attack("describe", DESCRIPTIONS, 5)
+
+
+class Commands(Case):
+    """Programs that are told of each change and never answer."""
+
+    def test_commands_wait_once(self):
+        attacks = [Attack("never_done", AGENTS) for _ in range(3)]
+        for one in attacks:
+            self.addCleanup(one.kill)
+            one.expect("ready")
+        # The first one waits its whole time, and names them.
+        self.assertEqual(len(self.ask("statedump", SESSION)["pending"]), 3)
+        begin = time.monotonic()
+        for number in range(4):
+            answer = self.ask("enable-event", SESSION, event=[f"other:{number}"])
+            self.assertEqual(len(answer["pending"]), 3)
+        # Four times the time of a command are 20 s.
+        self.assertLess(time.monotonic() - begin, 10)
+        # A program that answers is awaited as before.
+        self.run_victim(200)
+        for one in attacks:
+            one.finish()
+        self.assert_victims_complete()
+
+
+class Kills(Case):
+    """Daemons and recorders that are killed lose nothing: what is not recorded is counted."""
+
+    def finish_victims(self):
+        output = self.ask("status", SESSION)["sessions"][0]["output"]
+        for one in self.victims:
+            one.finish()
+        self.side("stop", "-s", SESSION)
+        return output
+
+    def kill_daemon(self, chance):
+        self.daemon.kill()
+        self.daemon.wait()
+        time.sleep(chance.uniform(0, 0.1))
+        self.start_daemon()
+        time.sleep(chance.uniform(0.01, 0.3))
+
+    def kill_recorder(self, chance):
+        pid = self.ask("status", SESSION)["sessions"][0]["recorder"]
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(chance.uniform(0.01, 0.3))
+
+    def kill_again_and_again(self, kill):
+        """Programs that run all the time are complete. Those that start meanwhile are not half recorded."""
+        chance = random.Random(os.environ.get("SIDE_SEED", "1"))
+        running = [self.start_victim(6000, 2).await_main() for _ in range(4)]
+        for _ in range(200 if LONG else 8):
+            kill(chance)
+            if LONG and all(one.process.stdout in select.select([one.process.stdout], [], [], 0)[0] for one in running):
+                running = [self.start_victim(6000, 2).await_main() for _ in range(4)]
+        self.assert_sequences(self.sequences(self.finish_victims()))
+
+    def test_daemons_are_killed(self):
+        self.kill_again_and_again(self.kill_daemon)
+
+    def test_recorders_are_killed(self):
+        self.kill_again_and_again(self.kill_recorder)
+
+    def test_programs_are_killed(self):
+        """The victim is killed while the attacker attaches to its own programs and kills them, too."""
+        chance = random.Random(os.environ.get("SIDE_SEED", "1"))
+        with self.measured():
+            running = self.start_victim(6000, 2).await_main()
+            for _ in range(200 if LONG else 6):
+                other = Victim(60000, 1, user=attacker).await_main()
+                command = subprocess.Popen(
+                    [world.SIDE, "attach", "-p", str(other.pid), "-o", "/tmp/hostile-attacker/attached", "--force", "-q"],
+                    env=world.environment(SIDE_RUNTIME="/tmp/hostile-attacker/none"), stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **attacker.options())
+                time.sleep(chance.uniform(0, 0.1))
+                other.kill()
+                _, errors = command.communicate(timeout=world.TIMEOUT)
+                self.assertGreaterEqual(command.returncode, 0, errors)
+            running.finish()
+        self.assert_victims_complete()
+
+
+class Together(Attacked):
+    """All attacks at once: half an hour in the long form."""
+
+    ATTACKS = (("all_connections", SESSION_SOCKET), ("silent", AGENTS), ("silent", SESSION_SOCKET), ("acknowledgements", SESSION_SOCKET),
+               ("doorbell", SESSION_SOCKET, "garbage"), ("linger", AGENTS), ("linger", SESSION_SOCKET), ("twice", AGENTS),
+               ("many", SESSION_SOCKET, 40), ("never_done", AGENTS), ("start_and_exit", VICTIM), ("describe", DESCRIPTIONS, 2))
+    BY_MEMBERS = (("flood", CONTROL), ("linger", CONTROL), ("blocking_rendezvous", CONTROL), ("removed_rendezvous", CONTROL))
+
+
+    def test_all_attacks(self):
+        with self.measured():
+            end = time.monotonic() + (1800 if LONG else 5)
+            attacks = [Attack(*words, user=user) for user, all_words in ((attacker, self.ATTACKS), (member, self.BY_MEMBERS))
+                       for words in all_words]
+            for one in attacks:
+                self.addCleanup(one.kill)
+            while time.monotonic() < end:
+                self.run_victim()
+                if LONG:
+                    # The traces of thousands of programs are not read one by one: these are, and then removed.
+                    self.assert_sequences(self.sequences(self.rotate()))
+                    self.victims.clear()
+            for one in attacks:
+                print(one.name, one.finish())
+        self.assert_victims_complete()
+
+    def rotate(self):
+        return self.side("rotate", "-s", SESSION).split()[-1]
+
+
+if __name__ == "__main__":
+    world.enter()
+    unittest.main(argv=[sys.argv[0]] + sys.argv[1:], verbosity=2)
