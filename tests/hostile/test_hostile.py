@@ -99,7 +99,6 @@ class Blocking(Attacked):
     def test_descriptors_whose_close_blocks_at_the_control_socket(self):
         self.attack("linger", CONTROL, user=member)
 
-    @awaits("accept() that blocks")
     def test_a_rendezvous_socket_that_blocks(self):
         self.attack("blocking_rendezvous", CONTROL, user=member)
 

@@ -425,7 +425,7 @@ void agents_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
 
 	(void)events;
 	for (i = 0; i < ACCEPTS_AT_ONCE; i++) {
-		int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = door_accept(door, watch);
 
 		if (fd >= 0)
 			agent_accept(daemon, fd, door);

@@ -16,11 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "control/door.h"
 #include "control/text.h"
+#include "session/peer.h"
 #include "session/session.h"
 #include "sided.h"
 #include "wire/runtime.h"
@@ -37,11 +39,14 @@ struct door {
 	unsigned int number;
 	char path[DOOR_PATH_SIZE]; /* as programs see it */
 	struct door_view view;
-	int place; /* its directory, or -1 */
-	pid_t pid; /* one of its programs, now or lately */
+	struct acceptor *
+			acceptor; /* of a socket that another process has made; NULL: it is ours alone */
+	int place;                /* its directory, or -1 */
+	pid_t pid;                /* one of its programs, now or lately */
 	uint64_t started;
 	unsigned int nr_programs, nr_connections;
-	bool was_used; /* by a program */
+	bool was_used;   /* by a program */
+	bool is_foreign; /* its socket was handed in */
 	struct timer unused;
 };
 
@@ -101,7 +106,13 @@ static void close_door(struct daemon *daemon, struct door *door)
 	*at = door->next;
 	daemon->nr_doors--;
 	loop_cancel(daemon, &door->unused);
-	loop_unwatch(daemon, &door->watch);
+	if (door->acceptor) {
+		(void)loop_release(daemon, &door->watch);
+		acceptor_stop(door->acceptor);
+		door->acceptor = NULL;
+	} else {
+		peer_close_listener(loop_release(daemon, &door->watch), false);
+	}
 	if (door->place >= 0)
 		close(door->place);
 	object_close(daemon, &door->object);
@@ -176,12 +187,20 @@ static int add_door(struct daemon *daemon, const struct door *facts, int fd)
 		*door = *facts;
 		object_init(&door->object, door_destroy);
 		door->watch.owner = door->unused.owner = &door->object;
-		ret = loop_watch(daemon, &door->watch, fd, EPOLLIN, agents_ready);
+		if (door->is_foreign)
+			ret = acceptor_start(fd, &door->acceptor);
+		if (!ret)
+			ret = loop_watch(daemon, &door->watch,
+					door->acceptor ? acceptor_fd(door->acceptor) : fd, EPOLLIN,
+					agents_ready);
 	}
 	if (ret) {
+		if (door && door->acceptor)
+			acceptor_stop(door->acceptor);
+		else
+			peer_close_listener(fd, false);
 		if (door)
 			object_close(daemon, &door->object);
-		close(fd);
 		if (facts->place >= 0)
 			close(facts->place);
 		return ret;
@@ -290,6 +309,13 @@ void door_disconnected(struct daemon *daemon, struct agent *agent)
 	await_use(daemon, door);
 }
 
+int door_accept(const struct door *door, const struct watch *watch)
+{
+	return door && door->acceptor
+			? acceptor_take(door->acceptor)
+			: accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
 void doors_listen(struct daemon *daemon, bool listen)
 {
 	struct door *door;
@@ -331,7 +357,10 @@ static int find_place(struct door *door)
 
 int door_add(struct daemon *daemon, pid_t pid, const char *path, int fd)
 {
-	struct door door = {.pid = pid, .place = -1, .started = session_process_start(pid)};
+	struct door door = {.pid = pid,
+			.place = -1,
+			.is_foreign = true,
+			.started = session_process_start(pid)};
 	int ret = door_look(pid, &door.view);
 
 	if (!ret && (strlen(path) >= sizeof(door.path) || !door_is_listener(fd)))
@@ -340,8 +369,6 @@ int door_add(struct daemon *daemon, pid_t pid, const char *path, int fd)
 		strcpy(door.path, path);
 		ret = find_place(&door);
 	}
-	if (!ret && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
-		ret = -errno;
 	if (!ret)
 		return add_door(daemon, &door, fd);
 	if (door.place >= 0)

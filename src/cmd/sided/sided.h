@@ -437,6 +437,18 @@ struct json_object *programs_json(struct daemon *daemon, uid_t scope);
 /* Does this process hear of changes, or ask before its next event? */
 bool program_is_reached(struct daemon *daemon, pid_t pid);
 
+/* ---- acceptor.c: connections of a socket that another process shares ---- */
+
+struct acceptor;
+
+/* Takes the socket, unless it fails. */
+int acceptor_start(int listener, struct acceptor **ret_acceptor);
+/* Readable while acceptor_take() returns a connection; -1 with EAGAIN: there is none. */
+int acceptor_fd(const struct acceptor *acceptor);
+int acceptor_take(struct acceptor *acceptor);
+/* Closes the socket, too. */
+void acceptor_stop(struct acceptor *acceptor);
+
 /* ---- doors.c ---- */
 
 /* What programs of this process's view call the one that they have, or "". */
@@ -445,6 +457,8 @@ const char *door_for(const struct daemon *daemon, pid_t pid);
 int door_add(struct daemon *daemon, pid_t pid, const char *path, int fd);
 /* The one whose listener it is, or NULL. */
 struct door *door_of(const struct daemon *daemon, const struct watch *watch);
+/* A connection of the listener that is ready, of a door or of none (NULL); -1 with errno: there is none. */
+int door_accept(const struct door *door, const struct watch *watch);
 /* A connection was made through it; it is closed. The socket stays as long as there is one. */
 void door_connected(struct daemon *daemon, struct agent *agent, struct door *door);
 void door_disconnected(struct daemon *daemon, struct agent *agent);

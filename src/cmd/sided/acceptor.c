@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Accept connections of a listening socket that another process has made. That process can clear O_NONBLOCK at any time, so accept() may
+ * block: a thread calls it, and the loop takes the descriptors from a pipe. No more of them wait there than `places` has. To end it, the socket
+ * is shut down, which nothing can undo and which wakes the thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "session/peer.h"
+#include "sided.h"
+
+#define STACK_SIZE (64u << 10)
+#define PAUSE_US 100000 /* without a free descriptor */
+
+struct acceptor {
+	int listener;
+	int pipe[2];
+	sem_t places;
+	atomic_bool is_over;
+	pthread_t thread;
+};
+
+static int accept_one(struct acceptor *acceptor)
+{
+	struct pollfd poll_one = {.fd = acceptor->listener, .events = POLLIN};
+	int fd;
+
+	(void)poll(&poll_one, 1, -1);
+	fd = accept4(acceptor->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		usleep(PAUSE_US);
+	return fd;
+}
+
+static void *acceptor_run(void *user)
+{
+	struct acceptor *acceptor = user;
+
+	for (;;) {
+		int fd = -1;
+
+		while (sem_wait(&acceptor->places) && errno == EINTR)
+			;
+		/* Relaxed, here and below: the shutdown and the semaphore order what follows. */
+		while (fd < 0 && !atomic_load_explicit(&acceptor->is_over, memory_order_relaxed))
+			fd = accept_one(acceptor);
+		if (fd < 0)
+			return NULL;
+		/* There is a place for it. */
+		if (write(acceptor->pipe[1], &fd, sizeof(fd)) != (ssize_t)sizeof(fd))
+			peer_close(fd, false);
+	}
+}
+
+static int acceptor_create(struct acceptor *acceptor)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int ret = pthread_attr_init(&attributes);
+
+	if (ret)
+		return -ret;
+	(void)pthread_attr_setstacksize(&attributes, STACK_SIZE);
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&acceptor->thread, &attributes, acceptor_run, acceptor);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_attr_destroy(&attributes);
+	return -ret;
+}
+
+int acceptor_start(int listener, struct acceptor **ret_acceptor)
+{
+	struct acceptor *acceptor = calloc(1, sizeof(*acceptor));
+	int ret = acceptor ? 0 : -ENOMEM;
+
+	if (!ret && pipe2(acceptor->pipe, O_CLOEXEC | O_NONBLOCK))
+		ret = -errno;
+	if (ret) {
+		free(acceptor);
+		return ret;
+	}
+	acceptor->listener = listener;
+	ret = sem_init(&acceptor->places, 0, ACCEPTS_AT_ONCE) ? -errno : acceptor_create(acceptor);
+	if (!ret) {
+		*ret_acceptor = acceptor;
+		return 0;
+	}
+	close(acceptor->pipe[0]);
+	close(acceptor->pipe[1]);
+	free(acceptor);
+	return ret;
+}
+
+int acceptor_fd(const struct acceptor *acceptor)
+{
+	return acceptor->pipe[0];
+}
+
+int acceptor_take(struct acceptor *acceptor)
+{
+	int fd;
+
+	if (read(acceptor->pipe[0], &fd, sizeof(fd)) != (ssize_t)sizeof(fd)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	sem_post(&acceptor->places);
+	return fd;
+}
+
+void acceptor_stop(struct acceptor *acceptor)
+{
+	int fd;
+
+	atomic_store_explicit(&acceptor->is_over, true, memory_order_relaxed);
+	shutdown(acceptor->listener, SHUT_RDWR);
+	sem_post(&acceptor->places);
+	pthread_join(acceptor->thread, NULL);
+	while (read(acceptor->pipe[0], &fd, sizeof(fd)) == (ssize_t)sizeof(fd))
+		peer_close(fd, false);
+	close(acceptor->pipe[0]);
+	close(acceptor->pipe[1]);
+	peer_close_listener(acceptor->listener, false);
+	sem_destroy(&acceptor->places);
+	free(acceptor);
+}
