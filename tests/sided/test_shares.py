@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Two users of root's daemon who do not trust each other: neither can write to memory of the other's programs, nor take
 what the other one needs."""
+import fcntl
+import grp
 import json
 import os
 import shutil
@@ -191,6 +193,47 @@ class Shares(Case):
 
     def complaints(self):
         return [line for line in self.log_text().splitlines() if "is not recorded" in line]
+
+
+class Tables(Case):
+    """Probe tables of members of the group tracing."""
+
+    TABLE = 32 << 20
+    probes = 0
+
+    def ask_as(self, uid, verb, session, size=0, **members):
+        request = {"version": 1, "verb": verb, "session": session, **members}
+        fd = os.memfd_create("table", os.MFD_ALLOW_SEALING)
+        os.ftruncate(fd, size)
+        fcntl.fcntl(fd, 1033, 15)  # F_ADD_SEALS
+        script = (f"import socket; one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET);"
+                  f"one.connect({os.path.join(self.runtime, 'control.sock')!r});"
+                  f"socket.send_fds(one, [{json.dumps(request).encode()!r}], [{fd}][:{size}]);"
+                  f"print(one.recv(1 << 17).decode())")
+        done = subprocess.run(["setpriv", f"--reuid={uid}", f"--regid={uid}", f"--groups={self.group}", sys.executable, "-c", script],
+                              pass_fds=[fd], capture_output=True, text=True, timeout=harness.PATIENCE, check=True)
+        os.close(fd)
+        return json.loads(done.stdout)
+
+    def store(self, uid, session):
+        self.probes += 1
+        return self.ask_as(uid, "enable-probe", session, self.TABLE, event=[f"probe:f{self.probes}"], probe="--function f")
+
+    def test_members(self):
+        try:
+            self.group = grp.getgrnam("tracing").gr_gid
+        except KeyError:
+            self.skipTest("there is no group tracing")
+        self.start_daemon("--system")
+        for uid, session in ((OTHER, "first"), (OTHER, "second"), (ONE, "third")):
+            self.assertTrue(self.ask_as(uid, "create", session)["ok"])
+        for _ in range(4):
+            self.assertTrue(self.store(OTHER, "first")["ok"])
+        self.assertTrue(self.store(OTHER, "second")["ok"])
+        refused = self.store(OTHER, "second")
+        self.assertEqual(refused["kind"], "busy")
+        self.assertIn("your sessions can have tables of 0 MiB more", refused["error"])
+        self.assertTrue(self.store(ONE, "third")["ok"])
 
 
 class Refused(Case):

@@ -56,6 +56,9 @@
 #define LIMIT_SESSIONS 256
 #define LIMIT_SESSIONS_OF_USER 64     /* of one member of the group */
 #define LIMIT_SESSIONS_OF_MEMBERS 192 /* of all of them: the others are root's */
+#define LIMIT_TABLES_OF_MEMBERS \
+	(256u << 20)         /* bytes of probe tables of all members' sessions, ... */
+#define LIMIT_TABLE_FLOORS 4 /* ... of which so many users have a floor: shares.h */
 #define LIMIT_DOORS 1024
 #define LIMIT_PASSED \
 	(256u << 10) /* bytes of messages that bring a session connections which it has not taken */

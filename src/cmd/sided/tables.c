@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "session/shares.h"
 #include "sided.h"
 #include "wire/runtime.h"
 
@@ -46,10 +47,10 @@ static int check_table(int fd, size_t *size, struct control_error *error)
 	return 0;
 }
 
-/* The directory is memory in most machines. */
-static int check_room(const char *directory, size_t size, struct control_error *error)
+/* Of all files in it. The directory is memory in most machines. */
+static uint64_t tables_bytes(const char *directory)
 {
-	uint64_t sum = size;
+	uint64_t sum = 0;
 	struct dirent *file;
 	struct stat status;
 	DIR *list = opendir(directory);
@@ -60,11 +61,42 @@ static int check_room(const char *directory, size_t size, struct control_error *
 			sum += (uint64_t)status.st_size;
 	if (list)
 		closedir(list);
-	if (sum <= DEFINITION_PROBE_TABLES_MAX)
+	return sum;
+}
+
+static int check_size(const char *directory, size_t size, struct control_error *error)
+{
+	if (tables_bytes(directory) + size <= DEFINITION_PROBE_TABLES_MAX)
 		return 0;
 	return control_fail(error, CONTROL_BUSY, -ENOSPC, "disable some, or use another session",
 			"the probes of the session would have tables of more than %u MiB",
 			DEFINITION_PROBE_TABLES_MAX >> 20);
+}
+
+/* What members of the group keep in all their sessions together: a member cannot take what others need. */
+static int check_share(const struct daemon *daemon, const struct session_entry *entry, size_t size,
+		struct control_error *error)
+{
+	const struct session_entry *other;
+	struct shares shares;
+	char directory[256];
+	uint64_t left;
+
+	if (!session_is_of_member(daemon, entry))
+		return 0;
+	shares_init(&shares, LIMIT_TABLES_OF_MEMBERS, LIMIT_TABLE_FLOORS,
+			DEFINITION_PROBE_TABLE_MAX);
+	for (other = daemon->sessions; other; other = other->next)
+		if (session_is_of_member(daemon, other) &&
+				tables_path(daemon, other, directory, sizeof(directory)))
+			shares_charge(&shares, other->uid, tables_bytes(directory));
+	left = shares_left(&shares, entry->uid);
+	shares_free(&shares);
+	if (size <= left)
+		return 0;
+	return control_fail(error, CONTROL_BUSY, -ENOSPC, "`side disable-event` removes probes",
+			"cannot keep the probe table: your sessions can have tables of %llu MiB more, and this one has %zu MiB",
+			(unsigned long long)left >> 20, size >> 20);
 }
 
 static int write_all(int fd, const char *bytes, size_t size)
@@ -124,7 +156,9 @@ int table_store(const struct daemon *daemon, const struct session_entry *entry, 
 		return fail_file("the runtime directory", -ENAMETOOLONG, error);
 	if (mkdir(directory, 0700) && errno != EEXIST)
 		return fail_file(directory, -errno, error);
-	ret = check_room(directory, size, error);
+	ret = check_size(directory, size, error);
+	if (!ret)
+		ret = check_share(daemon, entry, size, error);
 	if (ret)
 		return ret;
 	snprintf(path, sizeof(path), "%s/%u", directory, number);
