@@ -460,9 +460,9 @@ class Late(Case):
     """user_events, which come and go with their programs."""
 
     def fire(self, count, encoding="auto"):
-        """Its events are registered while the session records; it is given as long as a busy machine takes to switch them on."""
-        subprocess.run([os.environ["KERNEL_PROGRAM"], f"fire:{count}"], check=True,
-                       env=dict(os.environ, SIDE_USER_EVENTS="kern", SIDE_USER_EVENTS_ENCODING=encoding, SIDE_PATIENCE="600",
+        """Its events are registered while the session records. It waits for the recorder's answer, much longer than we wait for it."""
+        subprocess.run([os.environ["KERNEL_PROGRAM"], f"fire:{count}"], check=True, timeout=180,
+                       env=dict(os.environ, SIDE_USER_EVENTS="kern", SIDE_USER_EVENTS_ENCODING=encoding, SIDE_PATIENCE="3600",
                                 SIDE_LIB_DIR=os.environ["KERNEL_LIB_DIR"]))
 
     def numbers(self, name):

@@ -204,12 +204,16 @@ static void look_at_sessions(struct work *work)
 
 static void turn(struct work *work)
 {
+	bool told;
+
 	kernel_listen_wait(work->record, work->epoll, work->late ? LATE_MS : ROUND_MS);
 	take_signals(work);
 	take_change(work);
 	server_turn(work->server);
 	take(work, false);
-	if (work->late || kernel_listen_is_told(work->record))
+	/* Accepted in any case: a program waits until kernel_listen_seen() closes its connection. */
+	told = kernel_listen_is_told(work->record);
+	if (told || work->late)
 		work->late = kernel_listen_look(work->record);
 	switch_all(work);
 	kernel_listen_seen(work->record);
