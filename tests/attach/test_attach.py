@@ -302,6 +302,17 @@ class Programs(Case):
         after = self.list_running()
         self.assertNotIn(f"process {program.pid})", after.stderr)
 
+    def test_list_while_others_end(self):
+        """Programs that end while `side list -u` reads them hide no other one, and are no failure."""
+        self.start("calm")
+        churn = 'while :; do "$0" calm </dev/null >/dev/null; done'
+        others = [subprocess.Popen(["sh", "-c", churn, PROGRAM], start_new_session=True) for _ in range(2)]
+        self.addCleanup(lambda: [(os.killpg(other.pid, signal.SIGKILL), other.wait()) for other in others])
+        for _ in range(15):
+            done = self.list_running()
+            self.assertIn("attach:tick", done.stdout.split(), done.stderr)
+            self.assertNotIn("no such process", done.stderr)
+
     def test_nothing_wanted(self):
         """Also of a recording that wanted no event of the program nothing is left."""
         program = self.start("calm")

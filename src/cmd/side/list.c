@@ -23,7 +23,6 @@
 #include <fcntl.h>
 #include <json-c/json.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,7 +319,7 @@ static int list_process(struct list *list, const char *text)
 		return say_error(COMMAND_FAILED, "`ps -e` lists those that are running",
 				"cannot list the events of process %s: there is no such process",
 				text);
-	return process_list(&list->listing, (pid_t)pid);
+	return process_list(&list->listing, (pid_t)pid, false);
 }
 
 /* Of programs that were started before the daemon, or that it has not found, nothing can be recorded yet. */
@@ -347,7 +346,7 @@ static void say_unreached(const pid_t *pids, size_t count)
 				name, (int)first, unreached - 1);
 }
 
-/* All programs that have libside in them; one that ends meanwhile is no failure. */
+/* All programs that have libside in them. One that ends meanwhile is no failure, and one that cannot be read hides no other. */
 static int list_running(struct list *list)
 {
 	size_t count = 0;
@@ -358,11 +357,10 @@ static int list_running(struct list *list)
 		worst = say_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!worst && !count)
 		say_note("no program that runs, and may be looked at, has libside in it");
-	for (size_t i = 0; i < count && !worst; i++) {
-		int status = process_list(&list->listing, pids[i]);
+	for (size_t i = 0; i < count; i++) {
+		int status = process_list(&list->listing, pids[i], true);
 
-		if (status && !kill(pids[i], 0))
-			worst = status;
+		worst = status > worst ? status : worst;
 	}
 	say_unreached(pids, count);
 	free(pids);

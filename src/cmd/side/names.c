@@ -83,7 +83,7 @@ static void print_events(void)
 
 	if (!running_find(&pids, &count)) {
 		for (size_t i = 0; i < count; i++)
-			process_list(&listing, pids[i]);
+			process_list(&listing, pids[i], true);
 		listing_sort(&listing);
 		listing_print(&listing, stdout, LISTING_NAMES, false);
 	}

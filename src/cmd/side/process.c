@@ -383,7 +383,7 @@ static int list_mapping(
 	return error;
 }
 
-int process_list(struct listing *listing, pid_t pid)
+int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 {
 	struct process process = {.pid = pid};
 	int error = read_mappings(&process);
@@ -400,6 +400,8 @@ int process_list(struct listing *listing, pid_t pid)
 		free(process.mappings[i].path);
 	free(process.mappings);
 	addresses_free(&process.seen);
+	if (may_have_ended && (error == -ENOENT || error == -ESRCH))
+		return COMMAND_DONE;
 	if (error)
 		return say_failure(pid, error);
 	if (process.has_silent_libside && !process.nr_registries)

@@ -3,11 +3,12 @@
 #ifndef SIDE_CMD_PROCESS_H
 #define SIDE_CMD_PROCESS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct listing;
 
-/* Adds what it finds; says what went wrong and returns an exit status. */
-int process_list(struct listing *listing, pid_t pid);
+/* Adds what it finds; says what went wrong and returns an exit status. `may_have_ended`: a process that has exited is no failure. */
+int process_list(struct listing *listing, pid_t pid, bool may_have_ended);
 
 #endif /* SIDE_CMD_PROCESS_H */
