@@ -553,7 +553,7 @@ struct session {
 	void *progress_user;
 	_Atomic uint64_t written; /* running totals for progress */
 	_Atomic uint64_t lost;
-	_Atomic uint64_t snapshot_recorded; /* records in all snapshots: an event can be in several */
+	_Atomic uint64_t snapshot_recorded; /* in all snapshots; an event can be in several */
 	uint64_t snapshot_first_recorded, snapshot_last_recorded; /* in one */
 	/* totals.c, the drain thread's: instances that are CLOSED (lock); with one that will be; as the place has it. */
 	struct totals ended, ended_next, ended_before;

@@ -304,7 +304,7 @@ struct session_summary {
 	const char *snapshot_last;
 	uint64_t snapshot_recorded; /* records in all of them: an event can be in several */
 	uint64_t snapshot_first_recorded, snapshot_last_recorded; /* events of these two */
-	uint32_t chunks;            /* that were finished */
+	uint32_t chunks;                                          /* that were finished */
 	uint32_t chunks_removed;
 	uint64_t chunks_removed_bytes;
 	uint32_t disk_full;   /* how often records had to wait for room on the disk */
