@@ -120,11 +120,15 @@ static const struct step leave_to_caller[] = {RESTORE(8), STEP("\xc3", NO_MOVE) 
  * waits for it.
  */
 static const struct step place_of_body[] = {
-		STEP("\x0f\xb7\x74\x24\x28", NO_MOVE), /* movzwl 40(%rsp),%esi */
-		STEP("\x83\xe6\xc0", NO_MOVE),         /* and $-64,%esi */
+		STEP("\x0f\xb7\x54\x24\x28", NO_MOVE), /* movzwl 40(%rsp),%edx */
+		STEP("\x83\xe2\xc0", NO_MOVE),         /* and $-64,%edx */
 };
 _Static_assert(BODY_BYTES == 64 && PATCH_ARENA_BYTES == 65536, "what is left of an address");
-static const struct step add_place[] = {STEP("\x48\x01\xc6", NO_MOVE) /* add %rax,%rsi */};
+static const struct step add_place[] = {STEP("\x48\x01\xc2", NO_MOVE) /* add %rax,%rdx */};
+/* The second argument: what hits read of the place, or where the return address is. */
+static const struct step hot_of_body[] = {STEP("\x48\x89\xd6", NO_MOVE) /* mov %rdx,%rsi */};
+static const struct step place_of_return[] = {
+		STEP("\x48\x8d\x75\x58", NO_MOVE) /* lea 88(%rbp),%rsi */};
 static const struct step pass_gate[] = {
 		STEP("\x48\x83\x45\x58\x0c", NO_MOVE) /* addq $12,88(%rbp) */};
 _Static_assert(GATE_BYTES == 0x0c, "behind the jump");
@@ -132,9 +136,14 @@ _Static_assert(GATE_BYTES == 0x0c, "behind the jump");
 static const struct step call[] = {STEP("\xff\xd0", NO_MOVE) /* call *%rax */};
 /*
  * The direction flag and the alignment-check flag: a C function runs with both of them clear. `lahf` reads neither, and `popfq`
- * costs as much as the whole hit: so it is executed only where one of them is set. Only inside a function: at the beginning the first one is
- * clear, and a check of the second one costs a tenth of a recorded hit.
+ * costs as much as the whole hit: so it is executed only where one of them is set. Inside a function both are checked. At its beginning and end a check
+ * of the second one costs a tenth of a recorded hit. There only the first one is checked, by a load that moves rsi up or down.
  */
+static const struct step test_direction[] = {
+		STEP("\x48\x89\xee", NO_MOVE), /* mov %rbp,%rsi */
+		STEP("\xad", NO_MOVE),         /* lodsl */
+		STEP("\x29\xee", NO_MOVE),     /* sub %ebp,%esi: negative if the flag is set */
+};
 static const struct step test_flags[] = {
 		STEP("\x9c\x58", NO_MOVE),         /* pushfq; pop %rax */
 		STEP("\xa9\0\x04\x04\0", NO_MOVE), /* test $0x40400,%eax */
@@ -155,8 +164,6 @@ static const struct step save_rest[] = {
 		STEP("\x4c\x89\x75\xe0", NO_MOVE), /* mov %r14,-32(%rbp) */
 		STEP("\x4c\x89\x7d\xd8", NO_MOVE), /* mov %r15,-40(%rbp) */
 };
-static const struct step place_of_return[] = {
-		STEP("\x48\x8d\x75\x58", NO_MOVE) /* lea 88(%rbp),%rsi */};
 
 /* Code that is written, and what unwinders must know at each byte of it. */
 struct writing {
@@ -202,21 +209,20 @@ static void land_here(struct writing *writing, size_t from)
 	writing->bytes[from - 1] = (uint8_t)(writing->at - from);
 }
 
-/*
- * Writes a call of a C function. Inside a function, returns the end of a jump that is taken if one of the two flags is set;
- * put_careful_call() writes its target. Else returns 0.
- */
-static size_t put_call(struct writing *writing, void *function, bool inside)
+/* Writes a call of a C function, with its second argument. Returns the end of a jump that is taken if a flag is set; put_careful_call() writes its target. */
+static size_t put_call(
+		struct writing *writing, void *function, const struct step *argument, bool inside)
 {
-	size_t careful = 0;
+	size_t careful;
 
+	if (!inside)
+		put_steps(writing, test_direction);
+	put_step(writing, argument);
 	if (inside)
 		put_steps(writing, test_flags);
 	put_constant(writing, "\x48\xb8", (uint64_t)(uintptr_t)function); /* mov $function,%rax */
-	if (inside) {
-		put(writing, "\x75\0", 2); /* jnz */
-		careful = writing->at;
-	}
+	put(writing, inside ? "\x75\0" : "\x78\0", 2);                    /* jnz, js */
+	careful = writing->at;
 	put_steps(writing, call);
 	return careful;
 }
@@ -225,8 +231,6 @@ static void put_careful_call(struct writing *writing, size_t careful)
 {
 	int32_t back;
 
-	if (!careful)
-		return;
 	land_here(writing, careful);
 	writing->distance = PATCH_BY_FRAME_POINTER;
 	put_steps(writing, clear_flags);
@@ -313,7 +317,7 @@ static void put_head(struct writing *writing, unsigned int number, bool follows,
 	put_steps(writing, align);
 	if (number & PATCH_HEAD_ALL)
 		put_steps(writing, save_rest);
-	careful = put_call(writing, enter, number & PATCH_HEAD_INSIDE);
+	careful = put_call(writing, enter, hot_of_body, number & PATCH_HEAD_INSIDE);
 	if (follows) {
 		put(writing, "\x84\xc0\x74\0", 4); /* test %al,%al; jz over the gate's way */
 		jump = writing->at;
@@ -384,14 +388,15 @@ void patch_body_places(struct patch_probe *probe)
 static void put_common(uint8_t *bytes, uint8_t *frames)
 {
 	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
+	size_t careful;
 
 	put_steps(&writing, save);
 	put_steps(&writing, save_others);
 	put_steps(&writing, align);
 	put_steps(&writing, save_rest);
-	put_steps(&writing, place_of_return);
-	put_call(&writing, (void *)&patch_leave, false);
+	careful = put_call(&writing, (void *)&patch_leave, place_of_return, false);
 	put_steps(&writing, leave_to_caller);
+	put_careful_call(&writing, careful);
 }
 
 const uint8_t *patch_returns_frames(void)

@@ -1200,6 +1200,65 @@ static void test_inside(void)
 	CHECK(set > 5 && hit > 5);
 }
 
+/* ---- the direction flag ---- */
+
+#define DIRECTION_FLAG 0x400ull
+static uint64_t handler_flags;
+static unsigned int nr_flags;
+
+static HANDLER void on_flags(const struct patch_hit *hit)
+{
+	(void)hit;
+	handler_flags |= __builtin_ia32_readeflags_u64();
+	nr_flags++;
+}
+
+/* With the flag set: that is forbidden in C, but not between functions in assembly. The flags behind the call. */
+static NEVER_INLINE uint64_t call_downwards(int (*function)(int), int *value)
+{
+	uint64_t flags;
+
+	/* Past the red zone. */
+	__asm__ volatile("lea -128(%%rsp), %%rsp; std; call *%2; pushfq; popq %1; cld; "
+			 "lea 128(%%rsp), %%rsp"
+			 : "+D"(*value), "=r"(flags)
+			 : "r"(function), "0"(*value)
+			 : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+	return flags;
+}
+
+/* Handlers run with it clear, and the program gets it back. */
+static void test_direction(const char *name, int (*function)(int), unsigned int flags)
+{
+	struct probe_site site = site_of(name);
+	struct patch_request request = {.site = &site,
+			.entry = on_flags,
+			.exit = flags & PATCH_EXIT ? on_flags : NULL,
+			.flags = flags};
+	int plain = 5, probed = 5;
+
+	CHECK(call_downwards(function, &plain) & DIRECTION_FLAG);
+	handler_flags = nr_flags = 0;
+	CHECK(!patch_set(&request, 1));
+	for (int i = 0; i < 3; i++) {
+		probed = 5;
+		CHECK(call_downwards(function, &probed) & DIRECTION_FLAG);
+		CHECK(probed == plain);
+		CHECK(function(5) == function(5));
+	}
+	CHECK(nr_flags == (flags & PATCH_EXIT ? 18 : 9));
+	CHECK(!(handler_flags & DIRECTION_FLAG));
+	remove_one(&request);
+}
+
+static void test_directions(unsigned int flags)
+{
+	test_direction("place_one", place_one, flags);
+	test_direction("place_short", place_short, flags);
+	test_direction("place_five", place_five, flags);
+	test_direction("place_four", place_four, flags);
+}
+
 int main(int argc, char **argv)
 {
 	bool plain = argc > 1 && !strcmp(argv[1], "plain");
@@ -1222,6 +1281,11 @@ int main(int argc, char **argv)
 	}
 	test_registers(0);
 	test_registers(PATCH_ALL);
+	for (int i = 0; i < 2; i++) {
+		test_directions(i * PATCH_EXIT);
+		test_directions(i * PATCH_EXIT | PATCH_ALL);
+		test_directions(i * PATCH_EXIT | PATCH_TRAP);
+	}
 	test_inside();
 	test_longjmp();
 	with_large_stack(run_recursion);

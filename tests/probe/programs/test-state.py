@@ -3,7 +3,7 @@
 """
 Probes keep all that the processor keeps for a thread, wherever they are: test-state.py [SEED]
 
-Functions of random instructions, of which some begin and end with the alignment check set, change the direction flag, the flags of arithmetic, the alignment check, the stack pointer (also to addresses
+Functions of random instructions, of which some begin and end with the alignment check or the direction flag set, change the direction flag, the flags of arithmetic, the alignment check, the stack pointer (also to addresses
 that no word is at), x87 and SSE control words and registers, and the red zone. A program calls each of them with random
 registers and prints all registers and memory as they are behind the call. With probes on random instructions it must print the same, and each
 probe must have as many hits as the function has calls. SIDE_TEST_LONG=1: a hundred times as many.
@@ -82,9 +82,8 @@ int main(int argc, char **argv)
 			seed = 1 + i * 1000003UL + j * 7919UL;
 			draw(); draw(); draw();
 			fill(&state);
-			/* It begins with the alignment check set. */
-			if (offsets[i][-1])
-				state.flags |= 0x40000;
+			/* It begins with the alignment check set, with the direction flag set. */
+			state.flags |= (offsets[i][-1] & 1 ? 0x40000 : 0) | (offsets[i][-1] & 2 ? 0x400 : 0);
 			call_with(&state, functions[i]);
 			printf("%d.%d\n", i, j);
 			print("registers", state.r, sizeof(state.r));
@@ -120,6 +119,7 @@ class Writer:
     def __init__(self, draw, number):
         self.draw, self.number, self.lines, self.sites = draw, number, [], 0
         self.begins = self.draw.random() < .3
+        self.begins_down = self.draw.random() < .3
         self.down, self.aligned, self.check, self.red, self.labels = 0, True, self.begins, False, 0
 
     def put(self, *lines, probed=True):
@@ -234,7 +234,7 @@ class Writer:
                                                                             self.vectors, self.x87, self.jump, self.jump, self.call]
         for _ in range(self.draw.randrange(4, 30)):
             self.draw.choice(kinds)()
-        self.put("cld")
+        self.put("std" if self.draw.random() < .3 else "cld")
         if self.down:
             self.move(f"lea {self.down}(%rsp),%rsp", -self.down)
             self.down, self.aligned = 0, True
@@ -243,7 +243,7 @@ class Writer:
         self.put("ret")
         offsets = "".join(f" .short .Li{self.number}_{i}-{name}\n" for i in range(self.sites))
         return (f".text\n.p2align {self.draw.choice([0, 4, 4])}\n.type {name},@function\n{name}:\n.cfi_startproc\n" + "\n".join(self.lines)
-                + f"\n.cfi_endproc\n.size {name},.-{name}\n.section .rodata\n.p2align 1\n .short {int(self.begins)}\n.Lo{self.number}:\n{offsets} .short 0xffff\n")
+                + f"\n.cfi_endproc\n.size {name},.-{name}\n.section .rodata\n.p2align 1\n .short {self.begins + 2 * self.begins_down}\n.Lo{self.number}:\n{offsets} .short 0xffff\n")
 
 
 def build(draw, directory):
