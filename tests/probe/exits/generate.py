@@ -142,8 +142,10 @@ class Program:
                 self.plain.append(index)
         text = ""
         if any("made_" in line for line in body):
+            # A coroutine catches all, also the end of a thread, and no C++ program may keep that.
             text += "\n".join(("#ifdef COROUTINES", f"static NI generator made_{which}(uint64_t x)", "{",
-                               f"\tfor (uint64_t i = 0; i < x % 4; i++)", f"\t\tco_yield {self.quiet_or_any()}(x + i);", "}", "#endif", ""))
+                               "\tfor (uint64_t i = 0; i < x % 4; i++) {", "\t\tuint64_t value;", "", "\t\t{", "\t\t\tswallow here;", "",
+                               f"\t\t\tvalue = {self.quiet_or_any()}(x + i);", "\t\t}", "\t\tco_yield value;", "\t}", "}", "#endif", ""))
         text += f'extern "C" NI uint64_t {self.name(index)}(uint64_t x)\n{{\n'
         text += "\n".join(line if line.startswith("#") else "\t" + line for line in body) + "\n}\n"
         self.functions.append(index)
