@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ring/layout.h"
@@ -66,16 +67,16 @@ static void ring_bus_handler(int number, siginfo_t *info, void *context)
 	uintptr_t address = (uintptr_t)info->si_addr;
 	struct ring_truncation *one = info->si_code > 0 ? ring_truncation_of(address) : NULL;
 	int saved = errno;
-	void *got;
+	long got;
 
 	if (!one) {
 		ring_bus_forward(number, info, context);
 		return;
 	}
-	/* mmap() is nothing but the system call. */
-	got = mmap((void *)(address & ~(ring_bus_page - 1)), ring_bus_page, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	if (got == MAP_FAILED)
+	/* Another thread may read that page. ThreadSanitizer would take mmap() for a write to it. */
+	got = syscall(SYS_mmap, address & ~(ring_bus_page - 1), ring_bus_page,
+			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0L);
+	if (got == -1)
 		signal(SIGBUS, SIG_DFL);
 	/* Read by the thread that we interrupt. */
 	__atomic_store_n(&one->seen, 1, __ATOMIC_RELEASE);
