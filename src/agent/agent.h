@@ -483,6 +483,8 @@ int agent_session_connect(const struct agent_session *session, uint64_t deadline
 /* Memory that exchanges keep: what is in it goes; all of it. */
 void agent_exchanges_rest(void);
 void agent_exchanges_stop(void);
+/* In a forked child: the connection of an exchange that was cut off. */
+void agent_exchanges_forked(void);
 void agent_hang_up(struct agent_session *session);
 unsigned int agent_patient(unsigned int timeout_ms);
 bool agent_is_sandboxed(void);
@@ -519,6 +521,9 @@ void agent_batches_changed(enum side_tracer_notification notification,
 int agent_batches_send_again(struct agent_session *session);
 /* A forked child: records of all events go here from now on, or nowhere. */
 void agent_batches_redirect(struct agent_session *session);
+/* Then, with the event lock: the batch of a notification that another thread of the parent's was in, if there is one. */
+bool agent_batches_are_cut_off(void);
+void agent_batches_forked(void);
 void agent_batches_forget(void);
 void agent_batches_rest(void); /* what is kept for the next change goes */
 

@@ -354,6 +354,16 @@ static void mark_refused(void *user, const struct wire_refused *one)
 			wire_refusal_text(one->reason));
 }
 
+/*
+ * A notification that nothing of ours surrounds. While it waits for a recorder, a fork may pass: nothing is half done but the
+ * batch, which no list has yet. The child begins with that batch anew (agent_batches_forked()).
+ */
+static struct {
+	struct side_event_description **events; /* NULL: there is none */
+	uint32_t nr_events;
+	const int *thread; /* the address of its errno */
+} notified;
+
 static int send_stream(struct agent_session *session, struct agent_batch *list,
 		const struct visit_buffer *stream)
 {
@@ -361,7 +371,12 @@ static int send_stream(struct agent_session *session, struct agent_batch *list,
 
 	if (ret || !stream->size)
 		return ret;
+	/* libside has noted what the tracer knows, and keeps its own lock. */
+	if (notified.events)
+		side_tracer_unlock();
 	ret = agent_send_events(session, stream->data, stream->size, mark_refused, list);
+	if (notified.events)
+		side_tracer_lock();
 	if (!ret)
 		agent_recovery_add(session, stream->data, stream->size);
 	return ret;
@@ -553,9 +568,14 @@ void agent_batches_changed(enum side_tracer_notification notification,
 	bool begun;
 
 	(void)priv;
-	/* Once more: a fork waits until the notification has ended. */
+	/* Once more: a fork waits until the notification has ended, or waits for a recorder. */
 	side_tracer_lock();
 	begun = agent_occasion_begins(0);
+	if (begun && notification == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS) {
+		notified.nr_events = nr_events;
+		notified.thread = &errno;
+		notified.events = events;
+	}
 	if (retired && !atomic_load_explicit(&agent.exiting, memory_order_relaxed))
 		free_retired(wire_deadline(0));
 	if (agent.over)
@@ -568,9 +588,26 @@ void agent_batches_changed(enum side_tracer_notification notification,
 		else
 			batch_appears(session, events, nr_events);
 	}
+	if (begun)
+		notified.events = NULL;
 	agent_occasion_ends(begun);
 	side_tracer_unlock();
 	errno = saved_errno;
+}
+
+bool agent_batches_are_cut_off(void)
+{
+	/* If a signal handler in the notification has forked, that goes on in the child. */
+	return notified.events && notified.thread != &errno;
+}
+
+void agent_batches_forked(void)
+{
+	struct side_event_description **events = notified.events;
+	struct agent_session *session;
+
+	notified.events = NULL;
+	agent_each_session(session) batch_appears(session, events, notified.nr_events);
 }
 
 /*

@@ -710,6 +710,15 @@ static int receive_ack(int socket, char *message, uint64_t deadline,
 	return 0;
 }
 
+/* The connection of an exchange beside which a fork may pass, if it has one of its own. */
+static int passed_socket = -1;
+
+void agent_exchanges_forked(void)
+{
+	wire_close(passed_socket);
+	passed_socket = -1;
+}
+
 /* One exchange with whoever is there, on the first connection while it is open. */
 static int tell_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user)
@@ -722,11 +731,14 @@ static int tell_events(struct agent_session *session, const void *stream, size_t
 	message = take_message_room();
 	if (!message)
 		return -ENOMEM;
-	if (socket < 0)
+	if (socket < 0) {
 		socket = agent_session_connect(session, deadline);
+		passed_socket = agent_control_has_table() ? -1 : socket;
+	}
 	ret = socket < 0 ? socket : send_stream(session, socket, message, stream, size, deadline);
 	if (!ret)
 		ret = receive_ack(socket, message, deadline, refused, user);
+	passed_socket = -1;
 	if (socket != session->socket || ret)
 		wire_close(socket);
 	if (socket == session->socket && ret)

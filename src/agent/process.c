@@ -165,7 +165,11 @@ static void forked_child(void)
 	int saved_errno = errno;
 	bool sandboxed, within;
 
+	bool cut_off = agent_batches_are_cut_off();
+
 	agent_waits_forked();
+	if (cut_off)
+		agent_exchanges_forked();
 	sandboxed = (agent.nr_sessions || agent.control != WIRE_CONTROL_OFF) &&
 			agent_is_sandboxed();
 	if ((agent.nr_sessions || agent.control != WIRE_CONTROL_OFF) && !sandboxed)
@@ -183,6 +187,8 @@ static void forked_child(void)
 	/* If the fork cut off another thread's notification, taking the lock makes libside continue it. */
 	if (agent.nr_sessions) {
 		side_tracer_lock();
+		if (cut_off)
+			agent_batches_forked();
 		side_tracer_unlock();
 	}
 	agent_start_ends();

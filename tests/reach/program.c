@@ -347,6 +347,40 @@ static void load(const char *path)
 #endif
 }
 
+static pthread_t loading;
+static const char *loading_path;
+
+static void *load_there(void *path)
+{
+	load(path);
+	return NULL;
+}
+
+/* Most likely the loader waits for the recorder after that time, if that is stopped. */
+static void load_beside(char *path)
+{
+	loading_path = path;
+	errno = pthread_create(&loading, NULL, load_there, path);
+	if (errno)
+		fail("pthread_create");
+	usleep(300000);
+}
+
+/* In a child that was forked meanwhile: the library is there, although its constructor has not ended. */
+static void fire_there(unsigned int nr)
+{
+#ifndef REACH_STATIC
+	void *library = dlopen(loading_path, RTLD_NOW | RTLD_LOCAL);
+	void *found = library ? dlsym(library, "fire") : NULL;
+	void (*fire)(unsigned int nr);
+
+	memcpy(&fire, &found, sizeof(fire));
+	if (fire)
+		fire(nr);
+#endif
+	(void)nr;
+}
+
 /* ---- descriptors beside the first event ---- */
 
 enum beside { BESIDE_BEGINS, BESIDE_RUNS, BESIDE_ENDS };
@@ -459,6 +493,9 @@ static void plain_word(const char *word)
 		reset_dispositions();
 	} else if (!strcmp(word, "handler")) {
 		handler();
+	} else if (!strcmp(word, "reap")) {
+		must(waitpid(-1, NULL, 0), "wait");
+		pthread_join(loading, NULL);
 	} else if (!strcmp(word, "counted-tick")) {
 		tick_beside(count_descriptors);
 	} else if (!strcmp(word, "closed-tick")) {
@@ -523,7 +560,16 @@ static int word_with_argument(const char *word, char *argument)
 		must(chroot(argument), "chroot");
 	else if (!strcmp(word, "load"))
 		load(argument);
-	else
+	else if (!strcmp(word, "load-beside"))
+		load_beside(argument);
+	else if (!strcmp(word, "fork-beside")) {
+		if (!fork()) {
+			child_starts();
+			ticks(number);
+			fire_there(2);
+			_exit(0);
+		}
+	} else
 		return 0;
 	return 1;
 }

@@ -58,6 +58,29 @@ class Children(Case):
         self.finish(process)
         self.assertEqual(recording.finish()[child.pid], [numbers(3, 6)])
 
+    @needs_no_sanitizer("a sanitizer's own handlers of a fork wait for the loader")
+    def test_fork_beside_a_library_that_waits_for_the_recorder(self):
+        """The recorder is stopped: the thread that loads the library waits, the fork does not, and nothing is lost."""
+        control = self.start_daemon()
+        recording = self.start_recording()
+        control.sessions = [(recording.path, 1)]
+        process = self.start("tick", "2", "say", self.file("up"), "wait", self.file("go"),
+                             "load-beside", os.environ["REACH_PLUGIN"], "fork-beside", "3",
+                             "say", self.file("forked"), "reap", "tick", "2")
+        self.wait_for_file("up", process)
+        os.kill(recording.process.pid, signal.SIGSTOP)
+        try:
+            self.say("go")
+            self.wait_for_file("forked", process)
+        finally:
+            os.kill(recording.process.pid, signal.SIGCONT)
+        self.finish(process)
+        said = recording.finish()
+        self.assertLost(recording)
+        self.assertEqual(sorted(said.pop(process.pid)[0]), [0, 0, 1, 1, 2, 3])
+        # The child's agent is told of the library's events, too.
+        self.assertEqual(list(said.values()), [[[*numbers(0, 3), 0, 1]]])
+
     def test_daemonize(self):
         control = self.start_daemon()
         recording = self.start_recording()
