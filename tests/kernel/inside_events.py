@@ -4,10 +4,12 @@ In the machine: events that come and go, names that clash, listeners of every ki
 
 usage: inside_events.py [CASE...]   with KERNEL_PROGRAM, KERNEL_PLUGIN, ROUNDTRIP_FIRE, SIDE in the environment
 """
+import glob
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -28,6 +30,19 @@ def wait_for(condition, what):
         if time.monotonic() > until:
             raise AssertionError(f"never: {what}")
         time.sleep(0.01)
+
+
+def stop(pid):
+    """A thread that runs on another processor stops a moment after the signal."""
+    os.kill(pid, signal.SIGSTOP)
+
+    def is_stopped():
+        for path in glob.glob(f"/proc/{pid}/task/*/stat"):
+            with open(path, encoding="utf-8") as file:
+                if file.read().rpartition(")")[2].split()[0] != "T":
+                    return False
+        return True
+    wait_for(is_stopped, f"process {pid} stops")
 
 
 class Running:

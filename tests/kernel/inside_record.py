@@ -24,7 +24,7 @@ import bt2
 import eventheader
 import ftrace
 import plain
-from inside_events import Case, Running, wait_for
+from inside_events import Case, Running, stop, wait_for
 
 SIDE, FIRE = os.environ["SIDE"], os.environ["ROUNDTRIP_FIRE"]
 # Of the recorder; programs find libside-kernel.so by that of the environment.
@@ -394,7 +394,7 @@ class Recorded(Case):
         for way in "perf", "tracefs":
             program = Running("wait", "fire:5000", "wait")
             recording = Recording("-k", "user_events:kern_tick", "--kernel-buffer", "16K", way=way)
-            recording.process.send_signal(signal.SIGSTOP)
+            stop(recording.process.pid)
             program.go()
             program.wait()
             recording.process.send_signal(signal.SIGCONT)
@@ -567,7 +567,7 @@ class Without(Case):
         global TRACE
         before, TRACE = TRACE, "/tmp/user/trace"
         try:
-            self.check_without(self.record(user=12345, group=12345, extra_groups=[]), "there is no permission", 3)
+            self.check_without(self.record(user=12345, group=12345, extra_groups=[]), "no permission to read the kernel's events", 3)
         finally:
             TRACE = before
 
