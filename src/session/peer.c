@@ -106,19 +106,23 @@ static bool peer_drain(int socket)
 	}
 }
 
+/* The thread's, once it runs. */
 struct closer {
 	int socket;
-	sem_t copied;
+	sem_t copied, closed;
 };
 
 static void *closer_run(void *user)
 {
 	struct closer *closer = user;
-	int socket = closer->socket;
 
 	/* A table of this thread's own. It ends with the thread, behind the point from which the kernel does not linger. */
-	(void)syscall(SYS_close_range, socket + 1, ~0u, CLOSE_RANGE_UNSHARE);
+	(void)syscall(SYS_close_range, closer->socket + 1, ~0u, CLOSE_RANGE_UNSHARE);
 	sem_post(&closer->copied);
+	/* If this thread ended first, the other close would be the last one, which may block. */
+	while (sem_wait(&closer->closed) && errno == EINTR)
+		;
+	free(closer);
 	return NULL;
 }
 
@@ -144,17 +148,22 @@ static bool closer_start(struct closer *closer)
 
 static void close_beside(int socket)
 {
-	struct closer closer = {.socket = socket};
+	struct closer *closer = malloc(sizeof(*closer));
 
-	if (sem_init(&closer.copied, 0, 0))
-		return;
 	/* Without a thread it stays open: a descriptor that is lost does less harm than a loop that waits. */
-	if (closer_start(&closer)) {
-		while (sem_wait(&closer.copied) && errno == EINTR)
-			;
-		close(socket);
+	if (!closer)
+		return;
+	closer->socket = socket;
+	sem_init(&closer->copied, 0, 0);
+	sem_init(&closer->closed, 0, 0);
+	if (!closer_start(closer)) {
+		free(closer);
+		return;
 	}
-	sem_destroy(&closer.copied);
+	while (sem_wait(&closer->copied) && errno == EINTR)
+		;
+	close(socket);
+	sem_post(&closer->closed);
 }
 
 void peer_close(int socket, bool refuses_fds)

@@ -36,8 +36,6 @@ SANITIZED = os.environ.get("HOSTILE_SANITIZE", "none") != "none"
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 SKIP = 77
 TIMEOUT = 30
-# An answer that is later than this is no matter of a busy machine: the bounds of the defences are 100 ms and a second.
-GENEROUS = 2.0
 
 
 def inside(path):
@@ -269,7 +267,8 @@ class Attack:
     def __init__(self, name, *arguments, user=attacker):
         self.name = name
         self.process = subprocess.Popen(
-            [sys.executable, "-B", f"{ROOT}/source/attacks.py", name, *map(str, arguments)], env=environment(),
+            # It is about what others can do with the daemon, not with the processor.
+            ["nice", "-n", "19", sys.executable, "-B", f"{ROOT}/source/attacks.py", name, *map(str, arguments)], env=environment(),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True, **user.options())
 
     def expect(self, word):
@@ -322,6 +321,8 @@ class Case(unittest.TestCase):
     """A daemon as packaged, a session of root's that records `app:*`, and the victim's programs, before and during an attack."""
 
     buffer_size = 1 << 20
+    # An answer or a start that is later than this, in seconds, is no matter of a busy machine: the defences promise 0.1 and 1.
+    generous = 2.0
     # Run the daemon as if the kernel had neither SO_PASSRIGHTS nor SO_PEERPIDFD.
     older_kernel = False
 
@@ -427,14 +428,14 @@ class Case(unittest.TestCase):
 
     def assert_daemon_answers(self, longest, quiet):
         print(f"{self.id()}: longest answer of the daemon {1e3 * longest:.1f} ms, {1e3 * quiet:.1f} ms without the attack")
-        self.assertLess(longest, quiet + GENEROUS)
+        self.assertLess(longest, quiet + self.generous)
         if LONG and quiet < 0.02:
             self.assertLess(longest, 0.1)
 
     def assert_starts_are_not_late(self, delays, before):
         latest = max(delays, default=0)
         print(f"{self.id()}: latest start of a victim {1e3 * latest:.1f} ms, {1e3 * before:.1f} ms without the attack")
-        self.assertLess(latest, before + GENEROUS)
+        self.assertLess(latest, before + self.generous)
         if LONG and before < 0.1:
             self.assertLess(latest, before + 1)
 
