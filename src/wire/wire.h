@@ -65,6 +65,9 @@
  *                                    <-  WELCOME
  *                             DONE    ->   (when it is so; exchanges with sessions lie between)
  *
+ * The first message of a connection is ARRIVE or PASS, and ARRIVE is sent once. The daemon answers any other order with a WELCOME
+ * that is not accepted and has the reason, and closes that connection; the program and its other connections are not affected.
+ *
  * Behind a WELCOME, in the same packet, PUSH messages may stand: what a session that has changed would
  * answer to REFRESH. Who has the rules that were before need not ask it then.
  *
