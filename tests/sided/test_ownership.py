@@ -196,6 +196,8 @@ class Sockets(Owned):
         request = {"version": 1, "verb": "door", "pid": os.getpid(), "path": path}
         speaker.send_with(control.socket, json.dumps(request).encode(), [listener.fileno()])
         self.assertEqual(control.receive()["path"], path)
+        self.listener = listener.dup()
+        self.opened.append(self.listener)
         listener.close()
         return path
 
@@ -235,6 +237,21 @@ class Sockets(Owned):
             # As long as this process is a program that came through it, it stays; another arrival takes its place.
             self.arrive(self.token + 1)
             wait_until(lambda: not self.known(), "the removal of the socket")
+        self.check_end()
+
+    def test_shut_down_by_its_maker(self):
+        """The thread that accepts for the daemon ends, and does not try again and again."""
+        path = self.add()
+        kept = self.arrive(self.token + 1, path)
+        threads = f"/proc/{self.daemon.pid}/task"
+        self.assertEqual(len(os.listdir(threads)), 2)
+        self.listener.shutdown(socket.SHUT_RDWR)
+        wait_until(lambda: len(os.listdir(threads)) == 1, "the end of the thread")
+        self.assertEqual(self.known(), path)
+        self.check_alive()
+        kept.close()
+        self.arrive(self.token + 2)
+        wait_until(lambda: not self.known(), "the removal of the socket")
         self.check_end()
 
     def test_silent_connection_keeps_it(self):

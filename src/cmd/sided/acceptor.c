@@ -29,16 +29,28 @@ struct acceptor {
 	pthread_t thread;
 };
 
+/* Or -1 with errno. */
 static int accept_one(struct acceptor *acceptor)
 {
 	struct pollfd poll_one = {.fd = acceptor->listener, .events = POLLIN};
-	int fd;
 
 	(void)poll(&poll_one, 1, -1);
-	fd = accept4(acceptor->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-		usleep(PAUSE_US);
-	return fd;
+	return accept4(acceptor->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+/* False: the socket will never have a connection again. The process that shares it can shut it down, too. */
+static bool can_go_on(int error)
+{
+	switch (error) {
+	case EAGAIN:
+	case EINTR:
+	case ECONNABORTED: return true;
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM: usleep(PAUSE_US); return true;
+	default: return false;
+	}
 }
 
 static void *acceptor_run(void *user)
@@ -51,8 +63,11 @@ static void *acceptor_run(void *user)
 		while (sem_wait(&acceptor->places) && errno == EINTR)
 			;
 		/* Relaxed, here and below: the shutdown and the semaphore order what follows. */
-		while (fd < 0 && !atomic_load_explicit(&acceptor->is_over, memory_order_relaxed))
+		while (fd < 0 && !atomic_load_explicit(&acceptor->is_over, memory_order_relaxed)) {
 			fd = accept_one(acceptor);
+			if (fd < 0 && !can_go_on(errno))
+				return NULL;
+		}
 		if (fd < 0)
 			return NULL;
 		/* There is a place for it. */
