@@ -2,7 +2,7 @@
 /*
  * The rings of processes, and the session's limit on all of them together.
  *
- * A process gets rings of the sizes asked for while there is plenty. Once it would take more than a sixteenth of what its
+ * A process gets rings of the sizes asked for while there is plenty. Once it would take more than 1/32 of what its
  * user can still take of the session's limit (shares.h), all its rings are halved, down to the minimum, so that
  * some hundred programs fit that are idle. If not even the smallest rings fit, the process is refused; it asks again later.
  */
@@ -16,7 +16,9 @@
 
 #include "session/parts.h"
 
-#define SHARE_OF_WHAT_IS_LEFT 16
+#define SHARE_OF_WHAT_IS_LEFT 32
+#define SHARE_OF_FLOOR 4 /* of a user's first process */
+#define PLENTY 4         /* so often the rings asked for are left */
 #define WAIT_FOR_MEMORY_NS 300000000
 #define HALVINGS_MAX 32
 
@@ -75,14 +77,26 @@ static bool are_smallest(const struct session *session, unsigned int halvings)
 	return true;
 }
 
+/* The part of what its user has left that a process may take. One that is alone may take all of it. */
+static uint64_t part_of(const struct session *session, const struct instance *instance)
+{
+	const struct shares *shares = &session->memory_shares;
+	uint64_t left = shares_left(shares, instance->account);
+
+	if (shares_used(shares, instance->account))
+		return left / SHARE_OF_WHAT_IS_LEFT;
+	/* Where there are floors, other users may have taken all but one of them. */
+	return shares->nr_floors ? left / SHARE_OF_FLOOR : left;
+}
+
 /*
  * The largest rings that the memory left allows, with the lock held. False: not even the smallest.
- * *plenty tells whether they are as large as they should be.
+ * *plenty: waiting for the memory of processes that have ended is not worth it.
  */
 static bool fit_memory(struct session *session, struct instance *instance, bool *plenty)
 {
 	uint64_t left = shares_left(&session->memory_shares, instance->account);
-	bool first = !shares_used(&session->memory_shares, instance->account);
+	uint64_t part = part_of(session, instance);
 	unsigned int halvings;
 	bool fits;
 	uint32_t i;
@@ -90,8 +104,7 @@ static bool fit_memory(struct session *session, struct instance *instance, bool 
 	for (halvings = 0;; halvings++) {
 		instance->memory = process_memory(session, halvings);
 		fits = instance->memory && instance->memory <= left;
-		if (are_smallest(session, halvings) ||
-				(fits && (first || instance->memory <= left / SHARE_OF_WHAT_IS_LEFT)))
+		if (are_smallest(session, halvings) || (fits && instance->memory <= part))
 			break;
 	}
 	for (i = 0; i < instance->nr_all_channels; i++) {
@@ -100,7 +113,7 @@ static bool fit_memory(struct session *session, struct instance *instance, bool 
 		channel->geometry = geometry_of(session, channel->channel, halvings);
 		channel->memory = ring_memory_size(&channel->geometry);
 	}
-	*plenty = fits && !halvings;
+	*plenty = fits && (!halvings || process_memory(session, 0) <= left / PLENTY);
 	return fits;
 }
 
