@@ -688,13 +688,13 @@ static void *control_thread(void *unused)
 	__atomic_store_n(&thread.number, (int)raw_call(SYS_gettid), __ATOMIC_RELAXED);
 	if (!thread.has_table)
 		thread.shared = !own_table();
-	watch_sandbox();
 	is_stale = !has_rights_of_starter();
-	if (!is_stale) {
-		if (!thread.room)
-			ask_first(FIRST_EXCHANGE_MS);
+	if (!is_stale && !thread.room)
+		ask_first(FIRST_EXCHANGE_MS);
+	/* Only now: the session's descriptors need the free ones. */
+	watch_sandbox();
+	if (!is_stale)
 		begin_to_talk();
-	}
 	hang_up();
 	wire_close(thread.status);
 	control_room_unmap(thread.room);
