@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A daemon of a few lines: what the wire says between agents and sided, and nothing behind it."""
+import glob
 import os
 import select
 import socket
@@ -24,13 +25,14 @@ def body_of(data):
 
 
 def has_thread(pid):
-    try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/comm", encoding="utf-8", errors="replace") as comm:
+    # The task that creates the thread may end meanwhile.
+    for path in glob.glob(f"/proc/{pid}/task/*/comm"):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as comm:
                 if comm.read() == "side-control\n":
                     return True
-    except OSError:
-        pass
+        except OSError:
+            pass
     return False
 
 
@@ -162,7 +164,8 @@ class Daemon:
                     return value
                 left = deadline - time.monotonic()
                 assert left > 0, f"not within {PATIENCE} s: {what}"
-                self.changed.wait(left)
+                # Not everything that is waited for is announced, such as a thread's name.
+                self.changed.wait(min(left, 0.5))
 
     def arrivals(self):
         return [a for a in self.agents if a.arrival]
