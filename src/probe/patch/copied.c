@@ -15,7 +15,6 @@
 #include "arena.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +38,6 @@
 #define HEALED_KEPT 256
 #define SPINS 100000
 #define CHUNK 65536u
-#define LINE_BYTES 128
 
 static int is_healing;   /* a thread changes a copy; */
 static uint64_t healing; /* and where */
@@ -542,54 +540,29 @@ static bool is_ours(uint64_t address)
 	return patch_is_memory(address) || address - (uintptr_t)patch_gates < GATES_BYTES;
 }
 
-/* A line of /proc/self/maps. */
-static void search_line(const struct patterns *patterns, const char *line)
+/* Executable memory that is of no file. */
+static bool search_mapping(const struct patch_mapping *mapping, void *user)
 {
-	char *at;
-	uint64_t start = strtoull(line, &at, 16), end = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
+	const struct patterns *patterns = user;
 	const char *path;
 
-	if (*at != ' ' || at[1] != 'r' || at[3] != 'x' || is_ours(start))
-		return;
-	path = strpbrk(at, "/[");
+	if (!mapping->readable || !mapping->executable || is_ours(mapping->start))
+		return true;
+	path = strpbrk(mapping->remainder, "/[");
 	if (!path || !strncmp(path, "[anon", 5) || !strncmp(path, "/memfd:", 7) ||
 			!strncmp(path, "/dev/", 5) || !strncmp(path, "/SYSV", 5) ||
 			!strncmp(path, "[heap]", 6))
-		search_memory(patterns, start, end);
-}
-
-static void search_maps(const struct patterns *patterns, int maps)
-{
-	char bytes[1024], line[LINE_BYTES + 1] = "";
-	size_t length = 0;
-	ssize_t got;
-
-	while ((got = read(maps, bytes, sizeof(bytes))) > 0) {
-		for (ssize_t i = 0; i < got; i++) {
-			if (bytes[i] != '\n') {
-				if (length < LINE_BYTES)
-					line[length++] = bytes[i];
-				continue;
-			}
-			line[length] = '\0';
-			length = 0;
-			search_line(patterns, line);
-		}
-	}
+		search_memory(patterns, mapping->start, mapping->end);
+	return true;
 }
 
 void patch_copied_removed(struct patch_probe *const *probes, size_t count)
 {
 	struct patterns patterns = {.count = 0};
-	int maps;
 
 	if (!count || patch_is_guarded() || !make_patterns(&patterns, probes, count))
 		return;
-	maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	if (maps >= 0) {
-		search_maps(&patterns, maps);
-		close(maps);
-	}
+	(void)patch_maps_each(search_mapping, &patterns);
 	munmap(patterns.items, patterns.bytes);
 	NO_TAIL_CALL();
 }

@@ -92,6 +92,18 @@ struct patch_distance {
 	uint8_t value[4];
 };
 
+/* ---- maps.c ---- */
+
+/* One mapping of the process. `remainder` is what its line in /proc/self/maps has behind the first three flags. */
+struct patch_mapping {
+	uint64_t start, end;
+	bool readable, writable, executable;
+	const char *remainder;
+};
+
+/* Calls it with each, until it returns false. False: it did, or they could not be read. */
+bool patch_maps_each(bool (*take)(const struct patch_mapping *mapping, void *user), void *user);
+
 /* ---- write.c ---- */
 
 #define PATCH_WRITABLE_MAX 32

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,55 +19,28 @@
 
 #define PAGE 4096ULL
 #define WORD 16ULL
-#define LINE_BYTES 48 /* of a mapping, as far as they are read */
 
 bool patch_writer_plain;
 
-/* One line of /proc/self/maps: START-END FLAGS. */
-static bool add_writable(struct patch_writer *writer, const char *line)
+static bool add_writable(const struct patch_mapping *mapping, void *user)
 {
-	char *at;
-	uint64_t start = strtoull(line, &at, 16), end = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
+	struct patch_writer *writer = user;
 
-	if (*at != ' ' || at[2] != 'w' || at[3] != 'x')
+	if (!mapping->writable || !mapping->executable)
 		return true;
 	if (writer->nr_writable == PATCH_WRITABLE_MAX)
 		return false;
-	writer->writable[writer->nr_writable].start = start;
-	writer->writable[writer->nr_writable++].end = end;
+	writer->writable[writer->nr_writable].start = mapping->start;
+	writer->writable[writer->nr_writable++].end = mapping->end;
 	return true;
 }
 
-/*
- * Code that is writable, as the kernel has it now; read once for each writer, when its first page is opened. Without the heap and its
- * locks, for a child of fork() comes here.
- */
+/* Code that is writable, as the kernel has it now; read once for each writer, when its first page is opened. */
 static void read_writable(struct patch_writer *writer)
 {
-	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	char bytes[1024], line[LINE_BYTES + 1] = "";
-	size_t length = 0;
-	ssize_t got = 0;
-
 	writer->has_read_writable = true;
-	writer->knows_writable = maps >= 0;
 	writer->nr_writable = 0;
-	while (maps >= 0 && writer->knows_writable &&
-			(got = read(maps, bytes, sizeof(bytes))) > 0) {
-		for (ssize_t i = 0; i < got; i++) {
-			if (bytes[i] != '\n') {
-				if (length < LINE_BYTES)
-					line[length++] = bytes[i];
-				continue;
-			}
-			line[length] = '\0';
-			length = 0;
-			writer->knows_writable &= add_writable(writer, line);
-		}
-	}
-	writer->knows_writable &= got == 0;
-	if (maps >= 0)
-		close(maps);
+	writer->knows_writable = patch_maps_each(add_writable, writer);
 }
 
 static bool is_writable(const struct patch_writer *writer, uint64_t page)
