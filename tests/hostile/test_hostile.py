@@ -96,7 +96,6 @@ class Blocking(Attacked):
     def test_descriptors_whose_close_blocks_at_a_session(self):
         self.attack("linger", SESSION_SOCKET)
 
-    @awaits("unsolicited descriptors")
     def test_descriptors_whose_close_blocks_at_the_control_socket(self):
         self.attack("linger", CONTROL, user=member)
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "session/peer.h"
 #include "sided.h"
 #include "wire/runtime.h"
 
@@ -46,9 +47,12 @@ void client_close(struct daemon *daemon, struct client *client)
 		at = &(*at)->next;
 	*at = client->next;
 	daemon->nr_clients--;
-	loop_unwatch(daemon, &client->watch);
+	peer_close(loop_release(daemon, &client->handover), false);
+	/* What was sent and not read would turn the end into an error, before our last word is heard: it is drained. */
+	peer_close(loop_release(daemon, &client->watch), false);
 	loop_cancel(daemon, &client->timer);
 	loop_cancel(daemon, &client->interval_timer);
+	handover_close(frame_take_fd(&client->in));
 	frame_in_free(&client->in);
 	frame_out_free(&client->out);
 	object_close(daemon, &client->object);
@@ -62,16 +66,6 @@ static void client_is_slow(struct daemon *daemon, struct timer *timer)
 	client_close(daemon, client);
 }
 
-/* What was sent and not read would turn the end into an error, before our last word is heard. */
-static void hear_out(int fd)
-{
-	char byte;
-
-	shutdown(fd, SHUT_RD);
-	while (recv(fd, &byte, 1, MSG_DONTWAIT) > 0)
-		;
-}
-
 /* False: it is closed. */
 static bool client_flush(struct daemon *daemon, struct client *client)
 {
@@ -79,7 +73,6 @@ static bool client_flush(struct daemon *daemon, struct client *client)
 	int ret = frame_send(&client->out, client->watch.fd);
 
 	if (!ret && client->last) {
-		hear_out(client->watch.fd);
 		client_close(daemon, client);
 		return false;
 	}
@@ -118,12 +111,11 @@ void client_fail(struct daemon *daemon, struct client *client, const struct cont
 	client_answer(daemon, client, json_error(error));
 }
 
-static void client_read(struct daemon *daemon, struct client *client)
+static void client_receive(struct daemon *daemon, struct client *client, int socket)
 {
 	struct control_error error;
 	struct json_object *request;
-	int ret = frame_receive(&client->in, client->watch.fd, FRAME_REQUEST_MAX, &request, &error);
-	int fd;
+	int ret = frame_receive(&client->in, socket, FRAME_REQUEST_MAX, &request, &error);
 
 	if (!ret || ret == -EAGAIN)
 		return;
@@ -133,10 +125,8 @@ static void client_read(struct daemon *daemon, struct client *client)
 		client_events(daemon, client);
 		verb_take(daemon, client, request);
 		json_object_put(request);
-		/* Nobody wanted it. */
-		fd = frame_take_fd(&client->in);
-		if (fd >= 0)
-			close(fd);
+		/* The request did not need it. */
+		handover_close(frame_take_fd(&client->in));
 	} else if (ret == -EPIPE || ret == -ECONNRESET) {
 		client_close(daemon, client);
 	} else {
@@ -144,6 +134,42 @@ static void client_read(struct daemon *daemon, struct client *client)
 		client->last = true;
 		client_fail(daemon, client, &error);
 	}
+}
+
+/* A message with descriptors has come through the thread that has received it; or it has none for us. */
+static void client_handed_over(struct daemon *daemon, struct watch *watch, uint32_t events)
+{
+	struct client *client = container_of(watch, struct client, handover);
+	int socket = loop_release(daemon, watch);
+
+	(void)events;
+	client->busy = false;
+	client->in.takes_fd = true;
+	client_receive(daemon, client, socket);
+	client->in.takes_fd = false;
+	peer_close(socket, false);
+	if (!client->object.is_closed)
+		client_events(daemon, client);
+}
+
+static void client_read(struct daemon *daemon, struct client *client)
+{
+	int socket;
+
+	if (!handover_is_due(client->watch.fd)) {
+		client_receive(daemon, client, client->watch.fd);
+		return;
+	}
+	socket = handover_begin(daemon, client->watch.fd, client->peer.uid);
+	if (socket < 0 ||
+			loop_watch(daemon, &client->handover, socket, EPOLLIN,
+					client_handed_over)) {
+		peer_close(socket, false);
+		client_close(daemon, client);
+		return;
+	}
+	client->busy = true;
+	client_events(daemon, client);
 }
 
 static void client_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
@@ -232,8 +258,7 @@ static void turn_away(int fd, const struct control_error *error)
 		frame_send(&out, fd);
 	frame_out_free(&out);
 	json_object_put(answer);
-	hear_out(fd);
-	close(fd);
+	peer_close(fd, false);
 }
 
 static void client_accept(struct daemon *daemon, int fd)
@@ -255,8 +280,8 @@ static void client_accept(struct daemon *daemon, int fd)
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	object_init(&client->object, client_destroy);
 	client->watch.owner = client->timer.owner = client->interval_timer.owner = &client->object;
+	client->handover = (struct watch){.fd = -1, .owner = &client->object};
 	frame_out_init(&client->out);
-	client->in.takes_fd = true;
 	if (loop_watch(daemon, &client->watch, fd, EPOLLIN, client_ready)) {
 		object_close(daemon, &client->object);
 		close(fd);

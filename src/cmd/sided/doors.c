@@ -373,7 +373,7 @@ int door_add(struct daemon *daemon, pid_t pid, const char *path, int fd)
 		return add_door(daemon, &door, fd);
 	if (door.place >= 0)
 		close(door.place);
-	close(fd);
+	handover_close(fd);
 	return ret;
 }
 

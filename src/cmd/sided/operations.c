@@ -153,8 +153,7 @@ static void operation_destroy(struct daemon *daemon, struct object *object)
 	json_object_put(operation->pending);
 	json_object_put(operation->unchanged);
 	free(operation->verb);
-	if (operation->table >= 0)
-		close(operation->table);
+	handover_close(operation->table);
 	free(operation);
 }
 

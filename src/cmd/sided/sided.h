@@ -138,6 +138,7 @@ struct daemon {
 	bool agents_refuse_fds; /* peer_refuse_fds() */
 	struct timer relisten;
 
+	struct handover *handovers;
 	struct client *clients;
 	unsigned int nr_clients;
 	struct agent *agents; /* that have not said who they are: the oldest last */
@@ -194,6 +195,7 @@ void clients_close(struct daemon *daemon);
 struct client {
 	struct object object;
 	struct watch watch;
+	struct watch handover; /* of a message with descriptors that a thread receives */
 	struct client *next;
 	struct peer peer;
 	struct frame_in in;
@@ -439,6 +441,15 @@ struct json_object *programs_unchanged(struct daemon *daemon, uid_t scope);
 struct json_object *programs_json(struct daemon *daemon, uid_t scope);
 /* Does this process hear of changes, or ask before its next event? */
 bool program_is_reached(struct daemon *daemon, pid_t pid);
+
+/* ---- handover.c: descriptors that clients hand in ---- */
+
+/* Does the next message of this socket have descriptors? */
+bool handover_is_due(int client);
+/* Have a thread receive it. A socket by which the message comes, with a probe table, a rendezvous socket or without a descriptor; or a negative errno. */
+int handover_begin(struct daemon *daemon, int client, uid_t uid);
+/* Close a descriptor that has come so. */
+void handover_close(int fd);
 
 /* ---- acceptor.c: connections of a socket that another process shares ---- */
 

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Descriptors that clients hand in: probe tables (sealed memfds) and rendezvous sockets. A client can send any other descriptor as well, and
+ * to close one can block: the last close of a lingering socket, each close of a file of FUSE. So the loop leaves a message with descriptors in
+ * the queue. A thread with a descriptor table of its own receives it, and passes it on by a pair of sockets, with a descriptor of these two kinds
+ * only. A thread that waits for a close costs its user one of LIMIT_HANDOVERS_OF_USER.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/close_range.h>
+
+#include "control/door.h"
+#include "session/peer.h"
+#include "sided.h"
+
+#define STACK_SIZE (256u << 10)
+#define FDS_AT_ONCE 8
+#define LIMIT_HANDOVERS_OF_USER 8
+
+struct handover {
+	struct handover *next;
+	uid_t uid;
+	int client, result; /* numbers in both tables */
+	sem_t has_table;
+	atomic_bool is_done; /* the thread does not refer to this any more */
+	char text[FRAME_MAX];
+};
+
+union handover_control {
+	char bytes[CMSG_SPACE(FDS_AT_ONCE * sizeof(int))];
+	struct cmsghdr align;
+};
+
+/* To close these two never blocks, but for connections that wait at a socket. */
+static bool is_wanted(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0 || door_is_listener(fd);
+}
+
+void handover_close(int fd)
+{
+	if (fd < 0)
+		return;
+	if (door_is_listener(fd))
+		peer_close_listener(fd, false);
+	else
+		close(fd);
+}
+
+/* ---- the thread ---- */
+
+static void keep_two(int one, int other)
+{
+	int first = one < other ? one : other, second = one < other ? other : one;
+
+	if (first)
+		(void)syscall(SYS_close_range, 0, first - 1, 0);
+	if (second > first + 1)
+		(void)syscall(SYS_close_range, first + 1, second - 1, 0);
+	(void)syscall(SYS_close_range, second + 1, ~0u, 0);
+}
+
+static void pass_on(int socket, char *text, size_t size, int fd)
+{
+	struct iovec part = {.iov_base = text, .iov_len = size};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+	union handover_control control = {.bytes = {0}};
+
+	if (fd >= 0) {
+		struct cmsghdr *attached;
+
+		header.msg_control = control.bytes;
+		header.msg_controllen = CMSG_SPACE(sizeof(int));
+		attached = CMSG_FIRSTHDR(&header);
+		attached->cmsg_level = SOL_SOCKET;
+		attached->cmsg_type = SCM_RIGHTS;
+		attached->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(attached), &fd, sizeof(int));
+	}
+	(void)sendmsg(socket, &header, MSG_NOSIGNAL);
+}
+
+static size_t descriptors_of(struct msghdr *header, int fds[FDS_AT_ONCE])
+{
+	struct cmsghdr *attached;
+	size_t nr = 0;
+
+	for (attached = CMSG_FIRSTHDR(header); attached; attached = CMSG_NXTHDR(header, attached)) {
+		size_t bytes = attached->cmsg_len - CMSG_LEN(0);
+
+		if (attached->cmsg_level != SOL_SOCKET || attached->cmsg_type != SCM_RIGHTS ||
+				nr + bytes / sizeof(int) > FDS_AT_ONCE)
+			continue;
+		memcpy(fds + nr, CMSG_DATA(attached), bytes);
+		nr += bytes / sizeof(int);
+	}
+	return nr;
+}
+
+static void receive_and_pass(struct handover *handover)
+{
+	const struct linger none = {.l_onoff = 0};
+	struct iovec part = {.iov_base = handover->text, .iov_len = sizeof(handover->text)};
+	union handover_control control;
+	struct msghdr header = {.msg_iov = &part,
+			.msg_iovlen = 1,
+			.msg_control = control.bytes,
+			.msg_controllen = sizeof(control.bytes)};
+	int fds[FDS_AT_ONCE], wanted = -1;
+	ssize_t size = recvmsg(handover->client, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	size_t nr = size > 0 ? descriptors_of(&header, fds) : 0, i;
+
+	for (i = 0; i < nr; i++)
+		if (is_wanted(fds[i]))
+			wanted = fds[i];
+	/* A message that is too long arrives as no message: the loop closes the connection. */
+	if (size > 0 && !(header.msg_flags & MSG_TRUNC))
+		pass_on(handover->result, handover->text, (size_t)size, wanted);
+	close(handover->result);
+	for (i = 0; i < nr; i++) {
+		(void)setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+		close(fds[i]);
+	}
+	close(handover->client);
+}
+
+static void *handover_run(void *user)
+{
+	struct handover *handover = user;
+	bool has_table = !syscall(SYS_close_range, ~0u, ~0u, CLOSE_RANGE_UNSHARE);
+
+	sem_post(&handover->has_table);
+	if (has_table) {
+		keep_two(handover->client, handover->result);
+		receive_and_pass(handover);
+	}
+	/* Release: pairs with the acquire in free_done(). */
+	atomic_store_explicit(&handover->is_done, true, memory_order_release);
+	return NULL;
+}
+
+/* ---- the loop ---- */
+
+static unsigned int free_done(struct daemon *daemon, uid_t uid)
+{
+	struct handover **at = &daemon->handovers;
+	unsigned int nr = 0;
+
+	while (*at) {
+		struct handover *handover = *at;
+
+		if (!atomic_load_explicit(&handover->is_done, memory_order_acquire)) {
+			nr += handover->uid == uid;
+			at = &handover->next;
+			continue;
+		}
+		*at = handover->next;
+		sem_destroy(&handover->has_table);
+		free(handover);
+	}
+	return nr;
+}
+
+static int handover_create(struct handover *handover)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t id;
+	int ret = pthread_attr_init(&attributes);
+
+	if (ret)
+		return -ret;
+	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	(void)pthread_attr_setstacksize(&attributes, STACK_SIZE);
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&id, &attributes, handover_run, handover);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_attr_destroy(&attributes);
+	return -ret;
+}
+
+bool handover_is_due(int client)
+{
+	struct msghdr header = {.msg_iov = NULL};
+
+	return recvmsg(client, &header, MSG_DONTWAIT | MSG_PEEK) >= 0 &&
+			header.msg_flags & MSG_CTRUNC;
+}
+
+int handover_begin(struct daemon *daemon, int client, uid_t uid)
+{
+	struct handover *handover;
+	int pair[2], ret = 0;
+
+	if (free_done(daemon, uid) >= LIMIT_HANDOVERS_OF_USER)
+		return -EBUSY;
+	handover = calloc(1, sizeof(*handover));
+	if (!handover)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) ||
+			sem_init(&handover->has_table, 0, 0)) {
+		ret = -errno;
+		free(handover);
+		return ret;
+	}
+	handover->uid = uid;
+	handover->client = client;
+	handover->result = pair[1];
+	ret = handover_create(handover);
+	if (ret) {
+		close(pair[0]);
+		close(pair[1]);
+		sem_destroy(&handover->has_table);
+		free(handover);
+		return ret;
+	}
+	handover->next = daemon->handovers;
+	daemon->handovers = handover;
+	while (sem_wait(&handover->has_table) && errno == EINTR)
+		;
+	/* From here on the thread has its own. */
+	close(pair[1]);
+	return pair[0];
+}
