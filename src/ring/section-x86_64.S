@@ -916,4 +916,11 @@ ring_publish_go_slow:
 
 #endif /* RING_HAS_SECTION */
 
+	/* Each return goes to the address that its call has pushed: compatible with shadow stacks (SHSTK). */
+	.section .note.gnu.property, "a", @note
+	.p2align 3
+	.long 4, 16, 5
+	.asciz "GNU"
+	.long 0xc0000002, 4, 2, 0
+
 	.section .note.GNU-stack, "", @progbits

@@ -15,7 +15,6 @@
  * A session process decodes what programs wrote, and that is where somebody would try.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <pthread.h>
@@ -24,15 +23,12 @@
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "isolate/isolate.h"
 #include "sided.h"
 
-#ifdef HAVE_LANDLOCK
-#include <linux/landlock.h>
-#endif
 #ifdef HAVE_SECCOMP
 #include <sched.h>
 #include <seccomp.h>
@@ -82,88 +78,9 @@ void isolate_daemon(struct daemon *daemon)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-/* ---- landlock ---- */
-
-#ifdef HAVE_LANDLOCK
-static void allow_below(int rules, const char *path, uint64_t rights)
-{
-	struct landlock_path_beneath_attr rule = {
-			.allowed_access = rights,
-			.parent_fd = open(path, O_PATH | O_CLOEXEC),
-	};
-
-	if (rule.parent_fd < 0)
-		return;
-	syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
-	close(rule.parent_fd);
-}
-
-/* Rights to what stands in a directory mean nothing for a file. */
-static void allow_path(int rules, const char *path, uint64_t directory, uint64_t file)
-{
-	struct stat status;
-
-	if (!stat(path, &status))
-		allow_below(rules, path, S_ISDIR(status.st_mode) ? directory | file : file);
-}
-
-static void restrict_files(const char *const *writable)
-{
-	uint64_t directory = LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
-			LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |
-			LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
-			LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-			LANDLOCK_ACCESS_FS_MAKE_SYM;
-	struct landlock_ruleset_attr attributes = {
-			.handled_access_fs = directory | LANDLOCK_ACCESS_FS_WRITE_FILE |
-					LANDLOCK_ACCESS_FS_EXECUTE,
-	};
-	long version = syscall(
-			SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	int rules;
-
-	/* Moving between directories is refused by version 1 whatever is said. Ours do move. */
-	if (version < 2)
-		return;
-#ifdef LANDLOCK_ACCESS_FS_REFER
-	attributes.handled_access_fs |= LANDLOCK_ACCESS_FS_REFER;
-	directory |= LANDLOCK_ACCESS_FS_REFER;
-#else
-	return;
-#endif
-	rules = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0);
-	if (rules < 0)
-		return;
-	for (; *writable; writable++)
-		allow_path(rules, *writable, directory, LANDLOCK_ACCESS_FS_WRITE_FILE);
-	allow_below(rules, "/dev/null", LANDLOCK_ACCESS_FS_WRITE_FILE);
-	syscall(SYS_landlock_restrict_self, rules, 0);
-	close(rules);
-}
-#else
-static void restrict_files(const char *const *writable)
-{
-	(void)writable;
-}
-#endif
-
 /* ---- seccomp ---- */
 
 #ifdef HAVE_SECCOMP
-/* Refused with EPERM: nobody who records needs them. */
-static const char *const refused[] = {"execve", "execveat", "fork", "vfork", "ptrace",
-		"process_vm_readv", "process_vm_writev", "mount", "umount2", "pivot_root", "chroot",
-		"move_mount", "open_tree", "fsopen", "fsconfig", "fsmount", "fspick",
-		"mount_setattr", "unshare", "setns", "reboot", "kexec_load", "kexec_file_load",
-		"init_module", "finit_module", "delete_module", "bpf", "userfaultfd",
-		"io_uring_setup", "io_uring_enter", "io_uring_register", "keyctl", "add_key",
-		"request_key", "swapon", "swapoff", "acct", "quotactl", "nfsservctl", "sethostname",
-		"setdomainname", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex",
-		"stime", "iopl", "ioperm", "syslog", "vhangup", "setuid", "setgid", "setreuid",
-		"setregid", "setresuid", "setresgid", "setgroups", "setfsgid", "capset",
-		"personality", "mknod", "mknodat", "open_by_handle_at", "name_to_handle_at",
-		"lookup_dcookie", "pidfd_getfd", "process_madvise", "kcmp"};
-
 /* A sender connects to others, and nobody to it. */
 static bool add_network_rules(scmp_filter_ctx filter, bool connects)
 {
@@ -189,8 +106,8 @@ static bool add_rules(scmp_filter_ctx filter, bool connects, bool owned)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
-		int number = seccomp_syscall_resolve_name(refused[i]);
+	for (i = 0; isolate_refused[i]; i++) {
+		int number = seccomp_syscall_resolve_name(isolate_refused[i]);
 
 		if (number != __NR_SCMP_ERROR &&
 				seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0))
@@ -242,7 +159,7 @@ void isolate_session(const char *const *writable, bool looks_at_others, const st
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	/* Behind that wall a process sees nothing of others, not even what they have mapped. */
 	if (!looks_at_others)
-		restrict_files(writable);
+		isolate_files(writable);
 	if (!owner)
 		refuse_calls(false, false);
 }
@@ -295,7 +212,7 @@ int isolate_sender(const char *const *writable, const struct owner *owner)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	keep_capabilities(0);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	restrict_files(writable);
+	isolate_files(writable);
 	refuse_calls(true, false);
 	return 0;
 }
