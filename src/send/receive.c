@@ -119,7 +119,7 @@ struct receive_source {
 	size_t size;
 	uint64_t session; /* Of the last frame. */
 	uint64_t answered;
-	bool heard;
+	bool heard;   /* A frame of a session has come. */
 	bool answer;  /* There is something to answer. */
 	bool fresh;   /* The first frame is still to come. */
 	bool answers; /* The sender reads acknowledgements. */
@@ -718,6 +718,7 @@ static int take_frame(struct receive_source *source, const struct frame *frame)
 	if (!session)
 		return 0;
 	source->answer = true;
+	source->heard = true;
 	source->session = frame->session;
 	if (frame->sequence < session->next_sequence) {
 		session->repeated_frames++;
@@ -837,6 +838,11 @@ void receive_source_close(struct receive_source *source)
 	}
 	free(source->bytes);
 	free(source);
+}
+
+bool receive_source_is_known(const struct receive_source *source)
+{
+	return source->heard;
 }
 
 int receive_bytes(struct receive_source *source, const void *bytes, size_t size)

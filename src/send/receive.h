@@ -47,6 +47,9 @@ struct receive_source *receive_source_open(struct receive *receive, bool answers
 /* All that it brought has come. */
 void receive_source_close(struct receive_source *source);
 
+/* Has it delivered a frame of a session? */
+bool receive_source_is_known(const struct receive_source *source);
+
 /* The next bytes. 0 or -ENOMEM. */
 int receive_bytes(struct receive_source *source, const void *bytes, size_t size);
 

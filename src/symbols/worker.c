@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "isolate/isolate.h"
 #include "symbols/worker.h"
 
 #define TEXT_MAX 4096 /* with its NUL */
@@ -113,6 +114,9 @@ static _Noreturn void work(int socket, const struct symbols_options *options)
 	/* Nobody wants to hear of its end by other means. */
 	setrlimit(RLIMIT_CORE, &none);
 	signal(SIGALRM, SIG_DFL);
+	/* It parses files of others. Only what downloads files needs the network, and writes: into its cache. */
+	if (!options->debuginfod)
+		(void)isolate_process((const char *const[]){NULL}, ISOLATE_NO_NETWORK);
 	while (recv(socket, &question, sizeof(question), 0) == (ssize_t)sizeof(question)) {
 		const struct module *module;
 

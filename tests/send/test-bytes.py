@@ -3,6 +3,8 @@
 import pty
 import random
 import re
+import resource
+import socket
 
 from sending import *
 
@@ -477,6 +479,90 @@ class Again(unittest.TestCase):
         self.assertEqual(events, got[0]["events"] + got[1]["events"])
         for number in re.findall(r"discarded (\d+) events", complaints):
             self.assertLessEqual(int(number), 60000)
+
+
+class Hostile(unittest.TestCase):
+    """Who can reach the port of a receiver cannot keep it busy, and a real sender is still received."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.trace = record(os.path.join(WORK, "hostile"), 100)
+
+    def receiver(self, name, **more):
+        self.port, = ports(1)
+        self.out = os.path.join(WORK, name)
+        receiver = start(SIDE, "receive", "--listen", f"127.0.0.1:{self.port}", "-o", self.out, stderr=subprocess.PIPE, **more)
+        self.assertIn(b"listening", receiver.stderr.readline())
+        return receiver
+
+    def connect(self, source="127.0.0.1"):
+        client = socket.create_connection(("127.0.0.1", self.port), timeout=60, source_address=(source, 0))
+        self.addCleanup(client.close)
+        return client
+
+    def send(self, receiver):
+        side("send", self.trace, f"tcp://127.0.0.1:{self.port}")
+        receiver.communicate(timeout=120)
+        self.assertEqual(receiver.returncode, 0)
+        same(self.trace, self.out)
+
+    def sleeps(self, receiver):
+        """How often the process has waited."""
+        return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)$", read_status(receiver.pid), re.M).group(1))
+
+    def test_no_descriptors(self):
+        """Connections that cannot be accepted stay in the queue: the receiver pauses, it does not spin."""
+        receiver = self.receiver("few", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10)))
+        clients = [self.connect() for _ in range(14)]
+        until(lambda: len(os.listdir(f"/proc/{receiver.pid}/fd")) == 10, "all descriptors in use")
+        before = self.sleeps(receiver)
+        # A process that spins never waits.
+        until(lambda: self.sleeps(receiver) >= before + 5, "pauses")
+        for client in clients:
+            client.close()
+        self.send(receiver)
+
+    def test_silent(self):
+        """A connection that delivers no session is closed; one that does is kept, however long it is silent."""
+        receiver = self.receiver("silent")
+        silent, garbage = self.connect(), self.connect()
+        garbage.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        self.assertEqual((silent.recv(1), garbage.recv(1)), (b"", b""))
+        self.send(receiver)
+
+    def test_many_of_one_peer(self):
+        receiver = self.receiver("many")
+        clients = [self.connect() for _ in range(40)]
+        other = self.connect("127.0.0.2")
+
+        def is_open(client):
+            client.setblocking(False)
+            try:
+                return client.recv(1) != b""
+            except BlockingIOError:
+                return True
+
+        until(lambda: sum(not is_open(client) for client in clients) >= 8, "connections that are refused")
+        # All others are refused for their silence only, which takes longer.
+        self.assertTrue(is_open(other))
+        for client in clients:
+            client.close()
+        other.close()
+        self.send(receiver)
+
+    def test_isolated(self):
+        """What is received is parsed without programs, new connections, and files outside the output."""
+        if os.environ["SEND_SECCOMP"] != "true":
+            self.skipTest("built without libseccomp")
+        receiver = self.receiver("isolated")
+        until(lambda: "Seccomp:\t2" in read_status(receiver.pid), "the filter of system calls")
+        self.assertIn("NoNewPrivs:\t1", read_status(receiver.pid))
+        self.send(receiver)
+
+
+def read_status(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+        return file.read()
 
 
 main()

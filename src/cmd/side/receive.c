@@ -7,6 +7,7 @@
 #include "say.h"
 
 #include "ctf/ctf.h"
+#include "isolate/isolate.h"
 #include "send/receive.h"
 #include "send/send.h"
 
@@ -22,10 +23,14 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <netinet/in.h>
 #include <time.h>
 #include <unistd.h>
 
 #define CONNECTIONS_MAX 64
+#define CONNECTIONS_OF_PEER_MAX 32 /* of one address, so that another one can always connect */
+#define SILENT_S 10         /* A connection that has delivered no session by then is closed. */
+#define ACCEPT_PAUSE_MS 100 /* after a connection that could not be accepted */
 #define LISTENERS_MAX 4
 #define PIECE (256u << 10)
 #define LOSSES_SHOWN 10
@@ -35,6 +40,8 @@ struct source {
 	bool answers; /* A socket. */
 	bool endless; /* The senders say when it is over. */
 	struct receive_source *receive;
+	time_t since; /* CLOCK_MONOTONIC, of a connection that was accepted; 0: of another source */
+	struct sockaddr_storage peer;
 };
 
 struct reception {
@@ -44,6 +51,7 @@ struct reception {
 	unsigned int nr_listeners;
 	struct source sources[CONNECTIONS_MAX];
 	unsigned int nr_sources;
+	int64_t accept_again_ms; /* no connection is accepted before */
 	bool keep;
 	bool interrupted;
 	bool failed;
@@ -106,8 +114,10 @@ static bool add_source(struct reception *reception, int fd, bool answers)
 
 	if (reception->nr_sources == CONNECTIONS_MAX)
 		return false;
-	*source = (struct source){fd, answers, answers || isatty(fd),
-			receive_source_open(reception->receive, answers)};
+	*source = (struct source){.fd = fd,
+			.answers = answers,
+			.endless = answers || isatty(fd),
+			.receive = receive_source_open(reception->receive, answers)};
 	if (!source->receive)
 		return false;
 	reception->nr_sources++;
@@ -222,12 +232,80 @@ static bool read_source(struct reception *reception, const struct source *source
 	return true;
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool is_same_peer(const struct sockaddr_storage *one, const struct sockaddr_storage *other)
+{
+	if (one->ss_family != other->ss_family)
+		return false;
+	if (one->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)one)->sin_addr.s_addr ==
+				((const struct sockaddr_in *)other)->sin_addr.s_addr;
+	return one->ss_family == AF_INET6 &&
+			!memcmp(&((const struct sockaddr_in6 *)one)->sin6_addr,
+					&((const struct sockaddr_in6 *)other)->sin6_addr,
+					sizeof(struct in6_addr));
+}
+
+static bool has_too_many(const struct reception *reception, const struct sockaddr_storage *peer)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < reception->nr_sources; i++)
+		count += reception->sources[i].since &&
+				is_same_peer(&reception->sources[i].peer, peer);
+	return count >= CONNECTIONS_OF_PEER_MAX;
+}
+
 static void accept_one(struct reception *reception, int listener)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct sockaddr_storage peer = {0};
+	socklen_t size = sizeof(peer);
+	const int yes = 1;
+	int fd = accept4(listener, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd >= 0 && !add_source(reception, fd, true))
+	if (fd < 0) {
+		/* The connection stays in the queue (no descriptor, no memory): without a pause poll() would return at once. */
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			reception->accept_again_ms = now_ms() + ACCEPT_PAUSE_MS;
+		return;
+	}
+	/* A peer that has gone without a word is found. */
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+	if (has_too_many(reception, &peer) || !add_source(reception, fd, true)) {
 		close(fd);
+		return;
+	}
+	reception->sources[reception->nr_sources - 1].since = (time_t)(now_ms() / 1000);
+	reception->sources[reception->nr_sources - 1].peer = peer;
+}
+
+/* Closes connections that delivered nothing of use. How long poll() may wait, -1: for ever. */
+static int end_silent(struct reception *reception)
+{
+	int64_t now = now_ms(), wait = -1;
+
+	for (unsigned int i = reception->nr_sources; i-- > 0;) {
+		const struct source *source = &reception->sources[i];
+		int64_t left = ((int64_t)source->since + SILENT_S + 1) * 1000 - now;
+
+		if (!source->since || receive_source_is_known(source->receive))
+			continue;
+		if (left <= 0)
+			end_source(reception, &reception->sources[i]);
+		else if (wait < 0 || left < wait)
+			wait = left;
+	}
+	if (reception->accept_again_ms > now &&
+			(wait < 0 || reception->accept_again_ms - now < wait))
+		wait = reception->accept_again_ms - now;
+	return (int)wait;
 }
 
 static bool is_over(const struct reception *reception)
@@ -247,15 +325,18 @@ static bool is_over(const struct reception *reception)
 static void serve(struct reception *reception)
 {
 	struct pollfd polls[1 + LISTENERS_MAX + CONNECTIONS_MAX];
+	int wait = end_silent(reception);
 	unsigned int listeners = reception->nr_listeners, sources = reception->nr_sources;
+	bool accepts = reception->accept_again_ms <= now_ms();
 
 	polls[0] = (struct pollfd){.fd = reception->signals, .events = POLLIN};
 	for (unsigned int i = 0; i < listeners; i++)
-		polls[1 + i] = (struct pollfd){.fd = reception->listeners[i], .events = POLLIN};
+		polls[1 + i] = (struct pollfd){
+				.fd = accepts ? reception->listeners[i] : -1, .events = POLLIN};
 	for (unsigned int i = 0; i < sources; i++)
 		polls[1 + listeners + i] =
 				(struct pollfd){.fd = reception->sources[i].fd, .events = POLLIN};
-	if (poll(polls, 1 + listeners + sources, -1) < 0)
+	if (poll(polls, 1 + listeners + sources, wait) < 0)
 		return;
 	reception->interrupted = polls[0].revents != 0;
 	/* From the last one on: the place of one that ends is taken by the last. */
@@ -453,6 +534,8 @@ int cmd_receive(const struct parsed *parsed)
 	default_output(named, sizeof(named));
 	output = output ? output : named;
 	ret = start(&reception, parsed, output);
+	if (!ret && !isolate_process((const char *const[]){output, NULL}, ISOLATE_ACCEPTS))
+		say_note("the kernel takes no filter of system calls: what is received is parsed without one");
 	while (!ret && !is_over(&reception))
 		serve(&reception);
 	while (reception.nr_sources)

@@ -115,6 +115,9 @@ const char *const table_receive_paragraphs[] = {
 	"for instance by `side view --follow`.",
 	"It can start at any time. After damaged data it continues at the next complete frame. Missing data is "
 	"counted in the traces, as discarded events of each stream, and reported at the end.",
+	"With `--listen`, a connection that delivers no session within 10 seconds is closed, and one address has "
+	"32 connections at most. Received data is parsed without the right to run programs, to connect to others, "
+	"or to write outside the output.",
 	"It ends when all senders have reported that everything is sent, when the source ends, or at a signal. "
 	"The exit status is 4 if something was lost on the way.",
 	NULL,
