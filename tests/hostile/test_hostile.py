@@ -16,11 +16,6 @@ import world
 from world import (AGENTS, CONTROL, DESCRIPTIONS, LONG, SESSION, SESSION_SOCKET, VICTIM, Attack, Case, Victim, attacker, member)
 
 
-def awaits(what):
-    """An attack that still succeeds; the line goes with the defence."""
-    return unittest.skip(f"not defended yet: {what}")
-
-
 class Attacked(Case):
     def attack(self, name, *arguments, user=attacker):
         """A victim that starts before the attack, one that starts beside it, and what both have in their traces."""
@@ -225,12 +220,11 @@ class Together(Attacked):
                ("many", SESSION_SOCKET, 40), ("never_done", AGENTS), ("start_and_exit", VICTIM), ("describe", DESCRIPTIONS, 2))
     BY_MEMBERS = (("flood", CONTROL), ("linger", CONTROL), ("blocking_rendezvous", CONTROL), ("removed_rendezvous", CONTROL))
 
-    @awaits("all of the above")
     def test_all_attacks(self):
         with self.measured():
-            end = time.monotonic() + (1800 if LONG else 5)
+            end = time.monotonic() + (int(os.environ.get("HOSTILE_SECONDS", "1800")) if LONG else 5)
             attacks = [Attack(*words, user=user) for user, all_words in ((attacker, self.ATTACKS), (member, self.BY_MEMBERS))
-                       for words in all_words]
+                       for words in all_words if LONG or not world.SANITIZED or words[0] != "describe"]
             for one in attacks:
                 self.addCleanup(one.kill)
             while time.monotonic() < end:
@@ -246,6 +240,7 @@ class Together(Attacked):
         output = self.ask("status", SESSION)["sessions"][0]["output"]
         chunk = os.path.join(output, self.ask("rotate", SESSION)["path"])
         self.assert_sequences(self.sequences(chunk))
+        self.delays += [one.delay for one in self.victims]
         self.victims.clear()
         shutil.rmtree(chunk)
 

@@ -328,6 +328,8 @@ class Case(unittest.TestCase):
 
     def setUp(self):
         self.daemon = None
+        self.is_strict = False
+        self.delays = []  # of victims that have been checked and forgotten
         self.log = open("/tmp/sided.log", "w+", encoding="utf-8")  # pylint: disable=consider-using-with
         self.addCleanup(self.log.close)
         self.start_daemon()
@@ -411,6 +413,8 @@ class Case(unittest.TestCase):
     @contextlib.contextmanager
     def measured(self):
         """One victim and the daemon's answers without the attack; then the same beside it: the body of the `with`."""
+        # What the defences promise is for a machine that has nothing else to do.
+        self.is_strict = LONG and os.getloadavg()[0] < os.cpu_count() / 2
         quiet = Pinger()
         before = self.run_victim().delay
         quiet_longest = quiet.finish()
@@ -423,20 +427,20 @@ class Case(unittest.TestCase):
             longest = busy.finish()
         self.assertFalse(busy.failures, "the daemon did not answer")
         self.assert_daemon_answers(longest, quiet_longest)
-        self.assert_starts_are_not_late([one.delay for one in self.victims[first:]], before)
+        self.assert_starts_are_not_late([*self.delays, *(one.delay for one in self.victims[first:])], before)
         self.assert_daemon_is_whole()
 
     def assert_daemon_answers(self, longest, quiet):
         print(f"{self.id()}: longest answer of the daemon {1e3 * longest:.1f} ms, {1e3 * quiet:.1f} ms without the attack")
         self.assertLess(longest, quiet + self.generous)
-        if LONG and quiet < 0.02:
+        if self.is_strict and quiet < 0.02:
             self.assertLess(longest, 0.1)
 
     def assert_starts_are_not_late(self, delays, before):
         latest = max(delays, default=0)
         print(f"{self.id()}: latest start of a victim {1e3 * latest:.1f} ms, {1e3 * before:.1f} ms without the attack")
         self.assertLess(latest, before + self.generous)
-        if LONG and before < 0.1:
+        if self.is_strict and before < 0.1:
             self.assertLess(latest, before + 1)
 
     # ---- what was recorded ----
