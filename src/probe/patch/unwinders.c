@@ -241,12 +241,16 @@ void patch_unwinders_fork(void)
 		fork_holds[i] = !pthread_mutex_timedlock(locks[i], &until);
 }
 
+/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+#define NO_TAIL_CALL() __asm__ volatile("")
+
 void patch_unwinders_fork_done(void)
 {
 	for (size_t i = LOCKS; i-- > 0;) {
 		if (fork_holds[i])
 			pthread_mutex_unlock(locks[i]);
 	}
+	NO_TAIL_CALL();
 }
 
 void patch_unwinders_forked(void)
