@@ -351,7 +351,7 @@ void agent_start_begins(void);
 void agent_start_ends(void);
 bool agent_occasion_begins(uint64_t deadline);
 void agent_occasion_ends(bool begun);
-/* A session has not answered in time: nothing waits for it for some seconds. */
+/* With the event lock: a session has not answered in time, so nothing waits for it for some seconds. */
 void agent_stalled_note(const char *path);
 void agent_stalled_forget(const char *path);
 bool agent_is_stalled(const char *path);

@@ -42,8 +42,6 @@ static void ask_fails(struct agent_wanted *wanted, int error)
 	wire_close(wanted->socket);
 	wanted->socket = -1;
 	wanted->error = error;
-	if (error == -ETIMEDOUT)
-		agent_stalled_note(wanted->path);
 }
 
 /* Until each has answered, or hung up. One after another takes no longer than all at once. */

@@ -341,6 +341,8 @@ int agent_session_join(struct agent_wanted *wanted, bool given, bool may_wait)
 	if (wanted->error) {
 		agent_debug("no recorder at %s: error %d", session->path, -wanted->error);
 		agent_missed_limit(session, wanted->error);
+		if (wanted->error == -ETIMEDOUT && wanted->asked && !given)
+			agent_stalled_note(wanted->path);
 		return wanted->error;
 	}
 	if (wanted->asked == AGENT_ASK_HELLO) {

@@ -143,6 +143,9 @@ static int refresh(struct agent_session *session, struct agent_wanted *wanted, b
 	struct agent_generation *generation;
 	int ret = wanted->error ? wanted->error : agent_refresh(session, wanted, &generation);
 
+	if (wanted->error == -ETIMEDOUT && wanted->asked)
+		agent_stalled_note(session->path);
+
 	if (ret && ret != -EALREADY)
 		return ret;
 	session->gone = false;

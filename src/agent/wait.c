@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <side/tracer-extensions.h>
+
 #include "agent/agent.h"
 #include "wire/raw.h"
 
@@ -143,19 +145,29 @@ static bool answers(const char *path)
 	return ret != -ETIMEDOUT;
 }
 
+/* With the event lock for a moment: a copy of the path. */
+static bool copy_stalled(size_t i, char path[WIRE_SESSION_PATH_MAX + 1])
+{
+	bool is_stalled;
+
+	side_tracer_lock();
+	is_stalled = waits.stalled[i].until != 0;
+	memcpy(path, waits.stalled[i].path, WIRE_SESSION_PATH_MAX + 1);
+	side_tracer_unlock();
+	return is_stalled;
+}
+
 bool agent_stalled_check(void)
 {
+	char path[WIRE_SESSION_PATH_MAX + 1];
 	size_t i;
 
 	for (i = 0; i < STALLED_MAX; i++) {
-		char path[WIRE_SESSION_PATH_MAX + 1];
-
-		if (!waits.stalled[i].until)
+		if (!copy_stalled(i, path) || !answers(path))
 			continue;
-		memcpy(path, waits.stalled[i].path, sizeof(path));
-		if (!answers(path))
-			continue;
-		waits.stalled[i].until = 0;
+		side_tracer_lock();
+		agent_stalled_forget(path);
+		side_tracer_unlock();
 		return true;
 	}
 	return false;
