@@ -164,6 +164,12 @@ int control_say_arrive(
 			: wire_send(socket, room->message, (size_t)size, NULL, 0, deadline);
 }
 
+/* A session that has not answered in time is not given up: the daemon does not count the program as changed over. */
+static uint32_t failed_state(int ret)
+{
+	return ret == -ETIMEDOUT ? WIRE_DONE_LATER : WIRE_DONE_PART;
+}
+
 /* What the daemon is told of an update that returned this. */
 static uint32_t done_state(int ret, bool may_wait, uint64_t grace)
 {
@@ -172,12 +178,12 @@ static uint32_t done_state(int ret, bool may_wait, uint64_t grace)
 		if (control.grace && !side_tracer_grace_passed(control.grace))
 			(void)side_tracer_synchronize();
 		control.grace = 0;
-		return ret ? WIRE_DONE_PART : WIRE_DONE_ALL;
+		return ret ? failed_state(ret) : WIRE_DONE_ALL;
 	}
 	if (grace)
 		control.grace = grace;
 	if (ret)
-		return WIRE_DONE_PART;
+		return failed_state(ret);
 	if (control.grace && !side_tracer_grace_passed(control.grace))
 		return WIRE_DONE_READERS;
 	control.grace = 0;

@@ -241,7 +241,8 @@ static int follow_all(struct agent_wanted *wanted, uint32_t nr, bool may_wait)
 
 		if (ret)
 			agent_debug("%s: error %d", wanted[i].path, -ret);
-		if (ret && !result)
+		/* A session that has not answered yet is the one to wait for. */
+		if (ret && (!result || ret == -ETIMEDOUT))
 			result = ret;
 	}
 	return result;

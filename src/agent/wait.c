@@ -14,7 +14,8 @@
 #include "agent/agent.h"
 #include "wire/raw.h"
 
-#define STALLED_MS 5000
+#define STALLED_MS 2000
+#define ANSWER_MS 5000 /* for the question of the control thread, which holds up nothing */
 #define STALLED_MAX 8
 #define WAITS_LATER UINT64_MAX /* the occasion ends some time after its first wait begins */
 
@@ -129,7 +130,7 @@ void agent_stalled_forget(const char *path)
 static bool answers(const char *path)
 {
 	const struct wire_refresh refresh = {.token = 1};
-	uint64_t deadline = wire_deadline(STALLED_MS);
+	uint64_t deadline = wire_deadline(ANSWER_MS);
 	char message[512];
 	ssize_t size = wire_encode_refresh(message, sizeof(message), &refresh);
 	int socket = agent_door() ? agent_door_connect(path, deadline)

@@ -418,6 +418,7 @@ enum wire_done_state {
 	WIRE_DONE_ALL = 0,     /* everything holds, and no reader sees anything older */
 	WIRE_DONE_READERS = 1, /* everything is said, but readers of what was before run yet */
 	WIRE_DONE_PART = 2,    /* some of it failed */
+	WIRE_DONE_LATER = 3,   /* a session has not answered in time: ask again */
 	WIRE_NR_DONE_STATES
 };
 

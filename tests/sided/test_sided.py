@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import socket
@@ -587,6 +588,32 @@ class Pending(Case):
         # Nor where programs are told different things.
         self.assertEqual(change("track", pid=[os.getpid()])[1], [])
         self.assertEqual(change("enable-event", event=["sided:tock"])[1], [])
+        self.ask("destroy", "s", timeout=0)
+
+    def test_a_session_that_does_not_answer_in_time(self):
+        """A program that waits for a session has not changed over, however often it reports that. Other failures end after some."""
+        self.start_daemon()
+        self.create("s", start=False)
+        one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(one.close)
+        one.settimeout(harness.PATIENCE)
+        one.connect(os.path.join(self.runtime, "agents.sock"))
+        body = struct.pack("<IIIIQQII", os.getpid(), 2, 0, 0, 77, 0, 5, 5) + b"hand\0/bin\0"
+        one.send(struct.pack("<IHHII", 0x45444953, 3, 9, 16 + len(body), 0) + body)
+        self.say(one, self.told(one)[0])
+        control = self.connect()
+        self.addCleanup(control.close)
+        control.send("start", "s", timeout=3600000000000)
+        for _ in range(9):
+            self.say(one, self.told(one)[0], 3)
+        serial = self.told(one)[0]
+        self.assertEqual(select.select([control.socket], [], [], 0)[0], [], "the command has not returned")
+        self.say(one, serial)
+        self.assertEqual(control.receive()["pending"], [])
+        control.send("stop", "s", timeout=3600000000000)
+        for _ in range(7):
+            self.say(one, self.told(one)[0], 2)
+        self.assertEqual(control.receive()["pending"], [])
         self.ask("destroy", "s", timeout=0)
 
     @staticmethod

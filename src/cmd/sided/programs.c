@@ -399,7 +399,7 @@ static bool is_unfinished(struct daemon *daemon, const struct program *program, 
 {
 	if (state == WIRE_DONE_PART)
 		return program->agains < PARTS_MAX || !recorders_are_ready(daemon);
-	return state == WIRE_DONE_READERS;
+	return state == WIRE_DONE_READERS || state == WIRE_DONE_LATER;
 }
 
 void program_done(struct daemon *daemon, struct program *program, const struct wire_done *done)
