@@ -248,13 +248,13 @@ struct agent_session {
 };
 
 /*
- * A session that does not want us, until its generation is another; or that had no share for us, and is asked again when
- * `due` has come.
+ * A session that does not record this process until its generation changes, or whose share of this user is used up. The agent
+ * asks the latter again at `due`.
  */
 struct agent_declined {
 	uint64_t generation;
 	uint64_t due;     /* time of wire_deadline(); 0: never */
-	uint64_t pause_s; /* the last one before that */
+	uint64_t pause_s; /* the pause that ends then */
 	char path[WIRE_SESSION_PATH_MAX + 1];
 };
 
@@ -321,28 +321,28 @@ struct agent_wanted {
 	const void *push; /* its rules, for who has the generation `base` (wire.h); NULL: it is asked */
 	uint32_t push_size;
 	uint64_t base;
-	/* ask.c: what has been sent on `socket`; the answer is there unless there is an error. Zero: nothing. */
+	/* ask.c: the question sent on `socket`, whose answer has arrived unless `error` is set. Zero: no question. */
 	enum agent_ask asked;
 	int socket;
 	int error;
 	uint64_t token;
 	uint64_t known; /* the generation that REFRESH names */
-	bool retries;   /* it has refused us before, because it had no share for us */
+	bool retries;   /* the session refused this process before, because a share was used up */
 };
-/* Whether a session is to be asked again that had no share for us. By the control thread, in its turn. */
+/* True if a session whose share was used up must be asked again. The control thread calls it in its turn. */
 bool agent_declined_due(void);
 int agent_sessions_update(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace);
 
 /*
- * ask.c, without the event lock: send what `asked` says, with the token, and wait for the first answer of each. `given`: they are not behind a
- * door. Then agent_ask_drop() closes what has not been taken (by setting `asked` to AGENT_ASK_NOTHING).
+ * ask.c, without the event lock: send each session the question in `asked` with the token, and wait for the first answers. `given`: no rendezvous
+ * socket is between. Setting `asked` to AGENT_ASK_NOTHING takes a connection; agent_ask_drop() closes the others.
  */
 void agent_ask(struct agent_wanted *wanted, uint32_t nr, bool given, uint64_t deadline);
 void agent_ask_drop(struct agent_wanted *wanted, uint32_t nr);
 
 /*
- * wait.c. The deadline of a wait that begins now, at the start or with the event lock; and that of one without the lock. An occasion with the
- * lock ends at a deadline, or, with 0, some time after its first wait begins: no clock is read before. False: it is a part of another one.
+ * wait.c. Deadlines of a wait that begins now: at the start or with the event lock, and without the lock. An occasion with the lock ends
+ * at `deadline`, or (0) some time after its first wait begins, which needs no clock. False: it is part of another occasion.
  */
 uint64_t agent_deadline(unsigned int timeout_ms);
 uint64_t agent_deadline_unlocked(unsigned int timeout_ms);
@@ -355,7 +355,7 @@ void agent_occasion_ends(bool begun);
 void agent_stalled_note(const char *path);
 void agent_stalled_forget(const char *path);
 bool agent_is_stalled(const char *path);
-/* In the control thread, without any lock: does one of them answer again? */
+/* The control thread calls it without any lock: true if a stalled session answers again. */
 bool agent_stalled_check(void);
 
 /*
@@ -390,7 +390,7 @@ int agent_control_arrive(void);
 void agent_control_forked(void);
 bool agent_control_forked_whole(void);
 void agent_control_stop(void);
-/* Is the caller the control thread, or the task that creates it, with a table of descriptors of its own? */
+/* True if the caller is the control thread, or the task that creates it, and has a private table of descriptors. */
 bool agent_control_has_table(void);
 /*
  * With the turn (control.h). Go to this daemon, and keep a thread for it: 0, -EALREADY when the program is in touch with one, -EISCONN when
@@ -455,7 +455,7 @@ int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_
 /* `names` has twice AGENT_NAME_SIZE bytes. */
 ssize_t agent_build_hello(
 		uint64_t token, void *message, char *names, uint64_t parent_token, bool retries);
-/* For rings of so many channels, 0: it is not known how many there are. */
+/* True if descriptors for the rings of so many channels are free; 0: the number is unknown. */
 bool agent_has_descriptors(int socket, uint32_t nr_channels);
 /*
  * What has changed since the generation that we have? 0: everything may have, and *generation is what the
@@ -483,7 +483,7 @@ int agent_session_connect(const struct agent_session *session, uint64_t deadline
 /* Memory that exchanges keep: what is in it goes; all of it. */
 void agent_exchanges_rest(void);
 void agent_exchanges_stop(void);
-/* In a forked child: the connection of an exchange that was cut off. */
+/* In a forked child: close the connection of an exchange that the fork cut off. */
 void agent_exchanges_forked(void);
 void agent_hang_up(struct agent_session *session);
 unsigned int agent_patient(unsigned int timeout_ms);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ask sessions without a lock: HELLO or REFRESH is sent to all that have to be asked, and then the first answer of each is awaited, of all at
- * once. What follows, with the event lock, is there already or on its way. A recorder that is stopped thus keeps no thread of the program from
- * loading a library.
+ * Ask sessions without a lock: send HELLO or REFRESH to each session that must be asked, then wait for the first answers of all at once.
+ * The exchange that follows with the event lock finds its data in the queue, or soon. So a stopped recorder keeps no thread of the program
+ * from loading a library.
  */
 #include <errno.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static void ask_fails(struct agent_wanted *wanted, int error)
 	wanted->error = error;
 }
 
-/* Until each has answered, or hung up. One after another takes no longer than all at once. */
+/* Wait until each has answered or hung up. Waiting for one after the other takes no longer: they share a deadline. */
 static void ask_wait(struct agent_wanted *wanted, uint32_t nr, uint64_t deadline)
 {
 	uint32_t i;

@@ -355,8 +355,8 @@ static void mark_refused(void *user, const struct wire_refused *one)
 }
 
 /*
- * A notification that nothing of ours surrounds. While it waits for a recorder, a fork may pass: nothing is half done but the
- * batch, which no list has yet. The child begins with that batch anew (agent_batches_forked()).
+ * A notification outside of any other work of the agent. While it waits for a recorder, another thread can fork: only the batch
+ * is incomplete, and it is in no list yet. The child starts that batch again (agent_batches_forked()).
  */
 static struct {
 	struct side_event_description **events; /* NULL: there is none */
@@ -568,7 +568,7 @@ void agent_batches_changed(enum side_tracer_notification notification,
 	bool begun;
 
 	(void)priv;
-	/* Once more: a fork waits until the notification has ended, or waits for a recorder. */
+	/* From here on a fork waits again, until the notification ends or waits for a recorder. */
 	side_tracer_lock();
 	begun = agent_occasion_begins(0);
 	if (begun && notification == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS) {

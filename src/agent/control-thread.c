@@ -77,13 +77,13 @@ static struct {
 	uint32_t state; /* enum thread_state; the starter waits for more than STARTING */
 	size_t stack;   /* with what the C library takes of it */
 	int starter;    /* the thread whose event started it */
-	uint32_t asked; /* a futex: the daemon was asked, whatever came of it; events need not wait */
+	uint32_t asked; /* a futex, 1: the daemon was asked, with any result; events need not wait */
 	bool told;      /* the current event has told the daemon that there is no thread */
 	uint32_t *count; /* the C library's, of threads that keep the process alive, or NULL */
 	bool has_table;  /* the task that creates the thread has taken the table already */
 	bool shared;     /* no table of its own */
 	struct control_room *room; /* of the first exchange; NULL: none yet */
-	int first; /* what came of it: the size of the message that is in the room, 0: none yet, or an error */
+	int first; /* its result: the size of the message in `room`, 0: none yet, or a negative errno */
 	int number; /* of the thread, ... */
 	int maker;  /* ... and of the task that creates it */
 	char state_of_maker;
@@ -271,7 +271,7 @@ static void close_each(unsigned int first)
 }
 
 /*
- * Everything of the program's is closed, in our table only. With SIDE_DEBUG we keep what we complain to. False: there is none.
+ * Close all descriptors of the program, in our table only; with SIDE_DEBUG, keep standard error. False: no private table.
  */
 static bool own_table(void)
 {
@@ -432,7 +432,7 @@ static void first_word_is_heard(void)
 	side_tracer_disarm();
 }
 
-/* Do what the message says that is in the room. 0, or why the connection is of no use any more. */
+/* Apply the message in `room`. Returns 0, or the reason why the connection cannot be used any more. */
 static int obey(struct control_room *room, size_t size)
 {
 	uint64_t deadline;
@@ -444,7 +444,7 @@ static int obey(struct control_room *room, size_t size)
 		return -EBADF;
 	}
 	deadline = wire_deadline(agent_patient(LATER_EXCHANGE_MS));
-	/* A fork may be under way; in an end nothing is changed any more. */
+	/* A fork may be in progress. At the exit of the program, change nothing. */
 	while (!control_take_turn(HEARTBEAT_S * 1000))
 		;
 	if (!atomic_load_explicit(&agent.exiting, memory_order_relaxed) &&
@@ -458,7 +458,7 @@ static int obey(struct control_room *room, size_t size)
 	return ret;
 }
 
-/* A session that had no share for us is to be asked again. */
+/* True if a session whose share was used up must be asked again. */
 static bool is_retry_due(void)
 {
 	bool due;
@@ -473,7 +473,7 @@ static bool is_retry_due(void)
 	return due;
 }
 
-/* Hear one message and do what it says. */
+/* Receive one message and apply it. */
 static int hear(struct control_room *room)
 {
 	long size;
@@ -491,7 +491,7 @@ static int hear(struct control_room *room)
 	}
 	if (!is_wanted())
 		return -ECANCELED;
-	/* A session that had not answered does now, or has to be asked again: a new greeting, whose answer names all sessions. */
+	/* A stalled session answers, or one must be asked again: send a new greeting, whose answer names all sessions. */
 	if (size == -EAGAIN && (agent_stalled_check() || is_retry_due()))
 		return -EAGAIN;
 	if (size == -EAGAIN || size == -EINTR)
@@ -589,7 +589,7 @@ static void find_again(struct control_room *room)
 
 /* ---- the thread ---- */
 
-/* `size`: of the message that is in the room already; 0: there is none. */
+/* `size`: of the message that is in `room` already; 0: none. */
 static void talk_for_ever(struct control_room *room, size_t size)
 {
 	long pause = 0;
@@ -671,7 +671,7 @@ static void begin_to_talk(void)
 	if (!room || first == -EACCES || first == -EPERM)
 		return;
 	if (first < 0) {
-		/* Who started us need not wait for a daemon that is not there. */
+		/* The starter need not wait for a missing daemon. */
 		first_word_is_heard();
 		find_again(room);
 		first = 0;
@@ -838,7 +838,7 @@ static void wait_until_asked(uint64_t until)
 			__atomic_store_n(&thread.asked, 1, __ATOMIC_RELAXED);
 }
 
-/* Its task has ended: only then the program has the threads again that it knows of. */
+/* Wait until the task has ended: only then the program has no further thread. */
 static void wait_for_end_of_task(uint64_t until)
 {
 	const uint32_t *word = control_starter_running();
@@ -871,7 +871,7 @@ static void read_state_of_maker(void)
 	thread.state_of_maker = own_table() ? task_state(path) : 'S';
 }
 
-/* Or cannot it be known? */
+/* True also if the state cannot be read. */
 static bool maker_sleeps(uint64_t until)
 {
 	return !control_starter_complete(read_state_of_maker, until) ||
@@ -879,8 +879,8 @@ static bool maker_sleeps(uint64_t until)
 }
 
 /*
- * Mostly the thread runs and has done its work within a millisecond. Whatever the program does next (close its descriptors, enter a
- * sandbox, fork, end) then meets a thread that sleeps. Do not wait longer if the task that creates the thread sleeps, or takes far
+ * Mostly the thread runs and has done its work within a millisecond. If the program then closes its descriptors, enters a
+ * sandbox, forks or ends, the thread sleeps. Do not wait longer if the task that creates the thread sleeps, or takes far
  * too long for that: it may wait for a lock that the caller holds.
  */
 static void wait_while_started(uint64_t until)

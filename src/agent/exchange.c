@@ -343,7 +343,7 @@ static bool has_ids_of(const struct ucred *peer)
 			effective_group == peer->gid && saved_group == peer->gid;
 }
 
-/* Ambient capabilities leave a process dumpable, and yet the kernel lets only those trace it who have them as well. */
+/* Ambient capabilities leave a process dumpable, but the kernel lets only tracers with these capabilities trace it. */
 static bool has_no_capabilities(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -417,8 +417,8 @@ static int receive_tables(
 }
 
 /*
- * Are there free descriptors for the doorbell and the rings? Asked before HELLO: a process that says HELLO and then hangs up counts as
- * a loss. One channel at least; how many there are only the answer tells, except in a forked child.
+ * True if descriptors for the doorbell and the rings are free. Check this before HELLO: a process that sends HELLO and then hangs up
+ * counts as a loss. Assume one channel: only the answer has their number, except in a forked child.
  */
 bool agent_has_descriptors(int socket, uint32_t nr_channels)
 {
@@ -466,7 +466,7 @@ static int hello_exchange(struct agent_session *session, void *message, char *na
 	uint64_t deadline = agent_deadline(AGENT_CONNECT_TIMEOUT_MS);
 	bool keep = !session->channels;
 	uint32_t i;
-	/* With a connection it has been said already (ask.c). */
+	/* With a connection, ask.c has sent it already. */
 	int ret = session->socket < 0 ? say_hello(session, message, names, parent_token, deadline)
 				      : 0;
 
@@ -566,7 +566,7 @@ static int ask_refresh(struct agent_session *session, struct agent_wanted *wante
 	ssize_t size;
 
 	session->socket_is_private = agent_control_has_table();
-	/* It has been asked already (ask.c). */
+	/* ask.c has sent the question already. */
 	if (wanted->asked == AGENT_ASK_REFRESH && wanted->token == session->token) {
 		session->socket = wanted->socket;
 		wanted->asked = AGENT_ASK_NOTHING;
@@ -581,7 +581,7 @@ static int ask_refresh(struct agent_session *session, struct agent_wanted *wante
 	return wire_send(session->socket, message, (size_t)size, NULL, 0, deadline);
 }
 
-/* A session that has missed something asks for all. */
+/* A session that has missed an update asks for everything. */
 uint64_t agent_known_generation(const struct agent_session *session)
 {
 	return session->incomplete || session->probes_due ? 0 : session->config.generation;

@@ -279,7 +279,7 @@ struct probes_window {
 struct probes_scratch {
 	union {
 		_Alignas(64) uint8_t record[PROBES_RECORD_MAX];
-		uint8_t values[FILTER_VALUES_BYTES]; /* of a filter, before there is a record */
+		uint8_t values[FILTER_VALUES_BYTES]; /* of a filter, before the record begins */
 	};
 	struct side_arg cells[PROBES_CELLS_FEW];
 	struct probes_moment moment;

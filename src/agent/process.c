@@ -124,7 +124,7 @@ static void rejoin(struct agent_session *session, bool sandboxed, bool within)
 	uint64_t parent_token = session->token;
 	uint32_t i;
 
-	/* A descriptor of the parent's, if it was just talking: in the table that this process has, or not. */
+	/* The parent's descriptor, if an exchange was in progress. It can be missing in the table of this process. */
 	if (session->socket_is_private)
 		session->socket = -1;
 	agent_hang_up(session);

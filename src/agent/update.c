@@ -113,7 +113,7 @@ static int join(struct agent_wanted *wanted, bool may_wait)
 	uint64_t pause_s = declined ? declined->pause_s : 0;
 	int ret;
 
-	/* Asked already (decide_question()), or to be asked now. */
+	/* decide_question() has asked it already, or it is asked now. */
 	if (declined && declined->generation == wanted->generation && !wanted->asked &&
 			!is_due(declined))
 		return 0;
@@ -175,7 +175,7 @@ static bool is_up_to_date(const struct agent_session *session, const struct agen
 			!(session->probes_due && may_wait);
 }
 
-/* What is to be asked of the session before the lock is taken for the change: fills in what agent_ask() needs. */
+/* Choose the question to the session before the change takes the lock, and fill in the input of agent_ask(). */
 static void decide_question(struct agent_wanted *wanted, bool may_wait)
 {
 	const struct agent_session *session = find_session(wanted->path);
@@ -323,7 +323,7 @@ static bool may_bring_probes(const struct agent_wanted *wanted, uint32_t nr)
 	return false;
 }
 
-/* Ask what has to be asked, while no lock is held. Then the lock is held; false: it cannot be had. */
+/* Ask these questions without the lock, then take the lock. False: the lock cannot be taken. */
 static bool ask_and_lock(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t deadline)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -342,7 +342,7 @@ static bool ask_and_lock(struct agent_wanted *wanted, uint32_t nr, bool may_wait
 	side_tracer_unlock();
 	agent_ask(wanted, nr, false, deadline);
 	locked = lock(may_wait);
-	/* It was free a moment ago, and what has been said is said. */
+	/* The lock was free a moment ago, and the questions cannot be taken back. */
 	for (tries = 0; !locked && tries < LOCK_TRIES; tries++) {
 		raw_call(SYS_nanosleep, &pause, NULL);
 		locked = lock(may_wait);

@@ -2,9 +2,9 @@
 /*
  * How long the program waits for daemons and recorders.
  *
- * A wait belongs to an occasion: the start of the program, a change of sessions, a library that comes with events, a fork. All waits of one
- * occasion together take AGENT_WAIT_MS at most, however many daemons and sessions there are. A session that has not answered is stalled: until
- * STALLED_MS have passed nothing waits for it again. The control thread finds out when it answers (agent_stalled_check()), and then joins it.
+ * A wait belongs to an occasion: the start of the program, a change of sessions, a library with events, a fork. All waits of one occasion
+ * together take AGENT_WAIT_MS at most, for any number of daemons and sessions. A session that has not answered is stalled: no thread waits for
+ * it again within STALLED_MS. The control thread detects its answer (agent_stalled_check()), and then joins it.
  */
 #include <errno.h>
 #include <string.h>
@@ -126,7 +126,7 @@ void agent_stalled_forget(const char *path)
 		*until = 0;
 }
 
-/* A question that changes nothing in any recorder: its answer is that it does not know this process. */
+/* A question without effect: the recorder answers that it does not know this process. */
 static bool answers(const char *path)
 {
 	const struct wire_refresh refresh = {.token = 1};
@@ -142,7 +142,7 @@ static bool answers(const char *path)
 					-ETIMEDOUT)
 		ret = -ETIMEDOUT;
 	wire_close(socket);
-	/* One that is not there any more has nothing to wait for. */
+	/* Nothing waits for a session whose socket is gone. */
 	return ret != -ETIMEDOUT;
 }
 

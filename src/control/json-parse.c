@@ -2,7 +2,7 @@
 /*
  * Parses JSON strictly (RFC 8259) into objects of json-c.
  *
- * json-c's own parser does not check each allocation: without memory it ends the process, or returns a text that was cut off. Here a
+ * json-c's own parser does not check each allocation: without memory it ends the process, or returns a truncated text. Here a
  * failed allocation fails the call. Strings may have any bytes from 0x20 on: json_read() has checked and restored them.
  */
 #include <errno.h>
@@ -49,7 +49,7 @@ static bool parser_take(struct parser *parser, char wanted)
 	return true;
 }
 
-/* What follows is none of what the grammar allows. */
+/* The grammar does not allow the next character. */
 static bool parser_unexpected(struct parser *parser, const char *why)
 {
 	return parser_fail(parser, parser->at == parser->end ? "the text ends too early" : why);
@@ -90,7 +90,7 @@ static size_t put_character(char *to, uint32_t character)
 	return size;
 }
 
-/* Behind \u: the character, of two escapes if they are a pair; a lone surrogate becomes U+FFFD. */
+/* After \u: decode the character, from two escapes if they are a pair; a lone surrogate becomes U+FFFD. */
 static bool parser_unicode(struct parser *parser, char *to, size_t *size)
 {
 	int first = parser_hex(parser), second;
@@ -135,7 +135,7 @@ static bool parser_escape(struct parser *parser, char *to, size_t *size)
 	return true;
 }
 
-/* Behind the quotation mark. The text is no longer than its source; with a NUL behind it, and to be freed. */
+/* After the quotation mark. The text is not longer than its source and ends with a NUL; the caller frees it. */
 static char *parser_text(struct parser *parser, size_t *ret_size)
 {
 	size_t most = 0, size = 0;
@@ -191,7 +191,7 @@ static bool parser_digits(struct parser *parser)
 	return parser->at > begin || parser_unexpected(parser, "a number without digits");
 }
 
-/* False: it is no integer of 64 bits. */
+/* False: not a 64-bit integer. */
 static bool integer_of(const char *digits, bool is_negative, uint64_t *number)
 {
 	*number = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON of others, member by member: types are looked at before values.
+ * Reads untrusted JSON, member by member: checks types before values.
  */
 #include "control/json.h"
 #include "control/text.h"

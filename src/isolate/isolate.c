@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process gives up: files to write, system calls, capabilities. Each part is a second wall: a machine can lack one. */
+/* Drop rights of a process: writing files, system calls, capabilities. Each part works alone: a kernel can lack another one. */
 #include "isolate/isolate.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process gives up before it reads what others wrote, so that a mistake in it is worth little. */
+/* Drop rights of a process before it reads data of other users, so that an error in its parsers does little harm. */
 #ifndef SIDE_ISOLATE_H
 #define SIDE_ISOLATE_H
 
@@ -16,7 +16,7 @@ void isolate_files(const char *const *writable);
 /* System calls that no recorder, receiver or parser needs: programs, processes, tracing, mounts and the like. Ends with NULL. */
 extern const char *const isolate_refused[];
 
-/* Both, and no new connection. False: the kernel takes no filter. */
+/* Both, and no new connection. False: the kernel supports no filter. */
 bool isolate_process(const char *const *writable, enum isolate_network network);
 
 #endif /* SIDE_ISOLATE_H */

@@ -106,7 +106,7 @@ static uint32_t bells_collect(const struct ring_bells *bells, size_t group, stru
 	return nr;
 }
 
-/* Until one of these words changes, or until then (NULL: however long that takes). 0 or a negative errno. */
+/* Wait until one of these words changes, or until the time (NULL: no timeout). Returns 0 or a negative errno. */
 static int bells_wait_for(const struct ring_wait *waits, uint32_t nr, const struct timespec *until)
 {
 	long ret = syscall(SYS_futex_waitv, waits, nr, 0, until, CLOCK_MONOTONIC);
@@ -157,7 +157,7 @@ static void bells_group_changed(struct ring_bells *bells, size_t at)
 	syscall(SYS_futex, &group->changed, 1 /* FUTEX_WAKE */, 1, NULL, NULL, 0);
 }
 
-/* Signals are for the thread that the consumer means; all but those of the thread's own mistakes. */
+/* The consumer chooses the thread for signals: block all but those of this thread's own faults. */
 static int bells_start_thread(struct ring_bell_group *group)
 {
 	sigset_t all, old;
@@ -308,7 +308,7 @@ void ring_bells_disarm(struct ring_bells *bells)
 				0, __ATOMIC_RELAXED);
 }
 
-/* Find the doorbells that were rung, and mute those that were rung without a reason. */
+/* Find the doorbells that were rung, and mute those with false alarms. */
 static void bells_hear(struct ring_bells *bells)
 {
 	for (size_t at = 0; at < bells->nr; at++) {
@@ -345,7 +345,7 @@ int ring_bells_wait(struct ring_bells *bells, int timeout_ms)
 	end = bells_now() + (uint64_t)timeout_ms * 1000000;
 	until = (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
 	nr = bells_collect(bells, 0, waits, &bells->own.sequence, bells->own_seen);
-	/* As they were armed: what has been rung since then ends the wait at once. */
+	/* With the armed sequences: a doorbell that was rung since then ends the wait at once. */
 	for (uint32_t at = 0, i = 1; i < nr; at++)
 		if (!bells->list[at].muted)
 			waits[i++].value = bells->list[at].seen;

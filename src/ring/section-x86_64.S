@@ -88,8 +88,8 @@
 .endm
 
 /*
- * rseq = offset of the struct rseq that the kernel uses for this thread, or of one with a negative cpu_id (rseq.c). Nothing of the
- * producer's says where it is: in a forked child that is wiped, and the C library's words at the thread pointer would be overwritten.
+ * rseq = offset of the struct rseq that the kernel uses for this thread, or of one with a negative cpu_id (rseq.c). It is
+ * not read from the producer's memory, which a fork wipes in the child: then a record would overwrite data of the C library at the thread pointer.
  */
 .macro section_area rseq
 	movq	ring_thread@gottpoff(%rip), \rseq

@@ -37,9 +37,9 @@ const char *line_error(int code)
 {
 	switch (code) {
 	case -ECONNRESET: return "the connection was closed";
-	case -EPIPE: return "no process reads there any more";
+	case -EPIPE: return "the last reader has closed it";
 	case -ETIMEDOUT: return "it does not answer";
-	case -ENXIO: return "no process reads there";
+	case -ENXIO: return "no process reads from it";
 	case -EPROTO: return "what answers there speaks another language";
 	}
 	return strerror(-code);

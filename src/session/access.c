@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which processes a user may probe: those that the kernel would let the user trace (__ptrace_may_access(), ptrace(2)), who is taken to have no
- * capabilities beyond `capabilities`. The recorder cannot ask the kernel, because it runs as another user or has given up its rights.
+ * Decides which processes a user may probe: those that the kernel would let this user trace with no capabilities beyond `capabilities`
+ * (__ptrace_may_access(), ptrace(2)). The recorder cannot ask the kernel, because it runs as another user or has dropped its rights.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static bool read_proc(pid_t pid, const char *name, char text[ACCESS_TEXT])
 	return size > 0;
 }
 
-/* Real, effective and saved id are all this one. */
+/* True if the real, effective and saved id are all this one. */
 static bool are_ids(const char *status, const char *name, unsigned int id)
 {
 	const char *line = strstr(status, name);
@@ -53,7 +53,7 @@ static bool capabilities_of(const char *status, uint64_t *ret_capabilities)
 	return true;
 }
 
-/* Capabilities in a namespace of the user's own are no more than the user has over that namespace. */
+/* Capabilities in a user namespace that the user owns add no rights: the owner has all of them there. */
 static bool is_in_our_user_namespace(pid_t pid)
 {
 	char ours[ACCESS_TEXT], theirs[ACCESS_TEXT];
@@ -77,7 +77,7 @@ bool access_is_allowed(const struct access *of, pid_t pid)
 	uint64_t capabilities;
 	struct stat status;
 
-	/* One that is not dumpable is root's. */
+	/* The kernel gives /proc/PID of a process that is not dumpable to root. */
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	if (stat(path, &status) || status.st_uid != of->uid || !read_proc(pid, "status", text) ||
 			!capabilities_of(text, &capabilities))

@@ -32,7 +32,7 @@ static void connection_close(struct session *session, struct connection *connect
 		at = &(*at)->next;
 	*at = connection->next;
 	shares_give_back(&session->connection_shares, connection->uid, 1);
-	/* Another process may have it, too (session_take_connection()): then a close alone would not end its events. */
+	/* Another process can have the socket, too (session_take_connection()): then a close alone would not end its events. */
 	epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
 	peer_close(connection->watch.fd, connection->refuses_fds);
 	if (connection->process.fd >= 0) {
@@ -62,7 +62,7 @@ void connections_free_closed(struct session *session)
 
 /* ---- sending ---- */
 
-/* How many bytes may wait for this connection, with regard to all others of its user. */
+/* The limit of queued bytes for this connection, considering the other connections of its user. */
 static size_t unread_limit(const struct session *session, const struct connection *of)
 {
 	const struct connection *connection;
@@ -75,7 +75,7 @@ static size_t unread_limit(const struct session *session, const struct connectio
 	return left < LIMIT_UNREAD ? left : LIMIT_UNREAD;
 }
 
-/* While messages wait for the peer, nothing of it is read: so it cannot make them more. */
+/* While messages wait for the peer, the recorder reads none of its messages, so their number does not grow. */
 static void watch_connection(struct session *session, struct connection *connection)
 {
 	struct epoll_event event = {
@@ -104,7 +104,7 @@ static int connection_send(struct session *session, struct connection *connectio
 /* Messages that a process may have sent before it exited: one, or a batch of descriptions. */
 #define LAST_MESSAGES 16
 
-/* Identify the peer. False: one that we do not listen to. */
+/* Identify the peer. False: its connection is refused. */
 static bool is_welcome(const struct session *session, int fd, struct connection *connection)
 {
 	struct ucred cred;
@@ -155,7 +155,7 @@ static bool watch_both(struct session *session, struct connection *connection)
 	return false;
 }
 
-/* Its process has exited: take what it has sent. */
+/* The process has exited: receive its remaining messages. */
 static void hear_last_words(struct session *session, struct connection *connection)
 {
 	int messages = LAST_MESSAGES;
@@ -231,7 +231,7 @@ void connection_peer_exited(struct session *session, struct watch *process)
 	connection_close(session, (struct connection *)(void *)connection);
 }
 
-/* Does the process that made this connection still run? Otherwise its process id may be another one's. */
+/* True if the process that made this connection still runs. Otherwise another process can have its process id. */
 static bool peer_lives(const struct connection *connection)
 {
 	return connection->process.fd >= 0 && !peer_has_exited(connection->process.fd);
@@ -576,7 +576,7 @@ static int handle_refresh(struct session *session, struct connection *connection
 		return -EPROTO;
 	instance = find_speaker(session, refresh.token, connection->peer);
 	if (!instance) {
-		send_refusal(session, connection, "this process is not known here", 0);
+		send_refusal(session, connection, "the session does not know this process", 0);
 		return -ECONNREFUSED;
 	}
 	if (!is_tracked(session, connection, instance->procname)) {
@@ -700,7 +700,7 @@ static int handle_events(struct session *session, struct connection *connection,
 	if (connection->accepted)
 		maps_read(session, connection->instance);
 	ret = send_acks(session, connection);
-	/* It has no callback on events of which it heard no answer. */
+	/* It has no callback on events for which it received no answer. */
 	if (ret && connection->accepted)
 		report(session, true,
 				"%u events of process %d (%s) are not recorded: its wait for the answer timed out: the recorder was busy",
@@ -817,7 +817,7 @@ static int connection_flush(struct session *session, struct connection *connecti
 	if (ret && ret != -EAGAIN)
 		return ret;
 	connection->is_introducing &= ret != 0;
-	/* One that reads, slowly, has its time anew. */
+	/* A peer that reads slowly gets a new timeout. */
 	if (connection->outbox.size != before)
 		watch_connection(session, connection);
 	return 0;

@@ -29,7 +29,7 @@ static bool is_code(const char *line)
 	return permissions && strlen(permissions) > 4 && permissions[3] == 'x' && strchr(line, '/');
 }
 
-/* ---- the lines that are known ---- */
+/* ---- known lines ---- */
 
 static uint64_t maps_hash(const char *line, size_t size)
 {
@@ -40,7 +40,7 @@ static uint64_t maps_hash(const char *line, size_t size)
 	return hash ^ hash >> 32;
 }
 
-/* Where the line is in the table, or the empty slot for it. Each slot has the line's offset in the text, plus one. */
+/* The slot of the line in the table, or the empty slot for it. A slot has the offset of its line in the text, plus one. */
 static uint32_t *maps_slot(const struct instance_maps *maps, const char *line, size_t size)
 {
 	size_t at = (size_t)maps_hash(line, size) & (maps->slots - 1);

@@ -77,7 +77,7 @@ static bool are_smallest(const struct session *session, unsigned int halvings)
 	return true;
 }
 
-/* The part of what its user has left that a process may take. One that is alone may take all of it. */
+/* The part of its user's remaining memory that a process may take. A single process may take all of it. */
 static uint64_t part_of(const struct session *session, const struct instance *instance)
 {
 	const struct shares *shares = &session->memory_shares;
@@ -85,7 +85,7 @@ static uint64_t part_of(const struct session *session, const struct instance *in
 
 	if (shares_used(shares, instance->account))
 		return left / SHARE_OF_WHAT_IS_LEFT;
-	/* Where there are floors, other users may have taken all but one of them. */
+	/* With floors, other users can have taken all but one of them. */
 	return shares->nr_floors ? left / SHARE_OF_FLOOR : left;
 }
 

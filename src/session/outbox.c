@@ -77,7 +77,7 @@ int outbox_send(struct outbox *outbox, int socket, const void *bytes, size_t siz
 	int ret = outbox_is_empty(outbox) ? wire_send(socket, bytes, size, &fd, fd >= 0, 0)
 					  : -EAGAIN;
 
-	/* No memory of the kernel's for it just now is as good as a full socket. */
+	/* The kernel lacks memory for it: treat this as a full socket. */
 	return ret == -EAGAIN || ret == -ENOBUFS ? outbox_keep(outbox, bytes, size, fd, limit)
 						 : ret;
 }

@@ -19,12 +19,12 @@ struct outbox {
 };
 
 /*
- * Send a message, or keep it with a duplicate of the descriptor (-1: none), as long as that makes it no larger than `limit`. Returns 0, or a
- * negative errno, -ENOBUFS where it does not fit.
+ * Send a message, or keep it with a duplicate of the descriptor (-1: none), if the outbox does not exceed `limit` then. Returns 0, or a
+ * negative errno: -ENOBUFS if it does not fit.
  */
 int outbox_send(struct outbox *outbox, int socket, const void *bytes, size_t size, int fd,
 		size_t limit);
-/* Send what the socket takes: 0: all of it; -EAGAIN: some is left; or the error of the socket. */
+/* Send as much as the socket takes. 0: all was sent; -EAGAIN: some remains; or the error of the socket. */
 int outbox_flush(struct outbox *outbox, int socket);
 bool outbox_is_empty(const struct outbox *outbox);
 void outbox_free(struct outbox *outbox);

@@ -264,7 +264,7 @@ struct instance {
 	uint64_t token;
 	uid_t uid; /* when it came last */
 	gid_t gid;
-	uid_t account;                    /* when it came first: whose share it takes */
+	uid_t account;                    /* its first user, whose share it uses */
 	uint32_t control, control_signal; /* enum wire_control */
 	uint64_t generation;              /* of the rules that it was given last */
 	char *procname;
@@ -665,9 +665,9 @@ void connection_accept(struct session *session);
 void connection_ready(struct session *session, struct connection *connection);
 /* The process at the other end has exited, and what it has sent is read. */
 void connection_peer_exited(struct session *session, struct watch *process);
-/* At the end of each turn: close those that are late. */
+/* At the end of each turn: close late connections. */
 void connections_expire(struct session *session);
-/* Frees those that this turn has closed. */
+/* Free the connections that this turn has closed. */
 void connections_free_closed(struct session *session);
 void connections_close(struct session *session);
 /* Those of an instance that is freed. */
@@ -706,7 +706,7 @@ void memory_trim(struct session *session, struct instance *instance);
 bool memory_take_found(struct session *session, struct instance *instance);
 int memory_check(struct session *session, const struct session_options *options,
 		struct session_error *error);
-/* What the smallest rings of one process take. */
+/* Bytes of the smallest rings of one process. */
 uint64_t memory_least(const struct session *session);
 /* The tables for an instance's rings; false: no memory. */
 bool memory_make_tables(struct instance_channel *channel);
@@ -714,7 +714,7 @@ bool memory_make_tables(struct instance_channel *channel);
 /* kinds.c */
 enum wire_refusal kinds_add(struct session *session, struct instance *instance,
 		const struct wire_event_head *head, const void *bytes);
-/* An entry of the stream, or what is wrong with it. False: out of memory. */
+/* An entry of the stream, or its error. False: out of memory. */
 typedef bool kind_visit(void *user, const struct wire_event_head *head, const void *bytes,
 		enum wire_refusal refusal);
 /* 0 or -ENOMEM. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Peers that nobody trusts: receive from them, close their connections, and identify their processes.
+ * Untrusted peers: receive from them, close their connections, and identify their processes.
  *
  * Before Linux 6.16 the kernel cannot refuse descriptors. Then a message is copied out of the queue first (MSG_PEEK) without space for
  * descriptors: the copies of the descriptors that the kernel drops are not the last ones, so nothing is closed, and MSG_CTRUNC reports them.
- * A connection with such a message is closed by a thread with a descriptor table of its own, at its exit: an exiting thread does not
- * wait for a lingering socket, and a thread that waits for a file system is not the loop.
+ * A thread with its own descriptor table closes a connection with such a message, by exiting: an exiting thread does not
+ * wait for a lingering socket, and if a file system blocks it, the loop continues.
  */
 #include "session/peer.h"
 
@@ -78,7 +78,7 @@ ssize_t peer_receive(int socket, void *message, size_t capacity, bool refuses_fd
 
 /* ---- closing ---- */
 
-/* Is this the end of the connection, and not an empty message? With SO_PASSCRED a message of any size has data that does not fit. */
+/* True at the end of the connection, false for an empty message. With SO_PASSCRED a message of any size has data that does not fit. */
 static bool is_at_end(int socket)
 {
 	int yes = 1, no = 0, flags = MSG_CTRUNC;
@@ -106,7 +106,7 @@ static bool peer_drain(int socket)
 	}
 }
 
-/* The thread's, once it runs. */
+/* Belongs to the thread once it runs. */
 struct closer {
 	int socket;
 	sem_t copied, closed;
@@ -174,7 +174,7 @@ void peer_close(int socket, bool refuses_fds)
 		close(socket);
 		return;
 	}
-	/* From here on nothing can be added to the queue. What is no socket has none. */
+	/* From here on the peer cannot add to the queue. Only sockets have a queue. */
 	if (shutdown(socket, SHUT_RDWR) && errno == ENOTSOCK) {
 		close(socket);
 		return;
@@ -204,7 +204,7 @@ bool peer_has_exited(int pidfd)
 	return poll(&process, 1, 0) != 0;
 }
 
-/* Is one of its user ids this one? From /proc, before Linux 6.5. */
+/* True if one of its user ids is this one. From /proc, before Linux 6.5. */
 static bool is_process_of(pid_t pid, uid_t uid)
 {
 	char path[64], text[STATUS_SIZE];
@@ -227,8 +227,8 @@ static bool is_process_of(pid_t pid, uid_t uid)
 }
 
 /*
- * The id may belong to another process by now. One of another user is recognized; one of the same user can do nothing by that which it cannot
- * do anyway. A process of root may have become another user meanwhile, and no other user has connections as root.
+ * Another process can have this id by now. The user id reveals a process of another user; one of the same user gains nothing by
+ * that. A process of root may have become another user meanwhile, and no other user has connections as root.
  */
 static int open_by_number(const struct ucred *cred)
 {
@@ -252,7 +252,7 @@ int peer_open_process(int socket, const struct ucred *cred)
 		int error = errno;
 
 		fd = error == ENOPROTOOPT ? open_by_number(cred) : -error;
-		/* What the kernel reports of a process that has been reaped. */
+		/* The kernel's answer for a process that has been reaped. */
 		if (fd == -EINVAL)
 			fd = -ESRCH;
 	}

@@ -15,9 +15,9 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* Have the kernel refuse messages with descriptors (Linux 6.16), also on what is accepted later. False: it cannot. */
+/* Let the kernel refuse messages with descriptors (Linux 6.16), also on sockets accepted later. False: it cannot. */
 bool peer_refuse_fds(int socket);
-/* Does it already? Without effect. */
+/* True if the kernel refuses them already. Changes nothing. */
 bool peer_refuses_fds(int socket);
 
 /*
@@ -26,7 +26,7 @@ bool peer_refuses_fds(int socket);
  */
 ssize_t peer_receive(int socket, void *message, size_t capacity, bool refuses_fds);
 
-/* Close it, whatever is in its queue. */
+/* Close it with any content of its queue. */
 void peer_close(int socket, bool refuses_fds);
 /* The same for one that listens: connections that were not accepted have queues, too. */
 void peer_close_listener(int socket, bool refuses_fds);

@@ -29,7 +29,7 @@
 #include "session/parts.h"
 
 /* Makes the directory when it is not there. */
-/* Whose it must be: a directory of another user is refused. */
+/* The owner that it must have: a directory of another user is refused. */
 int place_open(struct session *session, const char *path, uid_t owner, struct session_error *error);
 /* Whether somebody was here before. */
 bool place_is_adopted(const struct session *session);

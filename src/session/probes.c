@@ -183,7 +183,7 @@ static uint64_t started(struct instance *instance)
 	return instance->started;
 }
 
-/* By whom it was when it came, and by what the kernel lets the user do with it now. */
+/* Checks its user at the connection, and what the kernel lets this user do with it now. */
 static bool is_users(const struct instance *instance, const struct access *access)
 {
 	return instance->uid == access->uid && access_is_allowed(access, instance->peer);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that are not recorded because a share or a limit is used up: how many, and the names of those that still run. They
+ * Programs that are not recorded because a share or a limit is used up: their number, and the names of those that still run. They
  * ask again with growing pauses until they are recorded.
  *
- * A program is counted once. Each user has a number of entries, so that a program that asks again beyond them says so itself
- * (WIRE_FEATURE_RETRY): a program that lies there is missing in the count of its user's programs.
+ * A program is counted once. The entries of each user are limited. A program without an entry reports itself that it asks again
+ * (WIRE_FEATURE_RETRY): a false report only falsifies the count of this user's programs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ bool refusals_note(struct session *session, const struct connection *connection,
 	has_space = refusals_has_space(session, connection->uid);
 	if (has_space)
 		refusals_add(session, &refusal);
-	/* Counted by a recorder before this one, or not yet. */
+	/* An earlier recorder counted it, or none has yet. */
 	return has_space || !again;
 }
 

@@ -89,7 +89,7 @@ static void renew_lines(struct session *session)
 	if (now < session->lines_until)
 		return;
 	if (session->lines_dropped) {
-		if (asprintf(&text, "%llu messages about programs, the last one of user %u, were too many for a minute and are not shown",
+		if (asprintf(&text, "%llu messages about programs are not shown: too many within a minute (the last one: user %u)",
 				    (unsigned long long)session->lines_dropped,
 				    (unsigned int)session->lines_dropped_uid) < 0)
 			text = NULL;

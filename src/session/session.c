@@ -170,7 +170,7 @@ int session_open_bells(struct session *session, struct session_error *error)
 	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
 }
 
-/* Where programs of all users come, and no user knows the others. Elsewhere all is one user's, and what it starts. */
+/* For sessions that record programs of all users. In other sessions all programs belong to one user. */
 int session_open_shares(struct session *session, struct session_error *error)
 {
 	uint32_t floors = session->service && session->service->any_user ? LIMIT_FLOORS : 0;
@@ -326,7 +326,7 @@ void session_destroy(struct session *session)
 	if (!session)
 		return;
 	drain_stop(session);
-	/* Before any rings are unmapped. */
+	/* End the wait before any rings are unmapped. */
 	ring_bells_destroy(session->bells);
 	session->bells = NULL;
 	connections_close(session);

@@ -5,8 +5,8 @@
 /*
  * Fair shares of something that cannot be taken back: memory of rings, connections, descriptions, messages.
  *
- * A total is shared by users, by their uid. A number of users has a floor each: what no other user can take, whatever the
- * others do. The remainder is free: a user can take what is free as long as all floors are left, also those
+ * A total is shared by users, by their uid. Some users have a floor each: an amount that no other user
+ * can take. The remainder is free: a user can take what is free as long as all floors are left, also those
  * of users that are not here yet.
  *
  *	total   ├─ floor ─┼─ floor ─┼─ ... ─┼─ floor ─┼──────── free ────────┤
@@ -45,12 +45,12 @@ void shares_free(struct shares *shares);
 bool shares_keep(struct shares *shares, uid_t uid);
 /* False: refused, nothing was taken. */
 bool shares_take(struct shares *shares, uid_t uid, uint64_t amount);
-/* Refuses nothing: for what is there already. Then others may find less than their floors. */
+/* Never refuses: for amounts that exist already. Other users can then find less than their floors. */
 void shares_charge(struct shares *shares, uid_t uid, uint64_t amount);
 void shares_give_back(struct shares *shares, uid_t uid, uint64_t amount);
-/* What all have. */
+/* The amount that all users have. */
 void shares_give_back_all(struct shares *shares);
-/* What the user can take now. */
+/* The amount that the user can take now. */
 uint64_t shares_left(const struct shares *shares, uid_t uid);
 uint64_t shares_used(const struct shares *shares, uid_t uid);
 

@@ -51,8 +51,7 @@ static void look_at_capabilities(const struct doctor *doctor, struct doctor_find
 static void look_at_ptrace(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	static const char *const scopes[] = {"any process of this user",
-			"only children of the one that asks", "only with CAP_SYS_PTRACE",
-			"no process"};
+			"only children of the tracer", "only with CAP_SYS_PTRACE", "no process"};
 	int64_t scope = 0;
 	bool may = has_capability(doctor, CAPABILITY_SYS_PTRACE);
 

@@ -28,7 +28,7 @@ int cmd_probe(const struct parsed *parsed)
 				"there is nothing that `%.128s` could mean here", what);
 	if (!parsed->operands[1] && !parsed->options.probe.sdt)
 		return say_error(COMMAND_USAGE, "write `side probe list FILE|PID [GLOB]`",
-				"missing operand: what to list");
+				"missing operand: a file or a process");
 #ifdef SIDE_HAS_PROBES
 	if (parsed->options.probe.sdt)
 		return probe_list_sdt(parsed->operands[1],

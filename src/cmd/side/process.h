@@ -8,7 +8,7 @@
 
 struct listing;
 
-/* Adds what it finds; says what went wrong and returns an exit status. `may_have_ended`: a process that has exited is no failure. */
+/* Adds the objects that it finds. Reports an error, and returns an exit status. `may_have_ended`: a process that has exited is no failure. */
 int process_list(struct listing *listing, pid_t pid, bool may_have_ended);
 
 #endif /* SIDE_CMD_PROCESS_H */

@@ -276,7 +276,7 @@ static void accept_one(struct reception *reception, int listener)
 			reception->accept_again_ms = now_ms() + ACCEPT_PAUSE_MS;
 		return;
 	}
-	/* A peer that has gone without a word is found. */
+	/* Detect a peer that has gone without closing its connection. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
 	if (has_too_many(reception, &peer) || !add_source(reception, fd, true)) {
 		close(fd);
@@ -286,7 +286,7 @@ static void accept_one(struct reception *reception, int listener)
 	reception->sources[reception->nr_sources - 1].peer = peer;
 }
 
-/* Closes connections that delivered nothing of use. How long poll() may wait, -1: for ever. */
+/* Closes connections that delivered no session. Returns the timeout of poll(), -1: none. */
 static int end_silent(struct reception *reception)
 {
 	int64_t now = now_ms(), wait = -1;
@@ -535,7 +535,7 @@ int cmd_receive(const struct parsed *parsed)
 	output = output ? output : named;
 	ret = start(&reception, parsed, output);
 	if (!ret && !isolate_process((const char *const[]){output, NULL}, ISOLATE_ACCEPTS))
-		say_note("the kernel takes no filter of system calls: what is received is parsed without one");
+		say_note("the kernel supports no filter of system calls: received data is parsed without one");
 	while (!ret && !is_over(&reception))
 		serve(&reception);
 	while (reception.nr_sources)

@@ -178,7 +178,7 @@ const struct example command_report_examples[] = {
 	{ "side report trace -e 'libc:*' --by process",
 		"Count C library calls by process." },
 	{ "side report trace -e 'libc:malloc' --histogram size --by caller",
-		"Print who allocates how much at a time." },
+		"Print the sizes of allocations by caller." },
 	{ "side report trace --pair 'db:query_begin' 'db:query_end' --key id --slowest 3 --around 5",
 		"Measure queries, and print the events around the slowest." },
 	{ "side report trace --calls -n 20",

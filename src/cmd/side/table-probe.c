@@ -137,7 +137,7 @@ const char *const table_trace_paragraphs[] = {
 	"They are not in the programs that the script starts.",
 	"With `-p` the program is already running. It is not stopped, and its code is restored when the "
 	"recording ends. Its child processes are recorded as well, each in a trace of its own. `side attach "
-	"--help` says where that is refused.",
+	"--help` lists the refusals.",
 	"Locations that could only have a breakpoint are watched by the kernel if that is permitted (uprobes of "
 	"that process), which costs a third; `-v` prints how many, and why others are not. Their records are in "
 	"the trace of `side-uprobes`, with pid, tid and comm of the hit. `--no-uprobe` sets breakpoints instead.",

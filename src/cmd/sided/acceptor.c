@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accept connections of a listening socket that another process has made. That process can clear O_NONBLOCK at any time, so accept() may
- * block: a thread calls it, and the loop takes the descriptors from a pipe. No more of them wait there than `places` has. To end it, the socket
- * is shut down, which nothing can undo and which wakes the thread.
+ * Accept connections of a listening socket that another process has created. That process can clear O_NONBLOCK at any time, so accept() can
+ * block. A thread calls it, and the loop takes the descriptors from a pipe. The semaphore `places` limits their number there. Shutting down
+ * the socket ends the thread: it wakes accept(), and cannot be undone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static void *acceptor_run(void *user)
 		}
 		if (fd < 0)
 			return NULL;
-		/* There is a place for it. */
+		/* The pipe has space for it. */
 		if (write(acceptor->pipe[1], &fd, sizeof(fd)) != (ssize_t)sizeof(fd))
 			peer_close(fd, false);
 	}

@@ -110,7 +110,7 @@ void agent_close(struct daemon *daemon, struct agent *agent)
 	loop_unwatch(daemon, &agent->process);
 	peer_close(loop_release(daemon, &agent->watch), agent->refuses_fds);
 	object_close(daemon, &agent->object);
-	/* It has not waited for the recorder any longer. */
+	/* It no longer waits for the recorder. */
 	if (agent->held && agent->program)
 		workers_miss(daemon, agent->program);
 	door_disconnected(daemon, agent);
@@ -353,7 +353,7 @@ static void make_room(struct daemon *daemon, uid_t uid)
 		agent_close(daemon, oldest_stranger(daemon, NULL));
 }
 
-/* A connection does not outlive its process, even if it never says anything. */
+/* A connection does not outlive its process, even if it never sends a message. */
 static void agent_exited(struct daemon *daemon, struct watch *watch, uint32_t events)
 {
 	struct agent *agent = container_of(watch, struct agent, process);
@@ -392,7 +392,7 @@ static int watch_both(struct daemon *daemon, struct agent *agent, int fd)
 static void agent_accept(struct daemon *daemon, int fd, struct door *door)
 {
 	struct agent *agent = calloc(1, sizeof(*agent));
-	/* What is behind a door has been made by another process, which may still change it. */
+	/* Another process has created the rendezvous socket, and can still change it. */
 	bool refuses_fds = !door && daemon->agents_refuse_fds;
 
 	if (!agent) {
@@ -410,7 +410,7 @@ static void agent_accept(struct daemon *daemon, int fd, struct door *door)
 	}
 	door_connected(daemon, agent, door);
 	if (!daemon->any_user && agent->peer.uid != daemon->uid) {
-		refuse(daemon, agent, "this daemon is another user's");
+		refuse(daemon, agent, "this daemon belongs to another user");
 		return;
 	}
 	make_room(daemon, agent->peer.uid);

@@ -48,7 +48,7 @@ void client_close(struct daemon *daemon, struct client *client)
 	*at = client->next;
 	daemon->nr_clients--;
 	peer_close(loop_release(daemon, &client->handover), false);
-	/* What was sent and not read would turn the end into an error, before our last word is heard: it is drained. */
+	/* Drain the queue: unread data would turn the end into an error before the client reads the last answer. */
 	peer_close(loop_release(daemon, &client->watch), false);
 	loop_cancel(daemon, &client->timer);
 	loop_cancel(daemon, &client->interval_timer);
@@ -136,7 +136,7 @@ static void client_receive(struct daemon *daemon, struct client *client, int soc
 	}
 }
 
-/* A message with descriptors has come through the thread that has received it; or it has none for us. */
+/* The thread has received a message with descriptors, and passes it on; or it has none for the loop. */
 static void client_handed_over(struct daemon *daemon, struct watch *watch, uint32_t events)
 {
 	struct client *client = container_of(watch, struct client, handover);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors that clients hand in: probe tables (sealed memfds) and rendezvous sockets. A client can send any other descriptor as well, and
- * to close one can block: the last close of a lingering socket, each close of a file of FUSE. So the loop leaves a message with descriptors in
- * the queue. A thread with a descriptor table of its own receives it, and passes it on by a pair of sockets, with a descriptor of these two kinds
- * only. A thread that waits for a close costs its user one of LIMIT_HANDOVERS_OF_USER.
+ * Receives descriptors from clients: probe tables (sealed memfds) and rendezvous sockets. A client can send any other descriptor, and closing
+ * it can block: the last close of a lingering socket, each close of a FUSE file. So the loop leaves a message with descriptors in the queue.
+ * A thread with its own descriptor table receives it, and passes on probe tables and rendezvous sockets through a socket pair. A thread that
+ * waits for a close counts for its user's LIMIT_HANDOVERS_OF_USER.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ union handover_control {
 	struct cmsghdr align;
 };
 
-/* To close these two never blocks, but for connections that wait at a socket. */
+/* Closing these two never blocks, except for connections in the queue of a socket. */
 static bool is_wanted(int fd)
 {
 	return fcntl(fd, F_GET_SEALS) >= 0 || door_is_listener(fd);
@@ -229,7 +229,7 @@ int handover_begin(struct daemon *daemon, int client, uid_t uid)
 	daemon->handovers = handover;
 	while (sem_wait(&handover->has_table) && errno == EINTR)
 		;
-	/* From here on the thread has its own. */
+	/* From here on the thread has its own table. */
 	close(pair[1]);
 	return pair[0];
 }

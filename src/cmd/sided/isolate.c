@@ -70,7 +70,7 @@ void isolate_daemon(struct daemon *daemon)
 			CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_DAC_OVERRIDE) |
 			CAPABILITY(CAP_SYS_RESOURCE) | CAPABILITY(CAP_CHECKPOINT_RESTORE);
 
-	/* Traces of members of the group are made as theirs. */
+	/* Traces of members of the group belong to them from the beginning. */
 	if (daemon->system)
 		kept |= CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID);
 
@@ -173,7 +173,7 @@ int isolate_as(const struct owner *owner)
 	/* They report no error: ask for what holds now. */
 	if ((uid_t)setfsuid((uid_t)-1) != owner->uid || (gid_t)setfsgid((gid_t)-1) != owner->gid)
 		return -EPERM;
-	/* Beyond the owner's quota and with the blocks that are reserved for root it writes nothing. */
+	/* The process cannot exceed the owner's quota, or use blocks that are reserved for root. */
 	keep_capabilities(CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_IPC_LOCK));
 	/* The kernel has forgotten it with the change. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

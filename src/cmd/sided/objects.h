@@ -26,8 +26,8 @@
  *	closed   At once, and once only. Its descriptors are closed, its timers are cancelled, it is in no list, and
  *		 others find `is_closed`. The loop calls none of its callbacks any more.
  *	freed    At the end of a round of the loop, in objects_free_unused() and nowhere else, when there is no
- *		 reference to it. So each function of a round may use each object that it has, whatever the functions that
- *		 it has called have closed.
+ *		 reference to it. So each function of a round may use each object that it has, even if a function that
+ *		 it called has closed the object.
  */
 
 #include <stdbool.h>

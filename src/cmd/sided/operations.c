@@ -236,7 +236,7 @@ static void out_of_time(struct daemon *daemon, struct timer *timer)
 	programs_done(daemon, operation);
 }
 
-/* Only programs that are late are missing: they have a moment. */
+/* Only late programs are missing: wait for them briefly. */
 static void hurry(struct daemon *daemon, struct operation *operation, uint64_t timeout_ms)
 {
 	if (operation->is_hurried || operation->left > operation->late || timeout_ms <= LATE_MS)

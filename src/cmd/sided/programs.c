@@ -199,7 +199,7 @@ int program_restore(struct daemon *daemon, const struct program *facts, int pidf
 	/* What had been said to it is not known: it asks before anything else. */
 	program->since = program->done = 0;
 	if (loop_watch(daemon, &program->watch, pidfd, EPOLLIN, program_ended)) {
-		/* They stay the caller's. */
+		/* The descriptors remain the caller's. */
 		program->name = program->exe = NULL;
 		object_close(daemon, &program->object);
 		return -EIO;
@@ -444,7 +444,7 @@ void programs_be_late(struct daemon *daemon, uint64_t serial, uid_t scope)
 				program->late = daemon->serial;
 }
 
-/* How many are told; *late: how many of them are late. */
+/* Returns the number of notified programs; *late: how many of them are late. */
 size_t programs_poke(struct daemon *daemon, uid_t scope, size_t *late)
 {
 	struct program *program, *next;

@@ -198,7 +198,8 @@ static void run(const struct definition *definition, const char *output, bool no
 	/* The same two words: neither room knows the other. */
 	set_options(&sending, no_files, (const struct send_rounds *)(const void *)rounds);
 	if (isolate(&sending, no_files, owner)) {
-		say("the process that sends what is recorded cannot become user %u", owner->uid);
+		say("cannot send as user %u: the sending process cannot become that user",
+				owner->uid);
 		return;
 	}
 	serve(&sending);

@@ -96,7 +96,7 @@ struct opening {
 	struct definition *definition;
 };
 
-/* Whose traces they are: nothing of it is root's own. */
+/* The owner of the traces: no file of the session is root's. */
 static int read_owner(
 		struct json_object *request, struct opening *opening, struct control_error *error)
 {

@@ -263,7 +263,7 @@ static int make_new(const struct session_entry *entry, bool of_member, const cha
 	return ret;
 }
 
-/* Members of the group pass through it to their traces; what is in it they cannot list. */
+/* Members of the group pass through it to their traces, but cannot list it. */
 static int make_searchable(const char *path, struct control_error *error)
 {
 	struct stat status;

@@ -241,7 +241,7 @@ struct session_entry {
 	bool active;
 	uint64_t generation;
 	struct push push;
-	uid_t uid; /* of the user who created it: its traces are this user's */
+	uid_t uid; /* of the user who created it, and who owns its traces */
 	gid_t gid;
 	char *output;
 	char *place;
@@ -406,7 +406,7 @@ struct agent {
 	bool refuses_fds;         /* peer_refuse_fds() */
 	struct agent *next, **at; /* of strangers */
 	struct peer peer;
-	struct timer timer;      /* until it has said who it is; then until its first WELCOME */
+	struct timer timer;      /* until ARRIVE; then until its first WELCOME */
 	struct program *program; /* NULL until ARRIVE (a reference) */
 	struct door *door;       /* or NULL (a reference) */
 	bool due;                /* WELCOME could not be sent yet */
@@ -432,7 +432,7 @@ void programs_close(struct daemon *daemon);
 int program_restore(struct daemon *daemon, const struct program *facts, int pidfd);
 /* Tell all; how many there are to wait for until they have daemon->serial. */
 size_t programs_poke(struct daemon *daemon, uid_t scope, size_t *late);
-/* A change with this serial has waited long enough: programs that have not switched are late from now on. */
+/* The wait for the change with this serial has ended: programs that have not switched are late from now on. */
 void programs_be_late(struct daemon *daemon, uint64_t serial, uid_t scope);
 bool program_is_late(const struct program *program, uint64_t serial);
 /* Those that have not switched to this serial, with the reason; those that look only when they start. */
@@ -446,9 +446,9 @@ bool program_is_reached(struct daemon *daemon, pid_t pid);
 
 /* Does the next message of this socket have descriptors? */
 bool handover_is_due(int client);
-/* Have a thread receive it. A socket by which the message comes, with a probe table, a rendezvous socket or without a descriptor; or a negative errno. */
+/* Let a thread receive it. Returns a socket for the message, with a probe table, a rendezvous socket or no descriptor; or a negative errno. */
 int handover_begin(struct daemon *daemon, int client, uid_t uid);
-/* Close a descriptor that has come so. */
+/* Close a descriptor that was received so. */
 void handover_close(int fd);
 
 /* ---- acceptor.c: connections of a socket that another process shares ---- */
@@ -471,9 +471,9 @@ const char *door_for(const struct daemon *daemon, pid_t pid);
 int door_add(struct daemon *daemon, pid_t pid, const char *path, int fd);
 /* The one whose listener it is, or NULL. */
 struct door *door_of(const struct daemon *daemon, const struct watch *watch);
-/* A connection of the listener that is ready, of a door or of none (NULL); -1 with errno: there is none. */
+/* Accept a connection of a rendezvous socket, or of the daemon's own (NULL); -1 with errno: none. */
 int door_accept(const struct door *door, const struct watch *watch);
-/* A connection was made through it; it is closed. The socket stays as long as there is one. */
+/* A connection was made through it, or such a connection is closed. The socket stays while it has connections. */
 void door_connected(struct daemon *daemon, struct agent *agent, struct door *door);
 void door_disconnected(struct daemon *daemon, struct agent *agent);
 /* A program has come through it (or through none: NULL); it is gone. */

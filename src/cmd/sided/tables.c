@@ -73,7 +73,7 @@ static int check_size(const char *directory, size_t size, struct control_error *
 			DEFINITION_PROBE_TABLES_MAX >> 20);
 }
 
-/* What members of the group keep in all their sessions together: a member cannot take what others need. */
+/* Limits of the members of the group, over all their sessions: a member cannot use up the space of others. */
 static int check_share(const struct daemon *daemon, const struct session_entry *entry, size_t size,
 		struct control_error *error)
 {

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What the dynamic section of an object says. */
+/* The dynamic section of an object. */
 struct object {
 	uintptr_t base, begin, end; /* of what is mapped */
 	uintptr_t relro, relro_end;
@@ -108,7 +108,7 @@ static void turn_slot(const struct object *object, const Elf64_Rela *entry,
 		return;
 	/* Relaxed: only compared. */
 	now = (uintptr_t)__atomic_load_n(slot, __ATOMIC_RELAXED);
-	/* Not yet bound, it points to where it is bound, in the object itself. */
+	/* Before it is bound, it points to code in the object that binds it. */
 	if (now == (uintptr_t)function->real ||
 			(type == R_X86_64_JUMP_SLOT && now >= object->begin && now < object->end))
 		turn(object, slot, function->ours);

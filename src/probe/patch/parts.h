@@ -101,7 +101,7 @@ struct patch_mapping {
 	const char *remainder;
 };
 
-/* Calls it with each, until it returns false. False: it did, or they could not be read. */
+/* Calls the function with each mapping until it returns false. False: it did, or the mappings cannot be read. */
 bool patch_maps_each(bool (*take)(const struct patch_mapping *mapping, void *user), void *user);
 
 /* ---- write.c ---- */
@@ -311,7 +311,7 @@ int patch_gates_publish(const struct patch_return *returns, uint32_t count);
 /* ---- unwinders.c ---- */
 
 void patch_unwinders_start(void);
-/* Let libgcc find our code, also one that was loaded since. Whether libunwind has come. Asks the loader: see patch_find_unwinder(). */
+/* Let each libgcc find our code, also one that was loaded since. True if libunwind was loaded. Asks the loader: see patch_find_unwinder(). */
 bool patch_unwinders_look(void);
 /* libunwind, if the program has it, knows all that has been said. */
 void patch_unwinders_tell(void);
