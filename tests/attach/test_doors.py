@@ -309,7 +309,7 @@ class Doors(Container, Daemon):
             return answers
 
     def knock(self, *messages):
-        """The answers at the door, until the other side hangs up."""
+        """The answers at the rendezvous socket, until the other side hangs up."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
             one.settimeout(PATIENCE)
             one.connect(self.door())

@@ -350,7 +350,7 @@ def many(path, count):
 
 
 def never_done(path):
-    """A program that is told of each change and never answers."""
+    """A program that receives each change and never answers."""
     one = speaker.connect(path)
     one.send(speaker.arrive(new_token(), procname="systemd"))
     speaker.receive(one)

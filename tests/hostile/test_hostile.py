@@ -130,7 +130,7 @@ class Descriptions(Attacked):
 
 
 class Commands(Case):
-    """Programs that are told of each change and never answer."""
+    """Programs that receive each change and never answer."""
 
     def test_commands_wait_once(self):
         attacks = [Attack("never_done", AGENTS) for _ in range(3)]

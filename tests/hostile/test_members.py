@@ -335,7 +335,7 @@ class Members(Case):
         os.rmdir("/tmp/of-root")
         self.assertTrue(recorder)
         self.assert_daemon_is_whole()
-        # The session of root goes on.
+        # The session of root continues.
         self.run_victim(100)
         self.assert_victims_complete()
 

@@ -78,7 +78,7 @@ class Children(Case):
         said = recording.finish()
         self.assertLost(recording)
         self.assertEqual(sorted(said.pop(process.pid)[0]), [0, 0, 1, 1, 2, 3])
-        # The child's agent is told of the library's events, too.
+        # The child's agent learns the library's events, too.
         self.assertEqual(list(said.values()), [[[*numbers(0, 3), 0, 1]]])
 
     def test_daemonize(self):

@@ -100,7 +100,7 @@ class Output(Case):
         self.assertLess(spent, 60 if SANITIZED else 5, "seconds of computing, which are 0.2")
 
     def test_counters(self):
-        """A program overwrites its counters: no total that cannot be, and the reader is told."""
+        """A program overwrites its counters: totals stay plausible, and the loss is reported."""
         messages = self.record("counters")
         self.assertIn("implausible", messages)
         self.assertLess(max(int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", messages)), 1e9, messages)

@@ -183,7 +183,7 @@ class Actor:
 
 
 class Program(Actor):
-    """What an agent says, in any order, and what no agent says."""
+    """Messages of an agent in any order, and messages that no agent sends."""
     actions = {"connect": 8, "arrive": 20, "done": 12, "pass_on": 6, "other": 3, "hear": 12, "close": 6, "shut": 2, "pause": 3,
                "in_a_row": 6, "arrive_and_close": 4, "forked": 3, "inherited": 3, "hello": 8, "refresh": 5, "describe": 6,
                "arrive_twice": 3, "arrive_again": 4}

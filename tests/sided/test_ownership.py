@@ -217,7 +217,7 @@ class Sockets(Owned):
         os.waitpid(child, 0)
 
     def test_connection_outlives_its_program(self):
-        """A connection through the socket says nothing until the socket would have been removed, and then arrives."""
+        """A connection through the socket is silent until the socket would have been removed, and then arrives."""
         for delay in (0.2, 1.3, 1.3):
             path = self.add()
             self.play_program(path, self.token + 1)
@@ -314,7 +314,7 @@ class Requests(Owned):
                 self.ask("ping")
             self.resume(pid)
             if not hangs_up:
-                # The answer of the request has members of its own, and the subscription goes on.
+                # The answer of the request has members of its own, and the subscription continues.
                 answers = [client.receive() for _ in range(30)]
                 self.assertEqual(sum("closed-doors" in answer for answer in answers), 1)
                 self.assertEqual(sum("time" in answer for answer in answers), 29)

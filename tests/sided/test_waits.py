@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A daemon or a recorder that is stopped delays a program by one second in all, and records it when it goes on."""
+"""A stopped daemon or recorder delays a program by one second in total, and records it when it continues."""
 import glob
 import os
 import re
