@@ -274,7 +274,7 @@ struct ctf_span {
 int ctf_stream_append(
 		struct ctf_stream *stream, const struct ctf_span *span, struct ctf_error *error);
 
-/* Of every directory that becomes part of a trace: other users cannot read it, whatever the umask. */
+/* The mode of each directory of a trace: other users cannot read it, with any umask. */
 #define CTF_DIRECTORY_MODE 0750
 
 struct ctf_lost {

@@ -38,7 +38,7 @@
 #define BELLS_FALSE_ALARMS 8 /* one after the other; then the doorbell is muted */
 #define BELLS_MUTED_NS 200000000
 
-/* What <linux/futex.h> calls struct futex_waitv, where it has it. */
+/* As struct futex_waitv of <linux/futex.h>, which older versions lack. */
 struct ring_wait {
 	uint64_t value, address;
 	uint32_t flags, reserved;

@@ -211,7 +211,7 @@ static void take_connection(struct session *session, int fd, bool refuses_fds)
 
 void session_take_connection(struct session *session, int fd)
 {
-	/* What is in its queue already may have descriptors. */
+	/* Messages that are in its queue already can have descriptors. */
 	(void)peer_refuse_fds(fd);
 	take_connection(session, fd, false);
 }

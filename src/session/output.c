@@ -96,7 +96,7 @@ int output_create(struct session *session, const char *output, bool force,
 		return fail_output(error, errno, session->output);
 	if (!S_ISDIR(status.st_mode))
 		return fail_output(error, ENOTDIR, session->output);
-	/* Of the user on whose behalf files are made now, which need not be the real one (live.h). */
+	/* Check as the user for whom the process writes now, who need not be the real one (live.h). */
 	if (faccessat(AT_FDCWD, session->output, W_OK | X_OK, AT_EACCESS))
 		return fail_output(error, errno, session->output);
 	empty = is_empty(session->output);

@@ -35,7 +35,7 @@ int place_open(struct session *session, const char *path, uid_t owner, struct se
 bool place_is_adopted(const struct session *session);
 /* Output directory of the recorder before, or NULL. */
 const char *place_output(const struct session *session);
-/* Of the directory and of what is in it. */
+/* The owner of the directory and of its content. */
 uid_t place_owner(const struct session *session);
 /* Generation that was saved last; 0: none. */
 uint64_t place_generation(const struct session *session);

@@ -46,7 +46,7 @@ struct session_probe {
 	/* Only processes of this user. A session that is not root's gives probes to those of its own anyway. */
 	bool of_user;
 	uint32_t uid;
-	/* Of its group as well, as the kernel wants it for ptrace(). */
+	/* Also compare the group, as the kernel requires it for ptrace(). */
 	bool has_gid;
 	uint32_t gid;
 };

@@ -215,7 +215,7 @@ struct session *session_allocate(void)
 	pthread_cond_init(&session->round_done, NULL);
 	if (gethostname(session->hostname, sizeof(session->hostname) - 1))
 		strcpy(session->hostname, "unknown");
-	/* Of those who only read; see session_open_shares(). */
+	/* Shares of a session that only reads; see session_open_shares(). */
 	shares_init(&session->description_shares, LIMIT_SESSION_DESCRIPTIONS, 0, 0);
 	shares_init(&session->line_shares, LIMIT_LINES, 0, 0);
 	session->message = malloc(WIRE_MESSAGE_MAX);

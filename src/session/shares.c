@@ -104,7 +104,7 @@ uint64_t shares_left(const struct shares *shares, uid_t uid)
 
 	if (!share)
 		share = &newcomer;
-	/* What it takes below its floor is promised to it. */
+	/* The amount below its floor is promised to it. */
 	return free_amount + share_promised(shares, share) - share->used;
 }
 

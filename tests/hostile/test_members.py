@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a member of the group `tracing` may do with the system's daemon, and the opposite of each line of docs/explanation/security.md."""
+"""Rights of a member of the group `tracing` with the system's daemon, and attempts to exceed them (docs/explanation/security.md)."""
 import json
 import os
 import platform
@@ -231,7 +231,7 @@ class Members(Case):
         other.finish()
 
     def open_instance(self, user, session):
-        """What a session answers to a program of this user that introduces itself at the session's socket."""
+        """The answer of a session to a program of this user that sends HELLO to its socket."""
         read, write = os.pipe()
         child = os.fork()
         if not child:

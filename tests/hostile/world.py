@@ -175,7 +175,7 @@ def make_world():
 
 
 def environment(**changes):
-    """What a user has at login, and where the libraries of this build are."""
+    """The environment of a user at login, and the libraries of this build."""
     kept = {name: value for name, value in os.environ.items()
             if name in ("PATH", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "SIDE_TEST_LONG")}
     kept["SIDE_LIB_DIR"] = inside(os.environ["SIDE_LIB_DIR"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is installed is hardened: each ELF file is read, and the object files that it is linked from.
+"""Installed files are hardened: read each ELF file, and the object files from which it is linked.
 
 usage: test-hardening.py BUILD-DIRECTORY
 

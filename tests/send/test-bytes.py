@@ -482,7 +482,7 @@ class Again(unittest.TestCase):
 
 
 class Hostile(unittest.TestCase):
-    """Who can reach the port of a receiver cannot keep it busy, and a real sender is still received."""
+    """A peer cannot keep a receiver busy, which still receives from a real sender."""
 
     @classmethod
     def setUpClass(cls):
@@ -551,7 +551,7 @@ class Hostile(unittest.TestCase):
         self.send(receiver)
 
     def test_isolated(self):
-        """What is received is parsed without programs, new connections, and files outside the output."""
+        """The receiver parses without running programs, opening connections, or writing outside the output."""
         if os.environ["SEND_SECCOMP"] != "true":
             self.skipTest("built without libseccomp")
         receiver = self.receiver("isolated")

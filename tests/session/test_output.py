@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What recordings write: directories that other users cannot read, no links followed, all mappings, and no number that cannot be."""
+"""Output of recordings: directories that other users cannot read, no links followed, all mappings, plausible numbers only."""
 import json
 import os
 import re
@@ -51,7 +51,7 @@ class Output(Case):
         self.assertGreaterEqual(found, 4)
 
     def test_links(self):
-        """What another user puts into a trace's directory while it is recorded is not followed."""
+        """The recorder follows no link that another user puts into the directory of a trace."""
         process = subprocess.Popen(self.command("wait", PLUGIN), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         self.assertEqual(process.stdout.readline(), "ready\n")

@@ -315,7 +315,7 @@ class Program(Actor):
 
 
 class Client(Actor):
-    """What the command line asks: valid requests on few sessions, and others."""
+    """Requests as of the command line: valid ones on few sessions, and others."""
     actions = {"connect": 2, "request": 40, "change": 16, "hear": 20, "close": 8, "shut": 1, "pause": 4, "pieces": 2, "add_socket": 3,
                "subscribe": 3, "load": 2, "probe": 3, "forked": 1, "ask_and_close": 5, "broken": 1}
 

@@ -122,7 +122,7 @@ class Memory(Case):
         self.assertEqual({pid: len(sequences) for pid, sequences in self.counts("kept").items()}, expected)
 
     def test_descriptors(self):
-        """What a session hands to two users is sealed, or one's own."""
+        """Descriptors that a session hands to two users are sealed, or belong to one user."""
         self.begin("given")
         given = [Stranger(self, uid, self.socket_of("given"), "descriptors").answer for uid in (ONE, OTHER)]
         given = [{tuple(one) for one in answer} for answer in given]

@@ -403,7 +403,7 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct control_options, pid),
-		.sentence = "Set a probe in this process (and its children) where `--probe`, `--function` or `--sdt` say. The agent "
+		.sentence = "Set a probe in this process (and its children) at the location of `--probe`, `--function` or `--sdt`. The agent "
 				"is brought into the process if it is not there, as `side attach` does.",
 	},
 	{

@@ -190,7 +190,7 @@ static void *run_as_root(void *user)
 {
 	const struct root_call *call = user;
 
-	/* Of this thread alone. */
+	/* Changes this thread only. */
 	setfsuid(0);
 	return call->function(call->argument);
 }

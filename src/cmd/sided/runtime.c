@@ -243,7 +243,7 @@ static int open_sockets(struct daemon *daemon, struct control_error *error)
 	take_sockets(daemon, &control, &agents);
 	daemon->control_is_ours = control < 0;
 	daemon->agents_is_ours = agents < 0;
-	/* Of a socket that a former daemon has made, and not of one that systemd has. */
+	/* True for the socket of a former daemon, false for one of systemd. */
 	daemon->agents_refuse_fds = agents >= 0 && peer_refuses_fds(agents);
 	/* The programs' first: whoever gets through at the other starts programs that must find it. */
 	if (agents < 0)

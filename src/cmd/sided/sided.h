@@ -262,7 +262,7 @@ static inline bool session_is_of_member(
 	return daemon->system && entry->uid;
 }
 /*
- * Whose programs the session records, and who sees which programs: a user, or all of them. A member of the group records its own
+ * The user whose programs the session records and its owner sees, or all users. A member of the group records its own
  * programs only, as without the daemon: a blocking channel would stop those of others.
  */
 #define SCOPE_ALL ((uid_t)-1)

@@ -47,7 +47,7 @@ static int check_table(int fd, size_t *size, struct control_error *error)
 	return 0;
 }
 
-/* Of all files in it. The directory is memory in most machines. */
+/* The bytes of all files in the directory, which is memory on most machines. */
 static uint64_t tables_bytes(const char *directory)
 {
 	uint64_t sum = 0;

@@ -205,7 +205,7 @@ static const char *no_exit_without_data(
 #define TAILS_MAX 4   /* that are followed, one into the next, */
 #define CALLED_MAX 64 /* and functions in all */
 
-/* What begins there may be a part of a function, which uses a frame that is there already. */
+/* False: the code can be a part of another function, and use that function's frame. */
 static bool is_begun_by_call(struct code_file *file, const struct code_function *function)
 {
 	struct code_rows rows;

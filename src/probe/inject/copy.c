@@ -108,7 +108,7 @@ static bool make_own(struct inject_copy *copy)
 	return true;
 }
 
-/* Of a killed process of this user. Never through a link. */
+/* Remove the directory of a killed process of this user. Follow no link. */
 static void remove_if_abandoned(int directory, const char *made, const char *file)
 {
 	int place = openat(directory, made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -33,7 +33,7 @@ static unsigned int nr_entries, nr_shown;
 _Static_assert(offsetof(struct entry, bytes) == sizeof(struct head),
 		"it is what the head leads to");
 
-/* Those that unwinders find, in the order of their addresses. Of the two lists one is complete while the other one is written. */
+/* The pieces that unwinders find, sorted by address. One of the two lists is complete while the other one is written. */
 static struct list {
 	unsigned int nr;
 	struct {

@@ -38,7 +38,7 @@ static struct {
 } owned[OWNED_MAX];
 static size_t nr_owned;
 
-/* Of other parts of the tracer, for as long as the process. */
+/* Memory of other parts of the tracer, which exists until the process ends. */
 static struct {
 	uintptr_t at;
 	size_t size;

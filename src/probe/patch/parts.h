@@ -315,7 +315,7 @@ void patch_unwinders_start(void);
 bool patch_unwinders_look(void);
 /* libunwind, if the program has it, knows all that has been said. */
 void patch_unwinders_tell(void);
-/* Before a fork(), behind it in the parent, and in the child, where the other threads are not. */
+/* Before a fork(), after it in the parent, and in the child, which has no other threads. */
 void patch_unwinders_fork(void);
 void patch_unwinders_fork_done(void);
 void patch_unwinders_forked(void);
