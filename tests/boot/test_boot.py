@@ -568,7 +568,7 @@ class Configuration(Case):
         ("place /x\nsession s\nfilter a > 1\n", 3, "filter belongs to an event"),
         ("place /x\nsession s\nevent a\nfilter a >\n", 4, "filter, column 4: expected a value"),
         ("place /x\nsession s\nevent a\nmode block\n", 4, "mode belongs to a channel"),
-        ("place /x\nsession s\nevent\n", 3, "nothing stands behind"),
+        ("place /x\nsession s\nevent\n", 3, "nothing follows"),
         ("place /x\nsession s\nchannel c\n", None, "has no event to record"),
         ("place /x\n", None, "no session is given"),
         ("", None, "no session is given"),

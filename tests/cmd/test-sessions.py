@@ -292,7 +292,7 @@ def test_status_and_list():
         true(all(request == {"verb": "status", "session": "now"} for request in requests), str(requests))
         for part in ("session now", "active", "/t/now", "recorded   8,000 events, 80.0 KiB; lost 12\n",
                      "    recorded 7,999 events, 80.0 KiB; lost 12\n", "    recorded 1 event, 20 bytes\n",
-                     "overwritten 2.0 KiB of older events\n", "snapshots  2, 77 events\n", "name redis*, not pid 12", "channel ring", "4.0 MiB",
+                     "overwritten 2.0 KiB of older events\n", "snapshots  2, 77 events in all of them together\n", "name redis*, not pid 12", "channel ring", "4.0 MiB",
                      "db:* !db:tick", "if size > 4", "with ip", "all events", "channel empty", "no events",
                      "redis-server", "9,000", "old", "ended", "db:x", "ring full"):
             contains(result.out, part, str(args))

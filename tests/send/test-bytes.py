@@ -62,7 +62,7 @@ class Ways(unittest.TestCase):
         if not shutil.which("socat"):
             self.skipTest("there is no socat")
         ends = [os.path.join(WORK, f"tty{i}") for i in (0, 1)]
-        line = start("socat", f"pty,link={ends[0]}", f"pty,link={ends[1]}")
+        line = start("socat", f"pty,echo=0,link={ends[0]}", f"pty,link={ends[1]}")
         until(lambda: all(os.path.exists(end) for end in ends), "the terminals")
         out = os.path.join(WORK, "tty.out")
         receiver = start(SIDE, "receive", ends[1], "-o", out, "--speed", "115200")

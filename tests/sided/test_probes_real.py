@@ -388,7 +388,7 @@ class Saved(Real):
         os.unlink(copy)
         said = self.side("load", path, status=1)
         self.assertIn(f"the probe probe:work of session s is not resolved: process {program.pid} has ended", said)
-        self.assertIn(f"the probe probe:gone of session s is not resolved: there is no program {copy} any more", said)
+        self.assertIn(f"the probe probe:gone of session s is not resolved: the file {copy} does not exist any more", said)
         self.side("start", "s")
         late = self.program()
         wait_until(lambda: sorted(p["state"] for p in self.status("s")["probes"]) == ["no table", "no table", "set"],

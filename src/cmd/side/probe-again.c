@@ -274,7 +274,7 @@ static const char *why_not(struct json_object *probe, char *text, size_t room)
 	if (!pid && !*exe)
 		return "it names no program";
 	if (*exe && stat(exe, &status)) {
-		snprintf(text, room, "the program %.256s has exited", exe);
+		snprintf(text, room, "the file %.256s does not exist any more", exe);
 		return text;
 	}
 	if (pid &&

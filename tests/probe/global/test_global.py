@@ -784,7 +784,7 @@ class Refused(Case):
         shutil.rmtree("/tmp/side-global-refused-%d" % os.getpid(), ignore_errors=True)
 
     def test_words(self):
-        for words, sentence in ((("--by", "magic"), "there is no way `magic`"), (("--uid", "no-such-user"), "there is no user"),
+        for words, sentence in ((("--by", "magic"), "unknown method `magic`"), (("--uid", "no-such-user"), "there is no user"),
                                 (("--cgroup", "/tmp"), "is no control group"), (("--context", "vtid"), "would be of the recorder")):
             self.trace("true", "--function", "cook", *words, status=2)
             self.assertIn(sentence, self.said.stderr)

@@ -161,7 +161,7 @@ def test_what_is_said_wrongly():
             ("counted", "bytes(from)", "nothing says how many bytes there are"), ("counted", "string(from", "a parenthesis is missing"),
             ("counted", "string(from, )", "a name is missing"), ("counted", "*from@m", "the length is no integer"),
             ("counted", "string(few)", "a number is not the address of a text"), ("counted", "m->lenght", "did you mean `length`?"),
-            ("counted", "m->data()", "what `data()` would return cannot be told"), ("several", "names", "not a number"),
+            ("counted", "m->data()", "the result of `data()` is not known"), ("several", "names", "not a number"),
             ("several", "numbers.sise()", "`size()`"), ("pointed", "own->nmae", "did you mean `name`?"),
             ("pointed", "own->name.foo()", "functions are not called by a probe")):
         done = side("trace", "-o", FOLDER + "/none", "-c", path, "--function", function, "--arg", said, env=ENV)
