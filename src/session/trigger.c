@@ -108,6 +108,9 @@ static int take_one(struct session *session, const char *text, struct session_er
 		ret = take_events(session, trigger, rest, error);
 	} else if (!strncmp(text, "rate:", 5) && *rest) {
 		trigger->kind = TRIGGER_RATE;
+		/* Events that come before the first look count as well. */
+		trigger->samples[0].time = wire_deadline(0);
+		trigger->nr_samples = 1;
 		ret = take_limit(trigger, rest, error);
 		if (!ret)
 			ret = take_events(session, trigger, rest, error);
@@ -208,8 +211,6 @@ static bool is_above(const struct trigger *trigger, uint64_t now)
 {
 	uint64_t time, count;
 
-	if (!trigger->nr_samples)
-		return false;
 	time = now - trigger->samples[0].time;
 	count = trigger->count - trigger->samples[0].count;
 	return count > trigger->limit &&
