@@ -24,7 +24,7 @@ int main(void)
 """
 # Where packages other than ours, or the package manager itself, write.
 NOT_OURS = ("./var/lib/dpkg", "./var/cache", "./var/log", "./var/lib/apt", "./etc/ld.so.cache", "./proc", "./dev", "./tmp", "./run", "./sys",
-            "./side", "./etc/group-", "./etc/gshadow-", "./root")
+            "./side", "./etc/group-", "./etc/gshadow-", "./root", "./srv")
 
 
 class Root:
@@ -65,13 +65,13 @@ class Packages(unittest.TestCase):
         if cls.suite is None:
             raise unittest.SkipTest("base of the tests for each release")
         cls.root = Root(cls.suite, DIRECTORY, SOURCE)
-        cls.root.run("rm -rf /root/first /root/second; cd /side && packaging/build-deb /root/first")
+        cls.root.run("rm -rf /srv/first /srv/second; cd /side && packaging/build-deb /srv/first")
 
     def test_1_reproducible(self):
-        self.root.run("cd /side && packaging/build-deb /root/second")
+        self.root.run("cd /side && packaging/build-deb /srv/second")
         sums = []
         for name in ("first", "second"):
-            packages = sorted(glob.glob(os.path.join(self.root.path, "root", name, "*.deb")))
+            packages = sorted(glob.glob(os.path.join(self.root.path, "srv", name, "*.deb")))
             self.assertGreaterEqual(len(packages), 5)
             hashes = {}
             for package in packages:
@@ -81,10 +81,10 @@ class Packages(unittest.TestCase):
         self.assertEqual(*sums)
 
     def test_2_lintian(self):
-        self.root.run("lintian --allow-root --fail-on error,warning /root/first/*.changes")
+        self.root.run("lintian --allow-root --fail-on error,warning /srv/first/*.changes")
 
     def test_3_use_and_purge(self):
-        install = "cd /root/first && apt-get -q install -y --no-install-recommends $(ls ./*.deb | grep -v dbgsym)"
+        install = "cd /srv/first && apt-get -q install -y --no-install-recommends $(ls ./*.deb | grep -v dbgsym)"
         purge = "apt-get -q purge -y side libside0 libside-dev side-gdb side-doc"
         # What they depend on stays, so that the difference is what they leave themselves.
         self.root.run(install + " && " + purge)
@@ -92,13 +92,13 @@ class Packages(unittest.TestCase):
         self.assertNotIn("tracing", groups)
         self.root.run(install)
         self.assertIn("\ntracing:", self.root.run("cat /etc/group"))
-        with open(os.path.join(self.root.path, "root", "tick.c"), "w", encoding="utf-8") as out:
+        with open(os.path.join(self.root.path, "srv", "tick.c"), "w", encoding="utf-8") as out:
             out.write(PROGRAM)
-        self.root.run("cd /root && gcc tick.c $(pkg-config --cflags --libs libside) -o tick && rm -rf ticks calls")
-        self.root.run("cd /root && side record -o ticks ./tick && side record -w libc -o calls -- ls /")
-        self.assertIn("clockwork:tick: { count = 12 }", self.root.run("side view /root/ticks"))
-        self.assertIn("libc:malloc", self.root.run("side view /root/calls"))
-        self.assertIn("clockwork", self.root.run("readside /root/tick"))
+        self.root.run("cd /srv && gcc tick.c $(pkg-config --cflags --libs libside) -o tick && rm -rf ticks calls")
+        self.root.run("cd /srv && side record -o ticks ./tick && side record -w libc -o calls -- ls /")
+        self.assertIn("clockwork:tick: { count = 12 }", self.root.run("side view /srv/ticks"))
+        self.assertIn("libc:malloc", self.root.run("side view /srv/calls"))
+        self.assertIn("clockwork", self.root.run("readside /srv/tick"))
         self.assertEqual(self.root.run("pgrep -x sided || true"), "")
         self.root.run(purge)
         self.assertEqual(self.root.files(), before)
