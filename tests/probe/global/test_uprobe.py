@@ -497,6 +497,8 @@ class Started(unittest.TestCase):
         self.start()
         self.turn(50)
         self.recorder.terminate()
+        # The end of its input would end the program as well, with status 0.
+        self.recorder.wait(timeout=PATIENCE)
         self.assertEqual(self.finish(128 + signal.SIGTERM), {self.pid: self.calls(50)})
 
     def test_killed(self):
