@@ -17,6 +17,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 import unittest
 
 import bt2
@@ -427,6 +428,8 @@ class Recorded(Case):
             word = ctypes.c_uint64(0)
             index = register(data, b"silent u32 number", word)
             wait_for(lambda: word.value, "the recorder sees it")
+            # The kernel sets the word for the first CPU's buffer. Nothing shows when the recorder has switched on those of all CPUs.
+            time.sleep(1)
             data.write(index + struct.pack("=I", 7))
             unregister(data, word)
         recording.end()
