@@ -101,6 +101,25 @@ static bool is_healed(uint64_t at)
 	return at && found;
 }
 
+/*
+ * Read the bytes of a possible copy. *ret_healed: another thread has healed it, or does so now, so its bytes may be neither those of a probe nor the
+ * program's. The thread goes back to the copy: there it finds the program's bytes, or a trap. False: nothing can be read.
+ */
+static bool read_copy(uint64_t copy, uint8_t *there, size_t size, const uint8_t *own,
+		unsigned int nr_own, bool *ret_healed)
+{
+	bool before = is_healed(copy), after;
+
+	if (!read_there(copy, there, size))
+		return false;
+	after = is_healed(copy);
+	/* Acquire: the bytes. Pairs with the release in begin_healing(). An entry that was there before may be of earlier bytes. */
+	*ret_healed = after &&
+			(!before || !memcmp(there, own, nr_own) ||
+					__atomic_load_n(&healing, __ATOMIC_ACQUIRE) == copy);
+	return true;
+}
+
 /* Other threads may execute the copy meanwhile: they trap, and try again. */
 static int heal_in_steps(
 		struct patch_writer *writer, uint64_t copy, const uint8_t *bytes, unsigned int size)
@@ -237,6 +256,7 @@ static bool note_arrival(struct patch_probe *probe, void *user)
 	struct arrival *arrival = user;
 	uint8_t there[PROBE_BYTES_MAX] = {0}, wanted[PROBE_JUMP_BYTES] = {0};
 	unsigned int size = jump_bytes(probe), own = patch_bytes(probe), score;
+	bool healed_there;
 	uint64_t copy;
 
 	if (!is_jump(probe) || probe->site.nr_bytes < size)
@@ -244,10 +264,12 @@ static bool note_arrival(struct patch_probe *probe, void *user)
 	copy = arrival->at - PROBE_JUMP_BYTES - (uint64_t)distance_of(probe);
 	if (probe->method == PROBE_SHORT)
 		copy -= probe->slot - probe->site.runtime;
-	if (copy == probe->site.runtime || !read_there(copy, there, probe->site.nr_bytes))
+	if (copy == probe->site.runtime ||
+			!read_copy(copy, there, probe->site.nr_bytes, probe->site.bytes, own,
+					&healed_there))
 		return false;
 	/* Another thread may have been here first. */
-	if (!memcmp(there, probe->site.bytes, own) && is_healed(copy)) {
+	if (healed_there) {
 		arrival->copy = copy;
 		arrival->is_healed = true;
 	}
@@ -276,12 +298,15 @@ static void note_short(struct arrival *arrival)
 		struct patch_probe *probe = site ? *patch_place_of(site) : NULL;
 		uint64_t copy = arrival->at - (springboard - site);
 		uint8_t there[2];
+		bool healed_there;
 
 		while (probe && (probe->site.runtime != site || probe->method != PROBE_SHORT))
 			probe = probe->next;
-		if (!probe || copy == site || !read_there(copy, there, sizeof(there)))
+		if (!probe || copy == site ||
+				!read_copy(copy, there, sizeof(there), probe->site.bytes,
+						sizeof(there), &healed_there))
 			continue;
-		if (!memcmp(there, probe->site.bytes, sizeof(there)) && is_healed(copy)) {
+		if (healed_there) {
 			arrival->copy = copy;
 			arrival->is_healed = true;
 		} else if (!memcmp(there, probe->bytes, sizeof(there)) &&
