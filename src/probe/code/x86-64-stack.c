@@ -141,30 +141,6 @@ static bool has_constant(const ZydisDecodedOperand *operand)
 	return operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 }
 
-/* rsp is what is written. */
-static int32_t written_stack(const ZydisDecodedInstruction *decoded,
-		const ZydisDecodedOperand *operands, const struct state *state)
-{
-	int64_t sign = decoded->mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1;
-	int32_t distance;
-
-	switch (decoded->mnemonic) {
-	case ZYDIS_MNEMONIC_SUB:
-	case ZYDIS_MNEMONIC_ADD:
-		if (!has_constant(&operands[1]) || state->stack == STACK_UNKNOWN)
-			return STACK_UNKNOWN;
-		return bounded(state->stack + sign * (int32_t)operands[1].imm.value.s);
-	case ZYDIS_MNEMONIC_LEA:
-		distance = distance_of(&operands[1], state);
-		return distance == STACK_UNKNOWN ? distance : -distance;
-	case ZYDIS_MNEMONIC_MOV:
-		return operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER
-				? value_of(operands[1].reg.value, state)
-				: STACK_UNKNOWN;
-	default: return STACK_UNKNOWN;
-	}
-}
-
 static bool writes(const ZydisDecodedOperand *operand, ZydisRegister wanted)
 {
 	return is_register(operand, wanted) && (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE);
@@ -177,8 +153,8 @@ static bool is_move_to_register(
 			operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER;
 }
 
-/* The result of an instruction in its first operand, which is neither the stack pointer nor the frame pointer. */
-static int32_t written_pointer(const ZydisDecodedInstruction *decoded,
+/* What an instruction writes to its first operand, a register. */
+static int32_t written_value(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, const struct state *state)
 {
 	int64_t sign = decoded->mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1;
@@ -230,7 +206,7 @@ static void follow_pointers(const ZydisDecodedInstruction *decoded,
 			is_general(operands[0].reg.value) &&
 			writes(&operands[0], operands[0].reg.value))
 		state->others[ZydisRegisterGetId(operands[0].reg.value)] =
-				written_pointer(decoded, operands, &before);
+				written_value(decoded, operands, &before);
 }
 
 /* It loads the word that the frame pointer points to. */
@@ -299,7 +275,7 @@ static struct state after(const ZydisDecodedInstruction *decoded,
 			state.frame = STACK_UNKNOWN;
 	}
 	if (first && writes(&operands[0], ZYDIS_REGISTER_RSP))
-		state.stack = written_stack(decoded, operands, &before);
+		state.stack = written_value(decoded, operands, &before);
 	if (first && writes(&operands[0], ZYDIS_REGISTER_RBP))
 		state.frame = decoded->mnemonic == ZYDIS_MNEMONIC_MOV &&
 						is_register(&operands[1], ZYDIS_REGISTER_RSP)

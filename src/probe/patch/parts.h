@@ -286,8 +286,8 @@ void patch_frames_register(void);
 struct patch_frames {
 	uint64_t start, length;
 	/*
-	 * A description, the entry that uses it, the end, for readers that take the begin of a frame for its caller's stack pointer, whatever
-	 * is said of that register. No more than PATCH_FRAMES_BYTES.
+	 * A description, the entry that uses it, the end, for readers that take the begin of a frame for its caller's stack pointer, and ignore
+	 * the rule for that register. No more than PATCH_FRAMES_BYTES.
 	 */
 	const uint8_t *plain;
 	size_t plain_size;
