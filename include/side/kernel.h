@@ -2,7 +2,7 @@
 /*
  * SIDE: events as the kernel's user_events, so that ftrace and perf record them.
  *
- * SIDE_USER_EVENTS in the environment does the same as side_kernel_start() before main(); docs/guide/kernel.md
+ * SIDE_USER_EVENTS in the environment does the same as side_kernel_start() before main(); docs/how-to/kernel.md
  * says what both take. Neither does anything where nobody asks for it.
  */
 #ifndef SIDE_KERNEL_H

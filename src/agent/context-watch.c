@@ -5,7 +5,7 @@
  * Each passes its arguments on, to whoever would have been called without us, gives back the result
  * with errno as it is, and only then says what may have changed. None of them is a cancellation
  * point. What changes ids without passing here (the bare instruction, a file of /proc, another
- * process) is not noticed; docs/guide/contexts.md says so.
+ * process) is not noticed; docs/reference/contexts.md says so.
  *
  * Part of the preloaded library only, like start.c.
  */

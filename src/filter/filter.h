@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Filters: an expression over the fields and contexts of an event (docs/guide/filters.md).
+ * Filters: an expression over the fields and contexts of an event (docs/reference/filters.md).
  *
  *	text --filter_parse--> program --filter_link--> struct filter --filter_matches--> bool
  *	                               --filter_bind--> struct filter --filter_bound_matches--> bool

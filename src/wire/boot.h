@@ -4,7 +4,7 @@
 
 /*
  * The file that says what is recorded before there is a daemon: the static configuration of early boot
- * (docs/guide/early-boot.md). Lines of a word and its value; the words are the command line's options.
+ * (docs/how-to/early-boot.md). Lines of a word and its value; the words are the command line's options.
  * A line that begins with "#" is a remark.
  *
  *	place DIR			where the rings are; first of all, once

@@ -19,7 +19,7 @@
  * context_application_tag) and then 0, 8, 8, 8 bytes, a string, 1 byte. What cannot be known is
  * recorded as an empty string, 0 as a namespace, UINT64_MAX as a counter, tag 0.
  *
- * docs/guide/contexts.md tells people what each one means. A header of its own because neither
+ * docs/reference/contexts.md tells people what each one means. A header of its own because neither
  * messages nor patterns have to do with it.
  */
 

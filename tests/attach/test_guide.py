@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every command of docs/guide/attach.md is run, in order, and says what stands there.
+"""Every command of docs/how-to/attach.md is run, in order, and says what stands there.
 
 usage: test_guide.py GUIDE
 """

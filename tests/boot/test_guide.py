@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The commands of docs/guide/early-boot.md, and the configuration that it shows, do what it says."""
+"""The commands of docs/how-to/early-boot.md, and the configuration that it shows, do what it says."""
 import os
 import re
 import shutil

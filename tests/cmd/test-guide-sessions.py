@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every command of docs/guide/sessions.md is run, in order, and says what stands there.
+"""Every command of docs/how-to/sessions.md is run, in order, and says what stands there.
 
 usage: test-guide-sessions.py GUIDE
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every command of docs/guide/reports.md is run, and prints what stands there.
+"""Every command of docs/how-to/reports.md is run, and prints what stands there.
 
 usage: test-guide.py GUIDE [--fill TEMPLATE]
 

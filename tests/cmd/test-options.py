@@ -235,8 +235,9 @@ def suggestions():
                         for found in re.findall(r"`(side [^`]*)`", literal):
                             yield os.path.relpath(os.path.join(top, name), SOURCES), found
     pages = [os.path.join(SOURCES, "README.md")]
-    guide = os.path.join(SOURCES, "docs/guide")
-    pages += [os.path.join(guide, name) for name in sorted(os.listdir(guide)) if name.endswith(".md")]
+    for kind in ("", "tutorial", "how-to", "reference", "explanation", "evidence"):
+        folder = os.path.join(SOURCES, "docs", kind)
+        pages += [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".md")]
     for page in pages:
         with open(page, encoding="utf-8") as file:
             text = re.sub(r"```.*?```", "", file.read(), flags=re.S)

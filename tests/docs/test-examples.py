@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Every block of code of README.md and the guide is an example that a test runs. What this one runs, and what others do, stands
+Every block of code of README.md and of the pages in docs/ (KINDS) is an example that a test runs. What this one runs, and what others do, stands
 before the block, in a comment that readers of the page do not see:
 
   <!-- example: run -->          its commands, in one shell, in a folder of the page, with the programs that stand beside this file. What
@@ -13,6 +13,8 @@ before the block, in a comment that readers of the page do not see:
 Behind `run`, with commas: `numbers vary` (and units), `any order` (of lines), `output varies`, `status N` (of the last command), `server stays`
 (`./server` goes on until the block ends, and what fails is tried again until it does not), `needs TOOL...`. 4711 is a process
 of `talker`. Pages whose commands another test runs one by one are in PAGES.
+
+A PAGE is README or a path below docs/ without `.md` (how-to/attach); its name alone (attach) selects each page of that name.
 
 usage: test-examples.py SOURCE [PAGE...]   (environment: SIDE, LIBSIDE)
 """
@@ -32,22 +34,23 @@ import guide
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 120
+KINDS = ("tutorial", "how-to", "reference", "explanation", "evidence")
 PROMPT = r"\$ "
 # page: (test, what the blocks that it runs begin with)
 PAGES = {
-    "attach": [("attach-guide", PROMPT)],
-    "descriptions": [("readside-guide", PROMPT)],
-    "early-boot": [("boot-guide", PROMPT + "|# From the first process on")],
-    "filters": [("filter-guide", "```filter")],
-    "gdb": [("gdb-guide", "```gdb")],
-    "global-probes": [("probe-global", PROMPT)],
-    "misuse": [("validate-guide", "```c|side: event order|two fields of|side: wrong (call|description)")],
-    "network": [("send-guide", PROMPT)],
-    "probes": [("probe-guide", PROMPT)],
-    "reports": [("cmd-guide", PROMPT)],
-    "rotation": [("session-guide", "side record")],
-    "sessions": [("cmd-guide-sessions", PROMPT)],
-    "symbols": [("symbols-guide", PROMPT)],
+    "how-to/attach": [("attach-guide", PROMPT)],
+    "how-to/descriptions": [("readside-guide", PROMPT)],
+    "how-to/early-boot": [("boot-guide", PROMPT + "|# From the first process on")],
+    "reference/filters": [("filter-guide", "```filter")],
+    "how-to/gdb": [("gdb-guide", "```gdb")],
+    "how-to/global-probes": [("probe-global", PROMPT)],
+    "reference/misuse": [("validate-guide", "```c|side: event order|two fields of|side: wrong (call|description)")],
+    "how-to/network": [("send-guide", PROMPT)],
+    "reference/probes": [("probe-guide", PROMPT)],
+    "how-to/reports": [("cmd-guide", PROMPT)],
+    "how-to/rotation": [("session-guide", "side record")],
+    "how-to/sessions": [("cmd-guide-sessions", PROMPT)],
+    "how-to/symbols": [("symbols-guide", PROMPT)],
 }
 failures, skipped = [], []
 counts = {"run": 0, "by": 0, "not": 0}
@@ -268,23 +271,28 @@ def prepare(shared):
         file.write("create table t(a);\ninsert into t values (1), (2);\nselect sum(a) from t;\n")
 
 
+def pages():
+    """The pages, each as PAGE names it."""
+    paths = sum((glob.glob(f"{SOURCE}/docs/{kind}/*.md") for kind in ("", *KINDS)), [])
+    return ["README"] + sorted({os.path.relpath(path, SOURCE + "/docs")[:-3] for path in paths} - {"README"})
+
+
 def main():
     only = sys.argv[2:]
     for page, tests in PAGES.items():
         failures.extend(f"{page} is said to be run by {name}, which is no test" for name, _ in tests if not is_test(name))
     with tempfile.TemporaryDirectory(prefix="side-examples-") as shared:
         prepare(shared)
-        for path in [SOURCE + "/README.md", *sorted(glob.glob(SOURCE + "/docs/guide/*.md"))]:
-            page = os.path.basename(path)[:-3]
-            if only and page not in only:
+        for page in pages():
+            if only and page not in only and os.path.basename(page) not in only:
                 continue
-            with open(path, encoding="utf-8") as file:
+            with open(os.path.join(SOURCE, page if page == "README" else "docs/" + page) + ".md", encoding="utf-8") as file:
                 text = file.read()
             folders, before, start = [], dict(counts), time.monotonic()
 
             def folder(page=page, folders=folders):
                 if not folders:
-                    folders.append(Folder(shared, page))
+                    folders.append(Folder(shared, page.replace("/", "-")))
                 return folders[0]
 
             try:
@@ -293,7 +301,7 @@ def main():
             finally:
                 for each in folders:
                     each.end()
-            print("%-14s %3d run here, %3d by other tests, %3d not run, %.1f s" % (
+            print("%-26s %3d run here, %3d by other tests, %3d not run, %.1f s" % (
                 page, *(counts[kind] - before[kind] for kind in counts), time.monotonic() - start))
     print("%d run here, %d by other tests, %d not run" % tuple(counts.values()))
     for each in skipped:

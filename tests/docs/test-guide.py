@@ -13,10 +13,10 @@ import subprocess
 import sys
 
 source, side, readside = sys.argv[1:4]
-sys.path.insert(0, os.path.join(source, 'docs/guide'))
+sys.path.insert(0, os.path.join(source, 'docs'))
 import assemble
 
-folder = os.path.join(source, 'docs/guide')
+folder = os.path.join(source, 'docs')
 failures = []
 
 
@@ -34,10 +34,13 @@ for line, code in assemble.lines_of(text):
         number = counts.setdefault(name, 0)
         counts[name] += 1
         anchors.add(name + ('-%d' % number if number else ''))
-pages = sorted(os.path.basename(path)[:-3] for path in glob.glob(folder + '/*.md'))
-expect(set(pages) == set(assemble.ORDER), 'pages without a place in ORDER of assemble.py: %s' % sorted(set(pages) ^ set(assemble.ORDER)))
+pages = [path for path, _ in assemble.pages(folder)]
+kinds = [kind for kind in assemble.KINDS if not kind.endswith('.md')]
+there = {kind + '/' + os.path.basename(path) for kind in kinds for path in glob.glob('%s/%s/*.md' % (folder, kind))}
+there |= {os.path.basename(path) for path in glob.glob(folder + '/*.md')} - {'README.md'}
+expect(set(pages) == there, 'pages that are not in the guide: %s' % sorted(set(pages) ^ there))
 for name in pages:
-    with open(os.path.join(folder, name + '.md')) as stream:
+    with open(os.path.join(folder, name)) as stream:
         lines = stream.read().splitlines()
     expect(assemble.anchor(lines[0].lstrip('# ')) in anchors, '%s is not in the guide' % name)
     expect(lines[-1] in text or assemble.LINK.search(lines[-1]), 'the end of %s is not in the guide' % name)
@@ -69,7 +72,7 @@ def help_of(*command):
 
 looked = 0
 for name in pages:
-    with open(os.path.join(folder, name + '.md')) as stream:
+    with open(os.path.join(folder, name)) as stream:
         for line in stream.read().replace('\\\n', ' ').splitlines():
             match = re.match(r'    (?:\$ |# )?(?:sudo |SIDE_\w+=\S+ )*(side|readside) (.*)', line)
             if not match:

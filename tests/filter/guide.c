@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The event of docs/guide/filters.md: a filter a line, and what becomes of it. */
+/* The event of docs/reference/filters.md: a filter a line, and what becomes of it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

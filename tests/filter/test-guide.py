@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Every line of the blocks "filter" in docs/guide/filters.md, on the event that the page describes.
+Every line of the blocks "filter" in docs/reference/filters.md, on the event that the page describes.
 
 usage: test-guide.py GUIDE PROGRAM
 """

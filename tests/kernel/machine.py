@@ -5,7 +5,7 @@ A small emulated machine with a kernel of its own, which SIDE_KERNEL names, to t
     SIDE_KERNEL=bzImage tests/kernel/machine.py [--timeout S] -- COMMAND [ARGUMENT...]
 
 runs a command in it, as root, in the same folder and with this machine's files, whose changes stay in the machine's
-memory; prints what it printed and exits with its status. The kernel needs what docs/guide/kernel.md
+memory; prints what it printed and exits with its status. The kernel needs what docs/how-to/kernel.md
 lists; QEMU needs neither KVM nor rights.
 """
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What programs do to themselves while they are recorded and reached: docs/guide/reach.md, line by line."""
+"""What programs do to themselves while they are recorded and reached: docs/explanation/reach.md, line by line."""
 import os
 import signal
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every command of docs/guide/network.md is run, with ports that are free and without another machine.
+"""Every command of docs/how-to/network.md is run, with ports that are free and without another machine.
 
 usage: test-guide.py GUIDE
 """

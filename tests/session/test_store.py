@@ -287,7 +287,7 @@ class Rotation(Store):
 
 class Guide(Store):
     def test_commands(self):
-        """Those of docs/guide/rotation.md are accepted, and record."""
+        """Those of docs/how-to/rotation.md are accepted, and record."""
         with open(os.environ["SESSION_GUIDE"]) as file:
             commands = [line.partition("#")[0].strip() for line in file if line.startswith("    side record")]
         self.assertGreater(len(commands), 8)

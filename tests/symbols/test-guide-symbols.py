@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every command of docs/guide/symbols.md is run, in order, and says what stands there.
+"""Every command of docs/how-to/symbols.md is run, in order, and says what stands there.
 
 usage: test-guide-symbols.py GUIDE
 """

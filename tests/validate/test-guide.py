@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """
-The examples of docs/guide/misuse.md say what the guide says they say.
+The examples of docs/reference/misuse.md say what the guide says they say.
 
 usage: test-guide.py GUIDE INCLUDE LIBRARY WRONG-CALLS WRONG-DESCRIPTIONS
 """

@@ -108,7 +108,7 @@ static void look_at_boot(const struct doctor *doctor, struct doctor_finding *fin
 				"there is no configuration %.200s: nothing is recorded before a "
 				"daemon",
 				file ? file : BOOT_FILE);
-		doctor_mend(finding, "docs/guide/early-boot.md describes it");
+		doctor_mend(finding, "docs/how-to/early-boot.md describes it");
 		return;
 	}
 	if (boot_source_read(whole, &source, &error)) {

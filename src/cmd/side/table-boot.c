@@ -72,7 +72,7 @@ const struct option table_adopt_options[] = {
 
 const char *const table_adopt_paragraphs[] = {
 	"Writes traces of programs that record without a daemon, by a static configuration: of the first process "
-	"of a machine or container, and of all that inherit SIDE_BOOT from it. docs/guide/early-boot.md "
+	"of a machine or container, and of all that inherit SIDE_BOOT from it. docs/how-to/early-boot.md "
 	"describes the configuration.",
 	"The content of the rings is moved to the traces; the programs continue to record. When no program is "
 	"left, the state directory is removed. If it is adopted again, new events go to new traces in the same "

@@ -166,7 +166,7 @@ const struct option table_record_options[] = {
 		.offset = offsetof(struct record_options, kernel),
 		.sentence = "Also record kernel trace events that match PATTERN: `sched:*`, `syscalls:sys_enter_openat`, "
 				"`user_events:*`. Can be given several times. With a COMMAND: events of COMMAND and its children. "
-				"Without: events of the whole machine, until Ctrl-C. See docs/guide/kernel.md.",
+				"Without: events of the whole machine, until Ctrl-C. See docs/how-to/kernel.md.",
 	},
 	{
 		.name = "syscall",

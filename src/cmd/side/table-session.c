@@ -460,7 +460,7 @@ const char *const table_enable_event_paragraphs[] = {
 	"(exit status 5).",
 	"With `--kernel` the events are those of the kernel, of all processes. A program in the background, "
 	"side-kernel, reads them and writes them to the sessions, on the same clock as all others, with `pid`, "
-	"`tid` and `comm` of the thread. It requires root or CAP_PERFMON. See docs/guide/kernel.md.",
+	"`tid` and `comm` of the thread. It requires root or CAP_PERFMON. See docs/how-to/kernel.md.",
 	"With `--pid` or `--exe` the events are probes: functions or instructions of the code. The first operand "
 	"is the name of their event. See `side help probes`.",
 	NULL,

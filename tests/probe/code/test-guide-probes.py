@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every command of docs/guide/probes.md is run, in order, and says what stands there.
+"""Every command of docs/reference/probes.md is run, in order, and says what stands there.
 
 usage: test-guide-probes.py GUIDE
 """

@@ -988,7 +988,7 @@ class Guide(Daemon):
     test_session = test_twice = test_refused = test_killed = None
 
     def test_page(self):
-        page = os.path.join(HERE, "../../../docs/guide/global-probes.md")
+        page = os.path.join(HERE, "../../../docs/how-to/global-probes.md")
         with open(page, encoding="utf-8") as file:
             commands = guide.commands(file.read())
         self.assertGreater(len(commands), 8)

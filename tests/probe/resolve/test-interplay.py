@@ -354,7 +354,7 @@ class Sessions(Story):
             words += ["--filter", condition.text]
         if self.chance.random() < 0.15:
             words.append("--no-uprobe")
-        # "A probe of the same name in the same program takes the place of the former one" (docs/guide/probes.md).
+        # "A probe of the same name in the same program takes the place of the former one" (docs/reference/probes.md).
         for before in CHANNELS:
             self.enabled.pop((session, before, name), None)
         self.side(*words)
@@ -392,7 +392,7 @@ class Sessions(Story):
     def watch_held(self):
         """
         "The return of a call that was under way when an event came is recorded for that one, too, if some other one has watched
-        for it since the call began" (docs/guide/probes.md).
+        for it since the call began" (docs/reference/probes.md).
         """
         def watches(wish, condition):
             fields = wish.result(0)
