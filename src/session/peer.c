@@ -9,11 +9,11 @@
  */
 #include "session/peer.h"
 
+#include "session/thread.h"
+
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,26 +126,6 @@ static void *closer_run(void *user)
 	return NULL;
 }
 
-/* False: no thread can be created. */
-static bool closer_start(struct closer *closer)
-{
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t id;
-	int ret = pthread_attr_init(&attributes);
-
-	if (ret)
-		return false;
-	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	(void)pthread_attr_setstacksize(&attributes, CLOSER_STACK);
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&id, &attributes, closer_run, closer);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	(void)pthread_attr_destroy(&attributes);
-	return !ret;
-}
-
 static void close_beside(int socket)
 {
 	struct closer *closer = malloc(sizeof(*closer));
@@ -156,7 +136,7 @@ static void close_beside(int socket)
 	closer->socket = socket;
 	sem_init(&closer->copied, 0, 0);
 	sem_init(&closer->closed, 0, 0);
-	if (!closer_start(closer)) {
+	if (thread_start(NULL, CLOSER_STACK, closer_run, closer)) {
 		free(closer);
 		return;
 	}

@@ -9,13 +9,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "session/peer.h"
+#include "session/thread.h"
 #include "sided.h"
 
 #define STACK_SIZE (64u << 10)
@@ -76,23 +76,6 @@ static void *acceptor_run(void *user)
 	}
 }
 
-static int acceptor_create(struct acceptor *acceptor)
-{
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	int ret = pthread_attr_init(&attributes);
-
-	if (ret)
-		return -ret;
-	(void)pthread_attr_setstacksize(&attributes, STACK_SIZE);
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&acceptor->thread, &attributes, acceptor_run, acceptor);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	(void)pthread_attr_destroy(&attributes);
-	return -ret;
-}
-
 int acceptor_start(int listener, struct acceptor **ret_acceptor)
 {
 	struct acceptor *acceptor = calloc(1, sizeof(*acceptor));
@@ -105,7 +88,9 @@ int acceptor_start(int listener, struct acceptor **ret_acceptor)
 		return ret;
 	}
 	acceptor->listener = listener;
-	ret = sem_init(&acceptor->places, 0, ACCEPTS_AT_ONCE) ? -errno : acceptor_create(acceptor);
+	ret = sem_init(&acceptor->places, 0, ACCEPTS_AT_ONCE)
+			? -errno
+			: thread_start(&acceptor->thread, STACK_SIZE, acceptor_run, acceptor);
 	if (!ret) {
 		*ret_acceptor = acceptor;
 		return 0;

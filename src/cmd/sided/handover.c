@@ -7,9 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +19,7 @@
 
 #include "control/door.h"
 #include "session/peer.h"
+#include "session/thread.h"
 #include "sided.h"
 
 #define STACK_SIZE (256u << 10)
@@ -171,25 +170,6 @@ static unsigned int free_done(struct daemon *daemon, uid_t uid)
 	return nr;
 }
 
-static int handover_create(struct handover *handover)
-{
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t id;
-	int ret = pthread_attr_init(&attributes);
-
-	if (ret)
-		return -ret;
-	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	(void)pthread_attr_setstacksize(&attributes, STACK_SIZE);
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&id, &attributes, handover_run, handover);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	(void)pthread_attr_destroy(&attributes);
-	return -ret;
-}
-
 bool handover_is_due(int client)
 {
 	struct msghdr header = {.msg_iov = NULL};
@@ -217,7 +197,7 @@ int handover_begin(struct daemon *daemon, int client, uid_t uid)
 	handover->uid = uid;
 	handover->client = client;
 	handover->result = pair[1];
-	ret = handover_create(handover);
+	ret = thread_start(NULL, STACK_SIZE, handover_run, handover);
 	if (ret) {
 		close(pair[0]);
 		close(pair[1]);
