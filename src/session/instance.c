@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "session/parts.h"
+#include "session/peer.h"
 #include "session/place.h"
 
 /* Only what is harmless in a file name and in a terminal. */
@@ -198,6 +199,11 @@ struct instance *instance_find(struct session *session, uint64_t token, pid_t pe
 		if (instance->token == token && instance->peer == peer)
 			return instance;
 	return NULL;
+}
+
+bool instance_has_exited(const struct instance *instance)
+{
+	return instance->watch.fd < 0 || peer_has_exited(instance->watch.fd);
 }
 
 /* ---- the end ---- */

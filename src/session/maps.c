@@ -143,6 +143,11 @@ void maps_read(struct session *session, struct instance *instance)
 	file = fopen(path, "re");
 	if (!file)
 		return; /* Of another user, or gone: addresses stay numbers. */
+	/* The file stays with the process that was opened. If ours has exited, that can be another one with its id. */
+	if (instance_has_exited(instance)) {
+		fclose(file);
+		return;
+	}
 	while ((size = getline(&line, &room, file)) > 0) {
 		if (!is_code(line))
 			continue;

@@ -684,6 +684,8 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 		const struct channel *channels, uint32_t nr_channels);
 char *instance_clean_name(const char *name);
 struct instance *instance_find(struct session *session, uint64_t token, pid_t peer);
+/* Then another process can have its process id. */
+bool instance_has_exited(const struct instance *instance);
 /* Whoever speaks under this pid for the first time: what was known there has ended. */
 void instance_end_predecessor(struct session *session, pid_t peer);
 /* Into the lists; false: it cannot be watched. */

@@ -183,10 +183,14 @@ static uint64_t started(struct instance *instance)
 	return instance->started;
 }
 
-/* Checks its user at the connection, and what the kernel lets this user do with it now. */
+/*
+ * Checks its user at the connection, and what the kernel lets this user do with it now. If the process has exited, the answer was about
+ * another one with its id.
+ */
 static bool is_users(const struct instance *instance, const struct access *access)
 {
-	return instance->uid == access->uid && access_is_allowed(access, instance->peer);
+	return instance->uid == access->uid && access_is_allowed(access, instance->peer) &&
+			!instance_has_exited(instance);
 }
 
 static bool is_meant(struct instance *instance, const struct probe_offer *offer)

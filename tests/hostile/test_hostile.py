@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A hostile second user: each attack runs beside programs of a victim, whose events must be complete and whose start must not be late."""
+import contextlib
 import os
 import random
 import select
@@ -104,6 +105,45 @@ class OlderBlocking(Blocking):
 
 class OlderIdentity(Identity):
     older_kernel = True
+
+
+@unittest.skipUnless(shutil.which("strace"), "there is no strace")
+class Recorders(Attacked):
+    """The daemon ends a recorder whose process id is another process's by then. strace delays each signal of the daemon's by two seconds."""
+    before_daemon = ("strace", "-D", "-o", "/tmp/signals", "-e", "trace=kill,pidfd_send_signal", "-e",
+                     "inject=kill,pidfd_send_signal:delay_enter=2000000")
+
+    def recorder(self, session):
+        return self.ask("status", session)["sessions"][0]["recorder"]
+
+    def test_a_number_is_used_again_while_the_daemon_ends_a_recorder(self):
+        self.side("create", "second")
+        self.side("enable-event", "-s", "second", "none:*")
+        self.side("start", "-s", "second")
+        first, recorder = self.recorder("second"), self.recorder(SESSION)
+        # While the daemon ends the first one, the other one exits: the daemon reaps both, and then makes sure of the other one's end.
+        os.kill(first, signal.SIGKILL)
+        world.wait_until(lambda: self.state_of(first) in ("Z", ""), "the end of the first recorder")
+        os.kill(recorder, signal.SIGKILL)
+        world.wait_until(lambda: not self.state_of(recorder), "the daemon has reaped the recorder")
+        world.next_pid(recorder)
+        one = self.start_victim(2000, stays=True)
+        self.assertEqual(one.pid, recorder)
+        world.wait_until(lambda: self.signals().count(" = ") > 1, "the daemon's signals")
+        # It lives. Its first events may be missing: there is no recorder for two seconds.
+        one.finish()
+        self.assert_daemon_is_whole()
+
+    @staticmethod
+    def state_of(pid):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0]
+        return ""
+
+    @staticmethod
+    def signals():
+        with open("/tmp/signals", encoding="utf-8") as file:
+            return file.read()
 
 
 class Memory(Attacked):

@@ -185,6 +185,25 @@ def environment(**changes):
     return {**kept, **changes}
 
 
+def call_as(user, function):
+    """The text that the function returns in a child that has become this user."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.setgroups(user.groups)
+            os.setgid(user.uid)
+            os.setuid(user.uid)
+            os.write(write, function().encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        text = pipe.read().decode()
+    os.waitpid(child, 0)
+    return text
+
+
 def next_pid(number):
     """The next process of this namespace gets this number."""
     with open("/proc/sys/kernel/ns_last_pid", "w", encoding="utf-8") as file:
@@ -325,6 +344,8 @@ class Case(unittest.TestCase):
     generous = 2.0
     # Run the daemon as if the kernel had neither SO_PASSRIGHTS nor SO_PEERPIDFD.
     older_kernel = False
+    # A program that runs the daemon: strace.
+    before_daemon = ()
 
     def setUp(self):
         self.daemon = None
@@ -342,10 +363,10 @@ class Case(unittest.TestCase):
 
     # ---- the daemon ----
 
-    def start_daemon(self):
+    def start_daemon(self, *options):
         before = [OLDER_KERNEL] if self.older_kernel else []
-        self.daemon = subprocess.Popen([*before, SIDED, "--system", "--foreground"], env=environment(), stdin=subprocess.DEVNULL,
-                                       stdout=self.log, stderr=self.log)
+        self.daemon = subprocess.Popen([*self.before_daemon, *before, SIDED, "--system", "--foreground", *options], env=environment(),
+                                       stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         wait_until(self.answers, "an answer of the daemon")
 
     @staticmethod

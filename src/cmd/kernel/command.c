@@ -165,7 +165,9 @@ static void take_signals(struct command *command)
 		if (!command->words)
 			command->over = true;
 		else if (info.ssi_code <= 0) /* of a process, not of the terminal */
-			(void)kill(command->pid, (int)info.ssi_signo);
+			/* The process id is that of another process once reap_all() has reaped the command. */
+			(void)syscall(SYS_pidfd_send_signal, command->pidfd, (int)info.ssi_signo,
+					NULL, 0);
 	}
 }
 

@@ -339,6 +339,12 @@ const char *door_for(const struct daemon *daemon, pid_t pid)
 	return "";
 }
 
+/* After /proc was read: if the process has exited, another process can have its id, and another root directory. */
+static int check_same(const struct door *door)
+{
+	return door->started && session_process_start(door->pid) == door->started ? 0 : -ESRCH;
+}
+
 /* Where programs with this root directory see it; for @NAME nowhere. */
 static int find_place(struct door *door)
 {
@@ -355,12 +361,9 @@ static int find_place(struct door *door)
 	return door->place < 0 ? door->place : 0;
 }
 
-int door_add(struct daemon *daemon, pid_t pid, const char *path, int fd)
+int door_add(struct daemon *daemon, pid_t pid, uint64_t started, const char *path, int fd)
 {
-	struct door door = {.pid = pid,
-			.place = -1,
-			.is_foreign = true,
-			.started = session_process_start(pid)};
+	struct door door = {.pid = pid, .place = -1, .is_foreign = true, .started = started};
 	int ret = door_look(pid, &door.view);
 
 	if (!ret && (strlen(path) >= sizeof(door.path) || !door_is_listener(fd)))
@@ -369,6 +372,8 @@ int door_add(struct daemon *daemon, pid_t pid, const char *path, int fd)
 		strcpy(door.path, path);
 		ret = find_place(&door);
 	}
+	if (!ret)
+		ret = check_same(&door);
 	if (!ret)
 		return add_door(daemon, &door, fd);
 	if (door.place >= 0)
@@ -407,11 +412,14 @@ static int open_again(struct daemon *daemon, struct door *door)
 {
 	int ret, fd;
 
-	if (session_process_start(door->pid) != door->started)
-		return -ESRCH;
+	ret = check_same(door);
+	if (ret)
+		return ret;
 	ret = door_look(door->pid, &door->view);
 	if (!ret)
 		ret = find_place(door);
+	if (!ret)
+		ret = check_same(door);
 	if (ret)
 		return ret;
 	fd = door->place < 0 ? door_listen_nowhere(door->pid, door->path)

@@ -468,7 +468,7 @@ void acceptor_stop(struct acceptor *acceptor);
 /* What programs of this process's view call the one that they have, or "". */
 const char *door_for(const struct daemon *daemon, pid_t pid);
 /* Listen to this descriptor, which was made where that process sees it, and which is ours in any case. 0 or a negative errno. */
-int door_add(struct daemon *daemon, pid_t pid, const char *path, int fd);
+int door_add(struct daemon *daemon, pid_t pid, uint64_t started, const char *path, int fd);
 /* The one whose listener it is, or NULL. */
 struct door *door_of(const struct daemon *daemon, const struct watch *watch);
 /* Accept a connection of a rendezvous socket, or of the daemon's own (NULL); -1 with errno: none. */

@@ -294,14 +294,14 @@ static int check_process(struct request *request, uint64_t pid)
 			"the process %u is another user's", (unsigned int)pid);
 }
 
-static int add_door(struct request *request, uint64_t pid, const char *path)
+static int add_door(struct request *request, uint64_t pid, uint64_t started, const char *path)
 {
 	int fd = frame_take_fd(&request->client->in), ret;
 
 	if (fd < 0)
 		return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
 				"a rendezvous socket is missing in the request");
-	ret = door_add(request->daemon, (pid_t)pid, path, fd);
+	ret = door_add(request->daemon, (pid_t)pid, started, path, fd);
 	if (!ret)
 		return 0;
 	return control_fail(&request->error, CONTROL_FAILED, ret, NULL,
@@ -315,17 +315,20 @@ static int take_door(struct request *request)
 	static const char *const members[] = {"version", "verb", "pid", "path", NULL};
 	const char *path = NULL;
 	struct json_object *answer;
-	uint64_t pid = 0;
+	uint64_t pid = 0, started;
 	int ret = json_only(request->json, members, "a request of this kind", &request->error);
 
 	if (!ret)
 		ret = json_number(request->json, "pid", INT32_MAX, &pid, &request->error);
 	if (!ret)
 		ret = json_text(request->json, "path", &path, &request->error);
-	if (!ret)
-		ret = check_process(request, pid);
+	if (ret)
+		return ret;
+	/* Before the check: what is read later must be of the process that was checked. */
+	started = session_process_start((pid_t)pid);
+	ret = check_process(request, pid);
 	if (!ret && path)
-		ret = add_door(request, pid, path);
+		ret = add_door(request, pid, started, path);
 	if (ret)
 		return ret;
 	answer = json_object_new_object();

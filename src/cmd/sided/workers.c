@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,6 +46,8 @@ struct worker {
 	struct session_entry *entry; /* a reference */
 	enum worker_state state;
 	pid_t pid;
+	int process;    /* its pidfd, or -1 before Linux 5.3 */
+	bool is_reaped; /* the process id can be another process's by now */
 	uint64_t begun;
 	unsigned int restarts, failures;
 	struct frame_in in;
@@ -56,6 +59,15 @@ struct worker {
 
 static void worker_died(struct daemon *daemon, struct worker *worker);
 
+/* The process id alone would be that of another process if this one has ended and was reaped, for example by workers_reap(). */
+static void worker_kill(const struct worker *worker)
+{
+	if (worker->process >= 0)
+		(void)syscall(SYS_pidfd_send_signal, worker->process, SIGKILL, NULL, 0);
+	else if (worker->pid > 0 && !worker->is_reaped)
+		(void)kill(worker->pid, SIGKILL);
+}
+
 /* ---- asking ---- */
 
 static void out_of_patience(struct daemon *daemon, struct timer *timer)
@@ -64,7 +76,7 @@ static void out_of_patience(struct daemon *daemon, struct timer *timer)
 
 	say("the process %d that records the session %s does not answer, and is started anew",
 			worker->pid, worker->entry->definition->name);
-	kill(worker->pid, SIGKILL);
+	worker_kill(worker);
 	worker_died(daemon, worker);
 }
 
@@ -155,9 +167,14 @@ static int spawn(struct daemon *daemon, struct worker *worker)
 	/* A copy onto itself would keep close-on-exec: the C library sees to that. */
 	posix_spawn_file_actions_adddup2(&actions, ends[1], SOCKET_FD);
 	ret = posix_spawn(&worker->pid, "/proc/self/exe", &actions, &attributes, argv, environ);
+	if (ret)
+		worker->pid = 0;
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	close(ends[1]);
+	/* Nothing has reaped it yet, so the process id is still its own. */
+	worker->is_reaped = false;
+	worker->process = ret ? -1 : (int)syscall(SYS_pidfd_open, worker->pid, 0);
 	if (!ret)
 		ret = -loop_watch(daemon, &worker->watch, ends[0], EPOLLIN, NULL);
 	if (ret)
@@ -177,7 +194,7 @@ static void restart(struct daemon *daemon, struct timer *timer)
 	if (ret) {
 		say("cannot start the process that records the session %s: %s",
 				worker->entry->definition->name, strerror(-ret));
-		worker->pid = 0;
+		worker_kill(worker);
 		worker_died(daemon, worker);
 		return;
 	}
@@ -232,6 +249,9 @@ static void hang_up(struct daemon *daemon, struct worker *worker)
 	worker->state = WORKER_AWAY;
 	worker->asked = false;
 	worker->pid = 0;
+	if (worker->process >= 0)
+		close(worker->process);
+	worker->process = -1;
 }
 
 static void worker_died(struct daemon *daemon, struct worker *worker)
@@ -335,7 +355,7 @@ static void worker_ready(struct daemon *daemon, struct watch *watch, uint32_t ev
 	}
 	say("the process %d that records the session %s has ended", worker->pid,
 			worker->entry->definition->name);
-	kill(worker->pid, SIGKILL);
+	worker_kill(worker);
 	worker_died(daemon, worker);
 }
 
@@ -361,7 +381,7 @@ static struct worker *get_worker(struct daemon *daemon, struct session_entry *en
 		return NULL;
 	object_init(&worker->object, worker_destroy);
 	worker->watch.owner = worker->restart.owner = worker->patience.owner = &worker->object;
-	worker->watch.fd = -1;
+	worker->watch.fd = worker->process = -1;
 	ref_set(daemon, worker->entry, entry);
 	worker->end = &worker->calls;
 	frame_out_init(&worker->out);
@@ -452,10 +472,20 @@ pid_t worker_pid(const struct session_entry *entry)
 	return entry->worker ? entry->worker->pid : 0;
 }
 
+static void note_reaped(struct daemon *daemon, pid_t pid)
+{
+	struct session_entry *entry;
+
+	for (entry = daemon->sessions; entry; entry = entry->next)
+		if (entry->worker && entry->worker->pid == pid)
+			entry->worker->is_reaped = true;
+}
+
 /* Their ends are seen at their sockets. */
 void workers_reap(struct daemon *daemon)
 {
-	(void)daemon;
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		note_reaped(daemon, pid);
 }

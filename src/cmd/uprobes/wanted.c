@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 5000
@@ -129,10 +130,31 @@ static int open_lock(const char *session, bool system, const char *event, pid_t 
 	return fd;
 }
 
+/* The process that holds the lock, as the kernel names it; 0: there is none. */
+static pid_t lock_holder(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+}
+
+/* The pidfd is the holder's if that process id holds the lock still. A process id alone can belong to another process by then. */
+static bool end_holder(int fd, pid_t holder)
+{
+	int process = (int)syscall(SYS_pidfd_open, holder, 0);
+	bool is_holder = process >= 0 && lock_holder(fd) == holder;
+
+	if (is_holder)
+		(void)syscall(SYS_pidfd_send_signal, process, SIGTERM, NULL, 0);
+	if (process >= 0)
+		close(process);
+	return is_holder;
+}
+
 bool wanted_take_turn(const char *session, bool system, const char *event, pid_t process)
 {
 	int fd = open_lock(session, system, event, process);
-	pid_t told = 0;
+	pid_t told = 0, holder;
 
 	if (fd < 0)
 		return false;
@@ -141,12 +163,9 @@ bool wanted_take_turn(const char *session, bool system, const char *event, pid_t
 
 		if (!fcntl(fd, F_SETLK, &lock))
 			return true;
-		/* The kernel says who holds it. */
-		if (!fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK && lock.l_pid > 0 &&
-				lock.l_pid != told) {
-			told = lock.l_pid;
-			(void)kill(told, SIGTERM);
-		}
+		holder = lock_holder(fd);
+		if (holder > 0 && holder != told && end_holder(fd, holder))
+			told = holder;
 		usleep(STEP_MS * 1000);
 	}
 	close(fd);
