@@ -105,6 +105,23 @@ static int directory(char *path, size_t room, bool system)
 	return text_end(&text);
 }
 
+int wire_runtime_own(char *path, size_t room)
+{
+	struct text text = {.bytes = path, .room = room};
+	uint32_t user = (uint32_t)raw_call(SYS_geteuid);
+	int error = errno;
+
+	if (!room)
+		return -ENAMETOOLONG;
+	*path = 0;
+	if (user)
+		append_users(&text, user);
+	else
+		append(&text, WIRE_RUNTIME_SYSTEM);
+	errno = error;
+	return text_end(&text);
+}
+
 int wire_runtime_directory(char *path, size_t room, bool system)
 {
 	int error = errno, ret = directory(path, room, system);

@@ -31,7 +31,10 @@
  */
 int wire_runtime_directory(char *path, size_t room, bool system);
 
-/* The same and a file's name in it, as far as it fits the name of a socket. */
+/* The path of this user's own directory, whatever $SIDE_RUNTIME names. 0 or -ENAMETOOLONG. */
+int wire_runtime_own(char *path, size_t room);
+
+/* wire_runtime_directory() and a file's name in it, as far as it fits the name of a socket. */
 int wire_runtime_path(char *path, size_t room, bool system, const char *file);
 
 /*

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Rights of a member of the group `tracing` with the system's daemon, and attempts to exceed them (docs/explanation/security.md)."""
+import errno
 import json
 import os
 import platform
@@ -71,39 +72,23 @@ class Members(Case):
 
     def ask_as(self, user, request):
         """The answer to a request of this user's, made by a process of this user."""
-        read, write = os.pipe()
-        child = os.fork()
-        if not child:
+        def ask():
             try:
-                os.setgroups(user.groups)
-                os.setgid(user.uid)
-                os.setuid(user.uid)
                 answer = speaker.ask(CONTROL, request)
-                os.write(write, f"{answer['ok']} {answer.get('kind')} {answer.get('error')} {json.dumps(answer)}".encode())
             except OSError as error:
-                os.write(write, f"{type(error).__name__}".encode())
-            os._exit(0)
-        os.close(write)
-        with os.fdopen(read, "rb") as pipe:
-            text = pipe.read().decode()
-        os.waitpid(child, 0)
-        return text
+                return type(error).__name__
+            return f"{answer['ok']} {answer.get('kind')} {answer.get('error')} {json.dumps(answer)}"
+        return world.call_as(user, ask)
 
     def open_as(self, user, path):
         """None, or why this user cannot open a file or a directory."""
-        child = os.fork()
-        if not child:
+        def try_open():
             try:
-                os.setgroups(user.groups)
-                os.setgid(user.uid)
-                os.setuid(user.uid)
                 os.close(os.open(path, os.O_RDONLY))
-            except PermissionError:
-                os._exit(13)
-            except OSError:
-                os._exit(1)
-            os._exit(0)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            except OSError as error:
+                return errno.errorcode[error.errno]
+            return ""
+        return world.call_as(user, try_open) or None
 
     def everything_below(self, directory):
         yield directory
@@ -232,23 +217,13 @@ class Members(Case):
 
     def open_instance(self, user, session):
         """The answer of a session to a program of this user that sends HELLO to its socket."""
-        read, write = os.pipe()
-        child = os.fork()
-        if not child:
+        def introduce():
             try:
-                os.setgroups(user.groups)
-                os.setgid(user.uid)
-                os.setuid(user.uid)
                 speaker.Instance(f"{world.RUNTIME}/sessions/{session}.sock", 77).close()
-                os.write(write, b"accepted")
             except (OSError, ValueError, struct.error) as error:
-                os.write(write, f"refused: {error}".encode())
-            os._exit(0)
-        os.close(write)
-        with os.fdopen(read, "rb") as pipe:
-            text = pipe.read().decode()
-        os.waitpid(child, 0)
-        return text
+                return f"refused: {error}"
+            return "accepted"
+        return world.call_as(user, introduce)
 
     def test_members_have_no_part_in_sessions_of_others(self):
         self.begin("second", second_member)
@@ -275,14 +250,14 @@ class Members(Case):
         self.run_victim(200)
         self.side("stop", "-s", SESSION)
         for user in (member, attacker, world.victim):
-            self.assertEqual(self.open_as(user, BASE), 13, "the directory of all traces can be listed")
+            self.assertEqual(self.open_as(user, BASE), "EACCES", "the directory of all traces can be listed")
             for directory in (output, second):
                 for path in self.everything_below(directory):
-                    self.assertEqual(self.open_as(user, path), 13, path)
+                    self.assertEqual(self.open_as(user, path), "EACCES", path)
             for path in self.everything_below("/dev/shm"):
                 if path != "/dev/shm":
-                    self.assertEqual(self.open_as(user, path), 13, path)
-            self.assertEqual(self.open_as(user, f"{world.RUNTIME}/state"), 13)
+                    self.assertEqual(self.open_as(user, path), "EACCES", path)
+            self.assertEqual(self.open_as(user, f"{world.RUNTIME}/state"), "EACCES")
 
     def test_members_cannot_record_to_directories_that_exist(self):
         """`-o BASE/ --to tcp://…` would send what is recorded for others, `-o` of another session would mix with it."""
@@ -370,6 +345,58 @@ class Members(Case):
         self.assertEqual(made, 64)
         self.assertTrue(self.ask_as(second_member, {"verb": "create", "session": "theirs"}).startswith("True"))
         self.side("create", "roots")
+
+    def test_members_name_the_runtime_directory(self):
+        """The member cannot write there, so the current session is in a file of the member's own."""
+        for runtime in (world.RUNTIME, world.RUNTIME + "/"):
+            named = {"SIDE_RUNTIME": runtime, "XDG_RUNTIME_DIR": f"/tmp/{member.name}"}
+            self.as_member("create", MINE, **named)
+            self.assertEqual(self.as_member("status", **named), self.as_member("status", MINE, **named))
+            self.as_member("set-session", MINE, **named)
+            self.as_member("destroy", **named)
+            self.assertNotIn(MINE, self.as_member("status", **named))
+
+    def test_sessions_that_cannot_become_current(self):
+        """The session exists, so the command succeeds; only the commands that follow must name it."""
+        nowhere = {"SIDE_RUNTIME": world.RUNTIME, "XDG_RUNTIME_DIR": "/proc"}
+        result = self.side_as(member, "create", MINE, **nowhere)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"`-s {MINE}` selects it", result.stderr)
+        self.as_member("set-session", MINE, fails=True, **nowhere)
+        self.as_member("enable-event", "-s", MINE, "app:*", **nowhere)
+        self.as_member("destroy", MINE, **nowhere)
+
+    def test_names_that_a_member_has_taken(self):
+        """Root reads in the message which user has taken a name, and how to have it."""
+        self.as_member("create", "early")
+        result = self.side_as(world.ROOT_USER, "create", "early")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f"it belongs to user {member.uid}", result.stderr)
+        self.assertIn("`side destroy early`", result.stderr)
+        # The same at the start of a daemon that adopts sessions of early boot.
+        with open("/run/boot.conf", "w", encoding="utf-8") as file:
+            file.write("place /run/boot\nsession early\nevent app:*\n")
+        self.daemon.terminate()
+        self.daemon.wait(world.TIMEOUT)
+        self.start_daemon("--boot", "/run/boot.conf")
+        self.assertIn(f"user {member.uid} has created a session of this name; `side destroy early`", self.log_text())
+        os.remove("/run/boot.conf")
+
+    def test_directories_that_a_member_has_taken(self):
+        """The daemon does not start in a directory of another user, and names that user."""
+        taken = f"/tmp/{member.name}/side"
+        self.run_as(member, ["mkdir", taken])
+        self.addCleanup(os.rmdir, taken)
+        result = subprocess.run([world.SIDED, "--system", "--foreground", "--runtime", taken], env=world.environment(),
+                                capture_output=True, text=True, timeout=world.TIMEOUT, check=False)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(f"it belongs to user {member.uid}", result.stderr)
+        self.assertIn(f"`rm -r {taken}`", result.stderr)
+        os.chown(taken, 0, 0)
+        os.chmod(taken, 0o777)
+        result = subprocess.run([world.SIDED, "--system", "--foreground", "--runtime", taken], env=world.environment(),
+                                capture_output=True, text=True, timeout=world.TIMEOUT, check=False)
+        self.assertIn(f"`chmod go-w {taken}`", result.stderr)
 
     def test_other_users_have_no_part(self):
         for user in (attacker, world.victim):

@@ -67,8 +67,10 @@ void ask_add_text(struct json_object *request, const char *name, const char *tex
 
 /* False: there is none. */
 bool current_read(const struct ask *ask, char name[ASK_NAME_MAX]);
-/* 0, or an exit status: said. */
+/* 0, or an exit status: reported. */
 int current_write(const struct ask *ask, const char *name);
+/* For a session that was created: a failure is a note, because the session exists. */
+void current_try_write(const struct ask *ask, const char *name);
 /* If it is this one, there is none any more. */
 void current_forget(const struct ask *ask, const char *name);
 

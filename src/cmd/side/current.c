@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The current session: a file with its name in the user's runtime directory, beside the daemon's
- * socket. That of the system's daemon is remembered by each user for himself.
+ * The current session: a file with its name in the runtime directory of a user's daemon. A daemon whose directory
+ * belongs to another user is the system's, or the one that $SIDE_RUNTIME names: each of its users has a file in the
+ * user's own runtime directory.
  */
 #include "ask.h"
 #include "command.h"
@@ -17,30 +18,59 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The directory, made when it is missing and ours to trust. */
-static int directory(char *path, size_t room)
+/* The directory, which is created if it is missing. 0, or a negative errno: another user can write there. */
+static int make_directory(const char *path)
 {
-	int ret = wire_runtime_directory(path, room, false);
-
-	if (ret)
-		return ret;
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return -errno;
 	return wire_runtime_check(path);
 }
 
+static bool is_of_another_user(const char *directory)
+{
+	struct stat status;
+
+	return !lstat(directory, &status) && status.st_uid != geteuid();
+}
+
+static int append(char *path, size_t room, const char *text)
+{
+	size_t used = strlen(path);
+
+	return snprintf(path + used, room - used, "%s", text) < (int)(room - used) ? 0
+										   : -ENAMETOOLONG;
+}
+
+/* current-system, or current and the daemon's directory: current-srv-side. */
+static int append_name(char *path, size_t room, const char *directory)
+{
+	size_t used = strlen(path) + strlen("/current");
+	int ret = append(path, room, "/current");
+
+	if (ret || !directory)
+		return ret;
+	ret = append(path, room,
+			strcmp(directory, WIRE_RUNTIME_SYSTEM) != 0 ? directory : "-system");
+	for (; !ret && path[used]; used++)
+		if (path[used] == '/')
+			path[used] = '-';
+	return ret;
+}
+
 static int file(const struct ask *ask, char *path, size_t room)
 {
-	int ret = directory(path, room);
-	size_t used;
+	char directory[PATH_MAX];
+	const char *elsewhere = ask->system ? WIRE_RUNTIME_SYSTEM : NULL;
+	int ret = wire_runtime_directory(path, room, false);
 
-	if (ret)
-		return ret;
-	used = strlen(path);
-	if (snprintf(path + used, room - used, "/current%s", ask->system ? "-system" : "") >=
-			(int)(room - used))
-		return -ENAMETOOLONG;
-	return 0;
+	if (!ret && is_of_another_user(path)) {
+		snprintf(directory, sizeof(directory), "%s", path);
+		elsewhere = directory;
+		ret = wire_runtime_own(path, room);
+	}
+	if (!ret)
+		ret = make_directory(path);
+	return ret ? ret : append_name(path, room, elsewhere);
 }
 
 bool current_read(const struct ask *ask, char name[ASK_NAME_MAX])
@@ -88,18 +118,33 @@ static int replace(const char *path, const char *name)
 	return ret;
 }
 
+static int write_name(const struct ask *ask, const char *name, char *path, size_t room)
+{
+	int ret = file(ask, path, room);
+
+	return ret ? ret : replace(path, name);
+}
+
 int current_write(const struct ask *ask, const char *name)
 {
 	char path[PATH_MAX] = "";
-	int ret = file(ask, path, sizeof(path));
+	int ret = write_name(ask, name, path, sizeof(path));
 
 	if (!ret)
-		ret = replace(path, name);
-	if (!ret)
 		return COMMAND_DONE;
-	return say_error(COMMAND_FAILED, "name it with `-s` from now on",
-			"cannot remember %s as the current session in %s: %s", name, path,
+	return say_error(COMMAND_FAILED, "give the session to each command: `-s NAME`",
+			"cannot select the session %s: cannot write %s: %s", name, path,
 			strerror(-ret));
+}
+
+void current_try_write(const struct ask *ask, const char *name)
+{
+	char path[PATH_MAX] = "";
+	int ret = write_name(ask, name, path, sizeof(path));
+
+	if (ret)
+		say_note("session %s is not the current one: cannot write %s: %s; `-s %s` selects it",
+				name, path, strerror(-ret), name);
 }
 
 void current_forget(const struct ask *ask, const char *name)

@@ -180,14 +180,13 @@ static int load_one(struct loading *loading, struct json_object *definition)
 	status = ask_call(&loading->ask, request, ASK_PATIENCE_MS, &answer);
 	if (status)
 		return status;
-	status = current_write(&loading->ask, ask_text(answer, "session"));
+	current_try_write(&loading->ask, ask_text(answer, "session"));
 	if (loading->parsed->common.json)
 		ask_print_json("load", answer);
 	else
 		say_note("loaded session %s; `side start` begins", ask_text(answer, "session"));
-	if (!status)
-		probes = loading->probes(loading->parsed, &loading->ask,
-				ask_text(answer, "session"), definition);
+	probes = loading->probes(
+			loading->parsed, &loading->ask, ask_text(answer, "session"), definition);
 	loading->worst = probes > loading->worst ? probes : loading->worst;
 	json_object_put(answer);
 	return status;

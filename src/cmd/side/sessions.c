@@ -283,7 +283,7 @@ static int ask_one(struct ask *ask, const struct parsed *parsed, const char *nam
 	if (!name)
 		name = ask_text(answer, "session");
 	if (parsed->verb->id == VERB_CREATE)
-		status = current_write(ask, name);
+		current_try_write(ask, name);
 	if (parsed->verb->id == VERB_DESTROY)
 		current_forget(ask, name);
 	if (parsed->common.json)

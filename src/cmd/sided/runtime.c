@@ -76,6 +76,25 @@ static int choose_directory(struct daemon *daemon, const char *given, struct con
 	return 0;
 }
 
+/* Which of the two it is: the owner that it must not have, or its mode. */
+static int fail_trust(const char *path, struct control_error *error)
+{
+	char hint[512];
+	struct stat status;
+
+	if (lstat(path, &status))
+		return fail_at(error, -errno, "use the directory", path);
+	if (!status.st_uid || status.st_uid == geteuid()) {
+		snprintf(hint, sizeof(hint), "`chmod go-w %s`", path);
+		return control_fail(error, CONTROL_PERMISSION, -EPERM, hint,
+				"cannot use the directory %s: other users can write to it", path);
+	}
+	snprintf(hint, sizeof(hint), "`rm -r %s`, or name another one with --runtime", path);
+	return control_fail(error, CONTROL_PERMISSION, -EPERM, hint,
+			"cannot use the directory %s: it belongs to user %u", path,
+			(unsigned int)status.st_uid);
+}
+
 static int make_directory(const char *path, mode_t mode, struct control_error *error)
 {
 	int ret;
@@ -84,11 +103,7 @@ static int make_directory(const char *path, mode_t mode, struct control_error *e
 		return fail_at(error, -errno, "make the directory", path);
 	ret = wire_runtime_check(path);
 	if (ret == -EPERM)
-		return control_fail(error, CONTROL_PERMISSION, ret,
-				"remove it, or name another one with --runtime",
-				"the directory %s belongs to another user, or other users can write to "
-				"it",
-				path);
+		return fail_trust(path, error);
 	if (ret)
 		return fail_at(error, ret, "use the directory", path);
 	/* umask has taken away what others may need. */

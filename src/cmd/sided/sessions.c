@@ -49,16 +49,32 @@ static void entry_destroy(struct daemon *daemon, struct object *object)
 	free(entry);
 }
 
+/* Members of the group do not see sessions of others in their lists, so the message names the owner. */
+static int fail_name_in_use(const struct daemon *daemon, const struct session_entry *entry,
+		struct control_error *error)
+{
+	const char *name = entry->definition->name;
+	char hint[DEFINITION_NAME_MAX + 64];
+
+	if (!session_is_of_member(daemon, entry))
+		return control_fail(error, CONTROL_BUSY, -EEXIST,
+				"choose another name, or destroy it",
+				"there is a session %s already", name);
+	snprintf(hint, sizeof(hint), "`side destroy %s` as root or as that user", name);
+	return control_fail(error, CONTROL_BUSY, -EEXIST, hint,
+			"there is a session %s already: it belongs to user %u", name,
+			(unsigned int)entry->uid);
+}
+
 int session_add(struct daemon *daemon, struct definition *definition, struct session_entry **result,
 		struct control_error *error)
 {
 	struct session_entry *entry, **end;
 	char path[WIRE_SESSION_PATH_MAX + 1];
 
-	if (session_find(daemon, definition->name))
-		return control_fail(error, CONTROL_BUSY, -EEXIST,
-				"choose another name, or destroy it",
-				"there is a session %s already", definition->name);
+	entry = session_find(daemon, definition->name);
+	if (entry)
+		return fail_name_in_use(daemon, entry, error);
 	if (daemon->nr_sessions >= LIMIT_SESSIONS)
 		return control_fail(error, CONTROL_BUSY, -EBUSY, "destroy some",
 				"there are %d sessions, and no more are possible", LIMIT_SESSIONS);
