@@ -47,7 +47,9 @@ def pages(folder):
                 with open(os.path.join(folder, path), encoding='utf-8') as stream:
                     text = stream.read()
                 found.append((title_of(text).lower(), path, text))
-        for _, path, text in sorted(found):
+        # `<!-- order: N -->` puts a page before those without it.
+        found.sort(key=lambda page: (int((re.match(r'<!-- order: (\d+)', page[2]) or [0, sys.maxsize])[1]), page))
+        for _, path, text in found:
             yield path, text
 
 

@@ -42,7 +42,7 @@ expect(set(pages) == there, 'pages that are not in the guide: %s' % sorted(set(p
 for name in pages:
     with open(os.path.join(folder, name)) as stream:
         lines = stream.read().splitlines()
-    expect(assemble.anchor(lines[0].lstrip('# ')) in anchors, '%s is not in the guide' % name)
+    expect(assemble.anchor(assemble.title_of('\n'.join(lines))) in anchors, '%s is not in the guide' % name)
     expect(lines[-1] in text or assemble.LINK.search(lines[-1]), 'the end of %s is not in the guide' % name)
 for line, code in assemble.lines_of(text):
     for path, section in () if code else assemble.LINK.findall(line):

@@ -3,8 +3,8 @@
  * src/cmd/side: the command line.
  *
  * table.c says once which verbs, options and topics exist. Everything that shows or reads them
- * works from it: parse.c (argv into values), help.c (--help), manual.c (man pages) and complete.c
- * (completions for bash and zsh), the last two in a program that runs at build time (generate.c).
+ * works from it: parse.c (argv into values), help.c (--help), manual.c (man pages), markdown.c (reference)
+ * and complete.c (completions for bash and zsh), the last three in a program that runs at build time (generate.c).
  * What a verb does is in the file with its name: record.c, list.c, view.c.
  */
 #ifndef SIDE_CMD_COMMAND_H
@@ -468,8 +468,11 @@ void help_print_verb(FILE *out, const struct verb *verb, bool color);
 void help_print_topic(FILE *out, const struct topic *topic, bool color);
 void help_print_json(FILE *out, const struct verb *verb);
 
-/* manual.c, complete.c: used at build time only. */
+/* manual.c, markdown.c, complete.c: used at build time only. */
 int manual_print(FILE *out, const char *page);
+int markdown_print(FILE *out, const char *page);
+/* The pages that markdown_print() knows, one a line. */
+void markdown_print_names(FILE *out);
 void complete_print_bash(FILE *out);
 void complete_print_zsh(FILE *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Run at build time: writes one manual page or the completions of one shell to a file. */
+/* Run at build time: writes one manual page, one page of the reference, or the completions of one shell to a file. */
 #include "command.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ int main(int argc, char **argv)
 	int result = 0;
 
 	if (argc != 3) {
-		fprintf(stderr, "usage: side-generate bash|zsh|PAGE FILE\n");
+		fprintf(stderr, "usage: side-generate bash|zsh|PAGE|reference|reference/PAGE FILE\n");
 		return 2;
 	}
 	out = fopen(argv[2], "w");
@@ -22,6 +22,10 @@ int main(int argc, char **argv)
 		complete_print_bash(out);
 	else if (!strcmp(argv[1], "zsh"))
 		complete_print_zsh(out);
+	else if (!strcmp(argv[1], "reference"))
+		markdown_print_names(out);
+	else if (!strncmp(argv[1], "reference/", 10))
+		result = markdown_print(out, argv[1] + 10);
 	else
 		result = manual_print(out, argv[1]);
 	if (result)
