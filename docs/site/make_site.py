@@ -156,9 +156,11 @@ class Site:
     def indexes(self):
         for kind, (title, sentence) in KINDS.items():
             path = os.path.join(self.staged, kind, 'index.md')
-            if os.path.exists(path):  # It has one of its own.
+            if os.path.exists(path):  # It has one of its own, which may list the pages, too.
+                names = [name for name, _ in self.names_of(kind)]
+                listed = all('](%s.md)' % name in read(path) for name in names)
                 with open(path, 'a', encoding='utf-8') as file:
-                    file.write('\n' + self.toctree([name for name, _ in self.names_of(kind)], [':hidden:']))
+                    file.write('\n' + self.toctree(names, [':hidden:'] if listed else [':maxdepth: 1']))
             elif self.names_of(kind):
                 self.write_index(kind, title, sentence, ['commands/index', 'headers/index'] if kind == 'reference' else ())
         with open(os.path.join(self.staged, 'index.md'), 'a', encoding='utf-8') as file:

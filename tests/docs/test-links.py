@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Links between the pages of the project lead to files, and to headings, that exist.
+"""Links between the pages of the project lead to files, and to headings, that exist. So do names of files of the source tree.
 
 usage: test-links.py SOURCE-DIRECTORY
 """
+import glob
 import os
 import re
 import sys
@@ -54,12 +55,38 @@ for page in sorted(pages()):
         elif anchor and to.endswith(".md") and anchor not in anchors(to):
             failures.append(f"{where}: {path or 'the page'} has no heading for #{anchor}")
 
+    # `src/ring/rseq.c`, `src/cmd/side/table*.c`, `tests/ROOM/meson.build`: capital words are for the reader to replace.
+    for name in re.findall(r"`((?:src|include|tests|bench|docs|examples|packaging)/[\w./*-]+)`", prose(page)):
+        path = os.path.join(root, re.sub(r"\b[A-Z]{2,}\b", "*", name))
+        if not glob.glob(path) and not os.path.exists(path + ".c"):  # A program that is built there.
+            failures.append(f"{os.path.relpath(page, root)}: there is no {name}")
+
 # Each page of the specification is in its index.
 SPEC = os.path.join(root, "docs/spec")
 with open(os.path.join(SPEC, "README.md"), encoding="utf-8") as index:
     listed = set(re.findall(r"\]\(([\w-]+\.md)\)", index.read()))
 failures += [f"docs/spec/README.md does not list {name}" for name in sorted(os.listdir(SPEC))
              if name.endswith(".md") and name != "README.md" and name not in listed]
+
+# Decisions have consecutive numbers, and ARCHITECTURE.md can be read in a few minutes.
+titles = []
+for name in sorted(os.listdir(os.path.join(root, "docs/adr"))):
+    if name != "README.md":
+        with open(os.path.join(root, "docs/adr", name), encoding="utf-8") as page:
+            titles.append((name, page.read()))
+for number, (name, text) in enumerate(titles, 1):
+    if not re.match(rf"<!-- order: {number} -->\n# ADR {number}: \S", text) or not name.startswith(f"{number:02}-"):
+        failures.append(f"docs/adr/{name} is not decision {number}")
+    failures += [f"docs/adr/{name} has no {part}" for part in ("Context", "Decision", "Consequences") if f"\n**{part}.** " not in text]
+with open(os.path.join(root, "ARCHITECTURE.md"), encoding="utf-8") as page:
+    words = len(page.read().split())
+if words > 1500:
+    failures.append(f"ARCHITECTURE.md has {words} words, and 1500 is the limit")
+
+# The glossary is in alphabetical order.
+with open(os.path.join(root, "docs/glossary.md"), encoding="utf-8") as page:
+    terms = [line.split("|")[1].strip().lower() for line in page if line.startswith("| ")][2:]
+failures += [f"docs/glossary.md: {one} is before {two}" for one, two in zip(terms, terms[1:]) if one > two]
 print("\n".join(failures))
 print(f"{links} links, {len(failures)} complaints")
 sys.exit(1 if failures or links < 20 else 0)
