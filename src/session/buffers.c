@@ -271,7 +271,7 @@ void buffers_remove(struct session *session, struct instance *instance)
 		close(instance->described_fd);
 	instance->described_fd = -1;
 	if (buffers_stay(instance)) {
-		report(session, true,
+		report_instance(session, instance, true,
 				"the rings of process %d (%s) are still in %s/%s: side recover "
 				"reads "
 				"them",
@@ -438,7 +438,8 @@ struct instance *buffers_load(
 		instance = NULL;
 	}
 	if (instance && *found->trace)
-		report(session, false, "what process %u (%s) had said before is in %s", found->pid,
+		report_instance(session, instance, false,
+				"what process %u (%s) had said before is in %s", found->pid,
 				instance->procname, found->trace);
 	if (found)
 		found_free(found);

@@ -481,14 +481,15 @@ static int refuse_untracked(struct session *session, struct connection *connecti
 #define NO_DESCRIPTOR "the recorder has no descriptor left"
 
 /* One sentence for all of them: refusals_report(). */
-static void note_refusal(struct session *session, pid_t pid, const char *name, const char *reason)
+static void note_refusal(
+		struct session *session, uid_t uid, pid_t pid, const char *name, const char *reason)
 {
 	if (!session->nr_refused++ &&
 			asprintf(&session->refused, "process %d (%s) is not recorded: %s", (int)pid,
 					name ? name : "?", reason) < 0)
 		session->refused = NULL;
 	if (session->nr_refused == 1 && session->service && session->refused)
-		report(session, true, "%s", session->refused);
+		report_about(session, uid, pid, true, "%s", session->refused);
 }
 
 static int refuse_process(struct session *session, struct connection *connection,
@@ -498,7 +499,7 @@ static int refuse_process(struct session *session, struct connection *connection
 
 	if (refusals_note(session, connection, name, reason,
 			    hello->features & WIRE_FEATURE_RETRY)) {
-		note_refusal(session, connection->peer, name, reason);
+		note_refusal(session, connection->uid, connection->peer, name, reason);
 		instance_count_refused(session, hello);
 	}
 	free(name);
@@ -509,7 +510,7 @@ static int refuse_process(struct session *session, struct connection *connection
 /* It has no rings, whatever it records. */
 static void lose_process(struct session *session, struct instance *instance)
 {
-	note_refusal(session, instance->peer, instance->procname, TOO_LATE);
+	note_refusal(session, instance->account, instance->peer, instance->procname, TOO_LATE);
 	/* Relaxed: a statistics counter. */
 	__atomic_fetch_add(&instance->refused, 1, __ATOMIC_RELAXED);
 	instance_end(session, instance);
@@ -666,12 +667,12 @@ static void report_refusals(struct session *session, const struct connection *co
 	uint32_t i;
 
 	for (i = 0; i < connection->nr_refused && i < 5; i++)
-		report_about(session, instance->account, true,
+		report_instance(session, instance, true,
 				"event %u of process %d (%s) is not recorded: %s",
 				connection->refused[i].id, (int)instance->peer, instance->procname,
 				wire_refusal_text(connection->refused[i].reason));
 	if (i < connection->nr_refused)
-		report_about(session, instance->account, true,
+		report_instance(session, instance, true,
 				"%u more events of process %d (%s) are not recorded",
 				connection->nr_refused - i, (int)instance->peer,
 				instance->procname);
@@ -702,7 +703,7 @@ static int handle_events(struct session *session, struct connection *connection,
 	ret = send_acks(session, connection);
 	/* It has no callback on events for which it received no answer. */
 	if (ret && connection->accepted)
-		report(session, true,
+		report_instance(session, connection->instance, true,
 				"%u events of process %d (%s) are not recorded: its wait for the answer timed out: the recorder was busy",
 				connection->accepted, (int)connection->instance->peer,
 				connection->instance->procname);
@@ -759,7 +760,7 @@ static int handle_missed(struct session *session, struct connection *connection,
 	name = strrchr(missed.name, '/');
 	name = instance_clean_name(name ? name + 1 : missed.name);
 	if (missed.reason == WIRE_MISSED_ALLOCATOR) {
-		report_about(session, connection->uid, false,
+		report_about(session, connection->uid, connection->peer, false,
 				"calls of malloc() and its like in process %d (%s) are not recorded: its own allocator comes before the wrapper",
 				(int)connection->peer, name ? name : "?");
 		free(name);
@@ -769,8 +770,9 @@ static int handle_missed(struct session *session, struct connection *connection,
 	if (peer_lives(connection))
 		instance_end_predecessor(session, connection->peer);
 	session->nr_refused++;
-	report_about(session, connection->uid, true, "process %d (%s) is not recorded: %s",
-			(int)connection->peer, name ? name : "?", missed_reason(missed.reason));
+	report_about(session, connection->uid, connection->peer, true,
+			"process %d (%s) is not recorded: %s", (int)connection->peer,
+			name ? name : "?", missed_reason(missed.reason));
 	free(name);
 	return -ECONNRESET;
 }

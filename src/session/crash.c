@@ -113,7 +113,7 @@ void crash_look(struct session *session, struct instance *instance)
 		return;
 	}
 	if (!session->triggers.blind)
-		report(session, false,
+		report_instance(session, instance, false,
 				"whether process %d (%s) crashed is not known: its parent has "
 				"taken "
 				"its exit status already, which Linux 6.15 keeps for others, too",

@@ -455,12 +455,12 @@ static void adopt_rings(struct adoption *adoption)
 	if (adoption->told_serial != adoption->head.serial)
 		cut_stream(adoption, SESSION_STREAM, 0);
 	if (adoption->unknown)
-		report(adoption->session, true,
+		report_instance(adoption->session, instance, true,
 				"of %u rings of process %u (%s) it is not known what was written: "
 				"their last packets may be in two traces, or in none",
 				adoption->unknown, instance->pid, instance->procname);
 	if (adoption->path && ctf_repair_metadata(adoption->path, &error))
-		report(adoption->session, true, "%s", error.text);
+		report_instance(adoption->session, instance, true, "%s", error.text);
 }
 
 int journal_read_head(const struct journal *journal, struct journal_head *head)

@@ -321,6 +321,7 @@ bool session_take_message(struct session *session, struct session_message *messa
 {
 	bool found;
 
+	report_suppressed(session, false);
 	pthread_mutex_lock(&session->lock);
 	found = session->nr_messages > 0;
 	if (found) {

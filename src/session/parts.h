@@ -75,6 +75,7 @@
 #include "ring/ring.h"
 #include "session/live.h"
 #include "session/outbox.h"
+#include "session/lines.h"
 #include "session/probes.h"
 #include "session/recover.h"
 #include "session/session.h"
@@ -87,8 +88,11 @@
 /* Limits on what other processes may ask of us. */
 #define LIMIT_CONNECTIONS 512
 #define LIMIT_FLOORS 16 /* users that have a floor of each share: shares.h */
-#define LIMIT_LINES 640 /* messages about programs in LIMIT_LINES_NS */
-#define LIMIT_LINES_NS 60000000000
+#define LIMIT_LINES \
+	640 /* messages about programs within a minute (lines.h) if they are all of one user; else: */
+#define LIMIT_LINES_OF_OWNER 60
+#define LIMIT_LINES_OF_USER 24
+#define LIMIT_LINES_OF_PROCESS 12
 #define LIMIT_HELLO_MS 3000              /* from accept to HELLO */
 #define LIMIT_CONNECTION_MS 10000        /* a connection's whole life */
 #define LIMIT_UNREAD_MS 3000             /* a peer that reads nothing of what waits for it */
@@ -572,10 +576,7 @@ struct session {
 	struct shares live_shares;        /* processes that live (lock), */
 	struct shares memory_shares;      /* memory of rings, */
 	struct shares description_shares; /* bytes of descriptions, */
-	struct shares line_shares;        /* messages in the present minute, */
-	uint64_t lines_until;             /* that ends here */
-	uint64_t lines_dropped;           /* of it, */
-	uid_t lines_dropped_uid;          /* the last one about a program of this user */
+	struct lines lines;               /* messages about programs (lock) */
 	uint64_t memory_used, memory_peak;
 	uint64_t memory_ended; /* of instances that have ended: will be given back soon */
 	pthread_cond_t memory_back;
@@ -598,9 +599,14 @@ void report(struct session *session, bool is_error, const char *format, ...)
 void report_failure(struct session *session, int code);
 void report_loss(struct session *session, const struct instance *instance, const char *ring,
 		const char *event, const char *reason, uint64_t count, bool in_bytes);
-/* The same about a program of this user: programs of one user do not fill the log alone. */
-void report_about(struct session *session, uid_t uid, bool is_error, const char *format, ...)
-		__attribute__((format(printf, 4, 5)));
+/* The same about a process of this user. Processes and users have shares of the log (lines.h), so none of them fills it alone. */
+void report_about(struct session *session, uid_t uid, pid_t pid, bool is_error, const char *format,
+		...) __attribute__((format(printf, 5, 6)));
+/* About an instance: report_about() with its user and process. */
+#define report_instance(session, instance, is_error, ...) \
+	report_about((session), (instance)->account, (instance)->peer, (is_error), __VA_ARGS__)
+/* Report what was suppressed, if the minute is over or `ends` now. */
+void report_suppressed(struct session *session, bool ends);
 void reports_free(struct session *session);
 int session_fail(struct session_error *error, enum session_error_kind kind, int code,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));

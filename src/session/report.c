@@ -50,20 +50,19 @@ static bool grow(void *array_pointer, size_t nr, size_t *room, size_t size)
 }
 
 /* Takes the text over. With the lock held. */
-static void add_message(struct session *session, bool is_error, char *text)
+static void add_message(struct session *session, struct session_message message)
 {
-	if (text && session->nr_messages < LIMIT_MESSAGES &&
+	if (message.text && session->nr_messages < LIMIT_MESSAGES &&
 			grow(&session->messages, session->nr_messages, &session->room_messages,
 					sizeof(*session->messages))) {
 		if (session->nr_messages == LIMIT_MESSAGES - 1) {
-			free(text);
-			text = strdup("more messages like these are not shown");
+			free(message.text);
+			message.text = strdup("more messages like these are not shown");
 		}
-		session->messages[session->nr_messages++] =
-				(struct session_message){.is_error = is_error, .text = text};
-		text = NULL;
+		session->messages[session->nr_messages++] = message;
+		message.text = NULL;
 	}
-	free(text);
+	free(message.text);
 }
 
 void report(struct session *session, bool is_error, const char *format, ...)
@@ -76,32 +75,31 @@ void report(struct session *session, bool is_error, const char *format, ...)
 		text = NULL;
 	va_end(arguments);
 	pthread_mutex_lock(&session->lock);
-	add_message(session, is_error, text);
+	add_message(session, (struct session_message){.is_error = is_error, .text = text});
 	pthread_mutex_unlock(&session->lock);
 }
 
-/* A new minute: every user can report again. With the lock held. */
-static void renew_lines(struct session *session)
+/* With the lock held. */
+static void add_suppressed(struct session *session, uint64_t now)
 {
-	uint64_t now = wire_deadline(0);
-	char *text;
+	char text[LINES_TEXT];
+	uint64_t suppressed;
+	uid_t uid;
 
-	if (now < session->lines_until)
-		return;
-	if (session->lines_dropped) {
-		if (asprintf(&text, "%llu messages about programs are not shown: too many within a minute (the last one: user %u)",
-				    (unsigned long long)session->lines_dropped,
-				    (unsigned int)session->lines_dropped_uid) < 0)
-			text = NULL;
-		add_message(session, true, text);
+	while (lines_suppressed(&session->lines, now, &uid, &suppressed)) {
+		lines_describe(text, uid, suppressed);
+		add_message(session,
+				(struct session_message){.is_error = true,
+						.is_about_program = true,
+						.uid = uid,
+						.text = strdup(text)});
 	}
-	session->lines_dropped = 0;
-	session->lines_until = now + LIMIT_LINES_NS;
-	shares_give_back_all(&session->line_shares);
 }
 
-void report_about(struct session *session, uid_t uid, bool is_error, const char *format, ...)
+void report_about(struct session *session, uid_t uid, pid_t pid, bool is_error, const char *format,
+		...)
 {
+	uint64_t now = wire_deadline(0);
 	va_list arguments;
 	char *text;
 
@@ -110,14 +108,24 @@ void report_about(struct session *session, uid_t uid, bool is_error, const char 
 		text = NULL;
 	va_end(arguments);
 	pthread_mutex_lock(&session->lock);
-	renew_lines(session);
-	if (shares_take(&session->line_shares, uid, 1)) {
-		add_message(session, is_error, text);
-	} else {
-		session->lines_dropped++;
-		session->lines_dropped_uid = uid;
+	add_suppressed(session, now);
+	if (lines_take(&session->lines, now, uid, pid))
+		add_message(session,
+				(struct session_message){.is_error = is_error,
+						.is_about_program = true,
+						.uid = uid,
+						.text = text});
+	else
 		free(text);
-	}
+	pthread_mutex_unlock(&session->lock);
+}
+
+void report_suppressed(struct session *session, bool ends)
+{
+	pthread_mutex_lock(&session->lock);
+	if (ends)
+		lines_end(&session->lines);
+	add_suppressed(session, wire_deadline(0));
 	pthread_mutex_unlock(&session->lock);
 }
 

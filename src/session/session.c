@@ -175,15 +175,16 @@ int session_open_shares(struct session *session, struct session_error *error)
 {
 	uint32_t floors = session->service && session->service->any_user ? LIMIT_FLOORS : 0;
 	struct shares *const all[] = {&session->connection_shares, &session->live_shares,
-			&session->memory_shares, &session->description_shares,
-			&session->line_shares};
+			&session->memory_shares, &session->description_shares};
 	size_t i;
 
 	shares_init(&session->connection_shares, LIMIT_CONNECTIONS, floors, 0);
 	shares_init(&session->live_shares, session->max_live, floors, 1);
 	shares_init(&session->memory_shares, session->memory_limit, floors, memory_least(session));
 	shares_init(&session->description_shares, LIMIT_SESSION_DESCRIPTIONS, floors, 0);
-	shares_init(&session->line_shares, LIMIT_LINES, floors, 0);
+	if (floors)
+		lines_init(&session->lines, geteuid(), LIMIT_LINES_OF_OWNER, LIMIT_LINES_OF_USER,
+				LIMIT_LINES_OF_PROCESS);
 	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (!shares_keep(all[i], geteuid()))
 			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
@@ -196,7 +197,6 @@ static void session_free_shares(struct session *session)
 	shares_free(&session->live_shares);
 	shares_free(&session->memory_shares);
 	shares_free(&session->description_shares);
-	shares_free(&session->line_shares);
 }
 
 struct session *session_allocate(void)
@@ -217,7 +217,7 @@ struct session *session_allocate(void)
 		strcpy(session->hostname, "unknown");
 	/* Shares of a session that only reads; see session_open_shares(). */
 	shares_init(&session->description_shares, LIMIT_SESSION_DESCRIPTIONS, 0, 0);
-	shares_init(&session->line_shares, LIMIT_LINES, 0, 0);
+	lines_init(&session->lines, geteuid(), LIMIT_LINES, LIMIT_LINES, LIMIT_LINES);
 	session->message = malloc(WIRE_MESSAGE_MAX);
 	session->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (session->message && session->epoll >= 0)

@@ -256,6 +256,8 @@ bool session_rotated(struct session *session, uint32_t request, char *name, size
 /* Something to say to the user: a warning, one sentence. In the order in which it arose. */
 struct session_message {
 	bool is_error; /* part of the recording could not be made (disk full, refused process) */
+	bool is_about_program; /* of this user: */
+	uid_t uid;
 	char *text;
 };
 

@@ -59,7 +59,7 @@ static int copy_ring(struct session *session, struct instance *instance, uint32_
 	for (tries = 0; tries < COPIES_MAX && ret == -EAGAIN; tries++)
 		ret = ring_consumer_snapshot(of->rings, ring, copy->buffer, &span);
 	if (ret == -EAGAIN)
-		report(session, true,
+		report_instance(session, instance, true,
 				"ring %s_%u of process %d (%s) was overwritten faster than it "
 				"could be "
 				"read; a larger --buffer-size helps",
@@ -240,7 +240,7 @@ static void take_instance(struct snapshot *snapshot, struct instance *instance)
 	if (!ret)
 		return;
 	report_failure(session, ret);
-	report_about(session, instance->account, true,
+	report_instance(session, instance, true,
 			"the snapshot of process %d (%s) is not complete: %s", (int)instance->peer,
 			instance->procname, error.text);
 }

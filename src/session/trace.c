@@ -30,9 +30,8 @@ void trace_fail(struct session *session, struct instance *instance, int code,
 {
 	report_failure(session, code);
 	if (!instance->unwritten_code)
-		report_about(session, instance->account, true,
-				"records of process %d (%s) are lost: %s", (int)instance->peer,
-				instance->procname, error->text);
+		report_instance(session, instance, true, "records of process %d (%s) are lost: %s",
+				(int)instance->peer, instance->procname, error->text);
 	instance->unwritten_code = code < 0 ? -code : code;
 }
 
@@ -109,7 +108,7 @@ static void begin_journal(struct session *session, struct instance *instance, co
 
 	if (!ret)
 		return;
-	report_about(session, instance->account, true,
+	report_instance(session, instance, true,
 			"the journal of process %d (%s) cannot be written: %s", (int)instance->peer,
 			instance->procname, strerror(-ret));
 	journal_close(instance);
@@ -206,7 +205,7 @@ static void note(struct session *session, struct instance *instance, uint32_t ch
 	if (!ret || instance->channels[channel].each[ring].unnoted)
 		return;
 	instance->channels[channel].each[ring].unnoted = true;
-	report_about(session, instance->account, true,
+	report_instance(session, instance, true,
 			"the journal of process %d (%s) cannot be written: %s", (int)instance->peer,
 			instance->procname, strerror(-ret));
 }
@@ -310,7 +309,7 @@ void trace_report_damage(
 	of->each[ring].damaged = true;
 	if (of->geometry.flags & RING_COUNTS)
 		return; /* Out of a core dump. */
-	report(session, true,
+	report_instance(session, instance, true,
 			"process %d (%s) has damaged its ring %s_%u (%s); what it recorded there "
 			"afterwards is lost",
 			(int)instance->peer, instance->procname, of->channel->name, ring,

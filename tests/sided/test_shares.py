@@ -5,6 +5,7 @@ import fcntl
 import grp
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -189,7 +190,38 @@ class Shares(Case):
             return [line for line in self.complaints() if f"process {attacker.process.pid} " not in line]
         wait_until(others, "a message about the other one")
         self.assertGreater(len(self.complaints()), 10)
-        self.assertLess(len(self.complaints()), 700)
+        self.assertLess(len(self.complaints()), 30)
+        # Neither command repeats lines about other users' programs.
+        answer = self.ask("status", "loud")["sessions"][0]
+        self.assertEqual(answer["messages"], [])
+        self.assertEqual({user["uid"] for user in answer["messages-of-users"]}, {ONE, OTHER})
+        self.ask("stop", "loud")
+        for words in (("status", "loud"), ("destroy", "loud")):
+            text = self.side(*words)
+            self.assertNotIn("is not recorded", text)
+            self.assertRegex(text, f"messages? about programs of user {OTHER} in the log of the daemon")
+            self.assertLess(len(text.splitlines()), 40)
+        # Each line of the attacker was printed or counted.
+        wait_until(lambda: self.suppressed(OTHER) + len(self.complaints()) == 2001, "the number of suppressed messages")
+        self.assertFalse(self.suppressed(ONE))
+
+    def test_messages_of_many_processes(self):
+        """The limit is one of the user, not of each process only."""
+        self.begin("loud")
+        for _ in range(6):
+            Stranger(self, OTHER, self.socket_of("loud"), "complain", 30)
+        self.ask("destroy", "loud")
+        self.assertLess(len(self.complaints()), 30)
+        self.assertEqual(self.suppressed(OTHER) + len(self.complaints()), 180)
+
+    def side(self, *words):
+        done = subprocess.run([os.environ["SIDE"], *words], env={**os.environ, "SIDE_RUNTIME": self.runtime}, capture_output=True, text=True,
+                              timeout=harness.PATIENCE, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout + done.stderr
+
+    def suppressed(self, uid):
+        return sum(int(number) for number in re.findall(rf"suppressed (\d+) messages about programs of user {uid}:", self.log_text()))
 
     def complaints(self):
         return [line for line in self.log_text().splitlines() if "is not recorded" in line]

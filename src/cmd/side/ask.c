@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define SILENT_PATIENCE_MS 2000
+#define MESSAGES_PRINTED 10
 
 int ask_error(const struct control_error *error)
 {
@@ -164,6 +165,42 @@ struct json_object *ask_list(struct json_object *object, const char *name)
 			!json_object_is_type(member, json_type_array))
 		return NULL;
 	return member;
+}
+
+static void print_counted(struct json_object *session)
+{
+	struct json_object *users = ask_list(session, "messages-of-users");
+	size_t count = users ? json_object_array_length(users) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *user = json_object_array_get_idx(users, i);
+		uint64_t nr = ask_number(user, "count");
+		char name[32] = "further users";
+
+		if (json_object_object_get_ex(user, "uid", NULL))
+			snprintf(name, sizeof(name), "user %" PRIu64, ask_number(user, "uid"));
+		say_note("%" PRIu64 " message%s about programs of %s in the log of the daemon", nr,
+				nr == 1 ? "" : "s", name);
+	}
+}
+
+void ask_print_messages(struct json_object *session)
+{
+	struct json_object *messages = ask_list(session, "messages");
+	size_t count = messages ? json_object_array_length(messages) : 0;
+	uint64_t more = ask_number(session, "messages-unkept");
+
+	for (size_t i = 0; i < count && i < MESSAGES_PRINTED; i++) {
+		const char *text = json_object_get_string(json_object_array_get_idx(messages, i));
+
+		say_note("%s", text ? text : "");
+	}
+	if (count > MESSAGES_PRINTED)
+		more += count - MESSAGES_PRINTED;
+	if (more)
+		say_note("%" PRIu64 " more message%s: `--json` prints the first 100", more,
+				more == 1 ? "" : "s");
+	print_counted(session);
 }
 
 void ask_add_text(struct json_object *request, const char *name, const char *text)

@@ -60,6 +60,9 @@ bool ask_flag(struct json_object *object, const char *name);
 /* An array, or NULL. */
 struct json_object *ask_list(struct json_object *object, const char *name);
 
+/* Print the messages of a session, the first ones of many, and how many are in the log of the daemon only. */
+void ask_print_messages(struct json_object *session);
+
 /* Add a text to the array `name` of the request, which is made. */
 void ask_add_text(struct json_object *request, const char *name, const char *text);
 

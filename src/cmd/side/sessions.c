@@ -76,14 +76,6 @@ static void say_losses(struct json_object *answer)
 	}
 }
 
-static void say_messages(struct json_object *answer)
-{
-	struct json_object *messages = ask_list(answer, "messages");
-
-	for (size_t i = 0; messages && i < json_object_array_length(messages); i++)
-		say_note("%s", json_object_get_string(json_object_array_get_idx(messages, i)));
-}
-
 /*
  * Losses are no note: they are said with --quiet, too. Of what goes on, and of processes that ended long ago, only the
  * traces know the reasons.
@@ -122,7 +114,7 @@ static void say_destroyed(const char *name, struct json_object *answer)
 	uint64_t seen = ask_number(answer, "seen");
 	char size[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX], number[SAY_NUMBER_MAX], quoted[4096];
 
-	say_messages(answer);
+	ask_print_messages(answer);
 	if (!seen)
 		say_note("session %s is gone; it recorded nothing", name);
 	else if (access(ask_text(answer, "output"), F_OK) && errno == ENOENT)

@@ -304,7 +304,6 @@ static void print_sending(struct json_object *session, const struct style *style
 static void print_full(struct ask *ask, struct json_object *session, const struct style *style)
 {
 	const char *output = ask_text(session, "output"), *error = ask_text(session, "error");
-	struct json_object *messages = ask_list(session, "messages");
 	char text[4096], events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
 
 	printf("%ssession %s%s  %s\n", style->strong, ask_text(session, "name"), style->plain,
@@ -342,12 +341,7 @@ static void print_full(struct ask *ask, struct json_object *session, const struc
 	print_processes(ask_list(session, "processes"), style);
 	print_refused(session, style);
 	print_losses(ask_list(session, "losses"), style);
-	for (size_t i = 0; messages && i < json_object_array_length(messages); i++) {
-		const char *message =
-				json_object_get_string(json_object_array_get_idx(messages, i));
-
-		say_note("%s", message ? message : "");
-	}
+	ask_print_messages(session);
 }
 
 static void print_short(struct json_object *session, const char *current, const struct style *style)

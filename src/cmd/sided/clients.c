@@ -62,7 +62,9 @@ static void client_is_slow(struct daemon *daemon, struct timer *timer)
 {
 	struct client *client = container_of(timer, struct client, timer);
 
-	say("process %d does not read its answers: the connection is closed", client->peer.pid);
+	say_about(daemon, client->peer.uid,
+			"process %d does not read its answers: the connection is closed",
+			client->peer.pid);
 	client_close(daemon, client);
 }
 

@@ -436,8 +436,9 @@ static void keep_closed(struct daemon *daemon, const struct door *facts, int err
 {
 	struct closed_door *closed = malloc(sizeof(*closed));
 
-	say("programs that see what process %d sees cannot come back: %s: %s", facts->pid,
-			facts->path, strerror(-error));
+	say_about(daemon, LINES_OTHERS,
+			"programs that see what process %d sees cannot come back: %s: %s",
+			facts->pid, facts->path, strerror(-error));
 	if (!closed)
 		return;
 	*closed = (struct closed_door){.next = daemon->closed_doors,
@@ -478,7 +479,8 @@ static void restore(struct daemon *daemon, uint32_t number, const char *path)
 
 	json_object_put(json);
 	if (ret) {
-		say("the rendezvous socket in %s is removed: %s", path, error.text);
+		say_about(daemon, LINES_OTHERS, "the rendezvous socket in %s is removed: %s", path,
+				error.text);
 		unlink(path);
 		return;
 	}

@@ -35,15 +35,51 @@ struct options {
 	const char *boot;
 };
 
+static void __attribute__((format(printf, 1, 0))) say_list(const char *format, va_list arguments)
+{
+	char text[1200];
+
+	vsnprintf(text, sizeof(text), format, arguments);
+	dprintf(STDERR_FILENO, "sided: %s\n", text);
+}
+
 void say(const char *format, ...)
 {
 	va_list arguments;
-	char text[1200];
 
 	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
+	say_list(format, arguments);
 	va_end(arguments);
-	dprintf(STDERR_FILENO, "sided: %s\n", text);
+}
+
+static void say_suppressed(struct daemon *daemon, struct timer *timer)
+{
+	uint64_t suppressed;
+	uid_t uid;
+
+	(void)timer;
+	lines_end(&daemon->lines);
+	while (lines_suppressed(&daemon->lines, loop_now(), &uid, &suppressed))
+		if (uid == LINES_OTHERS)
+			say("suppressed %llu messages about further users: too many within a minute",
+					(unsigned long long)suppressed);
+		else
+			say("suppressed %llu messages about sessions of user %u: too many within a minute",
+					(unsigned long long)suppressed, (unsigned int)uid);
+}
+
+void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
+{
+	va_list arguments;
+
+	/* Each minute begins with its first line. */
+	if (!daemon->suppressed.slot)
+		loop_timer(daemon, &daemon->suppressed, LINES_NS / 1000000, say_suppressed);
+	if (!lines_take(&daemon->lines, loop_now(), uid, 0))
+		return;
+	va_start(arguments, format);
+	say_list(format, arguments);
+	va_end(arguments);
 }
 
 static void print_help(void)
@@ -245,6 +281,8 @@ static int fail(const struct control_error *error, int ready)
 
 static void close_daemon(struct daemon *daemon)
 {
+	loop_cancel(daemon, &daemon->suppressed);
+	say_suppressed(daemon, NULL);
 	operations_close(daemon);
 	clients_close(daemon);
 	sessions_close(daemon);
@@ -295,6 +333,7 @@ int main(int argc, char **argv)
 	daemon.system = options.system;
 	daemon.uid = geteuid();
 	daemon.any_user = !daemon.uid;
+	lines_init(&daemon.lines, daemon.uid, LIMIT_LINES_OF_ROOT, LIMIT_LINES_OF_MEMBER, 0);
 	if (daemon.system && daemon.uid) {
 		say("--system is for root: a daemon of your own needs no options");
 		return EXIT_PERMISSION;

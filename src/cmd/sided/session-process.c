@@ -14,8 +14,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "session/lines.h"
 #include "session/live.h"
 #include "sided.h"
 
@@ -24,6 +26,7 @@
 #define FLUSH_MS 50000
 #define ROTATE_TURN_MS 10
 #define MESSAGES_MAX 100
+#define MESSAGE_USERS 16
 
 struct recording {
 	struct session *session;
@@ -32,7 +35,15 @@ struct recording {
 	struct frame_out out;
 	int epoll;
 	bool end;
-	struct definition_words messages;
+	struct definition_words messages; /* about the session and programs of its owner */
+	uint64_t nr_unkept;               /* messages beyond MESSAGES_MAX */
+	/* Those about programs of other users are in the log only, and counted; the last entry is for all further users. */
+	struct {
+		uid_t uid;
+		uint64_t nr;
+	} others[MESSAGE_USERS];
+	uid_t owner;
+	struct lines lines;    /* of the log */
 	int lock_fd;           /* held as long as we live */
 	struct sender *sender; /* NULL: nothing is sent */
 };
@@ -42,11 +53,46 @@ enum about { ABOUT_SESSION, ABOUT_DAEMON, ABOUT_SENDER };
 
 /* ---- messages ---- */
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Of what the session itself reports. Programs have their shares in report.c. */
+static void say_suppressed(struct recording *recording, uint64_t now)
+{
+	uint64_t suppressed;
+	uid_t uid;
+
+	while (lines_suppressed(&recording->lines, now, &uid, &suppressed))
+		say("suppressed %llu messages of the session: too many within a minute",
+				(unsigned long long)suppressed);
+}
+
 static void keep_message(struct recording *recording, const char *text)
 {
-	say("%s", text);
+	uint64_t now = now_ns();
+
+	say_suppressed(recording, now);
+	if (lines_take(&recording->lines, now, recording->owner, 0))
+		say("%s", text);
 	if (recording->messages.count < MESSAGES_MAX)
 		words_add(&recording->messages, text);
+	else
+		recording->nr_unkept++;
+}
+
+static void count_message(struct recording *recording, uid_t uid)
+{
+	size_t i = 0;
+
+	while (i < MESSAGE_USERS - 1 && recording->others[i].nr && recording->others[i].uid != uid)
+		i++;
+	recording->others[i].uid = i < MESSAGE_USERS - 1 ? uid : LINES_OTHERS;
+	recording->others[i].nr++;
 }
 
 static void take_sentence(void *user, const char *text)
@@ -59,9 +105,15 @@ static void take_messages(struct recording *recording)
 	struct session_message message;
 
 	while (session_take_message(recording->session, &message)) {
-		keep_message(recording, message.text);
+		if (message.is_about_program && message.uid != recording->owner) {
+			say("%s", message.text);
+			count_message(recording, message.uid);
+		} else {
+			keep_message(recording, message.text);
+		}
 		free(message.text);
 	}
+	say_suppressed(recording, now_ns());
 }
 
 /* ---- tracking ---- */
@@ -302,6 +354,8 @@ static int take_open(struct recording *recording, struct json_object *request,
 	struct opening opening = {.socket = NULL};
 	int ret = read_opening(request, &opening, error);
 
+	recording->owner = opening.owned ? opening.owner.uid : geteuid();
+	lines_init(&recording->lines, recording->owner, LIMIT_LINES_OF_SESSION, 0, 0);
 	if (!ret)
 		ret = prepare(recording, &opening, error);
 	if (!ret)
@@ -463,6 +517,27 @@ static int take_clear(struct recording *recording, struct json_object *request,
 			NULL, error);
 }
 
+static bool put_messages(const struct recording *recording, struct json_object *answer)
+{
+	struct json_object *list = json_object_new_array();
+	bool fits = list;
+	size_t i;
+
+	for (i = 0; i < MESSAGE_USERS && recording->others[i].nr && fits; i++) {
+		struct json_object *user = json_object_new_object();
+
+		fits = (recording->others[i].uid == LINES_OTHERS ||
+				       json_put_number(user, "uid", recording->others[i].uid)) &&
+				json_put_number(user, "count", recording->others[i].nr) &&
+				!json_object_array_add(list, user);
+		if (!fits)
+			json_object_put(user);
+	}
+	fits = json_put_words(answer, "messages", &recording->messages) && fits &&
+			json_put_number(answer, "messages-unkept", recording->nr_unkept);
+	return json_put(answer, "messages-of-users", list) && fits;
+}
+
 static int put_figures(struct recording *recording, struct json_object *answer, bool over,
 		struct control_error *error)
 {
@@ -480,9 +555,7 @@ static int put_figures(struct recording *recording, struct json_object *answer, 
 		fits = json_put(answer, "probes",
 				       probes_json(recording->probes, recording->session, 0)) &&
 				fits;
-	return fits && json_put_words(answer, "messages", &recording->messages)
-			? 0
-			: control_no_memory(error);
+	return fits && put_messages(recording, answer) ? 0 : control_no_memory(error);
 }
 
 static int take_status(struct recording *recording, struct json_object *request,
@@ -512,7 +585,7 @@ static int take_close(struct recording *recording, struct json_object *request,
 		sender_finish(recording->sender, take_sentence, recording);
 		json_put(answer, "sending", sender_json(recording->sender));
 	}
-	json_put_words(answer, "messages", &recording->messages);
+	put_messages(recording, answer);
 	return ret;
 }
 

@@ -370,7 +370,7 @@ static int choose_place(
 	place_link(daemon, entry, link, sizeof(link));
 	unlink(link);
 	if (symlink(whole, link))
-		say("cannot make the link %s: %s", link, strerror(errno));
+		say_about(daemon, entry->uid, "cannot make the link %s: %s", link, strerror(errno));
 	return 0;
 }
 
@@ -478,7 +478,8 @@ void session_save(struct daemon *daemon, struct session_entry *entry)
 	if (!ret && rename(temporary, path))
 		ret = -errno;
 	if (ret)
-		say("the session %s would not come back after a restart: cannot write %s: %s",
+		say_about(daemon, entry->uid,
+				"the session %s would not come back after a restart: cannot write %s: %s",
 				entry->definition->name, path, strerror(-ret));
 	control_text_free(&text);
 	json_object_put(state);

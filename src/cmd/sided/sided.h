@@ -44,6 +44,7 @@
 #include "control/frame.h"
 #include "control/json.h"
 #include "objects.h"
+#include "session/lines.h"
 
 /* What others may ask of us. */
 #define LIMIT_CLIENTS 256        /* connections of the command line */
@@ -65,6 +66,10 @@
 #define LIMIT_WAITING (16u << 20) /* bytes that a client has not read */
 #define LIMIT_WAITING_MS 30000    /* and for how long */
 #define LIMIT_QUEUED 64           /* requests of a client that wait for others */
+/* Lines of the log within a minute (session/lines.h) beside those about programs: */
+#define LIMIT_LINES_OF_SESSION 60 /* of a session's process about itself */
+#define LIMIT_LINES_OF_ROOT 240   /* of the daemon about root's sessions, or the user's own, ... */
+#define LIMIT_LINES_OF_MEMBER 24  /* ... and about those of a member of the group */
 #define ACCEPTS_AT_ONCE 32
 
 struct daemon;
@@ -155,10 +160,16 @@ struct daemon {
 	struct session_entry *sessions;
 	size_t nr_sessions;
 	struct operation *waiting; /* for programs */
+
+	struct lines lines; /* of the log */
+	struct timer suppressed;
 };
 
 /* To standard error: the journal, the terminal, or nothing. One sentence. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same about something that this user has caused, who has a share of the log. */
+void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
+		__attribute__((format(printf, 3, 4)));
 
 /* ---- runtime.c ---- */
 

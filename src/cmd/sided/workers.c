@@ -74,7 +74,8 @@ static void out_of_patience(struct daemon *daemon, struct timer *timer)
 {
 	struct worker *worker = container_of(timer, struct worker, patience);
 
-	say("the process %d that records the session %s does not answer, and is started anew",
+	say_about(daemon, worker->entry->uid,
+			"the process %d that records the session %s does not answer, and is started anew",
 			worker->pid, worker->entry->definition->name);
 	worker_kill(worker);
 	worker_died(daemon, worker);
@@ -95,7 +96,8 @@ static void send_request(struct daemon *daemon, struct worker *worker, struct js
 {
 	loop_timer(daemon, &worker->patience, timeout_ms, out_of_patience);
 	if (!request || frame_put(&worker->out, request))
-		say("out of memory: cannot ask the process that records the session %s",
+		say_about(daemon, worker->entry->uid,
+				"out of memory: cannot ask the process that records the session %s",
 				worker->entry->definition->name);
 	else
 		flush(daemon, worker);
@@ -192,7 +194,8 @@ static void restart(struct daemon *daemon, struct timer *timer)
 
 	worker->begun = loop_now();
 	if (ret) {
-		say("cannot start the process that records the session %s: %s",
+		say_about(daemon, worker->entry->uid,
+				"cannot start the process that records the session %s: %s",
 				worker->entry->definition->name, strerror(-ret));
 		worker_kill(worker);
 		worker_died(daemon, worker);
@@ -306,7 +309,8 @@ static void opened(struct daemon *daemon, struct worker *worker, struct json_obj
 		ask_next(daemon, worker);
 		return;
 	}
-	say("the session %s cannot be recorded: %s", entry->definition->name, error.text);
+	say_about(daemon, entry->uid, "the session %s cannot be recorded: %s",
+			entry->definition->name, error.text);
 	set_error(entry, error.text);
 	hang_up(daemon, worker);
 	worker->failures++;
@@ -353,7 +357,8 @@ static void worker_ready(struct daemon *daemon, struct watch *watch, uint32_t ev
 		json_object_put(answer);
 		return;
 	}
-	say("the process %d that records the session %s has ended", worker->pid,
+	say_about(daemon, worker->entry->uid,
+			"the process %d that records the session %s has ended", worker->pid,
 			worker->entry->definition->name);
 	worker_kill(worker);
 	worker_died(daemon, worker);
