@@ -60,6 +60,13 @@ extern int side_tracer_callback_variadic_unregister_async(struct side_event_desc
 extern int side_tracer_synchronize(void);
 
 /*
+ * Use the libside that has the registry of the process. A program that is linked with libside.a contains a copy of libside, which has it; a tracer in a
+ * library is linked with libside.so.0. This function makes the functions of this header, and all others of libside, those of the copy for each
+ * loaded object. Call it first in the constructor of such a library. It does nothing if no copy is loaded.
+ */
+extern void side_tracer_bind(void);
+
+/*
  * Put one callback in the place of another, which the event has with the same key: each call reaches
  * one of them, never none and never both.  Like the unregistration it does not wait for calls that have begun.
  * SIDE_ERROR_NOENT when the old one is not there, SIDE_ERROR_EXIST when the new one is.

@@ -48,10 +48,13 @@ static struct patch_import functions[] = {
 };
 #define NR_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
+static uintptr_t
+		in_libside; /* in libside.so.0, even if the process uses the copy in the program, whose calls are to be seen */
+
 static int turn_object(struct dl_phdr_info *info, size_t size, void *user)
 {
 	const struct patch_imports imports = {
-			functions, NR_FUNCTIONS, {(uintptr_t)&functions, (uintptr_t)&side_call}};
+			functions, NR_FUNCTIONS, {(uintptr_t)&functions, in_libside}};
 
 	(void)size;
 	(void)user;
@@ -75,6 +78,7 @@ static bool find_functions(void)
 	handle = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
 	if (!handle)
 		return false;
+	in_libside = (uintptr_t)dlsym(handle, "side_call");
 	for (i = 0; i < NR_FUNCTIONS; i++) {
 		void *ours = dlsym(handle, functions[i].name);
 		void *called = dlsym(RTLD_DEFAULT, functions[i].name);

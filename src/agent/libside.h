@@ -33,6 +33,7 @@
 	one(side_init) \
 	one(side_statedump_call) \
 	one(side_tracer_arm) \
+	one(side_tracer_bind) \
 	one(side_tracer_builder_create) \
 	one(side_tracer_call) \
 	one(side_tracer_callback_register) \

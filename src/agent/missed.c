@@ -24,6 +24,8 @@
 
 /* For the wrapper of the C library's allocator, which is not called. */
 EXPORT void side_agent_note_allocator(void);
+/* For libside.a in that library, whose function side_init() has this address. */
+EXPORT void side_agent_note_copy(const char *library, void (*init)(void));
 
 #define MISSED_LACKS(name) || !&name
 
@@ -51,12 +53,12 @@ static struct {
 	char procname[AGENT_NAME_SIZE], exe[AGENT_NAME_SIZE], message[AGENT_NAME_SIZE + 64];
 } room;
 
-void agent_missed(const char *paths, uint32_t reason)
+/* About the file in room.exe. */
+static void missed_send_all(const char *paths, uint32_t reason)
 {
 	char path[WIRE_SESSION_PATH_MAX + 1];
 	ssize_t size;
 
-	agent_process_names(room.procname, room.exe);
 	size = wire_encode_missed(room.message, sizeof(room.message),
 			&(struct wire_missed){.reason = reason, .name = room.exe});
 	while (size > 0 && *paths) {
@@ -69,6 +71,12 @@ void agent_missed(const char *paths, uint32_t reason)
 		}
 		paths += length + (paths[length] == ':');
 	}
+}
+
+void agent_missed(const char *paths, uint32_t reason)
+{
+	agent_process_names(room.procname, room.exe);
+	missed_send_all(paths, reason);
 }
 
 /* The process tries again at each event that asks the daemon; one report is enough. */
@@ -115,5 +123,20 @@ EXPORT void side_agent_note_allocator(void)
 		agent_missed(paths, WIRE_MISSED_ALLOCATOR);
 		side_tracer_unlock();
 	}
+	errno = saved_errno;
+}
+
+EXPORT void side_agent_note_copy(const char *library, void (*init)(void))
+{
+	const struct agent_session *session;
+	int saved_errno = errno;
+
+	if (init == side_init || strlen(library) >= sizeof(room.exe) || agent_is_sandboxed())
+		return;
+	side_tracer_lock();
+	strcpy(room.exe, library);
+	agent_each_session(session) if (!session->boot && !session->list_only)
+			missed_send_all(session->path, WIRE_MISSED_COPY);
+	side_tracer_unlock();
 	errno = saved_errno;
 }

@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <side/tracer-extensions.h>
+
 #include "agent/agent.h"
 #include "environment/environment.h"
 #include "wire/raw.h"
@@ -72,6 +74,8 @@ EXPORT void side_agent_start(void)
 	/* Relaxed: whoever comes second only does not wait for the first. */
 	if (__atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
 		return;
+	if (&side_tracer_bind)
+		side_tracer_bind();
 	if (is_attached()) {
 		begin();
 		return;

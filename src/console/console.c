@@ -4,6 +4,7 @@
  * wrong with an event to standard error. It never stops the program for it.
  */
 #include <side/trace.h>
+#include <side/tracer-extensions.h>
 #include <unistd.h>
 
 #include "console/description.h"
@@ -140,6 +141,7 @@ static void on_batch(enum side_tracer_notification notification,
 
 __attribute__((constructor)) static void console_init(void)
 {
+	side_tracer_bind();
 	if (side_tracer_request_key(&console_key) != SIDE_ERROR_OK)
 		return;
 	console_handle = side_tracer_event_notification_register(on_batch, NULL);

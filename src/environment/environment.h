@@ -25,4 +25,7 @@ bool environment_is_on(const char *name);
 /* False before the C library knows the environment, as in the first constructors of libraries with musl. */
 bool environment_is_ready(void);
 
+/* The program has an interpreter, the dynamic loader; false for static programs. In libside.a only (interpreter.c). */
+bool environment_has_interpreter(void);
+
 #endif /* SIDE_ENVIRONMENT_H */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <side/tracer-extensions.h>
+
 #include "environment/environment.h"
 #include "kernel/kernel.h"
 
@@ -39,6 +41,7 @@ int side_kernel_begin(const char *events)
 
 	if (begun)
 		return SIDE_ERROR_EXIST;
+	side_tracer_bind();
 	if (!kernel_config_read(events, environment_get("SIDE_USER_EVENTS_ENCODING"), &config,
 			    reason, sizeof(reason))) {
 		complain(reason);

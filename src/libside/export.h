@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library exports; libside.map lists the same names.
+ * What the library exports (libside.map lists the same names), and when it begins and ends.
  */
 #ifndef LIBSIDE_EXPORT_H
 #define LIBSIDE_EXPORT_H
 
+#ifdef LIBSIDE_STATIC
+/* A program or library that contains a copy keeps it for itself: other objects find it by its note (copies.h). */
+#define EXPORT
+/* Before the constructors and after the destructors that register the program's events, which have the priority 101. */
+#define LIBRARY_BEGIN constructor(100)
+#define LIBRARY_END destructor(100)
+#else
 #define EXPORT __attribute__((visibility("default")))
+#define LIBRARY_BEGIN constructor
+#define LIBRARY_END destructor
+#endif
 
 #endif /* LIBSIDE_EXPORT_H */

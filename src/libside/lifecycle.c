@@ -66,14 +66,25 @@ static void set_up(void)
 	__atomic_store_n(&is_set_up, true, __ATOMIC_RELEASE);
 }
 
-EXPORT __attribute__((constructor)) void side_init(void)
+EXPORT void side_init(void)
 {
 	if (!__atomic_load_n(&is_set_up, __ATOMIC_ACQUIRE))
 		(void)pthread_once(&once, set_up);
 }
 
-EXPORT __attribute__((destructor)) void side_exit(void)
+EXPORT void side_exit(void)
 {
 	if (registry_finish())
 		statedump_finish();
+}
+
+/* Apart: gcc drops the priority of a constructor that was declared without one before. */
+static __attribute__((LIBRARY_BEGIN)) void library_begins(void)
+{
+	side_init();
+}
+
+static __attribute__((LIBRARY_END)) void library_ends(void)
+{
+	side_exit();
 }

@@ -23,6 +23,7 @@
 #include <side/kernel.h>
 
 #include "environment/environment.h"
+#include "copies.h"
 #include "export.h"
 #include "functions.h"
 
@@ -61,23 +62,118 @@ static bool daemon_is_there(void)
 	return there_is(room, "");
 }
 
-/* Beside this library, unless the environment says where. */
+#ifdef LIBSIDE_STATIC
+
+/*
+ * A C library may lack these in static programs. Where it has them, as the GNU C library, the agent would bring a second C library: nothing is
+ * loaded into a static program.
+ */
+#pragma weak dladdr
+#pragma weak dlerror
+#pragma weak dlsym
+
+/* Not by its name: the linker would warn of it in each static program. */
+static void *open_library(const char *path, int flags)
+{
+	void *(*function)(const char *, int);
+	void *found = dlsym(RTLD_DEFAULT, "dlopen");
+
+	memcpy(&function, &found, sizeof(function));
+	return function ? function(path, flags) : NULL;
+}
+
+static bool is_replaced(void)
+{
+	return false;
+}
+
+static bool can_load(void)
+{
+	return &dladdr && &dlerror && &dlsym && environment_has_interpreter();
+}
+
+/* A library that contains this copy must stay loaded, as libside.so.0 does. */
+static void stay_loaded(void)
+{
+	Dl_info self;
+
+	if (!can_load())
+		return;
+	if (dladdr(AGENT, &self) && self.dli_fname && strchr(self.dli_fname, '/'))
+		(void)open_library(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+	(void)dlerror();
+}
+
+/* The agent uses one copy of libside, and reports the libraries that have another one. */
+static void note_copy(void *agent)
+{
+	void (*note)(const char *, void (*)(void));
+	void *found;
+	Dl_info self;
+
+	if (!can_load())
+		return;
+	found = dlsym(agent, "side_agent_note_copy");
+	memcpy(&note, &found, sizeof(note));
+	if (note && &dladdr && dladdr(AGENT, &self) && self.dli_fname)
+		note(self.dli_fname, side_init);
+}
+
+/* Where the libraries were installed, or else where the loader searches. */
+static int beside(const char *name, char *path, size_t room)
+{
+	int size = snprintf(path, room, LIBSIDE_DIRECTORY "/%s", name);
+
+	return access(path, F_OK) ? snprintf(path, room, "%s", name) : size;
+}
+
+#else
+
+static bool can_load(void)
+{
+	return true;
+}
+
+static bool is_replaced(void)
+{
+	return copies_decide();
+}
+
+/* Linked with the option nodelete. */
+static void stay_loaded(void) {}
+
+static void note_copy(void *agent)
+{
+	(void)agent;
+}
+
+static void *open_library(const char *path, int flags)
+{
+	return dlopen(path, flags);
+}
+
+/* Beside this library. */
+static int beside(const char *name, char *path, size_t room)
+{
+	const char *end;
+	Dl_info self;
+
+	if (!dladdr(AGENT, &self) || !self.dli_fname)
+		return 0;
+	end = strrchr(self.dli_fname, '/');
+	return end ? snprintf(path, room, "%.*s/%s", (int)(end - self.dli_fname), self.dli_fname,
+				     name)
+		   : snprintf(path, room, "%s", name);
+}
+
+#endif
+
 static const char *path_of(const char *name, char *path, size_t room)
 {
-	const char *directory = environment_get("SIDE_LIB_DIR"), *end;
-	Dl_info self;
-	int size;
+	const char *directory = environment_get("SIDE_LIB_DIR");
+	int size = directory && *directory ? snprintf(path, room, "%s/%s", directory, name)
+					   : beside(name, path, room);
 
-	if (directory && *directory) {
-		size = snprintf(path, room, "%s/%s", directory, name);
-	} else {
-		if (!dladdr(AGENT, &self) || !self.dli_fname)
-			return NULL;
-		end = strrchr(self.dli_fname, '/');
-		size = end ? snprintf(path, room, "%.*s/%s", (int)(end - self.dli_fname),
-					     self.dli_fname, name)
-			   : snprintf(path, room, "%s", name);
-	}
 	return size > 0 && size < (int)room ? path : NULL;
 }
 
@@ -88,9 +184,16 @@ static void *load(const char *name)
 	char room[PATH_MAX];
 	void *handle;
 
+	if (!can_load()) {
+		if (environment_is_on("SIDE_DEBUG"))
+			dprintf(STDERR_FILENO,
+					"side: %s cannot be loaded: the program is linked statically\n",
+					name);
+		return NULL;
+	}
 	(void)dlerror(); /* what we asked for is no error of the program's */
 	path = path_of(name, room, sizeof(room));
-	handle = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+	handle = path ? open_library(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
 	if (!path || handle)
 		return handle;
 	error = dlerror();
@@ -102,10 +205,14 @@ static void *load(const char *name)
 
 static void load_agent(void)
 {
+	bool is_preloaded = can_load() && dlsym(RTLD_DEFAULT, "side_agent_start");
 	/* Preloaded: its own constructor does what is to be done. */
-	if (!dlsym(RTLD_DEFAULT, "side_agent_start"))
-		(void)load(AGENT);
-	(void)dlerror();
+	void *agent = is_preloaded ? RTLD_DEFAULT : load(AGENT);
+
+	if (is_preloaded || agent)
+		note_copy(agent);
+	if (can_load())
+		(void)dlerror();
 }
 
 EXPORT int side_kernel_start(const char *events)
@@ -140,11 +247,14 @@ static void load_validator(void)
 				" cannot be loaded; SIDE_DEBUG=1 says why\n");
 }
 
-static __attribute__((constructor)) void loader_run(void)
+static __attribute__((LIBRARY_BEGIN)) void loader_run(void)
 {
 	const char *control;
 	int saved_errno = errno;
 
+	if (is_replaced())
+		return;
+	stay_loaded();
 	/* No daemon traces a program with more privileges than its caller. */
 	if (getauxval(AT_SECURE))
 		return;
@@ -160,5 +270,7 @@ static __attribute__((constructor)) void loader_run(void)
 	/* A static configuration of early boot (src/wire/boot.h) needs no daemon. */
 	if (environment_is_on("SIDE_BOOT") || daemon_is_there())
 		load_agent();
+	else
+		note_copy(RTLD_DEFAULT);
 	errno = saved_errno;
 }

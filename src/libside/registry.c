@@ -66,6 +66,8 @@ static bool finished;
 static void (*unlock_hook)(void);
 static bool missed;
 
+register_function *registry_redirect;
+
 static void continue_notifications(void);
 
 void registry_lock(void)
@@ -426,6 +428,8 @@ EXPORT struct side_events_register_handle *side_events_register(
 	struct batch_block *spare = NULL;
 	struct side_tracer_handle *tracer;
 
+	if (registry_redirect)
+		return registry_redirect(events, nr_events);
 	side_init();
 	if (registry_is_finished() || (!events && nr_events))
 		return NULL;

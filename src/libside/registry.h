@@ -16,6 +16,12 @@
 
 #include "functions.h"
 
+typedef struct side_events_register_handle *register_function(
+		struct side_event_description **events, uint32_t nr_events);
+
+/* If not NULL: another copy of libside has the registry of the process (copies.h). Set in the constructor only. */
+extern register_function *registry_redirect;
+
 void registry_lock(void);
 void registry_unlock(void);
 

@@ -4,6 +4,8 @@
  *
  * Beside the agent it checks whether the agent is loaded: memory may be too scarce for it.
  *
+ * It is also part of libside.a, for static programs: these have no loader.
+ *
  * It reports to the recorder that this program is not recorded, and why, and does nothing else. It needs no library, and no symbol must
  * exist, so every loader can load it. It makes system calls only, in a constructor, and waits 100 ms at most for the recorder.
  *
@@ -22,6 +24,7 @@
 #define SHIM_C_LIBRARY 2
 #define SHIM_MEMORY 4
 #define SHIM_LOADER 7
+#define SHIM_STATIC 8
 
 #define SHIM_VARIABLE "SIDE_AGENT_SOCKET"
 #define SHIM_PATH_SIZE 108
@@ -129,6 +132,9 @@ static uint32_t shim_reason(void)
 {
 	uint64_t limit[2] = {~0ull, ~0ull};
 
+#ifdef LIBSIDE_STATIC
+	return SHIM_STATIC;
+#endif
 	if (!SHIM_IS_64)
 		return SHIM_WORD_SIZE;
 	if (!&gnu_get_libc_version)
@@ -144,6 +150,10 @@ static __attribute__((constructor, used)) void shim_loaded(void)
 	const char *at = environment_get(SHIM_VARIABLE);
 	long size;
 
+#ifdef LIBSIDE_STATIC
+	if (environment_has_interpreter())
+		return;
+#endif
 	/* In a sandbox make no call that could end the program. */
 	if (!at || &side_agent_start || shim_call(SHIM_PRCTL, 21 /* PR_GET_SECCOMP */, 0, 0, 0))
 		return;

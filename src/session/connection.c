@@ -745,6 +745,8 @@ static const char *missed_reason(uint32_t reason)
 		return "its limit of open files (ulimit -n) leaves no descriptor for the buffers; raise the limit";
 	case WIRE_MISSED_LOADER:
 		return "its loader could not load the agent, and has printed the reason";
+	case WIRE_MISSED_STATIC:
+		return "it is linked statically with libside and the C library, so it cannot load the agent; link it without -static";
 	default: return "the agent cannot work in it";
 	}
 }
@@ -763,6 +765,13 @@ static int handle_missed(struct session *session, struct connection *connection,
 		report_about(session, connection->uid, connection->peer, false,
 				"calls of malloc() and its like in process %d (%s) are not recorded: its own allocator comes before the wrapper",
 				(int)connection->peer, name ? name : "?");
+		free(name);
+		return -ECONNRESET;
+	}
+	if (missed.reason == WIRE_MISSED_COPY) {
+		report_about(session, connection->uid, true,
+				"events of %s in process %d are not recorded: it is linked with libside.a, and the process has another libside; link it with -lside",
+				name ? name : "?", (int)connection->peer);
 		free(name);
 		return -ECONNRESET;
 	}

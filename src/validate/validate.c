@@ -371,6 +371,7 @@ static __attribute__((constructor)) void validate_init(void)
 			.passes = passes,
 			.shows = shows};
 
+	side_tracer_bind();
 	if (side_tracer_request_key(&validate_key) == SIDE_ERROR_OK &&
 			side_tracer_guard(&guard) == SIDE_ERROR_OK)
 		(void)side_tracer_event_notification_register(on_batch, NULL);

@@ -467,6 +467,8 @@ enum wire_missed_reason {
 	WIRE_MISSED_LOADER = 7,    /* its loader could not load the agent, and has printed why */
 	WIRE_MISSED_ALLOCATOR = 6, /* it is recorded, but for its calls of malloc() */
 	WIRE_MISSED_FILES = 5,     /* no descriptors for rings: RLIMIT_NOFILE */
+	WIRE_MISSED_STATIC = 8,    /* a static program with libside.a */
+	WIRE_MISSED_COPY = 9, /* it is recorded, but for the events of a library with libside.a */
 };
 
 struct wire_missed {

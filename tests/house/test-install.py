@@ -32,7 +32,7 @@ values = {o["name"]: o["value"] for o in options}
 prefix = root + values["prefix"]
 libdir = os.path.join(prefix, values["libdir"])
 
-for name in ("libside.so.0", "libside.so", "libside-agent.so", "libside-kernel.so", "libside-console-tracer.so.0",
+for name in ("libside.so.0", "libside.so", "libside.a", "libside-agent.so", "libside-kernel.so", "libside-console-tracer.so.0",
              "libside-wrap-libc.so", "libside-wrap-pthread.so", "pkgconfig/libside.pc",
              "pkgconfig/libside-console-tracer.pc",
              os.path.join(prefix, "lib/cmake/libside/libsideConfig.cmake")):
@@ -81,6 +81,11 @@ shown = run([printing, "1"])
 if "provider: shop, event: order" not in shown:
     sys.exit(f"the console tracer printed no order:\n{shown[:2000]}")
 
+flags = run(["pkg-config", "--static", "--cflags", "--libs", "libside"], env=environment).split()
+static = os.path.join(work.name, "static")
+run(["gcc", "-static", "-o", static, example] + flags)
+run([static, "1"])
+
 # CMake
 project = os.path.join(work.name, "cmake")
 os.mkdir(project)
@@ -90,6 +95,8 @@ project(user C)
 find_package(libside 0.1 REQUIRED)
 add_executable(user {example})
 target_link_libraries(user side::side)
+add_executable(static-user {example})
+target_link_libraries(static-user side::static)
 """)
 run(["cmake", "-G", "Ninja", "-S", project, "-B", project + "/build", f"-DCMAKE_PREFIX_PATH={prefix}"])
 run(["cmake", "--build", project + "/build"])
@@ -104,7 +111,7 @@ side = os.path.join(prefix, "bin", "side")
 version = run([side, "--version"])
 if not any(part[0].isdigit() for part in version.split()):
     sys.exit(f"side --version says {version!r}")
-for name, command in (("a", program), ("b", os.path.join(project, "build", "user"))):
+for name, command in (("a", program), ("b", os.path.join(project, "build", "user")), ("c", os.path.join(project, "build", "static-user"))):
     trace = os.path.join(work.name, "trace-" + name)
     run([side, "record", "-o", trace, "--", command, "5"])
     events = [json.loads(line) for line in run([side, "view", "--json", trace]).splitlines()]

@@ -135,7 +135,7 @@ def compare_shim():
     of_wire.update(re.findall(r"^\tWIRE_(\w+) = (\d+)", text, re.M))
     for name, other in (("MAGIC", "MAGIC"), ("VERSION", "PROTOCOL_VERSION"), ("MISSED", "MISSED"),
                         ("WORD_SIZE", "MISSED_WORD_SIZE"), ("C_LIBRARY", "MISSED_C_LIBRARY"), ("MEMORY", "MISSED_MEMORY"),
-                        ("LOADER", "MISSED_LOADER")):
+                        ("LOADER", "MISSED_LOADER"), ("STATIC", "MISSED_STATIC")):
         check(int(of_shim[name].rstrip("u"), 0) == int(of_wire[other].rstrip("u"), 0), f"SHIM_{name} is not WIRE_{other}")
 
 

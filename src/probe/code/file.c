@@ -85,12 +85,13 @@ const uint8_t *code_section_bytes(
 	return file->bytes + section->offset;
 }
 
-bool code_is_plt(const struct code_file *file, uint64_t address)
+bool code_is_excluded(const struct code_file *file, uint64_t address)
 {
 	for (size_t i = 0; i < file->nr_sections; i++) {
 		const struct code_section *section = &file->sections[i];
 
-		if (!strncmp(section->name, ".plt", 4) && address >= section->address &&
+		if ((!strncmp(section->name, ".plt", 4) || !strcmp(section->name, "side_text")) &&
+				address >= section->address &&
 				address - section->address < section->size)
 			return true;
 	}

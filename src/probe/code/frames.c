@@ -67,7 +67,7 @@ static int add_frame(
 {
 	struct code_frame *frames;
 
-	if (!size || !code_executable(file, address) || code_is_plt(file, address))
+	if (!size || !code_executable(file, address) || code_is_excluded(file, address))
 		return 0;
 	frames = code_grow(file->frames, file->nr_frames, &file->frames_room, sizeof(*frames));
 	if (!frames)

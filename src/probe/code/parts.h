@@ -119,8 +119,8 @@ const struct code_section *code_section_named(const struct code_file *file, cons
 /* The bytes of a section that are in the file; NULL: none. */
 const uint8_t *code_section_bytes(
 		const struct code_file *file, const struct code_section *section, size_t *size);
-/* In a section that only forwards calls. */
-bool code_is_plt(const struct code_file *file, uint64_t address);
+/* In a section that only forwards calls, or in the code of libside.a, which a hit of a probe executes. */
+bool code_is_excluded(const struct code_file *file, uint64_t address);
 /* Room for one more element of that size; NULL: no memory. `*room` elements are there. */
 void *code_grow(void *array, size_t used, size_t *room, size_t size);
 

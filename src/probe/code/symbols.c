@@ -109,7 +109,7 @@ static int add_symbol(
 		return add_other(file, symbol, name);
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol->st_shndx == SHN_UNDEF ||
 			!*name || !code_executable(file, symbol->st_value) ||
-			code_is_plt(file, symbol->st_value))
+			code_is_excluded(file, symbol->st_value))
 		return 0;
 	entry = add_entry(file, symbol->st_value, symbol->st_size, name);
 	if (!entry)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program or library that is linked with libside.a contains a copy of libside, in addition to the libside.so.0 that the agent is linked
+ * with. An ELF note in the file leads to a table of the copy's functions.
+ */
+#ifndef LIBSIDE_COPIES_H
+#define LIBSIDE_COPIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define COPY_NOTE_OWNER "SIDE"
+#define COPY_NOTE_TYPE 1
+#define COPY_TABLE_VERSION 1
+
+/* The note: the distance from `table` to the table. */
+struct copy_note {
+	uint32_t version;
+	int32_t table;
+};
+
+struct copy_function {
+	const char *name;
+	const void *address;
+};
+
+struct copy_table {
+	uint32_t version, count;
+	const struct copy_function *functions;
+};
+
+/*
+ * In the constructor of libside.so.0: decide which copy is used, that of the program, or else of the first library that has one. Make all loaded
+ * objects that use libside.so.0 use the copy instead, so that the process has one registry of events. False: no copy is used, now and later.
+ */
+bool copies_decide(void);
+
+#endif /* LIBSIDE_COPIES_H */
