@@ -769,7 +769,7 @@ static int handle_missed(struct session *session, struct connection *connection,
 		return -ECONNRESET;
 	}
 	if (missed.reason == WIRE_MISSED_COPY) {
-		report_about(session, connection->uid, true,
+		report_about(session, connection->uid, connection->peer, true,
 				"events of %s in process %d are not recorded: it is linked with libside.a, and the process has another libside; link it with -lside",
 				name ? name : "?", (int)connection->peer);
 		free(name);
