@@ -240,6 +240,8 @@ static int decode_welcome(const char *message, size_t size, struct wire_welcome 
 {
 	int ret = wire_decode_welcome(message, wire_next(message, size), welcome);
 
+	if (ret == -EPROTONOSUPPORT)
+		agent_debug("the daemon is of another release: nothing is recorded");
 	if (!ret && !welcome->accepted) {
 		agent_debug("the daemon refuses: %s", welcome->reason);
 		ret = -EACCES;

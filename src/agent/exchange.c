@@ -228,6 +228,8 @@ static int receive_config(struct agent_session *session, void *message, uint64_t
 		return (int)size;
 	ret = wire_decode_config(message, (size_t)size, &config);
 	list_only = !ret && config.flags & WIRE_CONFIG_LIST_ONLY;
+	if (ret == -EPROTONOSUPPORT)
+		agent_debug("the recorder is of another release: nothing is recorded");
 	if (!ret && !config.accepted) {
 		agent_debug("the recorder refuses: %s", config.reason);
 		ret = config.flags & WIRE_CONFIG_RETRY ? -EUSERS : -EACCES;

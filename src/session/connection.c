@@ -478,6 +478,8 @@ static int refuse_untracked(struct session *session, struct connection *connecti
 }
 
 #define TOO_LATE "its wait for the rings timed out: the recorder was busy"
+#define OTHER_VERSION \
+	"its agent is of another release: restart it with the libside of this recorder"
 #define NO_DESCRIPTOR "the recorder has no descriptor left"
 
 /* One sentence for all of them: refusals_report(). */
@@ -505,6 +507,24 @@ static int refuse_process(struct session *session, struct connection *connection
 	free(name);
 	send_refusal(session, connection, reason, WIRE_CONFIG_RETRY);
 	return -ECONNREFUSED;
+}
+
+/* The name of its executable is in a message that cannot be read. */
+static int refuse_version(struct session *session, struct connection *connection)
+{
+	char path[64], name[64] = "?";
+	struct wire_hello hello = {.procname = name};
+	FILE *file;
+
+	if (connection->instance || !peer_lives(connection))
+		return -EPROTO;
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)connection->peer);
+	file = fopen(path, "re");
+	if (file && fgets(name, sizeof(name), file))
+		name[strcspn(name, "\n")] = 0;
+	if (file)
+		fclose(file);
+	return refuse_process(session, connection, &hello, OTHER_VERSION);
 }
 
 /* It has no rings, whatever it records. */
@@ -816,6 +836,7 @@ static int connection_handle(struct session *session, struct connection *connect
 	case WIRE_PROBED: return handle_probed(session, connection, (size_t)size);
 	case WIRE_MISSED: return handle_missed(session, connection, (size_t)size);
 	case WIRE_BYE: return handle_bye(session, connection, (size_t)size);
+	case -EPROTONOSUPPORT: return refuse_version(session, connection);
 	default: return -EPROTO;
 	}
 }

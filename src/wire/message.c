@@ -141,6 +141,16 @@ int wire_message_type(const void *message, size_t size)
 	return header.type;
 }
 
+unsigned int wire_message_version(const void *message, size_t size)
+{
+	struct wire_header header;
+
+	if (size < sizeof(header))
+		return 0;
+	memcpy(&header, message, sizeof(header));
+	return header.magic == WIRE_MAGIC ? header.version : 0;
+}
+
 ssize_t wire_encode_hello(void *message, size_t capacity, const struct wire_hello *hello)
 {
 	struct hello_body body = {

@@ -92,7 +92,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-#define WIRE_PROTOCOL_VERSION 3
+#define WIRE_PROTOCOL_VERSION 4
 #define WIRE_MAGIC 0x45444953u /* "SIDE" in memory on a little-endian machine */
 #define WIRE_MESSAGE_MAX 65536
 #define WIRE_FDS_MAX 4
@@ -450,6 +450,8 @@ ssize_t wire_encode_done(void *message, size_t capacity, const struct wire_done 
 
 /* The type of a whole message, or -EPROTO, or -EPROTONOSUPPORT for another protocol version. */
 int wire_message_type(const void *message, size_t size);
+/* Its protocol version, which is never 0; 0 if it is no message of any version. */
+unsigned int wire_message_version(const void *message, size_t size);
 
 /* Decoders accept exactly what encoders write. 0 or -EPROTO, -EPROTONOSUPPORT. */
 int wire_decode_hello(const void *message, size_t size, struct wire_hello *hello);

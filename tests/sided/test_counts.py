@@ -7,13 +7,16 @@ usage: test_counts.py CASE
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import unittest
 
 import bt2
 
 import harness
+import speaker
 from harness import Case, Program, wait_until
 
 SIDE = os.environ["SIDE"]
@@ -167,6 +170,85 @@ class Counts(Case):
         self.assertRegex(text, r"(?m)^  sided-program +\d+ +thread +2 +1,200 ")
         self.assertRegex(said("list"), r"(?m)s +stopped +1,200 events ")
         self.assertIn("it recorded 1 process, 1,200 events, ", said("destroy", "s"))
+
+
+class Versions(Case):
+    """Programs with the agent of another release: they run unrecorded, and are reported."""
+
+    def program_of(self, path, version, kind):
+        """A process that sends one message of this protocol version, and what it is answered."""
+        script = (f"import sys; sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r}); import speaker; speaker.VERSION = {version}\n"
+                  f"message = speaker.{kind}(7)\n"
+                  f"one = speaker.dial({path!r}, 30)\n"
+                  f"one.send(message[:4] + ({version}).to_bytes(2, 'little') + message[6:])\n"
+                  "print(one.recv(65536).hex() or 'closed', flush=True)\nsys.stdin.read()")
+        process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait, harness.PATIENCE)
+        self.addCleanup(process.stdin.close)
+        return process.pid, process.stdout.readline().strip()
+
+    def test_other_releases(self):
+        self.start_daemon()
+        self.create("s")
+        status = self.status("s")
+        self.assertEqual((status["other-releases"], status["refused"]), (0, 0))
+        for count, version in enumerate((1, 3, speaker.VERSION + 1, 65535), 1):
+            pid, answer = self.program_of(os.path.join(self.runtime, "agents.sock"), version, "arrive")
+            # A WELCOME of this version, which refuses.
+            data = bytes.fromhex(answer)
+            self.assertEqual(speaker.kind_of(data), speaker.WELCOME)
+            self.assertFalse(speaker.read_welcome(data)[0])
+            self.assertRegex(self.log_text(), rf"process {pid} of user {os.geteuid()} is not recorded: its agent has version {version} "
+                                              rf"of the protocol, this daemon version {speaker.VERSION}; restart it")
+            self.assertEqual(self.status("s")["other-releases"], count)
+        text = subprocess.run([SIDE, "status", "s"], env={**os.environ, "SIDE_RUNTIME": self.runtime}, capture_output=True, text=True,
+                              timeout=harness.PATIENCE, check=True).stdout
+        self.assertIn("4 programs with the agent of another release; restart them", text)
+
+    def test_other_releases_at_the_recorder(self):
+        self.start_daemon()
+        self.create("s")
+        for count, version in enumerate((3, speaker.VERSION + 1), 1):
+            pid, _ = self.program_of(os.path.join(self.runtime, "sessions", "s.sock"), version, "hello")
+            status = self.status("s")
+            self.assertEqual(status["refused"], count)
+            one = [process for process in status["waiting"] if process["pid"] == pid][0]
+            self.assertRegex(one["reason"], "agent is of another release: restart it")
+        # Programs of this release are recorded beside them.
+        program = Program(self)
+        program.fire(10)
+        program.quit()
+        self.ask("destroy", "s")
+        self.assertEqual(list(self.counts("s").values()), [list(range(10))])
+
+    def test_a_daemon_of_another_release(self):
+        """The agent of this release gets an answer of another version: the program runs as without a daemon."""
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(listener.close)
+        os.makedirs(self.runtime, 0o700)
+        listener.bind(os.path.join(self.runtime, "agents.sock"))
+        listener.listen(8)
+
+        received = []
+
+        def answer():
+            while True:
+                try:
+                    one, _ = listener.accept()
+                except OSError:
+                    return
+                with one:
+                    received.append(speaker.kind_of(one.recv(65536)))
+                    one.send(speaker.message(speaker.WELCOME, bytes(4096), version=speaker.VERSION - 1))
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        program = Program(self)
+        program.fire(10)
+        program.quit()
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(harness.PATIENCE)
+        self.assertEqual(received[0], speaker.ARRIVE)
 
 
 if __name__ == "__main__":

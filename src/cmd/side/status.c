@@ -334,6 +334,12 @@ static void print_full(struct ask *ask, struct json_object *session, const struc
 		       " program%s, while there was no recorder\n",
 				style->bad, style->plain, ask_number(session, "missed-starts"),
 				ask_number(session, "missed-starts") == 1 ? "" : "s");
+	if (ask_number(session, "other-releases"))
+		printf("  %smissed%s     %" PRIu64
+		       " program%s with the agent of another release; restart %s\n",
+				style->bad, style->plain, ask_number(session, "other-releases"),
+				ask_number(session, "other-releases") == 1 ? "" : "s",
+				ask_number(session, "other-releases") == 1 ? "it" : "them");
 	print_sending(session, style);
 	print_definition(session, style);
 	print_kernel(ask, session, style);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "session/peer.h"
+#include "session/session.h"
 #include "sided.h"
 #include "wire/runtime.h"
 #include "wire/wire.h"
@@ -294,6 +295,36 @@ static void take_done(struct daemon *daemon, struct agent *agent, const void *me
 		program_done(daemon, agent->program, &done);
 }
 
+/* Counted once for each process, as long as the daemon remembers it: an agent may try again. */
+static bool is_counted(struct daemon *daemon, const struct peer *peer)
+{
+	const struct foreign_release one = {peer->pid, session_process_start(peer->pid)};
+	size_t i;
+
+	for (i = 0; i < FOREIGN_RELEASES; i++)
+		if (daemon->foreign[i].pid == one.pid && daemon->foreign[i].started == one.started)
+			return true;
+	daemon->foreign[daemon->nr_foreign++ % FOREIGN_RELEASES] = one;
+	return false;
+}
+
+/* A program with the agent of another release. The layout of rings and messages differs, so it runs unrecorded. */
+static void refuse_version(struct daemon *daemon, struct agent *agent, unsigned int version)
+{
+	struct session_entry *entry;
+
+	if (version && !agent->program && !is_counted(daemon, &agent->peer)) {
+		say_about(daemon, agent->peer.uid,
+				"process %d of user %u is not recorded: its agent has version %u of the protocol, this daemon version %u; restart it with the libside of this release",
+				agent->peer.pid, (unsigned int)agent->peer.uid, version,
+				WIRE_PROTOCOL_VERSION);
+		for (entry = daemon->sessions; entry; entry = entry->next)
+			entry->nr_foreign += session_is_present(entry) &&
+					is_in_scope(session_scope(daemon, entry), agent->peer.uid);
+	}
+	refuse(daemon, agent, "the daemon has another version of the protocol");
+}
+
 static void take_message(
 		struct daemon *daemon, struct agent *agent, const void *message, size_t size)
 {
@@ -307,7 +338,7 @@ static void take_message(
 		pass_on(daemon, agent, message, size);
 		agent_close(daemon, agent);
 	} else if (type == -EPROTONOSUPPORT) {
-		refuse(daemon, agent, "the daemon speaks another version of the protocol");
+		refuse_version(daemon, agent, wire_message_version(message, size));
 	} else if (type == WIRE_ARRIVE) {
 		refuse(daemon, agent, "protocol error: a second ARRIVE on one connection");
 	} else if (type == WIRE_DONE) {

@@ -71,6 +71,7 @@
 #define LIMIT_LINES_OF_ROOT 240   /* of the daemon about root's sessions, or the user's own, ... */
 #define LIMIT_LINES_OF_MEMBER 24  /* ... and about those of a member of the group */
 #define ACCEPTS_AT_ONCE 32
+#define FOREIGN_RELEASES 64
 
 struct daemon;
 struct session_entry;
@@ -160,6 +161,13 @@ struct daemon {
 	struct session_entry *sessions;
 	size_t nr_sessions;
 	struct operation *waiting; /* for programs */
+
+	/* The last programs with the agent of another release. */
+	struct foreign_release {
+		pid_t pid;
+		uint64_t started;
+	} foreign[FOREIGN_RELEASES];
+	size_t nr_foreign;
 
 	struct lines lines; /* of the log */
 	struct timer suppressed;
@@ -259,6 +267,7 @@ struct session_entry {
 	bool boot; /* of a static configuration: programs make folders in the place by themselves */
 	char *error; /* why its process could not begin again, or NULL */
 	uint64_t absent; /* since when there is no recorder, in ticks since boot as in /proc/PID/stat; 0: there is one */
+	uint64_t nr_foreign; /* programs with the agent of another release */
 	uint64_t nr_missed; /* programs that have started meanwhile, and were not recorded at first */
 	struct worker *worker;
 	struct operation *operation; /* a reference: one at a time */

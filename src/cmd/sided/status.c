@@ -58,6 +58,7 @@ static bool put_state(struct json_object *about, const struct session_entry *ent
 			json_put_number(about, "uid", entry->uid) &&
 			json_put_number(about, "restarts", worker_restarts(entry)) &&
 			json_put_number(about, "missed-starts", entry->nr_missed) &&
+			json_put_number(about, "other-releases", entry->nr_foreign) &&
 			json_put_number(about, "recorder", (uint64_t)worker_pid(entry)) &&
 			json_put_number(about, "channels", entry->definition->nr_channels) &&
 			(!entry->error || json_put_text(about, "error", entry->error));
