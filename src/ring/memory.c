@@ -31,6 +31,7 @@ static const char *const ring_loss_names[RING_LOSS_REASONS] = {
 				"return not watched, called by code that may know its return addresses",
 		[RING_LOST_SHARED] = "process in another one's memory",
 		[RING_LOST_IMPLAUSIBLE] = "implausible counter, each counts once",
+		[RING_LOST_RETURN_COPIED] = "return not watched, the program copies its stack",
 };
 
 const char *ring_loss_name(enum ring_loss reason)

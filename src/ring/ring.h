@@ -72,8 +72,9 @@ enum ring_loss {
 			10, /* A process used the thread-local memory of another one, or a thread used a foreign one. */
 	/* No producer counts this: a counter has a number that no program reaches by counting. Each such counter counts once. */
 	RING_LOST_IMPLAUSIBLE = 11,
+	RING_LOST_RETURN_COPIED = 12, /* A probe at a return: the program copies its stack. */
 };
-#define RING_LOSS_REASONS 16 /* Twelve are in use. */
+#define RING_LOSS_REASONS 16 /* Thirteen are in use. */
 
 #define RING_PAYLOAD_MAX 65536u /* Bytes of one payload, in any ring. */
 #define RING_SIZE_MIN 4096u     /* And at least a page. */

@@ -60,6 +60,7 @@ struct side_event_description;
 #define SESSION_LOST_RETURN_FULL "return not watched, too many calls were open"
 #define SESSION_LOST_RETURN_CALLER \
 	"return not watched, called by code that may know its return addresses"
+#define SESSION_LOST_RETURN_COPIED "return not watched, the program copies its stack"
 #define SESSION_LOST_IMPLAUSIBLE "implausible counter, each counts once"
 #define SESSION_LOST_IN_KERNEL "buffer of the kernel full"
 #define SESSION_LOST_IN_VFORK "in the child of a vfork(), before it ran a program"

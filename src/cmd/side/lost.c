@@ -58,6 +58,9 @@ static const struct words known[] = {
 		{SESSION_LOST_RETURN_CALLER,
 				"at returns to code that may know its return addresses (made at run time, LuaJIT, Lisp)",
 				NULL},
+		{SESSION_LOST_RETURN_COPIED,
+				"at returns of functions, because the program copies its stack away and back (continuations)",
+				"leave `--exit` out; entries are recorded in any case"},
 		{NOT_TOLD_APART, "for reasons that only the traces tell",
 				"`side report --losses` shows them"},
 };

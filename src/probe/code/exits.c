@@ -20,6 +20,7 @@ static const char looks[] = "it looks at its return address itself";
 static const char go[] = "it is Go's, whose runtime looks at return addresses itself";
 static const char ocaml[] = "it is OCaml's, whose runtime finds stack maps by return addresses";
 static const char profiled[] = "its file is compiled for gprof (-pg), which reads return addresses";
+static const char copies[] = "its file copies parts of stacks away and back, with return addresses";
 static const char not_known[] =
 		"its file has no unwind data, and its instructions do not show what it does with its return address";
 static const char gives_frame[] =
@@ -128,13 +129,37 @@ static bool is_profiled(const struct code_file *file)
 	return false;
 }
 
+/* greenlet for Python, callcc of Ruby, Guile: functions return twice there. callers.c knows these files in a process. */
+static bool copies_stacks(const struct code_file *file)
+{
+	static const char *const names[] = {"PyInit__greenlet", "Init_continuation",
+			"scm_c_with_continuation_barrier", "slp_switch"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (has_text(file, ".dynstr", names[i]) || has_text(file, ".strtab", names[i]))
+			return true;
+	}
+	return false;
+}
+
 static enum code_runtime runtime_of(struct code_file *file)
 {
 	if (file->runtime == CODE_RUNTIME_UNKNOWN)
-		file->runtime = is_ocaml(file)      ? CODE_RUNTIME_OCAML
-				: is_profiled(file) ? CODE_RUNTIME_PROFILED
-						    : CODE_RUNTIME_NONE;
+		file->runtime = is_ocaml(file)        ? CODE_RUNTIME_OCAML
+				: is_profiled(file)   ? CODE_RUNTIME_PROFILED
+				: copies_stacks(file) ? CODE_RUNTIME_COPIES
+						      : CODE_RUNTIME_NONE;
 	return file->runtime;
+}
+
+static const char *no_exit_by_runtime(struct code_file *file)
+{
+	switch (runtime_of(file)) {
+	case CODE_RUNTIME_OCAML: return ocaml;
+	case CODE_RUNTIME_PROFILED: return profiled;
+	case CODE_RUNTIME_COPIES: return copies;
+	default: return NULL;
+	}
 }
 
 /* ---- functions that read the return address of their caller ---- */
@@ -279,8 +304,9 @@ const char *code_no_exit(struct code_file *file, const struct code_function *fun
 
 	if (code_is_go(file, at))
 		return go;
-	if (runtime_of(file) != CODE_RUNTIME_NONE)
-		return file->runtime == CODE_RUNTIME_OCAML ? ocaml : profiled;
+	why = no_exit_by_runtime(file);
+	if (why)
+		return why;
 	if (returns_twice(file, function))
 		return twice;
 	if (!known && file->nr_frames)

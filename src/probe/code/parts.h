@@ -103,6 +103,7 @@ struct code_file {
 		CODE_RUNTIME_NONE,
 		CODE_RUNTIME_OCAML,
 		CODE_RUNTIME_PROFILED,
+		CODE_RUNTIME_COPIES, /* parts of stacks */
 	} runtime;
 	uint64_t *frame_readers; /* begins of functions that read return addresses of their callers */
 	size_t nr_frame_readers, frame_readers_capacity;

@@ -8,6 +8,9 @@
  * ELF files (images of Lisp systems, of .NET) belongs to such programs, too. And a file that asks unwinders for the frame addresses of
  * its functions (LuaJIT) takes these for what they are without probes.
  *
+ * Some libraries copy parts of the stack away and back, and with them the return addresses of calls. They are known by names in
+ * them, before their constructors run (patch_hit_copies()).
+ *
  * A range is never moved, for probes point to those that they were called from last; one that is not mapped any more has no
  * size, which is stored first, and set last.
  */
@@ -53,7 +56,7 @@ struct entry {
 static struct patch_code ranges[RANGES_MAX];
 static uint16_t mapping_of[RANGES_MAX];
 static uint32_t nr_ranges;
-static bool wanted;
+static bool wanted, ended;
 static struct mapping mappings[MAPPINGS_MAX];
 static uint32_t nr_mappings;
 const struct patch_code patch_no_code;
@@ -73,6 +76,9 @@ const struct patch_code *patch_caller(uint64_t address)
 static void put(uint32_t at, uint64_t start, uint64_t size)
 {
 	ranges[at].start = start;
+	/* Relaxed: patch_callers_end() makes it 0 afterwards, too. */
+	if (__atomic_load_n(&ended, __ATOMIC_RELAXED))
+		size = 0;
 	/* Release: the begin. A thread that sees the size of what was there before has seen it mapped. */
 	__atomic_store_n(&ranges[at].size, size, __ATOMIC_RELEASE);
 }
@@ -80,6 +86,14 @@ static void put(uint32_t at, uint64_t start, uint64_t size)
 void patch_callers_want(void)
 {
 	wanted = true;
+}
+
+void patch_callers_end(void)
+{
+	/* Relaxed, all: a hit that has seen the old value is followed as one before. */
+	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < RANGES_MAX; i++)
+		__atomic_store_n(&ranges[i].size, 0, __ATOMIC_RELAXED);
 }
 
 bool patch_callers_wanted(void)
@@ -193,34 +207,62 @@ static bool find_strings(const struct object *object, struct strings *strings)
 	return strings->start && strings->size;
 }
 
-static bool has_text(const struct strings *strings, const char *text, size_t size)
+/* Names that say what code of a file does with the stack. */
+enum used_name {
+	USES_FRAMES,
+	IS_GREENLET,
+	IS_CALLCC, /* of Ruby */
+	IS_GUILE,
+	USED_NAMES,
+};
+static const char *const used_names[USED_NAMES] = {"_Unwind_GetCFA", "PyInit__greenlet",
+		"Init_continuation", "scm_c_with_continuation_barrier"};
+#define NAME_MAX_BYTES 64 /* of these */
+
+/* Which of these are there: a bit for each. */
+static unsigned int find_names(const struct strings *strings)
 {
 	char some[TEXT_AT_ONCE];
+	unsigned int found = 0;
 
-	for (uint64_t at = 0; at < strings->size; at += sizeof(some) - size) {
+	for (uint64_t at = 0; at < strings->size; at += sizeof(some) - NAME_MAX_BYTES) {
 		uint64_t left = strings->size - at;
 		size_t length = left < sizeof(some) ? (size_t)left : sizeof(some);
 
 		if (!read_memory(strings->start + at, some, length))
-			return false;
-		if (memmem(some, length, text, size))
-			return true;
+			break;
+		for (unsigned int i = 0; i < USED_NAMES; i++) {
+			if (memmem(some, length, used_names[i], strlen(used_names[i]) + 1))
+				found |= 1u << i;
+		}
 	}
-	return false;
+	return found;
 }
 
-/* Whether code of it asks for frame addresses. libgcc only answers. */
+static bool is_libgcc(const struct strings *strings)
+{
+	static const char start[] = "libgcc_s.so";
+	char name[sizeof(start) - 1];
+
+	return strings->own_name < strings->size &&
+			read_memory(strings->start + strings->own_name, name, sizeof(name)) &&
+			!memcmp(name, start, sizeof(name));
+}
+
+/* Notes whether it copies stacks. Returns whether code of it asks for frame addresses; libgcc only answers. */
 static bool asks_for_frames(const struct object *object)
 {
-	static const char asked[] = "_Unwind_GetCFA", answers[] = "libgcc_s.so";
 	struct strings strings;
-	char name[sizeof(answers) - 1];
+	unsigned int names;
 
-	if (!find_strings(object, &strings) || !has_text(&strings, asked, sizeof(asked)))
+	if (!find_strings(object, &strings))
 		return false;
-	return strings.own_name >= strings.size ||
-			!read_memory(strings.start + strings.own_name, name, sizeof(name)) ||
-			memcmp(name, answers, sizeof(name)) != 0;
+	names = find_names(&strings);
+	if (names & (1u << IS_CALLCC | 1u << IS_GUILE))
+		patch_hit_copies(PATCH_COPIES_OFTEN);
+	else if (names & 1u << IS_GREENLET)
+		patch_hit_copies(PATCH_COPIES_ONCE);
+	return names & 1u << USES_FRAMES && !is_libgcc(&strings);
 }
 
 /* Where the code of an entry ends; `next` if that cannot be known: then there is no hole. */

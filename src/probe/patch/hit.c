@@ -17,8 +17,13 @@
  * A call whose return is to be seen gets an index; its return address becomes that of the code with that index (x86-64-body.c),
  * which so knows what to do without knowing the thread, the stack or the order: longjmp, coroutines and stacks for
  * signals need nothing of their own. A call that never returns keeps its index until its place on the stack has
- * been overwritten, which is looked for whenever the number of those in use has doubled. (So a program that copies parts of
- * its stack away and back, as greenlet does for Python, must not have its returns seen.)
+ * been overwritten, which is looked for whenever the number of those in use has doubled. Then it is set aside: its index is used again
+ * only after many others were set aside.
+ *
+ * The reason are programs that copy parts of their stack away and back, as greenlet does for Python. A call in such a copy seems abandoned,
+ * but returns later. The first one that does so, or a library that is known for it, ends the use of such indices in the process. Continuations are copied back
+ * several times, so their calls return several times: in a process with a library that is known for it, calls are not watched any more, and those
+ * that are open keep their indices.
  */
 #include "parts.h"
 
@@ -39,6 +44,9 @@
 #define HWCAP2_FSGSBASE 2u /* programs may execute rdfsbase */
 #define SCAN_FIRST 256
 #define TAIL_CALLS_MAX 64 /* at one place of the stack that are looked through */
+/* Calls that were set aside after a call until its index is used again, in one thread; fewer if there are many threads. */
+#define ASIDE_MAX 16384
+#define ASIDE_SHARE 4 /* of all calls, for those of all threads */
 
 #define STACKS 3 /* previous stacks of a thread, besides the current one */
 #define STACK_GAP \
@@ -59,6 +67,8 @@ struct thread {
 	uint32_t shared_hits;
 	bool unaligned; /* The program has the alignment check set, and this hit has cleared it. */
 	uint64_t cut, unseen, abandoned, calls;
+	uint32_t set_aside;   /* how many calls it ever has, for the age of each */
+	uint32_t aside;       /* that may be used again if there are no others */
 	uint32_t free;        /* list of returns */
 	uint32_t blocks;      /* list, by block_next */
 	uint32_t owned, scan; /* how many returns it has, and with how many they are looked through */
@@ -84,6 +94,7 @@ static uint32_t block_next[RETURNS_MAX / BLOCK];
 static bool block_ready[RETURNS_MAX / BLOCK]; /* its gates and its returns can be used */
 static uint32_t nr_blocks;
 static uint64_t clock_unit = UINT64_C(1) << 32;
+static uint8_t copies; /* enum patch_copies */
 static struct patch_hooks hooks;
 
 /* Like a barrier for this thread's own order; who removes makes it one for the processor. */
@@ -632,7 +643,9 @@ static uint64_t read_slot(const uint64_t *slot)
  */
 static inline bool is_open(const struct patch_return *each)
 {
-	return each->state == PATCH_OPEN || each->state == PATCH_TAIL;
+	unsigned int state = each->state & PATCH_STATES;
+
+	return state == PATCH_OPEN || state == PATCH_TAIL;
 }
 
 /*
@@ -641,7 +654,8 @@ static inline bool is_open(const struct patch_return *each)
  */
 static uint64_t next_of(const struct patch_return *each)
 {
-	return each->state == PATCH_TAIL ? gate_of(each->under) + RETURN_CALL_BYTES : each->address;
+	return (each->state & PATCH_STATES) == PATCH_TAIL ? gate_of(each->under) + RETURN_CALL_BYTES
+							  : each->address;
 }
 
 static bool is_overwritten(uint32_t index)
@@ -678,16 +692,85 @@ static inline void give_back(struct thread *thread, uint32_t index)
 	thread->free = index;
 }
 
+/* ---- copies of stacks ---- */
+
+/* Calls that are open can return more than once from here on. */
+static void keep_calls(void)
+{
+	/* Relaxed: those that begin meanwhile return once, as before. */
+	uint32_t count = __atomic_load_n(&nr_blocks, __ATOMIC_RELAXED);
+
+	for (uint32_t block = 0; block < count; block++) {
+		/* Acquire: they can be read. Pairs with the release in take_block(). */
+		if (!__atomic_load_n(&block_ready[block], __ATOMIC_ACQUIRE))
+			continue;
+		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
+			uint8_t state = __atomic_load_n(&returns[i].state, __ATOMIC_RELAXED);
+
+			/* Relaxed: one that returns just now is given back. */
+			if ((state & PATCH_STATES) == PATCH_OPEN ||
+					(state & PATCH_STATES) == PATCH_TAIL)
+				(void)__atomic_compare_exchange_n(&returns[i].state, &state,
+						state | PATCH_KEPT, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED);
+		}
+	}
+}
+
+static enum patch_copies known_copies(void)
+{
+	/* Relaxed: what was not known a moment ago is known too late in any case. */
+	return __atomic_load_n(&copies, __ATOMIC_RELAXED);
+}
+
+void patch_hit_copies(enum patch_copies wanted)
+{
+	uint8_t before = __atomic_load_n(&copies, __ATOMIC_RELAXED);
+
+	do {
+		if (before >= wanted)
+			return;
+		/* Relaxed: a number only. */
+	} while (!__atomic_compare_exchange_n(&copies, &before, (uint8_t)wanted, false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	if (wanted != PATCH_COPIES_OFTEN)
+		return;
+	patch_callers_end();
+	keep_calls();
+}
+
+/* A call that seemed abandoned is open. It counts for the thread in whose list it was. */
+static void is_back(const struct patch_return *each)
+{
+	/* Relaxed: a statistics counter. */
+	__atomic_fetch_sub(&threads[each->owner].abandoned, 1, __ATOMIC_RELAXED);
+	patch_hit_copies(PATCH_COPIES_ONCE);
+}
+
+/* The call is not an ordinary one. False: its index is not to be given back. */
+static __attribute__((noinline)) bool closes(struct patch_return *each, uint64_t *place)
+{
+	/* It has returned before, and its index has not been used since. */
+	if (!is_open(each)) {
+		patch_hit_copies(PATCH_COPIES_OFTEN);
+		return false;
+	}
+	*place = next_of(each);
+	if (each->state & PATCH_KEPT)
+		return false;
+	if (each->state & PATCH_ASIDE)
+		is_back(each);
+	return true;
+}
+
+/* ---- ends of calls ---- */
+
 /* Stacks may go on in other threads, and two of these must not have the same list. */
 static inline __attribute__((always_inline)) void close_call(
 		struct thread *thread, struct patch_return *each, uint64_t *place)
 {
-	if (__builtin_expect(each->state != PATCH_OPEN, 0)) {
-		/* The call was taken for abandoned, but was not: it is in the list. */
-		if (each->state != PATCH_TAIL)
-			return;
-		*place = next_of(each);
-	}
+	if (__builtin_expect(each->state != PATCH_OPEN, 0) && !closes(each, place))
+		return;
 	if (__builtin_expect(each->owner == thread->number, 1)) {
 		each->state = PATCH_FREE;
 		each->next = thread->free;
@@ -698,10 +781,50 @@ static inline __attribute__((always_inline)) void close_call(
 	}
 }
 
-static __attribute__((noinline)) void find_abandoned(struct thread *thread)
+/* How many calls may be aside in a thread. */
+static uint32_t aside_max(void)
+{
+	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
+	uint32_t share = most_returns / ASIDE_SHARE / (count ? count : 1);
+
+	return share < ASIDE_MAX ? share : ASIDE_MAX;
+}
+
+/* False: it has returned in another thread meanwhile. Relaxed: only this thread uses what it says. */
+static bool change_state(struct patch_return *each, uint8_t from, unsigned int to)
+{
+	return __atomic_compare_exchange_n(&each->state, &from, (uint8_t)to, false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* Whether it has been aside for long. One whose slot has its gate again has come back with a copy of the stack. */
+static bool is_over(struct thread *thread, uint32_t index, uint8_t state, uint32_t most)
+{
+	struct patch_return *each = &returns[index];
+
+	if (state & PATCH_KEPT || known_copies() != PATCH_COPIES_UNKNOWN)
+		return false;
+	if (!is_overwritten(index)) {
+		is_back(each);
+		(void)change_state(each, state, state & ~(unsigned int)PATCH_ASIDE);
+		return false;
+	}
+	return thread->set_aside - each->next >= most;
+}
+
+static void set_aside(struct thread *thread, struct patch_return *each, uint8_t state)
+{
+	each->next = thread->set_aside++;
+	if (!change_state(each, state, state | PATCH_ASIDE))
+		return;
+	/* Relaxed: a statistics counter, which is_back() changes in other threads. */
+	__atomic_fetch_add(&thread->abandoned, 1, __ATOMIC_RELAXED);
+}
+
+static __attribute__((noinline)) void find_abandoned(struct thread *thread, uint32_t most)
 {
 	bool may_look = may_ask();
-	uint32_t left = 0;
+	uint32_t left = 0, aside = 0;
 
 	for (uint32_t block = thread->blocks; block != NONE; block = block_next[block]) {
 		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
@@ -710,16 +833,20 @@ static __attribute__((noinline)) void find_abandoned(struct thread *thread)
 
 			if (state == PATCH_FREE)
 				continue;
-			if (state == PATCH_LEFT) {
+			if (state == PATCH_LEFT ||
+					(state & PATCH_ASIDE && may_look &&
+							is_over(thread, i, state, most))) {
 				give_back(thread, i);
-			} else if (may_look && is_overwritten(i)) {
-				give_back(thread, i);
-				thread->abandoned++;
-			} else {
-				left++;
+				continue;
 			}
+			left++;
+			if (may_look && !(state & (PATCH_ASIDE | PATCH_KEPT)) &&
+					known_copies() == PATCH_COPIES_UNKNOWN && is_overwritten(i))
+				set_aside(thread, &returns[i], state);
+			aside += (returns[i].state & PATCH_ASIDE) != 0;
 		}
 	}
+	thread->aside = known_copies() == PATCH_COPIES_UNKNOWN ? aside : 0;
 	thread->scan = left * 2 > SCAN_FIRST ? left * 2 : SCAN_FIRST;
 }
 
@@ -757,9 +884,12 @@ static void take_blocks(struct thread *thread)
 static __attribute__((noinline)) uint32_t more_returns(struct thread *thread)
 {
 	if (thread->owned >= thread->scan)
-		find_abandoned(thread);
+		find_abandoned(thread, aside_max());
 	if (thread->free == NONE)
 		take_blocks(thread);
+	/* There are no more indices, so none is kept aside. */
+	if (thread->free == NONE && thread->aside)
+		find_abandoned(thread, 0);
 	return thread->free;
 }
 
@@ -862,7 +992,10 @@ void patch_hooks_set(const struct patch_hooks *wanted)
 	__atomic_store_n(&hooks.is_vforked, wanted->is_vforked, __ATOMIC_RELEASE);
 }
 
-/* None is free at once, or another one has called it than the last time, or it is the tail of a watched call. */
+/*
+ * None is free at once, or another one has called it than the last time, or it is the tail of a watched call. If the program copies its stack, a
+ * call that is open already keeps its gate, which is its tail's, too.
+ */
 static __attribute__((noinline)) bool enter_with_more(
 		struct patch_hit *hit, struct patch_hot *probe, struct thread *thread)
 {
@@ -870,7 +1003,9 @@ static __attribute__((noinline)) bool enter_with_more(
 	uint32_t index = NONE, under = index_of(*hit->stack);
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
 
-	if (under != NONE || is_known_caller(probe, *hit->stack)) {
+	if (known_copies() == PATCH_COPIES_OFTEN) {
+		why = PATCH_UNSEEN_COPIED;
+	} else if (under != NONE || is_known_caller(probe, *hit->stack)) {
 		why = PATCH_UNSEEN_FULL;
 		index = thread->free != NONE ? thread->free : more_returns(thread);
 	}
@@ -1059,7 +1194,7 @@ static uint64_t open_calls(void)
 		if (!__atomic_load_n(&block_ready[block], __ATOMIC_ACQUIRE))
 			continue;
 		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++)
-			open += is_open(&returns[i]);
+			open += is_open(&returns[i]) && !(returns[i].state & PATCH_ASIDE);
 	}
 	return open;
 }

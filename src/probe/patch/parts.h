@@ -226,6 +226,8 @@ const struct patch_code *patch_caller(uint64_t address);
 extern const struct patch_code patch_no_code;
 /* What is mapped may have changed. */
 void patch_callers_look(void);
+/* No call is watched any more. For hits, too. */
+void patch_callers_end(void);
 /* Gates exist from here on. */
 void patch_callers_want(void);
 bool patch_callers_wanted(void);
@@ -513,7 +515,10 @@ enum patch_return_state {
 	PATCH_FREE, /* in the list of its thread */
 	PATCH_OPEN, /* a call that has not returned */
 	PATCH_TAIL, /* likewise, of a function that another watched one ends in: both have one slot */
-	PATCH_LEFT, /* returned in another thread; its own one takes it back when it looks */
+	PATCH_LEFT,       /* returned in another thread; its own one takes it back when it looks */
+	PATCH_STATES = 3, /* the bits of these; the others are flags of a call that is open */
+	PATCH_KEPT = 4, /* can return more than once, so its gate is never used for another call */
+	PATCH_ASIDE = 8, /* its slot has been overwritten; its gate is used again after many others */
 };
 
 struct patch_return {
@@ -522,7 +527,7 @@ struct patch_return {
 	uint64_t *slot;
 	struct patch_hot *probe;
 	uint32_t generation;
-	uint32_t next;
+	uint32_t next;  /* in that list; PATCH_ASIDE: how many its thread had set aside before */
 	uint16_t owner; /* the thread in whose list it is when it is free */
 	uint8_t state;  /* enum patch_return_state */
 	uint32_t under; /* PATCH_TAIL: of the call that it is the tail of */
@@ -540,6 +545,16 @@ int patch_hit_start(void);
 bool patch_hit_is_unaligned(void);
 #define PATCH_ALIGNMENT_CHECK UINT64_C(0x40000) /* of the flags */
 int patch_hit_follow(void);
+/*
+ * Whether the program copies parts of its stack away and back, which copies return addresses. It is noted when a file that does so is mapped, or
+ * from what becomes of calls. It only grows.
+ */
+enum patch_copies {
+	PATCH_COPIES_UNKNOWN,
+	PATCH_COPIES_ONCE, /* each copy comes back once at most: a call can return that seemed abandoned */
+	PATCH_COPIES_OFTEN, /* a call can return several times: none is watched any more */
+};
+void patch_hit_copies(enum patch_copies copies);
 /* Of the calling thread's entry, which is below THREADS_MAX; negative: it has none. */
 int patch_hit_number(void);
 bool patch_hit_is_inside(const struct patch_hot *probe);

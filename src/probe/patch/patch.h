@@ -257,8 +257,9 @@ enum patch_unseen {
 	 * not the C library's just now.
 	 */
 	PATCH_UNSEEN_PROCESS,
+	PATCH_UNSEEN_COPIED, /* the program copies its stack, see PATCH_COPIES_OFTEN */
 };
-#define PATCH_NR_UNSEEN 3
+#define PATCH_NR_UNSEEN 4
 
 /* Called in hits, as handlers are. Each may be NULL. */
 struct patch_hooks {
