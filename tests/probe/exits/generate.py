@@ -2,7 +2,8 @@
 """Random C++ programs for test-exceptions.py: call graphs with tail calls, exceptions, longjmp(), ends of threads and coroutines.
 
 A file has several programs, each a graph of functions that call functions before them. It prints how often each function was called
-and has returned, and a sum over all values and the order of destructors.
+and has returned, and a sum over all values and the order of destructors. Half of the calls name their callee; the other half choose it by a number
+that the file is started with. So one file has another set of call graphs for each number.
 """
 import random
 
@@ -14,6 +15,7 @@ class Program:
     def __init__(self, number, chance):
         self.number, self.chance = number, chance
         self.functions = []
+        self.sites = 0
         # What may be left by longjmp(): functions without destructors and handlers.
         self.plain = []
 
@@ -24,7 +26,22 @@ class Program:
         return self.number * FUNCTIONS + index
 
     def a_callee(self, among=None):
-        return self.name(self.chance.choice(among if among is not None else range(len(self.functions))))
+        """A function, or an expression that chooses one of those at run time."""
+        if self.chance.random() < 0.5:
+            return self.name(self.chance.choice(among if among is not None else range(len(self.functions))))
+        self.sites += 1
+        table, size = ("plain", len(self.plain)) if among is not None else ("all", len(self.functions))
+        return f"{table}_{self.number}[chosen({self.number * 64 + self.sites}, {size})]"
+
+    def tables(self):
+        """Of the functions that can be chosen; in a program each function chooses among those before it."""
+        return "".join(f"extern functions {name}_{self.number};\n" for name in ("all", "plain"))
+
+    def filled_tables(self):
+        def names(which):
+            return ", ".join(self.name(i) for i in which)
+        return (f"functions all_{self.number} = {{{names(self.functions)}}};\n"
+                f"functions plain_{self.number} = {{{names(self.plain)}}};\n")
 
     def condition(self):
         modulus = self.chance.randint(2, 7)
@@ -36,7 +53,7 @@ class Program:
     # ---- kinds of function: the lines between the braces ----
 
     def throws(self, which):
-        what = self.chance.choice(("oops{x}", "std::runtime_error(std::string(x % 40, 'x'))", "std::logic_error(\"logic\")", "x"))
+        what = self.chance.choice(("oops{x}", "std::runtime_error(text_of(x % 40))", "std::logic_error(\"logic\")", "x"))
         what = "oops{x + 1}" if what == "x" else what
         return [f"BEGIN({which}, x);", f"if ({self.condition()})", f"\tthrow {what};", f"END({which}, x + 1);"]
 
@@ -75,7 +92,7 @@ class Program:
         lines += ["}"]
         if self.chance.random() < 0.7:
             lines[-1] = "} catch (std::exception &e) {"
-            lines += ["\tx += std::string(e.what()).size();", f"\tx += CALL({self.quiet()}(x));", "}"]
+            lines += ["\tx += length_of(e);", f"\tx += CALL({self.quiet()}(x));", "}"]
         return lines + [f"END({which}, x);"]
 
     def catches_all(self, which):
@@ -159,7 +176,7 @@ class Program:
         return self.a_callee() if self.chance.random() < 0.5 else self.quiet()
 
     def text(self):
-        lines = [self.add() for _ in range(FUNCTIONS)]
+        lines = [self.tables()] + [self.add() for _ in range(FUNCTIONS)] + [self.filled_tables()]
         functions = ", ".join(self.name(i) for i in range(FUNCTIONS))
         lines.append(f"""static void program_{self.number}()
 {{
@@ -174,7 +191,7 @@ class Program:
 		}} catch (oops &o) {{
 			sum = sum * 7 + o.code;
 		}} catch (std::exception &e) {{
-			sum = sum * 5 + std::string(e.what()).size();
+			sum = sum * 5 + length_of(e);
 		}}
 	}}
 }}
@@ -196,8 +213,9 @@ extern "C" NI void unexpected(uint64_t x) noexcept
 		throw oops{{x}};
 }}
 
-int main()
+int main(int argc, char **argv)
 {{
+	graphs = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
 	first_thread = pthread_self();
 	prepare_unwinder();
 	std::set_terminate([] {{ puts("terminated"); fflush(stdout); _Exit(9); }});

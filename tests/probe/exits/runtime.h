@@ -24,6 +24,7 @@
 
 #define NI __attribute__((noinline))
 #define FUNCTIONS_MAX 4096
+#define PROGRAM_FUNCTIONS_MAX 16
 
 static uint64_t sum;
 static unsigned long called[FUNCTIONS_MAX], returned[FUNCTIONS_MAX];
@@ -54,6 +55,26 @@ static inline void note(unsigned int which, const char *name)
 	called[which]++;
 }
 
+/* The functions of a program that calls choose from. Not const: compilers must not know them. */
+typedef uint64_t (*volatile functions[PROGRAM_FUNCTIONS_MAX])(uint64_t);
+static uint64_t graphs; /* the number that decides */
+static inline uint64_t chosen(uint64_t site, uint64_t count)
+{
+	return ((graphs + site) * UINT64_C(0x9e3779b97f4a7c15) ^
+			       graphs * UINT64_C(0xd6e8feb86659fd93)) %
+			65521 % count;
+}
+
+/* Calls, because compilers take long for what std::string becomes. */
+static NI std::string text_of(uint64_t size)
+{
+	return std::string(size, 'x');
+}
+static NI uint64_t length_of(const std::exception &e)
+{
+	return std::string(e.what()).size();
+}
+
 /* In a function that returns itself. */
 #define BEGIN(which, x)                              \
 	const unsigned int low = first, high = last; \
@@ -62,10 +83,15 @@ static inline void note(unsigned int which, const char *name)
 /* Before each call, also behind a handler. */
 #define FRESH() (void)(first = last = high)
 #define CALL(call) (FRESH(), (call))
-static inline uint64_t end(unsigned int which, unsigned int low, unsigned int high, uint64_t x)
+static NI void count_pending(unsigned int low, unsigned int high)
 {
 	for (unsigned int i = low; i < high; i++)
 		returned[pending[i]]++;
+}
+static inline uint64_t end(unsigned int which, unsigned int low, unsigned int high, uint64_t x)
+{
+	if (low != high)
+		count_pending(low, high);
 	returned[which]++;
 	first = last = low;
 	opaque(x);
@@ -114,7 +140,7 @@ static void *run_thread(void *argument)
 		start->x = o.code;
 		start->state = 2;
 	} catch (std::exception &e) {
-		start->x = std::string(e.what()).size();
+		start->x = length_of(e);
 		start->state = 3;
 	}
 	return NULL;

@@ -5,11 +5,15 @@
 The programs (generate.py) have exceptions, tail calls, longjmp(), coroutines and threads that end in the middle. They are compiled by gcc and
 clang, with the unwinders that programs have: libgcc's, shared and linked statically, and LLVM's.
 
-usage: test-exceptions.py, with SIDE_TEST_SEED=N for that seed only; SIDE_TEST_LONG=1 makes 100,000 programs.
+A file has many programs, and a number that it is started with decides what half of their calls lead to: each number makes other programs of it.
+
+usage: test-exceptions.py, with SIDE_TEST_SEED=N or SIDE_TEST_SEED=FIRST-LAST for those seeds only; SIDE_TEST_LONG=1 makes 100,000 programs.
+SIDE_TEST_LLVM=FOLDER has LLVM's C++ library and unwinder, if they are not installed.
 """
 import atexit
 import collections
 import glob
+import multiprocessing
 import os
 import re
 import shutil
@@ -23,8 +27,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 ENV = environment(SIDE_RUNTIME=FOLDER + "/run")
-PROGRAMS = 25 # of a file
-FILES = 4000 if LONG else 20
+PROGRAMS = 100 if LONG else 25 # of a file
+NUMBERS = 20 if LONG else 1 # that it is started with
+ENTRY_ONLY = 5 # one start of so many in the long form records no returns,
+EVERYTHING = 10 # and one of so many all functions, with those of the unwinder
+FILES = 50 if LONG else 20
 STATIC = ("-static-libgcc", "-static-libstdc++")
 
 
@@ -38,9 +45,11 @@ def llvm_unwinder():
 
 def libcxx():
     """LLVM's C++ library and unwinder. (In Debian its headers exclude those of the other libunwind, so they are seldom there.)"""
-    for folder in sorted(glob.glob("/usr/lib/llvm-*/")):
-        if os.path.exists(folder + "include/c++/v1/cstdio") and os.path.exists(folder + "lib/libunwind.so"):
-            return ("-DNO_FORCED_UNWIND", "-stdlib=libc++", "-L" + folder + "lib", "-Wl,-rpath," + folder + "lib", "-lunwind", "-lc++abi")
+    for folder in (os.environ.get("SIDE_TEST_LLVM", ""), *sorted(glob.glob("/usr/lib/llvm-*"))):
+        headers, libraries = folder + "/include/c++/v1", folder + "/lib"
+        if os.path.exists(headers + "/cstdio") and os.path.exists(libraries + "/libunwind.so"):
+            return ("-DNO_FORCED_UNWIND", "-stdlib=libc++", "-nostdinc++", "-isystem" + headers, "-L" + libraries,
+                    "-Wl,-rpath," + libraries, "-lunwind", "-lc++abi")
     return None
 
 
@@ -83,26 +92,56 @@ def recorded(trace):
 
 
 def check(seed):
+    """How many calls the programs of a file have made."""
     variant = VARIANTS[seed % len(VARIANTS)]
-    program, trace = compiled(seed, variant), f"{FOLDER}/trace"
-    alone = subprocess.run([program], capture_output=True, text=True, timeout=120)
+    program = compiled(seed, variant)
     what = f"SIDE_TEST_SEED={seed}: {' '.join(variant)}"
-    equal(alone.returncode, 9 if seed % 2 else 0, what)
-    done = side("trace", "-q", "-o", trace, "-c", program, "--function", "*", "--exit", "--buffer-size", "64M", env=ENV, timeout=120)
-    equal((done.status, done.out), (alone.returncode, alone.stdout), what + "\n" + done.err)
-    seen, right = recorded(trace), counted(done.out)
-    differ = {name: (seen.get(name), right[name]) for name in right if right[name][0] and seen.get(name) != right[name]}
-    equal(differ, {}, what + ": (calls, returns) recorded and counted")
+    calls = sum(check_run(program, number, 9 if seed % 2 else 0, f"{what}, started with {number}") for number in range(NUMBERS))
     for name in (program, program + ".cpp"):
         os.unlink(name)
+    return calls
+
+
+def check_run(program, number, status, what):
+    trace = program + ".trace"
+    alone = subprocess.run([program, str(number)], capture_output=True, text=True, timeout=600)
+    equal(alone.returncode, status, what)
+    has_exits = number % ENTRY_ONLY < ENTRY_ONLY - 1
+    functions = "f_*" if number % EVERYTHING else "*"
+    done = side("trace", "-q", "-o", trace, "-c", f"{program} {number}", "--function", functions, *(["--exit"] if has_exits else []),
+                "--buffer-size", "128M" if LONG else "64M", env=ENV, timeout=600)
+    equal((done.status, done.out), (alone.returncode, alone.stdout), what + "\n" + done.err)
+    seen, right = recorded(trace), counted(done.out)
+    if not has_exits:
+        right = {name: (calls, 0) for name, (calls, _) in right.items()}
+    differ = {name: (seen.get(name), right[name]) for name in right if right[name][0] and seen.get(name) != right[name]}
+    equal(differ, {}, what + ": (calls, returns) recorded and counted")
     shutil.rmtree(trace)
     return sum(calls for calls, _ in right.values())
 
 
-if os.environ.get("SIDE_TEST_SEED"):
-    seeds = [int(os.environ["SIDE_TEST_SEED"])]
-else:
-    seeds = range(FILES)
-calls = sum(check(seed) for seed in seeds)
-print(f"{len(seeds) * PROGRAMS} programs with {calls} calls")
-true(len(seeds) == 1 or calls > 50 * PROGRAMS * len(seeds), calls)
+def some_seeds():
+    wanted = os.environ.get("SIDE_TEST_SEED")
+    if not wanted:
+        return range(FILES)
+    first, _, last = wanted.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def check_all(seeds):
+    """In the long form, on all CPUs."""
+    if not LONG:
+        return sum(check(seed) for seed in seeds)
+    calls = 0
+    with multiprocessing.Pool() as pool:
+        for made, some in enumerate(pool.imap_unordered(check, seeds), 1):
+            calls += some
+            print(f"{made * PROGRAMS * NUMBERS} programs with {calls} calls", flush=True)
+    return calls
+
+
+seeds = some_seeds()
+calls = check_all(seeds)
+programs = len(seeds) * PROGRAMS * NUMBERS
+print(f"{programs} programs with {calls} calls")
+true(len(seeds) == 1 or calls > 50 * programs, calls)
