@@ -122,7 +122,7 @@ def page(include, name):
     with open(os.path.join(include, 'side', name), encoding='utf-8') as file:
         text = file.read()
     text = re.sub(r'^/\* SPDX.*?\*/\n', '', text)
-    result = ['# `side/%s`' % name, '', '```c', '#include <side/%s>' % name, '```', '']
+    result = ['# side/%s' % name, '', '```c', '#include <side/%s>' % name, '```', '']
     for part in parts(text):
         code = '\n'.join(part.code).strip('\n')
         if part.comment is None and not code:

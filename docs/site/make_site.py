@@ -8,6 +8,7 @@ titles; a first line `<!-- order: N -->` puts a page before those without one.
 
 usage: make_site.py SOURCE GENERATE VERSION WORK      (GENERATE: the program side-generate; the site is WORK/html)
 """
+import glob
 import os
 import re
 import shutil
@@ -30,6 +31,8 @@ KINDS = {
 # Pages that stand alone, and those of the project, in the repository's root.
 ALONE = ['troubleshooting', 'glossary']
 PROJECT = ['ARCHITECTURE', 'CONTRIBUTING', 'SECURITY', 'CHANGELOG']
+# Manual pages that are written by hand, in the order of the navigation.
+MANUALS = ['docs/man/*.7', 'src/cmd/*/*.1', 'src/cmd/*/*.8', 'docs/man/*.3']
 LINK = re.compile(r'\]\(([^)\s#]*)(#[^)\s]*)?\)')
 # Files that pages link to, shown as pages of their own.
 LANGUAGES = {'.c': 'c', '.h': 'c', '.cpp': 'cpp', '.py': 'python', '.rs': 'rust', '.sh': 'sh'}
@@ -94,7 +97,7 @@ class Site:
             file.write(text)
         folder, name = os.path.split(path[:-3])
         if name != 'index':
-            self.index.setdefault(folder, []).append((order_of(text), name, title_of(text).replace('`', '')))
+            self.index.setdefault(folder, []).append((order_of(text), name, re.sub(r'[`\\\\]', '', title_of(text))))
 
     def link(self, page, path):
         """Where a link of a page of the repository leads to in the site; a file that is no page becomes one."""
@@ -143,6 +146,44 @@ class Site:
         self.write_index('reference/commands', 'Commands', 'Each verb and each topic of `side help`. Made from the option table of `side`.')
         self.write_index('reference/headers', 'Headers', 'The declarations and macros of libside, with the comments of the headers.')
 
+    def manuals(self):
+        """The manual pages. Those of verbs are not among them: they have pages of their own, from the option table."""
+        paths = [path for pattern in MANUALS for path in sorted(glob.glob(os.path.join(self.source, pattern)))]
+        known = {}  # name(section) as it is in a reference: page of the site
+        texts = {}
+        for path in paths:
+            name = '%s(%s)' % tuple(os.path.basename(path).rsplit('.', 1))
+            structured = '.Dd' in read(path)
+            form = ['-T', 'markdown'] if structured else ['-T', 'utf8']
+            done = subprocess.run(['mandoc', *form, '-O', 'width=76', path], stdout=subprocess.PIPE, text=True, check=True)
+            text = re.sub(r'.\x08', '', done.stdout)  # Bold and underlined characters are written twice.
+            if structured:
+                # The first line and the last one are header and footer.
+                text = re.sub(r'\A[^\n]*\n|\n[^\n]*\n*\Z', '', text)
+                text = re.sub(r'^(#+) (.)(.*)$', lambda found: '#%s %s%s' % (found[1], found[2], found[3].lower() if found[1] == '#' else found[3]),
+                              text, flags=re.M)
+                # What is named in the section NAME is found there.
+                for other in re.findall(r'\*\*([^*\n]+)\*\*', text.split('## ')[1]):
+                    known.setdefault('%s(%s)' % (other.replace('\\', ''), name[-2]), name)
+            else:
+                text = '```text\n%s\n```\n' % text.strip('\n')
+            known[name], texts[name] = name, text
+
+        def reference(found):
+            name = found[1].replace('\\', '')
+            verb = re.fullmatch(r'side(?:-([a-z-]+))?\(1\)', name)
+            if verb:
+                return '[%s](../commands/%s.md)' % (found[1], verb[1] or 'side')
+            return '[%s](%s.md)' % (found[1], page_of(known[name])) if name in known else found[0]
+
+        def page_of(name):
+            return re.sub(r'[()]', '', name.replace('(', '-'))
+
+        for number, (name, text) in enumerate(texts.items()):
+            text = re.sub(r'(?<![\w\\*`])((?:\w|\\_|-)+\([1378]\))(?!\*)', reference, text)
+            self.write('reference/manual/%s.md' % page_of(name), '<!-- order: %d -->\n# %s\n\n%s\n' % (number, name.replace('_', '\\_'), text))
+        self.write_index('reference/manual', 'Manual pages', 'The manual pages of the library and of the programs beside `side`.')
+
     def names_of(self, folder):
         return [(name, title) for _, name, title in sorted(self.index.get(folder, ()))]
 
@@ -162,7 +203,7 @@ class Site:
                 with open(path, 'a', encoding='utf-8') as file:
                     file.write('\n' + self.toctree(names, [':hidden:'] if listed else [':maxdepth: 1']))
             elif self.names_of(kind):
-                self.write_index(kind, title, sentence, ['commands/index', 'headers/index'] if kind == 'reference' else ())
+                self.write_index(kind, title, sentence, ['commands/index', 'headers/index', 'manual/index'] if kind == 'reference' else ())
         with open(os.path.join(self.staged, 'index.md'), 'a', encoding='utf-8') as file:
             learn = [kind + '/index' for kind in ('tutorial', 'how-to', 'reference', 'explanation') if self.names_of(kind)]
             more = [kind + '/index' for kind in ('spec', 'adr', 'evidence') if self.names_of(kind)]
@@ -191,10 +232,17 @@ class Site:
                 file.write(text)
         script = os.path.join(static, 'scripts/furo.js')
         text = read(script)
-        missing = re.match(r'import Gumshoe from "\./([\w-]+\.js)";\n', text)
+        missing = re.match(r'import (?:\* as )?Gumshoe from "\./([\w-]+\.js)";\n', text)
         if missing:
             with open(script, 'w', encoding='utf-8') as file:
                 file.write(read(os.path.join(os.path.dirname(script), missing.group(1))) + text[missing.end():])
+            # Debian 13 loads it as a module, which browsers refuse in pages that are files.
+            for page in glob.glob(os.path.join(self.work, 'html/**/*.html'), recursive=True):
+                text = read(page)
+                plain = text.replace('<script type="module" src=', '<script src=')
+                if plain != text:
+                    with open(page, 'w', encoding='utf-8') as file:
+                        file.write(plain)
 
     def make(self):
         shutil.rmtree(self.work, ignore_errors=True)
@@ -202,6 +250,7 @@ class Site:
         for page in self.pages:
             self.stage(page)
         self.reference()
+        self.manuals()
         self.files()
         self.indexes()
         environment = dict(os.environ, SIDE_DOCS_VERSION=self.version, PYTHONDONTWRITEBYTECODE='1')

@@ -29,7 +29,7 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.links, self.anchors, self.assets, self.navigation, self.text = [], set(), [], set(), []
+        self.links, self.anchors, self.assets, self.navigation, self.text, self.modules = [], set(), [], set(), [], []
         self.sidebar = 0
         with open(path, encoding="utf-8") as file:
             self.feed(file.read())
@@ -48,6 +48,8 @@ class Page(html.parser.HTMLParser):
                 self.navigation.add(found["href"])
         if tag in ("script", "img") and found.get("src") or tag == "link" and found.get("href"):
             self.assets.append(found.get("src") or found["href"])
+        if tag == "script" and found.get("type") == "module":
+            self.modules.append(found.get("src"))
 
     def handle_endtag(self, tag):
         if self.sidebar and tag == "div":
@@ -77,6 +79,7 @@ def where(page, target):
 def check_links(pages):
     count = 0
     for name, page in pages.items():
+        failures.extend(f"{name} loads {module} as a module, which browsers refuse in files" for module in page.modules)
         for target in page.links + page.assets:
             to = where(name, target)
             if to is None:
@@ -92,6 +95,18 @@ def check_links(pages):
     return count
 
 
+def check_assets():
+    """Scripts and styles need no server, no bundler and no file outside the site."""
+    for path in glob.glob(SITE + "/_static/**/*", recursive=True):
+        if path.endswith((".js", ".css")):
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            name = os.path.relpath(path, SITE)
+            if path.endswith(".js") and re.search(r"^(import|export) ", text, re.M):
+                failures.append(f"{name} is a module, which browsers do not load from files")
+            failures.extend(f"{name} refers to {address}" for address in re.findall(r"url\(['\"]?((?:/|https?:)[^)]*)\)", text))
+
+
 def check_pages(pages):
     """Each page of the repository, and of the option table, is in the navigation of the first page."""
     reached = {where("index.html", target)[0] for target in pages["index.html"].navigation if where("index.html", target)}
@@ -102,6 +117,10 @@ def check_pages(pages):
         name = re.sub(r"README\.html$", "index.html", name)
         if name not in pages:
             failures.append(f"{os.path.relpath(path, source)} has no page in the site")
+    for path in glob.glob(source + "/docs/man/*.[37]"):
+        name = "reference/manual/" + re.sub(r"\.(\d)$", r"-\1.html", os.path.basename(path))
+        if name not in pages:
+            failures.append(f"{os.path.basename(path)} has no page in the site")
     with open(os.path.join(source, "src/libside/libside.map"), encoding="utf-8") as text:
         exported = set(re.findall(r"^\t(side_\w+);", text.read(), re.M))
     told = set(re.findall(r"side_\w+", "".join("".join(page.text) for name, page in pages.items()
@@ -243,6 +262,7 @@ def main():
     names = [os.path.relpath(path, SITE) for path in glob.glob(SITE + "/**/*.html", recursive=True)]
     pages = {name: Page(os.path.join(SITE, name)) for name in names if not name.startswith("_static")}
     count = check_links(pages)
+    check_assets()
     check_pages(pages)
     check_options(pages)
     check_index()
