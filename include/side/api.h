@@ -13,7 +13,7 @@
  * dynamic values).  Lists may be empty and may end with one comma.  A user macro may expand to one or
  * several elements of a list.  Arguments are evaluated once, in order, and only when the event is
  * enabled; they are borrowed until the call returns.  Emission is thread-safe and async-signal-safe,
- * keeps errno as far as the tracer does, and has no error to report.
+ * keeps errno if the tracer does, and reports no errors.
  *
  * Unless SIDE_STATIC_CHECK_DISABLE is defined, side/static-check.h compares arguments with fields
  * at compile time.
@@ -26,8 +26,8 @@
 #include <side/instrumentation-c-api.h>
 
 /*
- * What the names below expand to.  An argument is an expression; a type is "(class, initialiser)"; the class is a C type that
- * stands for the kind of the value in the static checker.
+ * Expansions of the names below. An argument is an expression. A type is "(class, initialiser)": the class is a C
+ * type that represents the kind of the value in the static checker.
  */
 #ifdef SIDE_STATIC_CHECK_DISABLE
 #if SIDE_HAVE_SDT
@@ -575,7 +575,7 @@
 #define side_option(_value, _type) SIDE_EL_OPTION(_value, _value, _type)
 
 /*
- * Definitions of types, at file scope; a storage class may stand in front, except for
+ * Definitions of types, at file scope. A storage class may precede them, except for
  * side_define_static_vla_visitor.
  */
 #define side_define_enum(...) SIDE_DEFINE_ENUM(__VA_ARGS__, SIDE_NO_ATTR, )
@@ -954,11 +954,11 @@
 
 /*
  * Emission.  side_event_enabled(id) is 0 or 1: one relaxed load.  The forms with _call do not test
- * it.  All others are statements that may stand wherever a statement may.
+ * it. All others are statements.
  */
 #define side_event_enabled(_identifier) _side_event_enabled(_identifier)
 
-/* Behind the list nothing may stand: it is the parameter that is empty here. */
+/* Nothing may follow the list: the parameter is empty here. */
 #define side_event_call(...) SIDE_CHECKED_CALL(SIDE_EMIT_ALWAYS, 0, (), __VA_ARGS__, , )
 #define side_event(...) SIDE_CHECKED_CALL(SIDE_EMIT, 0, (), __VA_ARGS__, , )
 #define SIDE_EMIT_ALWAYS(_identifier, _with, _sav) _side_event_call(side_call, _identifier, _sav, );

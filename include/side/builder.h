@@ -15,27 +15,25 @@
  *	...
  *	side_builder_destroy(b);
  *
- * A builder makes one event.  Everything given to it is copied: names, strings, attribute values;
- * only the functions of VLA visitors are kept by address.  Types belong to their builder and may
- * be used in several places.
+ * A builder makes one event. It copies names, strings and attribute values; it keeps the functions of
+ * VLA visitors by address. Types belong to their builder and may be used several times in it.
  *
- * Errors.  The functions that make types return NULL only for want of memory, and take NULL for a
- * type, so that calls nest without checks: what is wrong comes to light, with the path to it, in
- * side_builder_finish() or side_builder_register().  Functions that return int return
- * SIDE_ERROR_OK, SIDE_ERROR_INVAL, SIDE_ERROR_NOMEM or SIDE_ERROR_EXITING (the library has ended);
- * side_builder_error() says in a sentence what the first error was.  A builder that has failed
- * can only be destroyed.
+ * Errors. The functions that make types return NULL only if they are out of memory. They accept NULL
+ * for a type, so that calls nest without checks. side_builder_finish() and side_builder_register()
+ * report what is wrong, with the path to it. Functions that return int return SIDE_ERROR_OK,
+ * SIDE_ERROR_INVAL, SIDE_ERROR_NOMEM or SIDE_ERROR_EXITING (the library is finalised).
+ * side_builder_error() returns a sentence about the first error. A builder that has failed can only be
+ * destroyed.
  *
  * Threads.  Until side_builder_register() returns, and from side_builder_unregister() on, one thread
  * at a time uses a builder.  In between, any number of threads may use side_builder_enabled(),
  * side_builder_state() and what they give, in signal handlers too.
  *
- * End.  side_builder_unregister() and side_builder_destroy() take the event away from all tracers
- * and wait until no callback of it is running.  The caller guarantees that no thread begins a call
- * with the event's state (side_call() and its kin) from then on: whoever has tested
- * side_builder_enabled() but has not reached side_call() yet must be waited for by other means.
- * They must not be called inside a callback of a tracer, which would wait for itself:
- * SIDE_ERROR_INVAL.
+ * End. side_builder_unregister() and side_builder_destroy() remove the event from all tracers and
+ * wait until no callback of it is running. The caller guarantees that no thread calls side_call() or a
+ * variant with the event's state from then on. A thread that has tested side_builder_enabled() and has
+ * not reached side_call() yet is not covered: the caller must wait for it by other means. Inside a
+ * callback of a tracer both would wait for themselves, so they return SIDE_ERROR_INVAL there.
  */
 #ifndef SIDE_BUILDER_H
 #define SIDE_BUILDER_H
@@ -60,7 +58,7 @@ struct side_builder_type;
 
 /* ---- the event ---- */
 
-/* flags: 0 or SIDE_EVENT_FLAG_VARIADIC.  NULL: no memory. */
+/* flags: 0 or SIDE_EVENT_FLAG_VARIADIC. NULL: out of memory. */
 extern struct side_builder *side_builder_create(const char *provider, const char *event,
 		enum side_loglevel loglevel, uint64_t flags);
 
@@ -158,11 +156,11 @@ extern struct side_builder_type *side_builder_optional(struct side_builder *buil
 /* selector: an integer.  Empty at first. */
 extern struct side_builder_type *side_builder_variant(struct side_builder *builder,
 		struct side_builder_type *selector);
-/* What a variant holds when its selector is begin to end (inclusive); the first match wins. */
+/* The type of a variant if its selector is between begin and end (inclusive); the first match wins. */
 extern int side_builder_add_option(struct side_builder *builder, struct side_builder_type *variant,
 		int64_t begin, int64_t end, struct side_builder_type *type);
 
-/* ---- gather types: where in memory, behind the pointer in the argument, a value stands ---- */
+/* ---- gather types: the offset of a value from the pointer in the argument ---- */
 
 /* size: 1, 2, 4, 8.  len_bits 0: all bits, with offset_bits 0. */
 extern struct side_builder_type *side_builder_gather_bool(struct side_builder *builder,

@@ -3,9 +3,9 @@
  * SIDE: contexts of the application's own.
  *
  * A context is a value beside every event of a recording: the request that is being served, the
- * tenant, the frame number. The application gives it a name and a function; whoever traces asks for
- * it by that name ("side record --context '$app.shop:request'", "$app.shop:request" in a filter),
- * and each recorded event carries what the function says at that moment:
+ * tenant, the frame number. The application registers a name and a function. The user requests the
+ * context by that name ("side record --context '$app.shop:request'", "$app.shop:request" in a filter).
+ * Each recorded event then carries the value that the function returns at that moment:
  *
  *	static __thread uint64_t current_request;
  *
@@ -21,19 +21,18 @@
  * Names. Provider and name are 1 byte or more of letters, digits, '.', '_' and '-', together at most
  * 73 bytes. The pair is unique in the process. A process may use 1,024 different pairs in its life.
  *
- * Kinds. A value has a kind, which may differ from call to call; without a call of side_context_set_*()
- * it is none. Numbers are recorded as they are: say in the name what they count ("latency_us").
+ * Kinds. A value has a kind, which may differ from call to call. Without a call of
+ * side_context_set_*() the kind is none. Numbers have no unit: put the unit into the name ("latency_us").
  *
- * Ownership. Provider and name are copied. `priv` stays the application's; it is passed on. Text is
- * borrowed: it must stay as it is until the event that asked has returned, which memory of the
- * thread and static memory do. It is recorded to its NUL, as UTF-8.
+ * Ownership. The library copies provider and name. `priv` belongs to the application; the library
+ * passes it to the function. Text is borrowed: it must not change until the event has returned. Memory
+ * of the thread and static memory satisfy that. The tracer records text up to its NUL, as UTF-8.
  *
- * Threads and signals. The function is called in the thread that emits, at any moment at which that
- * thread emits, also in signal handlers, also in several threads at once, and also while another
- * one is registering or unregistering. It runs inside the event, so it must be quick; must not wait,
- * allocate memory or call the loader; must return (no longjmp, no exception); and keeps errno
- * untouched or is repaired by the tracer. Events that it emits are recorded, but in them the
- * application's contexts may be none.
+ * Threads and signals. The library calls the function in the thread that emits, at any moment: in
+ * signal handlers, in several threads at once, and while another thread registers or unregisters. The
+ * function runs inside the event. It must be quick; must not wait, allocate memory or call the loader;
+ * and must return (no longjmp, no exception). The tracer restores errno. Events that the function emits
+ * are recorded, but the application's contexts may be none in them.
  *
  * Fork. A child has the registrations of its parent.
  */
@@ -59,7 +58,7 @@ enum side_context_kind {
 	SIDE_CONTEXT_BOOL = 5
 };
 
-/* Filled by the functions below; tracers read it. */
+/* The functions below fill it; tracers read it. */
 struct side_context_value {
 	uint32_t kind; /* enum side_context_kind */
 	uint32_t reserved;
@@ -113,34 +112,34 @@ typedef void (*side_context_func)(struct side_context_value *value, void *priv);
 struct side_context_handle;
 
 /*
- * Provide a context from now on.  The handle, for unregistration, may be left out (NULL).
- * Thread-safe; not for signal handlers. SIDE_ERROR_INVAL: a name as above it is not, or no
- * function; _EXIST: somebody provides it already; _NOMEM: no memory, or too many names; _EXITING: the
- * library is finalised.
+ * Register a context. `handle` receives a handle for unregistration; it may be NULL.
+ * Thread-safe; not async-signal-safe. SIDE_ERROR_INVAL: the name breaks the rules above, or the function
+ * is NULL. SIDE_ERROR_EXIST: the context is registered already. SIDE_ERROR_NOMEM: out of memory, or too
+ * many names. SIDE_ERROR_EXITING: the library is finalised.
  */
 extern int side_context_register(const char *provider, const char *name, side_context_func get,
 		void *priv, struct side_context_handle **handle);
 
 /*
- * Provide it no longer.  After the return no call of the function is running, none will come, and
- * nobody looks at text that it gave; so `priv` may be freed and the code unloaded. This waits for
- * events that are being emitted, so it must not be called with a lock held for which the function of
- * a context, or anything else that runs inside an event, may wait. Inside an event (in a function of
- * a context) and inside a tracer's notification it does not wait, and promises only that events
- * which begin afterwards do not find it. NULL is ignored. Thread-safe; not for signal handlers.
+ * Unregister a context. After the return no call of the function runs or begins, and no tracer reads
+ * its text. `priv` may then be freed and the code unloaded. This function waits for events that are
+ * being emitted: do not call it with a lock held that the function of a context, or other code inside an
+ * event, may take. Inside an event (in a function of a context) and inside a tracer's notification it does
+ * not wait; then only events that begin afterwards are sure not to use the context. NULL is ignored.
+ * Thread-safe; not async-signal-safe.
  */
 extern void side_context_unregister(struct side_context_handle *handle);
 
 /*
- * For tracers: the place of a name, whether somebody provides it yet or not; the same for the rest
- * of the process's life.  NULL: no such name can be, or there are too many.  Async-signal-safe.
+ * For tracers: the slot of a name, whether the context is registered yet or not. The slot stays the
+ * same until the process ends. NULL: the name is invalid, or there are too many. Async-signal-safe.
  */
 struct side_context_place;
 extern struct side_context_place *side_context_find(const char *provider, const char *name);
 
 /*
- * For tracers, inside an event callback only: the value as of now; text lives until the callback
- * returns.  None if nobody provides it.  Async-signal-safe, keeps errno.
+ * For tracers, inside an event callback only: the current value. Text is valid until the callback
+ * returns. The kind is none if the context is not registered. Async-signal-safe, keeps errno.
  */
 extern void side_context_read(
 		const struct side_context_place *place, struct side_context_value *value);

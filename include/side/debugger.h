@@ -3,33 +3,31 @@
  * SIDE: the batches of events that a process has registered, for readers of its memory (debuggers,
  * `side list PID`).
  *
- * libside exports one object, side_registry_0, in its dynamic symbol table.  It is found there and
- * read from outside; nobody writes to it, and nobody in the process needs it.  The fixed places of
- * batches stand in blocks; blocks are linked, are never freed and never move:
+ * libside exports one object, side_registry_0, in its dynamic symbol table. Readers find it there and
+ * read it from outside the process. They must not write to it. Batches have fixed slots in blocks. Blocks
+ * are linked; they are never freed and never move:
  *
  *	side_registry_0 -> first block -> next block -> ... -> NULL
- *	                   nr_batches places, batch_size bytes each
+ *	                   nr_batches slots, batch_size bytes each
  *
- * A process that is stopped can simply be read: places with id 0 are free, all others hold a batch.
+ * In a stopped process every slot can be read: a slot with id 0 is free, all others hold a batch.
  *
- * A process that runs registers and unregisters meanwhile.  A reader without a lock gets a true
- * picture all the same, place by place, because the same id never comes back to the same place
- * (on 32-bit hosts: not before 2^32 registrations):
+ * A running process may register and unregister at the same time. A reader gets consistent slots without
+ * a lock, because an id never returns to the same slot (on 32-bit hosts: not before 2^32 registrations):
  *
- *	1. read the id: 0 is free;
- *	2. read the place;
- *	3. read what it points to: the array, the descriptions;
- *	4. read the id again: if it is the one of step 1, everything was there all the time; if not,
- *	   the batch went away meanwhile, and what was read may be rubbish.
+ *	1. read the id: 0 means free;
+ *	2. read the slot;
+ *	3. read the array and the descriptions that it points to;
+ *	4. read the id again: if it is the id of step 1, all that was read is valid; otherwise the batch
+ *	   was unregistered meanwhile, and the reader must discard it.
  *
- * Each step must begin when the one before has ended, as system calls do.  The member `changes` is
- * another than before whenever a batch has come or gone, for readers that keep what they have read.
- * A program that is linked without -fPIC and names the object has the one that counts in itself: the
- * executable's symbol goes before that of the library.
+ * Each step must end before the next begins, as system calls do. The member `changes` changes whenever a
+ * batch is registered or unregistered, for readers that cache.
+ * In a program that is linked without -fPIC and names the object, use the executable's copy: its symbol
+ * takes precedence over that of the library.
  *
- * Words and pointers are those of the host, word_size bytes each, in its byte order.  A layout that
- * readers of this one would not understand gets another symbol; new members go before `end` and show
- * up in struct_size and batch_size.
+ * Words and pointers are those of the host: word_size bytes each, in its byte order. An incompatible
+ * layout gets another symbol. New members go before `end` and change struct_size and batch_size.
  */
 #ifndef SIDE_DEBUGGER_H
 #define SIDE_DEBUGGER_H
@@ -49,15 +47,15 @@ struct side_event_description;
 /* The name of the object, for readers of symbol tables. */
 #define SIDE_REGISTRY_SYMBOL "side_registry_0"
 
-/* The place of a batch. */
+/* The slot of a batch. */
 struct side_registry_batch {
-	uintptr_t id;                           /* 0: free, and the rest means nothing */
+	uintptr_t id;                           /* 0: free; the other members are undefined */
 	struct side_event_description **events; /* as given to side_events_register(): NULLs too */
 	uint32_t nr_events;
 };
 side_check_size(struct side_registry_batch, (__SIZEOF_POINTER__ == 4 ? 12 : 24));
 
-/* Then come nr_batches places. */
+/* nr_batches slots follow. */
 struct side_registry_block {
 	const struct side_registry_block *next;
 	uint32_t nr_batches;
@@ -67,9 +65,9 @@ side_check_size(struct side_registry_block, (__SIZEOF_POINTER__ == 4 ? 8 : 16));
 struct side_registry_0 {
 	uint32_t struct_size;       /* offset of `end` */
 	uint16_t word_size;         /* 4 or 8 */
-	uint16_t batch_size;        /* bytes from one place to the next */
-	uint32_t block_size;        /* bytes from a block to its first place */
-	volatile uintptr_t changes; /* the only member that ever changes */
+	uint16_t batch_size;        /* bytes from one slot to the next */
+	uint32_t block_size;        /* bytes from a block to its first slot */
+	volatile uintptr_t changes; /* the only member that changes */
 	const struct side_registry_block *blocks;
 	__extension__ char end[0];
 };

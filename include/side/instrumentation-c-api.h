@@ -34,7 +34,7 @@ extern "C" {
 /* One callback entry of zeroes: the array of an event without callbacks. */
 extern const char side_empty_callback[];
 
-/* Called through the address the loader put in place: no jump by way of the procedure linkage table. */
+/* Called through the address that the loader stored: no jump through the procedure linkage table. */
 #if defined(__has_attribute) && !defined(__clang__)
 # if __has_attribute(__noplt__)
 #  define SIDE_NO_PLT __attribute__((__noplt__))
@@ -137,7 +137,7 @@ extern void side_statedump_call_variadic(const struct side_event_state *state,
 
 /*
  * Attribute lists.  When the text behind SIDE_ATTR_PTR or SIDE_ATTR_LEN is not "(pointer, length)", the
- * macro is not invoked and the name stands for the constant zero: the empty list.
+ * macro is not invoked and the name is the constant zero: the empty list.
  */
 #define SIDE_ATTR_PTR(_ptr, _len) _ptr
 #define SIDE_ATTR_LEN(_ptr, _len) _len
@@ -528,9 +528,9 @@ enum { SIDE_ATTR_PTR = 0, SIDE_ATTR_LEN = 0 };
 /*
  * Arguments.
  *
- * Each function stores label, flags and the active member and leaves the rest of the 64 bytes as it
- * is: readers do not look there.  Inlined into the initialiser of an array element they become two
- * or three stores into the element.
+ * Each function stores label, flags and the active member. The other bytes of the 64 keep their value:
+ * no reader reads them. Inlined into the initialiser of an array element, a function becomes two or three
+ * stores into the element.
  */
 #define SIDE_MAKE(_name, _label, _params, ...)                                                     \
 	static inline __attribute__((always_inline)) struct side_arg side_make_##_name             \

@@ -2,8 +2,8 @@
 /*
  * SIDE: events as the kernel's user_events, so that ftrace and perf record them.
  *
- * SIDE_USER_EVENTS in the environment does the same as side_kernel_start() before main(); docs/how-to/kernel.md
- * says what both take. Neither does anything where nobody asks for it.
+ * The environment variable SIDE_USER_EVENTS has the effect of side_kernel_start() before main(). docs/how-to/kernel.md
+ * lists what both accept. Without the variable or a call, this header has no effect.
  */
 #ifndef SIDE_KERNEL_H
 #define SIDE_KERNEL_H
@@ -20,25 +20,26 @@ extern "C" {
 #endif
 
 /*
- * Register with the kernel the events that the text says, now and whenever they come: patterns with
- * commas between them, "all", or the path of a file. Not in signal handlers. A second call changes nothing.
+ * Register events with the kernel: those that exist, and later ones when the program registers them.
+ * `events` is a list of patterns separated by commas, "all", or the path of a file. Not async-signal-safe.
+ * A second call changes nothing.
  *
- * SIDE_ERROR_OK (side/trace.h) also when the kernel refuses single events (`side kernel status` says which).
- * SIDE_ERROR_INVAL: the text cannot be understood. SIDE_ERROR_NOENT: libside-kernel.so is not there, or the
- * kernel has no user_events here. SIDE_ERROR_EXIST: it runs
- * already. SIDE_ERROR_NOMEM. With SIDE_DEBUG=1 in the environment the reason is on standard error.
+ * SIDE_ERROR_OK (side/trace.h): also if the kernel refuses single events (`side kernel status` lists them).
+ * SIDE_ERROR_INVAL: `events` cannot be parsed. SIDE_ERROR_NOENT: libside-kernel.so is missing, or the
+ * kernel has no user_events. SIDE_ERROR_EXIST: already started. SIDE_ERROR_NOMEM: out of memory.
+ * With SIDE_DEBUG=1 in the environment the library prints the reason to standard error.
  */
 extern int side_kernel_start(const char *events);
 
-/* For the library that writes: the function that libside calls for events whose bit the kernel has set. */
+/* For libside-kernel.so: set the function that libside calls for events whose bit the kernel has set. */
 typedef void (*side_kernel_write_func)(const struct side_event_state_0 *state,
 		const struct side_arg_vec *side_arg_vec,
 		const struct side_arg_dynamic_struct *var_struct, void *caller_addr);
 extern void side_kernel_hook(side_kernel_write_func write);
 
 /*
- * What libside-kernel.so shows of itself to whoever reads the memory of a process:
- * the object side_kernel_table_0, and blocks of events that stay where they are as long as the process.
+ * The object side_kernel_table_0, by which readers of a process's memory see the state of
+ * libside-kernel.so. Its blocks of events do not move until the process ends.
  */
 #define SIDE_KERNEL_TABLE_EVENTS 32
 

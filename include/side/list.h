@@ -30,7 +30,7 @@
 #define SIDE_HEAD(...) SIDE_HEAD_I(__VA_ARGS__, )
 #define SIDE_HEAD_I(_head, ...) _head
 
-/* Number of elements, 1 to 16, or 17: as many or more, because the 17th stands where the number should. */
+/* Number of elements, 1 to 16. 17 means 17 or more: the 17th element is then in the position of the number. */
 #define SIDE_SIZE(...)                                                                             \
 	SIDE_SIZE_I(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, )
 #define SIDE_SIZE_I(_a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, \
@@ -207,7 +207,7 @@
 	_m(_ctx, _k##_13, _a13)                                                                    \
 	_m(_ctx, _k##_14, _a14)                                                                    \
 	SIDE_MAP_LAST(SIDE_PAREN_PROBE _a15, 0, )(_m, _ctx, _k##_15, _a15)
-/* 16 elements and a trailing comma: the 17th, which stands for the size, is empty. */
+/* 16 elements and a trailing comma: the 17th, in the position of the size, is empty. */
 #define SIDE_MAP_(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15, _end) \
 	SIDE_MAP_CHUNK(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15)
 #define SIDE_MAP_CHUNK(_k, _m, _ctx, _a0, _a1, _a2, _a3, _a4, _a5, _a6, _a7, _a8, _a9, _a10, _a11, _a12, _a13, _a14, _a15) \

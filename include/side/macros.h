@@ -91,9 +91,9 @@
 	})
 
 /*
- * Pointer slot: 16 bytes on every host.  The pointer stands where the low-order bytes of a 128-bit
- * integer of the host stand; writers store zero in the rest, so that the slot can be read as one
- * 128-bit integer.  Slots are packed: they may stand at any address.
+ * Pointer slot: 16 bytes on every host. The pointer occupies the low-order bytes of a 128-bit integer
+ * of the host. Writers store zero in the other bytes, so that the slot can be read as one 128-bit
+ * integer. Slots are packed: they may have any address.
  */
 #define side_raw_ptr_t(_type)                                                                      \
 	union {                                                                                    \
@@ -113,7 +113,7 @@
 #define SIDE_U128_PTR_IDX(_i) ((16 / __SIZEOF_POINTER__) - 1 - (_i))
 #endif
 
-/* What stands before the pointer in a slot: nothing, or zeroes with their comma. */
+/* Initialisers before the pointer in a slot: none, or zeroes and a comma. */
 #if SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN || __SIZEOF_POINTER__ == 16
 #define SIDE_SLOT_BEFORE
 #elif __SIZEOF_POINTER__ == 8
@@ -151,7 +151,7 @@
 			(_field).v[SIDE_U128_PTR_IDX(3)] = SIDE_NULL)
 #endif
 
-/* Store the pointer and zero the rest of the slot. */
+/* Store the pointer and zero the other bytes of the slot. */
 #define side_ptr_set(_field, _ptr)                                                                 \
 	do {                                                                                       \
 		SIDE_SLOT_CLEAR(_field);                                                           \
@@ -160,7 +160,7 @@
 
 /*
  * Array: pointer and number of elements.  An empty array is length == 0; its pointer may be NULL or
- * not, so look at the length first.  The _array of the macros is a pointer to the structure.
+ * not, so check the length first.  The _array of the macros is a pointer to the structure.
  */
 #define side_array_t(_type)                                                                        \
 	struct {                                                                                   \

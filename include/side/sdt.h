@@ -2,29 +2,32 @@
 /*
  * SIDE: markers beside events, for tracers that know nothing of SIDE.
  *
- * With SIDE_SDT defined before the first include (or -DSIDE_SDT), each place that emits an event is a
- * marker (SDT, USDT) PROVIDER:EVENT as well, which BPF, perf, gdb, SystemTap and `side ... --sdt` know
- * how to find.  x86-64 only; elsewhere, and without SIDE_SDT, nothing here leaves a trace in the program.
+ * With SIDE_SDT defined before the first include (or -DSIDE_SDT), each call site of an event is also a
+ * marker (SDT, USDT) PROVIDER:EVENT, which BPF, perf, gdb, SystemTap and `side ... --sdt` can find.
+ * x86-64 only. On other machines, and without SIDE_SDT, this header adds nothing to the program.
  *
- * Where.  The marker is a nop and a nop of five bytes in the path of an event that somebody wants; an
- * ELF note in .note.stapsdt, which is not loaded, says where the first one is.  Five bytes can be made a
- * call by the kernel (6.18) and a jump by us, without touching anything else.
+ * Location. The marker is a nop and a nop of five bytes in the path of an enabled event. An ELF note in
+ * .note.stapsdt, which is not loaded, has the address of the first nop. The kernel (6.18) can turn the five
+ * bytes into a call, and side into a jump, without touching other bytes.
  *
- * When.  A marker has a semaphore: two bytes that tracers count themselves in.  Here these are bytes 4 and
- * 5 of the event's enabled word, so the one test that each event has already sees them: no listener, no
- * cost.  They are a part of the count of private enablers (bits 0 to 55) that no count of those reaches, and
- * nobody but such tracers writes them: kernel and debuggers two bytes at a time, libside the whole word
- * atomically.  An event that only they want goes on to libside, which finds no callback.
+ * Semaphore. A marker has a semaphore of two bytes, in which tracers count themselves. Here the semaphore
+ * is bytes 4 and 5 of the event's enabled word, so that the existing test of that word covers it: the
+ * marker costs nothing if no tracer listens. The two bytes belong to the count of private enablers (bits 0
+ * to 55), but that count never reaches them. Only such tracers write them: the kernel and debuggers two
+ * bytes at a time, libside the whole word atomically. An event that only they enable reaches libside, which
+ * finds no callback.
  *
- * What.  Argument i is field i, for the first 12 fields: booleans, integers and pointers by value (in the
- * byte order that the call site gives), floats of 32 and 64 bits by their bits (gdb 13 reads no argument
- * behind one that says it is a float), text and gathered fields as addresses, structures, arrays and VLAs
- * as addresses of their struct side_arg_vec, variants, optionals and visitors as those of their
- * structures of the ABI; all else (128 bits, null, dynamic) as the address of the event's own struct
- * side_arg_vec.  The address of the variadic part comes last.
+ * Arguments. Argument i is field i, for the first 12 fields:
+ * - booleans, integers and pointers: the value, in the byte order of the call site;
+ * - floats of 32 and 64 bits: their bits (gdb 13 reads no argument after one that is declared as a float);
+ * - text and gathered fields: the address;
+ * - structures, arrays and VLAs: the address of their struct side_arg_vec;
+ * - variants, optionals and visitors: the address of their structure of the ABI;
+ * - others (128 bits, null, dynamic): the address of the event's struct side_arg_vec.
+ * The address of the variadic part comes last.
  *
- * Names of provider and event stand in assembly: they must be literals there, without " \ % { | and }.
- * Events of side_declare_event() have no names where they are only declared, and so no marker there.
+ * The names of provider and event are part of assembly: they must be literals without " \ % { | and }.
+ * Events of side_declare_event() have no names in files that only declare them, and no marker there.
  */
 #ifndef SIDE_SDT_H
 #define SIDE_SDT_H
@@ -47,7 +50,7 @@
 
 #if SIDE_HAVE_SDT
 
-/* Where argument i is: operand 0 is the address of the event's struct side_arg, 64 bytes each, the value at 4. */
+/* Address of argument i: operand 0 is the address of the event's struct side_arg, 64 bytes each, the value at 4. */
 #define SIDE_SDT_AT_0_0 ~, (SIDE_SDT_PUT, "", "4"),
 #define SIDE_SDT_AT_0_1 ~, (SIDE_SDT_PUT, " ", "68"),
 #define SIDE_SDT_AT_0_2 ~, (SIDE_SDT_PUT, " ", "132"),
@@ -127,12 +130,11 @@
 #define SIDE_SDT_REST(_variadic, _some) SIDE_IF(_variadic)(SIDE_IF(_some)(" ") "8@{%2|%%%2}")
 
 /*
- * Numbers before the texts of the note: the lengths of its owner and of its content, and its type.  The
- * section .stapsdt.base moves as code does where that is moved after linking (prelink), so readers know
- * by how much the addresses, which nobody relocates, are wrong.  "?": the note goes with the function it
- * is about, if the linker drops that.  In .probes there is nothing: perf takes the distance between the
- * addresses and the offsets of semaphores from that section, which is that of all data ("R": so the
- * linker must keep it).
+ * Numbers before the texts of the note: the lengths of its owner and of its content, and its type. The
+ * addresses in the note are not relocated. A tool that moves code after linking (prelink) moves the section
+ * .stapsdt.base as well, and readers compute the difference from it. "?": the linker drops the note with
+ * its function. The section .probes is empty: perf takes the distance between the addresses and the offsets
+ * of semaphores from it, which is that of all data ("R": the linker must keep it).
  */
 #ifdef __has_attribute
 #if __has_attribute(retain)
@@ -171,8 +173,8 @@
 	"\t.endif\n"
 
 /*
- * The state, under a name whose address the linker knows: that of an exported one may turn out to be in
- * another object.
+ * The state, by a name whose address the linker knows: an exported one may be in another object at run
+ * time.
  */
 #define SIDE_SDT_STATE_side_static_event(_identifier) side_event_state__##_identifier
 #define SIDE_SDT_STATE_side_hidden_event(_identifier) side_event_state__##_identifier
@@ -188,7 +190,7 @@
 	SIDE_SDT_C struct side_event_state_0 side_sdt_state__##_identifier __attribute__(( \
 			alias("side_event_state__" #_identifier), visibility("hidden")));
 
-/* Memory: the arguments, which only whoever is at the marker reads. */
+/* Memory: the arguments, which only the tracer of the marker reads. */
 #define SIDE_SDT_BODY(_define, _identifier, _provider, _event, _fields, _flags)                   \
 	__asm__ __volatile__(SIDE_SDT_NOTE(_provider, _event, SIDE_SDT_ARGS(_fields, _flags))     \
 			     :                                                                    \
@@ -197,8 +199,8 @@
 			     : "memory")
 
 /*
- * A function that is always inlined, with an event's names: into each place that emits it.  Where an event
- * is only declared nothing has a body, and nothing is called.
+ * A function with an event's names, which is inlined into each call site. A file that only declares the
+ * event has no body for it and calls nothing.
  */
 #ifdef __cplusplus
 namespace libside
@@ -234,7 +236,7 @@ struct no_marker {
 	{                                                                                         \
 		SIDE_SDT_BODY(_define, _identifier, _provider, _event, _fields, _flags);          \
 	}
-/* What was declared before cannot be static; what refers to something static has to be. */
+/* A function that was declared before cannot be static; one that refers to a static object must be. */
 #define SIDE_SDT_LINK_side_static_event static __inline__ __attribute__((always_inline, unused))
 #define SIDE_SDT_LINK_side_hidden_event \
 	extern __inline__ __attribute__((gnu_inline, always_inline, unused))
@@ -257,7 +259,7 @@ struct no_marker {
 
 #endif
 
-/* The members of the type that stands for a call site of C++, and what it does with its arguments. */
+/* The members of the C++ type of a call site, and what it does with its arguments. */
 #if SIDE_HAVE_SDT
 #define SIDE_SDT_SITE(_identifier)                                                             \
 	static inline __attribute__((always_inline)) void mark(const struct side_arg_vec *vec) \

@@ -2,12 +2,12 @@
 /*
  * SIDE: the static checker.  It compares the arguments of a call with the fields of the event while
  * the program compiles, and emits nothing.
- * What a person reads first when they do not fit is made by side/static-explain.h; the signatures here
- * compare what it leaves out, and everything where the compiler cannot explain.
+ * side/static-explain.h makes the first line of an error. The signatures here compare what it leaves out,
+ * and everything if the compiler cannot explain.
  *
  * Each kind of value has a class, a C type: "struct side_arg_u32 *" and so on.  The class of a compound
  * is a pointer to a function type whose parameters are the classes of its members, because function
- * types are compared by structure.  An event has a function side_event_args__ID that nobody defines,
+ * types are compared by structure.  An event has a function side_event_args__ID without a definition,
  * with one parameter a field; a call of the event calls it in an unevaluated operand.  In C the
  * parameters are transparent unions ("union side_field_u32"): they take exactly the listed classes and
  * make a mismatch an error that names both.  C++ compares the types with templates.
@@ -45,8 +45,8 @@
 #endif
 
 /*
- * A class is "(type, text, parameter)": the type, what a person must write for it, and the parameter
- * of the event's function that takes it.
+ * A class is "(type, text, parameter)": the type, the source text that produces it, and the parameter of
+ * the event's function that accepts it.
  */
 #define SIDE_CLASS(_class)                                                                         \
 	(struct side_##_class *, "side_" #_class "()", union side_expects_##_class)
@@ -59,8 +59,8 @@
 			union side_expects__##_identifier)
 #define SIDE_CLASS_OF_ARG(_kind, _identifier) (__typeof__(side_no_arg_define_for__##_identifier) *, , )
 /*
- * The compiler says the name of the type where there is none, and where "&" stands in front of the identifier:
- * what is left then is a type all the same, so that little else is said.
+ * If the type is missing, or "&" precedes the identifier, the compiler's error names the type. The expression is
+ * still a type then, so that few other errors follow.
  */
 #define side_no_define_for__ sizeof
 #define side_no_arg_define_for__ sizeof
@@ -118,12 +118,12 @@
 #define SIDE_FIELD_IS_BITMAP_I(_class, _name, _init, ...) SIDE_IS_BITMAP(_init)
 
 /*
- * Fields are looked at many times, and a map copies its list often.  So one map makes a chain, which is
- * scanned without a copy: "(1)(owner, index, name, type, text, parameter, initialiser)" for each field, one
- * behind the other, and "(0)".  What is done with it is SIDE_EACH_...: its 1 leaves a text and the name for the
- * next field, which is outside of it, so it expands again.
+ * Several checks scan the fields, and a map copies its list often. So one map makes a chain, which is scanned
+ * without a copy: "(1)(owner, index, name, type, text, parameter, initialiser)" for each field, one behind the
+ * other, and "(0)". The macros SIDE_EACH_... process it: their 1 leaves a text and the name for the next field.
+ * That name is outside of the macro, so it expands again.
  */
-/* The list itself, for whom it is needed in the end: what is handed down costs time at each step. */
+/* The list itself, for the last step: each step copies its parameters, which costs time. */
 #if !defined(__cplusplus) && !defined(__clang__)
 #define SIDE_STRUCT_LIST(_fields) _fields
 #else
@@ -150,14 +150,14 @@
 #define SIDE_EACH_TYPES_1(_owner, _i, _name, _type, ...) _type, SIDE_EACH_TYPES
 #define SIDE_EACH_TYPES_0
 
-/* A chain of which nothing is wanted. */
+/* Expand a chain to nothing. */
 #define SIDE_EACH_SKIP(_more) SIDE_EACH_SKIP_##_more
 #define SIDE_EACH_SKIP_1(...) SIDE_EACH_SKIP
 #define SIDE_EACH_SKIP_0
 
 /*
- * Arguments in the same form: "(1)(expression of the class, index)", and what ends them is up to whom needs it.
- * What is no argument is not behind 1, but behind the name of a macro that found nothing to take apart.
+ * Arguments in the same form: "(1)(expression of the class, index)"; the user of the chain chooses its end.
+ * Text that is no argument follows the name of a macro that found nothing to split, instead of 1.
  */
 #define SIDE_CHECK_CALL(_identifier, _flags, _chain)                                               \
 	SIDE_CALL_BEGIN(_identifier) SIDE_EACH_TWO _chain SIDE_CALL_CHOOSE(_identifier, _flags)    \
@@ -172,15 +172,15 @@
 #define SIDE_ARG_LEAD(...) SIDE_LEAD_##__VA_ARGS__
 #define SIDE_LEAD_void 1)(
 
-/* Whether all are arguments: then a verdict stands behind the chain, which ends with "(9)". */
+/* Are all of them arguments? Then a verdict follows the chain, which ends with "(9)". */
 #define SIDE_EACH_RIGHT(...) SIDE_EACH_RIGHT_I(__VA_ARGS__, )
 #define SIDE_EACH_RIGHT_I(_more, ...) SIDE_EACH_RIGHT_##_more
 #define SIDE_EACH_RIGHT_1(...) SIDE_EACH_RIGHT
 #define SIDE_EACH_RIGHT_9 , SIDE_ALONE
 
 /*
- * A call: checks, and behind them "_emit(_identifier, _with, list)".  Who looks gets to the end only where all
- * are arguments, and there nothing may follow, because there is one list of them.
+ * A call: checks, and then "_emit(_identifier, _with, list)". The scan reaches the end only if all elements are
+ * arguments. Nothing may follow there, because there is one list of them.
  */
 #define SIDE_CHECKED_CALL(_emit, _flags, _with, _identifier, _sav, _none, ...)                     \
 	SIDE_CHECKED_CALL_I(                                                                       \
@@ -197,8 +197,8 @@
 	SIDE_CHECK_CALL(_identifier, _flags, _chain(0)) _emit(_identifier, _with, _sav)
 
 /*
- * A call with something else than arguments: the same sentences as for arguments that do not fit, then what was
- * found, and nothing that could fail because of it.
+ * A call with something else than arguments: the same sentences as for arguments that do not fit, then the text
+ * that was found, and nothing that could fail because of it.
  */
 struct side_no_argument;
 #define SIDE_CALL_IS_SIDE_WRONG(_emit, _flags, _with, _identifier, _sav, _none, _chain)            \
@@ -354,8 +354,9 @@ struct side_end_of_members;   /* last member of the class of a struct */
 			" have the same name: " _name
 
 /*
- * GCC finds a text in another one while it compiles.  So the names are joined once, "\1name\1name\1", and each
- * must be found first where it stands: an enumerator without a value is one more than that before it.
+ * GCC searches a text in another one while it compiles. So the names are joined once, "\1name\1name\1", and the
+ * first match of each name must be at its own position: an enumerator without a value is one more than the
+ * enumerator before it.
  */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define SIDE_FINDS_NAMES 1
@@ -375,7 +376,7 @@ struct side_end_of_members;   /* last member of the class of a struct */
 			SIDE_NAME_TWICE(_name, #_owner), duplicated_field_names_in_##_owner);)     \
 	SIDE_EACH_FIRST
 #define SIDE_EACH_FIRST_0
-/* What stands in the braces: the text is declared by whoever has them. */
+/* The content of the braces: the macro that writes the braces declares the text. */
 #define SIDE_CHECK_JOINED_NAMES(_what, _chain)                                                     \
 	enum { SIDE_EACH_PLACE _chain side_end_ };                                                 \
 	SIDE_NAMES_NOT_EMPTY(_what, !__builtin_strstr(side_joined_, "\1\1"))                       \
@@ -467,10 +468,10 @@ struct side_unknown;
 #endif
 
 /*
- * Each name is looked for among all names.  Were that left to the preprocessor, it would write a
- * comparison for each pair; so the names are written once where the compiler can be asked about them:
- * clang's in the condition of an overload, GCC's joined into one string.  Clang evaluates the condition
- * slowly: it compares numbers made of the names first, and texts where these are equal.
+ * Each name is compared with all names. The preprocessor would write a comparison for each pair. So the
+ * names are written once, in a form that the compiler evaluates: for clang in the condition of an overload,
+ * for GCC joined into one string. Clang evaluates the condition slowly: it compares numbers made of the names
+ * first, and texts if the numbers are equal.
  */
 #ifdef __clang__
 /* How many have the name: none or one, or several; the empty one is counted once more. */
@@ -501,7 +502,7 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 #define SIDE_EACH_SAME_0
 #define SIDE_EACH_ONCE(_more) SIDE_EACH_ONCE_##_more
 #define SIDE_EACH_ONCE_0
-/* In C99 libc may have a macro of this name, which says no text. */
+/* In C99 the C library may have a macro of this name, which prints no text. */
 #ifdef _Static_assert
 #define SIDE_EACH_ONCE_1(_owner, _i, _name, _type, _text, _param, _init, ...)                      \
 	SIDE_UNLESS_BITMAP(_owner, _name, _init)                                                   \
@@ -545,9 +546,9 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 #endif
 
 /*
- * GCC knows the text inside a function that nobody calls, so neither it nor its text is emitted; the section
- * makes it know the text before it knows that.  An event is defined at file scope; a struct may be defined in
- * a block too, where a function cannot be static, and an inline one of C99 is not emitted either.
+ * GCC evaluates the text inside a function that has no caller, so it emits neither the function nor its text. The
+ * section makes GCC evaluate the text before it knows that. An event is defined at file scope. A struct may be
+ * defined in a block, where a function cannot be static; an inline function of C99 is not emitted either.
  */
 #ifdef SIDE_FINDS_NAMES
 #define SIDE_CHECK_EVENT_NAMES(_what, _fields, _chain)                                             \
@@ -627,8 +628,8 @@ enum { side_hash_of_nothing = SIDE_HASH("") };
 			SIDE_KNOWN_VALUE(SIDE_OPTION_MEMBER_I _option));
 #define SIDE_OPTION_MEMBER_I(_class, ...) SIDE_CLASS_TYPE(_class)
 /*
- * A visitor that only reads its context takes a pointer to what may be written, too: the first parameter
- * is always const, and the second, of unknown size for such a visitor, is compatible with both sizes.
+ * A visitor that only reads its context also accepts a pointer to writable data: the first parameter is
+ * always const, and the second, of unknown size for such a visitor, is compatible with both sizes.
  */
 #define SIDE_READ_ONLY(...)                                                                        \
 	__builtin_types_compatible_p(__typeof__(__VA_ARGS__) *, const __typeof__(__VA_ARGS__) *)
@@ -774,7 +775,7 @@ struct fits<side_variant *(*) (S, A), side_variant *(*) (S, B)> {
 	static constexpr bool value = true;
 };
 
-/* A visitor that only reads its context takes what may be written, too. */
+/* A visitor that only reads its context also accepts writable data. */
 template <typename T>
 struct fits<side_vla_visitor *(*) (const T *), side_vla_visitor *(*) (T *)> {
 	static constexpr bool value = true;
@@ -807,7 +808,7 @@ template <typename A> struct call_fits<unchecked_event *, A> {
 template <typename... Fs, typename... As> struct call_fits<void (*)(Fs...), void (*)(As...)> {
 	static constexpr bool value = all_fit<pack<Fs...>, pack<As...>>::value;
 };
-/* Most calls, without a look at each argument. */
+/* Most calls, without a check of each argument. */
 template <typename... Fs> struct call_fits<void (*)(Fs...), void (*)(Fs...)> {
 	static constexpr bool value = true;
 };
@@ -820,7 +821,7 @@ struct call_explained<void (*)(Fs...), void (*)(As...), false> {
 };
 
 /* Names; the first entry is not one. */
-/* Whether numbers made of the names differ; when they do not, the names have the last word. */
+/* Do the numbers made of the names differ? If not, the names are compared. */
 typedef unsigned long long name_hash;
 constexpr name_hash hash_of(const char *name, name_hash hash = 5381)
 {
@@ -829,7 +830,7 @@ constexpr name_hash hash_of(const char *name, name_hash hash = 5381)
 struct name {
 	const char *text;
 	name_hash hash;
-	constexpr name(const char *said) : text(said), hash(hash_of(said)) {}
+	constexpr name(const char *from) : text(from), hash(hash_of(from)) {}
 };
 constexpr bool names_not_empty(const name *names, unsigned begin, unsigned end)
 {
@@ -882,8 +883,9 @@ template <unsigned N> constexpr bool name_is_once(const char *text, const name (
 #define SIDE_EXPECTS(...)
 #ifdef SIDE_FINDS_NAMES
 /*
- * A struct may be defined in a block, where a class cannot have data of its own, but a function that nobody calls, so
- * nothing of it is emitted.  Clang refuses it there, and better so: its literals end with the expression.
+ * A struct may be defined in a block, where a class cannot have data of its own, but it can have a function without a
+ * caller, of which nothing is emitted. Clang refuses a definition there. That is right: its literals end with the
+ * expression.
  */
 #define SIDE_CHECK_NAMES(_what, _fields, _chain)                                                   \
 	struct side_names_of__##_what {                                                            \
@@ -917,7 +919,7 @@ template <unsigned N> constexpr bool name_is_once(const char *text, const name (
 #endif
 #define SIDE_UNUSED __attribute__((unused))
 
-/* Descriptions.  The ellipsis of a declared event gives way to the definition. */
+/* Descriptions.  The definition replaces the ellipsis of a declared event. */
 #define SIDE_CHECK_EVENT_NAMES(_what, _fields, _chain) SIDE_CHECK_NAMES(_what, _fields, _chain)
 #define SIDE_SIGNATURE_BEGIN(_identifier) extern void (*side_event_args__##_identifier(int))(
 #define SIDE_EACH_PARAMS(_more) SIDE_EACH_TYPES_##_more

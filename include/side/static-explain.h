@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIDE: the static checker's sentences.  It makes the first line of a compiler say which event, which
- * field and what the field expects, in C and C++.
+ * SIDE: the static checker's sentences. The first line of a compiler's error names the event, the field
+ * and the argument that the field expects, in C and C++.
  *
  * A definition of an event knows the names of its fields and no call; a call knows its arguments and no
  * names.  So the definition declares a struct with one member a field, which is "unavailable" with a
  * sentence, and each argument of a call names that member, in an unevaluated operand: of this struct if
  * it does not fit, else of struct side_unchecked, which has all members that there may be.
  *
- * What is left to the signatures in side/static-check.h: the value of a variant in C, and everything
- * where the compiler has no such attribute (before GCC 12).
+ * The signatures in side/static-check.h check the value of a variant in C, and everything if the
+ * compiler has no such attribute (before GCC 12).
  */
 #ifndef SIDE_STATIC_EXPLAIN_H
 #define SIDE_STATIC_EXPLAIN_H
@@ -78,7 +78,7 @@ struct side_unchecked {
 #define SIDE_KIND_NR_0 0
 #define SIDE_KIND_NR_SIDE_EVENT_FLAG_VARIADIC 1
 
-/* What a call and an event must have in common: twice the number of fields, plus 2 or 3 (variadic). */
+/* The number that a call and an event must have in common: twice the number of fields, plus 2 or 3 (variadic). */
 #define SIDE_EACH_TWO(_more) SIDE_EACH_TWO_##_more
 #define SIDE_EACH_TWO_1(...) 2 + SIDE_EACH_TWO
 #define SIDE_EACH_TWO_0
@@ -111,8 +111,8 @@ struct side_unchecked {
 #ifndef __cplusplus
 
 /*
- * An array of unknown size is compatible with one of every size: that of an event which is only
- * declared here.
+ * An array of unknown size is compatible with an array of every size. An event that is only declared
+ * here has such an array.
  */
 #define SIDE_FIELDS_NUMBER(...)
 #define SIDE_EXPLAIN_EVENT(_identifier, _flags)                                                    \
@@ -123,7 +123,7 @@ struct side_unchecked {
 #define SIDE_NUMBER_IS(_identifier, _number) \
 	__builtin_types_compatible_p(        \
 			__typeof__(side_event_number__##_identifier), const char[_number])
-/* A null pointer to what takes everything, or to what explains. */
+/* A null pointer to the struct that accepts all members, or to the one that explains. */
 #define SIDE_CHOSEN(_fits, ...) \
 	((__typeof__(__builtin_choose_expr(_fits, (struct side_unchecked *)0, (__VA_ARGS__ *)0)))0)
 #define SIDE_CALL_BEGIN(_identifier)                                                               \
@@ -138,7 +138,7 @@ struct side_unchecked {
 			struct side_fields_of__##_identifier)) side_call_fields_ SIDE_UNUSED; \
 	(void)sizeof(SIDE_CHOSEN(side_call_fits_, struct side_fields_of__##_identifier)       \
 					->wrong_call);
-/* What side_arg_define_vec() makes fits several: that is left to the signatures. */
+/* An object of side_arg_define_vec() fits several classes: the signatures check it. */
 #define SIDE_EACH_FITTED_1(_class, _i)                                                           \
 	(void)sizeof(__extension__ _Generic((_class),                                \
 		__typeof__(((side_call_fields_ *)0)->type_##_i): (struct side_unchecked *)0, \
@@ -162,7 +162,7 @@ template <typename T> struct pointed<T *> {
 };
 } /* namespace libside */
 
-/* The ellipsis of a declared event gives way to the definition. */
+/* The definition replaces the ellipsis of a declared event. */
 #define SIDE_FIELDS_NUMBER(_identifier, _flags)                                                    \
 	enum { side_number_ = SIDE_EVENT_NUMBER(_identifier, _flags) };
 #define SIDE_EXPLAIN_EVENT(_identifier, _flags)                                                    \

@@ -5,8 +5,9 @@
  * Gives the instrumentation API (side/api.h), the functions of the library, and the code that
  * registers the events of a shared object when it is loaded.
  *
- * Unless said otherwise the functions below are thread-safe, are not async-signal-safe (they take
- * locks and allocate), and return a positive enum side_error, SIDE_ERROR_OK (0) on success.
+ * The functions below are thread-safe and not async-signal-safe (they take locks and allocate), except
+ * where a comment states otherwise. They return SIDE_ERROR_OK (0) on success, otherwise a positive
+ * enum side_error.
  * side_call() and its variants are async-signal-safe.
  */
 #ifndef SIDE_TRACE_H
@@ -76,22 +77,22 @@ typedef void (*side_tracer_callback_variadic_func)(const struct side_event_descr
  */
 
 /*
- * Called by the library for events whose debugger bit (bit 62, on 32-bit hosts bit 30) is set: the
- * place for a debugger's breakpoint.  var_struct is NULL for an event that is not variadic.
+ * The library calls this function for events whose debugger bit (bit 62, on 32-bit hosts bit 30) is
+ * set. Debuggers set a breakpoint here. var_struct is NULL for an event that is not variadic.
  */
 extern void side_ptrace_hook(const struct side_event_state *state,
 		const struct side_arg_vec *side_arg_vec,
 		const struct side_arg_dynamic_struct *var_struct, void *caller_addr);
 
 /*
- * Register a batch of events; all tracers are told.  The array belongs to the caller and must stay
- * valid until the batch is unregistered; entries may be NULL, nr_events may be 0.
- * Returns NULL when the library is finalised or memory runs out.
+ * Register a batch of events and notify all tracers. The array belongs to the caller and must stay
+ * valid until the batch is unregistered. Entries may be NULL, nr_events may be 0.
+ * Returns NULL if the library is finalised or out of memory.
  */
 extern struct side_events_register_handle *side_events_register(
 		struct side_event_description **events, uint32_t nr_events);
 
-/* The caller guarantees that nobody can emit these events any more.  NULL is accepted. */
+/* The caller guarantees that no thread can emit these events any more. NULL is accepted. */
 extern void side_events_unregister(struct side_events_register_handle *handle);
 
 /*
@@ -104,8 +105,10 @@ extern int side_tracer_request_key(uint64_t *key);
  * Add or remove a callback of an event; the triple (function, priv, key) names it.
  * key 0 matches every call.  Register and unregister may be called from a notification callback, not
  * from an event callback.  After unregistration no call of that entry is running.
- * SIDE_ERROR_INVAL: NULL function, wrong kind of event, too many callbacks; _EXIST, _NOENT: already
- * there, not there; _NOMEM; _EXITING: the library is finalised.
+ * SIDE_ERROR_INVAL: the function is NULL, the event is variadic and the function is not (or the
+ * reverse), or the event has too many callbacks. SIDE_ERROR_EXIST: the triple is registered already.
+ * SIDE_ERROR_NOENT: the triple is not registered. SIDE_ERROR_NOMEM: out of memory. SIDE_ERROR_EXITING:
+ * the library is finalised.
  */
 extern int side_tracer_callback_register(struct side_event_description *desc,
 		side_tracer_callback_func call, void *priv, uint64_t key);
@@ -117,8 +120,9 @@ extern int side_tracer_callback_variadic_unregister(struct side_event_descriptio
 		side_tracer_callback_variadic_func call_variadic, void *priv, uint64_t key);
 
 /*
- * Be told of batches that appear and disappear.  cb is called at once for each batch that exists,
- * then under the (recursive) event lock in the thread that registers or unregisters a batch.
+ * Notify a tracer of batches that are registered and unregistered. The library calls cb at once for
+ * each batch that exists. Later it calls cb in the thread that registers or unregisters a batch, with
+ * the (recursive) event lock held.
  * Entries of events may be NULL.  Returns NULL when the library is finalised or out of memory.
  */
 extern struct side_tracer_handle *side_tracer_event_notification_register(
@@ -129,17 +133,17 @@ extern struct side_tracer_handle *side_tracer_event_notification_register(
 extern void side_tracer_event_notification_unregister(struct side_tracer_handle *handle);
 
 /*
- * Ask every registered state for a dump that only callbacks with this key (or key 0) receive, or take
- * back such requests; a running dump is not interrupted.  SIDE_ERROR_INVAL for key 0.
+ * Request a dump from every registered state, or cancel such requests. Only callbacks with this key
+ * (or key 0) receive the dump. Cancelling does not interrupt a running dump. SIDE_ERROR_INVAL for key 0.
  */
 extern int side_tracer_statedump_request(uint64_t key);
 extern int side_tracer_statedump_request_cancel(uint64_t key);
 
 /*
- * Register a named state.  state_name is copied.  The callback emits ordinary events with
- * side_statedump_event*() and passes on the pointer it got, which is valid until it returns.
- * A first dump, for all tracers, is queued at once; in the agent mode the function returns after it.
- * The callback must not register or unregister states.
+ * Register a named state. The library copies state_name. The callback emits ordinary events with
+ * side_statedump_event*() and passes its pointer on; the pointer is valid until the callback returns.
+ * The library queues a first dump for all tracers at once. In the agent mode this function returns
+ * after that dump. The callback must not register or unregister states.
  */
 extern struct side_statedump_request_handle *side_statedump_request_notification_register(
 		const char *state_name, void (*statedump_cb)(void *statedump_request_key),
@@ -150,12 +154,13 @@ extern void side_statedump_request_notification_unregister(
 /* Polling mode: is a request pending?  Always false in the agent mode. */
 extern bool side_statedump_poll_pending_requests(struct side_statedump_request_handle *handle);
 
-/* Polling mode: run what is pending, in this thread.  SIDE_ERROR_INVAL in the agent mode. */
+/* Polling mode: run the pending requests in this thread. SIDE_ERROR_INVAL in the agent mode. */
 extern int side_statedump_run_pending_requests(struct side_statedump_request_handle *handle);
 
 /*
- * Set up and tear down the library.  Both run by themselves when it is loaded and unloaded and may
- * be called by hand, any number of times.  After side_exit() calls are ignored and registrations fail.
+ * Set up and tear down the library. The loader runs both when it loads and unloads the library. The
+ * application may call them as well, any number of times. After side_exit() the library ignores calls
+ * and refuses registrations.
  */
 extern void side_init(void);
 extern void side_exit(void);

@@ -18,8 +18,8 @@
  *   themselves.  The entry is gone for all calls that begin afterwards; calls that have begun, in
  *   this thread and in others, may still reach it.
  * - The same functions inside a notification callback: they do not wait, because the notification
- *   may run under the loader's lock, which a running callback may want.  On REMOVE because a batch
- *   is unregistered nobody can be in a call of its events (its owner guarantees that).  On REMOVE
+ *   may run under the loader's lock, which a running callback may take.  On REMOVE because a batch
+ *   is unregistered, no thread can be in a call of its events (its owner guarantees that).  On REMOVE
  *   because of side_tracer_event_notification_unregister(), that function waits before it returns:
  *   free what the callbacks use after it, not in the notification.
  * - side_tracer_event_notification_unregister() waits, unless it is called inside an event callback or
@@ -60,16 +60,17 @@ extern int side_tracer_callback_variadic_unregister_async(struct side_event_desc
 extern int side_tracer_synchronize(void);
 
 /*
- * Use the libside that has the registry of the process. A program that is linked with libside.a contains a copy of libside, which has it; a tracer in a
- * library is linked with libside.so.0. This function makes the functions of this header, and all others of libside, those of the copy for each
- * loaded object. Call it first in the constructor of such a library. It does nothing if no copy is loaded.
+ * Use the libside that has the registry of the process. A program that is linked with libside.a contains a copy of
+ * libside, and the copy has the registry; a tracer in a library is linked with libside.so.0. This function redirects
+ * all functions of libside to that copy, in each loaded object. Call it first in the constructor of such a library.
+ * Does nothing if no copy is loaded.
  */
 extern void side_tracer_bind(void);
 
 /*
- * Put one callback in the place of another, which the event has with the same key: each call reaches
- * one of them, never none and never both.  Like the unregistration it does not wait for calls that have begun.
- * SIDE_ERROR_NOENT when the old one is not there, SIDE_ERROR_EXIST when the new one is.
+ * Replace a callback of the event by another with the same key: each call reaches exactly one of them.
+ * It does not wait for calls that have begun.
+ * SIDE_ERROR_NOENT: the old callback is not registered. SIDE_ERROR_EXIST: the new one is registered already.
  */
 extern int side_tracer_callback_replace(struct side_event_description *desc,
 		side_tracer_callback_func old_call, void *old_priv, side_tracer_callback_func call,
@@ -79,14 +80,14 @@ extern int side_tracer_callback_variadic_replace(struct side_event_description *
 		side_tracer_callback_variadic_func call, void *priv, uint64_t key);
 
 /*
- * The event lock, under which batches come and go and tracers are notified, and which every function
- * that changes callbacks takes for itself.  Its owner may take it again.  Do not wait for readers with it.
+ * The event lock. The library holds it while it adds and removes batches and notifies tracers. Every
+ * function that changes callbacks takes it. It is recursive. Do not wait for running calls while you hold it.
  *
- * side_tracer_trylock() is for signal handlers: it never waits, and fails also when the thread that it
- * interrupts has the lock.  With the lock, handlers may do everything that changes callbacks: none of that
- * allocates by malloc().  When it fails, the hook is called once by whoever releases the lock next, right after
- * that; not in a signal handler, but perhaps with the loader's lock held (dlopen).  It may come more often than
- * needed.
+ * side_tracer_trylock() is for signal handlers: it never waits, and fails if the interrupted thread has the
+ * lock. A handler that has the lock may call every function that changes callbacks: none of them uses
+ * malloc(). If it fails, the thread that releases the lock next calls the hook, once, after the release. The
+ * hook does not run in a signal handler, but the loader's lock may be held (dlopen). It may be called more
+ * often than needed.
  */
 extern void side_tracer_lock(void);
 extern bool side_tracer_trylock(void);
@@ -94,47 +95,49 @@ extern void side_tracer_unlock(void);
 extern void side_tracer_unlock_hook(void (*hook)(void)); /* one for the process; NULL: none */
 
 /*
- * All batches that are registered, in the order of their registration, with the event lock held: what
- * INSERT notifications would have said, for tracers that begin to want other events.
+ * Call `batch` for each registered batch, in the order of registration, with the event lock held. Tracers
+ * whose rules change use this instead of new INSERT notifications.
  */
 typedef void (*side_tracer_batch_func)(
 		struct side_event_description **events, uint32_t nr_events, void *user);
 extern int side_tracer_each_batch(side_tracer_batch_func batch, void *user);
 
 /*
- * side_tracer_statedump_request() for signal handlers: it waits for nothing and allocates nothing.  False: not
- * now (another thread, or what the handler has interrupted, is at the requests; there is no room or no thread
- * for it), and nothing is requested.
+ * side_tracer_statedump_request() for signal handlers: it neither waits nor allocates. False: nothing was
+ * requested, because another thread or the interrupted code uses the requests, or because no memory or no
+ * thread is available.
  */
 extern bool side_tracer_statedump_request_try(uint64_t key);
 
 /*
- * A state dump that a tracer has itself, for the sake of one key: side:statedump_begin, whatever the function
- * emits with side_statedump_call(), side:statedump_end, in the calling thread. It is not registered, so nothing
- * is allocated, queued or waited for; it may run with the event lock held and in signal handlers.
+ * Run a state dump of the tracer itself for one key, in the calling thread: side:statedump_begin, the events
+ * that the function emits with side_statedump_call(), side:statedump_end. The dump is not registered, so this
+ * neither allocates nor queues nor waits. It may run with the event lock held and in signal handlers.
  */
 extern void side_tracer_statedump_run(
 		const char *state_name, void (*dump)(void *statedump_request_key), uint64_t key);
 
 /*
- * side_tracer_synchronize() in two parts that never wait: what was unregistered or replaced before the
- * first is out of use when the second says so.  Async-signal-safe, also with the event lock held.
+ * side_tracer_synchronize() in two parts that never wait. When side_tracer_grace_passed() returns true,
+ * no call uses a callback that was unregistered or replaced before side_tracer_grace_begin().
+ * Async-signal-safe, also with the event lock held.
  */
 extern uint64_t side_tracer_grace_begin(void);
 extern bool side_tracer_grace_passed(uint64_t grace);
 
 /*
- * The calling thread is about to forbid itself, or all threads, system calls (seccomp).  Until then a thread
- * makes a few with its first event; from here on events make none.  When the sandbox could not be
- * had after all, side_tracer_sandbox_failed() takes back one call of side_tracer_sandbox_begins().
- * Threads in a sandbox beyond the first 500 or so whose stacks exist at the same time go without events.
+ * Announce that the calling thread is about to forbid system calls to itself or to all threads (seccomp).
+ * Before, the first event of a thread makes a few system calls; from here on events make none. If the
+ * sandbox cannot be entered, side_tracer_sandbox_failed() reverts one call of side_tracer_sandbox_begins().
+ * About 500 threads in a sandbox can have events at the same time; further ones have none.
  */
 extern void side_tracer_sandbox_begins(void);
 extern void side_tracer_sandbox_failed(void);
 
 /*
- * side_builder_create() (side/builder.h) with memory from `take`, which must be aligned to 16 bytes. The builder does not free that
- * memory; after side_builder_destroy() it does not use it. For tracers that must not use the allocator of the program.
+ * side_builder_create() (side/builder.h) with memory from `take`, which must be aligned to 16 bytes. The builder does
+ * not free that memory; after side_builder_destroy() it does not use it. For tracers that must not use the program's
+ * allocator.
  */
 struct side_builder;
 extern struct side_builder *side_tracer_builder_create(const char *provider, const char *event,
@@ -142,11 +145,11 @@ extern struct side_builder *side_tracer_builder_create(const char *provider, con
 		void *user);
 
 /*
- * side_call() for a tracer that makes events of what it sees itself (probes): the caller is what it says, and the hook of
- * an armed process is left alone. With `only`, nothing is called unless all that listens are callbacks at these addresses
- * (false otherwise): where only general registers are saved, as far as that is enough for those. The rest of the call
- * uses no others. With no address between begin and end no callback is called, and the thread is made ready for the
- * calls that follow. The event is of the ABI's version 0 and not variadic.
+ * side_call() for a tracer that emits events itself (probes): `caller` is the reported caller, and the hook of an armed
+ * process is not called. If `only` is not NULL and a callback outside of that address range listens, nothing is called and
+ * the function returns false. A tracer that has saved only general registers passes the range of the callbacks for which
+ * that is enough; the library's own part of the call uses no other registers. An empty range calls no callback and
+ * prepares the thread for later calls. The event must have version 0 of the ABI and must not be variadic.
  */
 struct side_tracer_functions {
 	uintptr_t begin, end;
@@ -155,22 +158,22 @@ extern bool side_tracer_call(const struct side_event_state *state, const struct 
 		void *caller, const struct side_tracer_functions *only);
 
 /*
- * For the tracer that is made together with this library, and can do without arguments and without a call what its own callback
- * does with them: what it must know to look by itself who listens, if the library is of that version
- * (src/libside/section.h); NULL: of another one, or not on this machine. It stays for good.
+ * For the tracer that is built together with this library and records without a call: the data by which it checks itself
+ * which callbacks listen (src/libside/section.h). NULL: the library has another version, or the machine is not supported.
+ * The data stays valid until the process ends.
  */
 struct side_tracer_sections;
 extern const struct side_tracer_sections *side_tracer_sections(uint32_t version);
 
 /*
- * One tracer of a process may be its guard, which is asked before anybody is given a call or shown an event: the validator, in
- * whose process a wild pointer is told instead of followed. It knows an event if it has registered one of
- * its two callbacks there; passes() then says, inside the call, whether the other callbacks, the kernel and a
- * debugger are given it, and its own callback is called only where nobody else listens. priv is that of its
- * callback, var NULL where the call is not a variadic one, others whether anybody else listens.
+ * One tracer of a process may be its guard. The library asks the guard before it delivers a call or announces an event.
+ * The validator is a guard: it reports a wild pointer before a tracer follows it. A guard covers the events for which it
+ * has registered one of its two callbacks. passes() runs inside the call and returns whether the other callbacks, the
+ * kernel and a debugger receive it. The library calls the guard's own callback only if no other tracer listens. `priv` is
+ * that of the guard's callback, `var` is NULL if the call is not variadic, `others` is true if another tracer listens.
  *
- * shows() says, with the registry's lock held, whether tracers are shown an event of a batch when it is registered; of
- * desc NULL, whether there are so many pointers at events at all. It stays for good.
+ * shows() runs with the event lock held and returns whether tracers are notified of an event of a batch; with desc NULL,
+ * whether the array has nr_events readable pointers. A guard stays until the process ends.
  */
 typedef bool (*side_tracer_guard_passes_func)(const struct side_event_description *desc,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *var,
@@ -187,12 +190,11 @@ struct side_tracer_guard {
 extern int side_tracer_guard(const struct side_tracer_guard *guard);
 
 /*
- * Arm the process: the next event that is called at all, enabled or not, first calls the hook, in its
- * thread; if that registers a callback of the event, it is called.  Events that are called in other
- * threads meanwhile wait for it, a few seconds at most.  The hook is not called inside event callbacks and
- * notifications, and may be called inside a signal handler.  It is called again for the next event
- * unless it has called side_tracer_disarm().  One hook a process; a later one replaces it.
- * SIDE_ERROR_INVAL for NULL, SIDE_ERROR_EXITING.
+ * Arm the process: the next event, enabled or not, first calls the hook in its thread. If the hook registers a
+ * callback of the event, the event calls it. Events in other threads meanwhile wait for the hook, 100 ms at most.
+ * The hook is not called inside event callbacks and notifications. It may be called inside a signal handler. It is
+ * called again for the next event unless it has called side_tracer_disarm(). A process has one hook; a later one
+ * replaces it. SIDE_ERROR_INVAL: the hook is NULL. SIDE_ERROR_EXITING: the library is finalised.
  */
 extern int side_tracer_arm(void (*hook)(void));
 extern void side_tracer_disarm(void);

@@ -83,7 +83,7 @@ union side_arg_static {
 side_check_size(union side_arg_static, 32);
 
 union side_arg_dynamic {
-	/* Dynamic basic types: the type stands next to the value */
+	/* Dynamic basic types: the type is next to the value */
 	struct side_type_null side_null;
 	struct {
 		struct side_type_bool type;

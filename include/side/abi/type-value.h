@@ -2,7 +2,7 @@
 /*
  * SIDE ABI: labels of types, and the unions that hold values.
  *
- * Structure members are in host byte order and may stand at any address.  The bytes of a union
+ * Structure members are in host byte order and may have any address.  The bytes of a union
  * behind the active member are unspecified: never read, compare or hash them.
  */
 #ifndef SIDE_ABI_TYPE_VALUE_H
