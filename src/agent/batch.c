@@ -311,7 +311,7 @@ static void describe_new(struct agent_batch *batch, struct visit_buffer *stream)
 			event->recorded = false;
 			stream->size = begin;
 			count_failed(event);
-			agent_debug("more than %u events: the rest stays silent",
+			agent_debug("more than %u events: the others are not recorded",
 					channel->session->config.max_events);
 		}
 	}

@@ -209,7 +209,7 @@ static int take_rule(struct agent_session *session, uint32_t channel, const stru
 		ret = filter_parse(from->filter, &program, &size, &error);
 	if (ret) {
 		agent_debug("line %u of the configuration: the filter, column %u: %s; `side help "
-			    "filters` says what can be written",
+			    "filters` describes them",
 				from->filter_line, error.column, error.text);
 		return ret;
 	}
@@ -403,7 +403,8 @@ int agent_boot_start(void)
 	if (!path)
 		return result;
 	if (*path != '/') {
-		agent_debug("SIDE_BOOT is \"%s\": say 1, or the absolute path of a file", path);
+		agent_debug("SIDE_BOOT is \"%s\": set it to 1, or to the absolute path of a file",
+				path);
 		return result;
 	}
 	agent.control = WIRE_CONTROL_SYNC;

@@ -551,7 +551,7 @@ static int receive_news(struct agent_session *session, void *message, uint64_t d
 	if (ret)
 		return ret;
 	if (!config->accepted) {
-		agent_debug("the recorder at %s has no more use for us: %s", session->path,
+		agent_debug("the recorder at %s ends the connection: %s", session->path,
 				config->reason);
 		return -EACCES;
 	}

@@ -406,7 +406,7 @@ static void find_all(struct agent_session *session)
 
 	for (table = session->tables; table; table = table->next)
 		if (!table->error && probes_places_find(table))
-			agent_debug("what is mapped cannot be read");
+			agent_debug("cannot read the mappings");
 }
 
 void agent_probes_answer(void)

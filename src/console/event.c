@@ -243,7 +243,7 @@ static void print_error(struct console_line *line, const struct visit_error *err
 void console_print_event(const struct side_event_description *desc, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic)
 {
-	struct visit_error error = {.what = "no memory for the line of an event"};
+	struct visit_error error = {.what = "out of memory for the line of an event"};
 	struct console_line line;
 	int saved = errno;
 

@@ -239,7 +239,7 @@ static int fail_talk(int code, struct control_client *client, struct control_err
 				"the daemon at %s does not answer", client->path);
 	if (code == -EPIPE || code == -ECONNRESET)
 		return control_fail(error, CONTROL_FAILED, -EPIPE,
-				"if it was restarted, ask again; its log says more",
+				"if it was restarted, try again; read its log",
 				"the daemon at %s has closed the connection", client->path);
 	return control_fail(error, CONTROL_FAILED, code, NULL,
 			"cannot talk to the daemon at %s: %s", client->path, strerror(-code));

@@ -121,7 +121,7 @@ static int read_probe(struct definition_probe *probe, struct json_object *json,
 		ret = json_text(json, "probe", &text, error);
 	if (!ret && !text)
 		ret = control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
-				"a probe has no text that says what it is: \"probe\"");
+				"a probe has no text: \"probe\"");
 	if (!ret)
 		ret = copy_text(&probe->channel, channel, error);
 	if (!ret)

@@ -267,8 +267,7 @@ static int check_sending(const struct definition *definition, struct control_err
 
 	if (!definition->to)
 		return definition->spool || definition->speed || definition->send_timeout_ns
-				? control_fail(error, CONTROL_USAGE, -EINVAL,
-						  "say where to with `--to`",
+				? control_fail(error, CONTROL_USAGE, -EINVAL, "add `--to URL`",
 						  "`--spool`, `--speed` and `--send-timeout` "
 						  "belong "
 						  "to `--to`")

@@ -42,7 +42,7 @@ void *ctf2_alloc(struct ctf2_reader *r, size_t count, size_t size)
 		return ctf2_error(r, "its field classes take too much memory");
 	memory = ctf_arena_alloc(r->arena, count, size);
 	if (!memory)
-		r->failed = ctf_fail(r->error, -ENOMEM, "no memory for the metadata");
+		r->failed = ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");
 	return memory;
 }
 
@@ -456,14 +456,14 @@ static void read_fragment(struct ctf2_reader *r, const char *whole, const char *
 	struct json *json;
 
 	if (!arena) {
-		r->failed = ctf_fail(r->error, -ENOMEM, "no memory for the metadata");
+		r->failed = ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");
 		return;
 	}
 	json = json_parse(arena, text, size, MEMORY_BASE + size * MEMORY_FACTOR, &error);
 	if (!json && error.why)
 		ctf2_error(r, "line %u is no JSON: %s", line_of(whole, error.at), error.why);
 	else if (!json)
-		r->failed = ctf_fail(r->error, -ENOMEM, "no memory for the metadata");
+		r->failed = ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");
 	if (!json || !read_object(r, json, arena))
 		ctf_arena_destroy(arena);
 }
@@ -510,7 +510,7 @@ int ctf2_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
 
 	classes->arena = ctf_arena_create();
 	if (!classes->arena)
-		return ctf_fail(error, -ENOMEM, "no memory for the metadata");
+		return ctf_fail(error, -ENOMEM, "out of memory for the metadata");
 	classes->memory_max = MEMORY_BASE + size * MEMORY_FACTOR;
 	classes->is_ctf2 = true;
 	classes->trace.big_endian = CTF_HOST_BIG_ENDIAN;

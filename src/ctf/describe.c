@@ -469,6 +469,6 @@ int ctf_type_from_description(struct ctf_arena *arena,
 			side_array_length(&description->fields),
 			description->flags & SIDE_EVENT_FLAG_VARIADIC, type);
 	if (ret == -ENOMEM)
-		ctf_fail(error, ret, "no memory for the description of an event");
+		ctf_fail(error, ret, "out of memory for the description of an event");
 	return ret;
 }

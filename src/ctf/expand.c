@@ -101,8 +101,8 @@ static int expand_stream(struct expansion *e, int in, int out, const struct plac
 		if (ret == -EBADMSG)
 			tell(e, "%s/%s, byte %" PRIu64 ", is damaged: %s; %s", from->path,
 					from_name, (uint64_t)frames.next, frames.why,
-					frames.cut ? "what is there of it is kept"
-						   : "what follows is not expanded");
+					frames.cut ? "its whole part is kept"
+						   : "the following bytes are not expanded");
 		if (ret <= 0 && !(ret == -EBADMSG && frames.cut))
 			break;
 		begin = at;
@@ -203,7 +203,7 @@ static int enter(struct expansion *e, const struct place *from, const struct pla
 	if (asprintf(&to_path, "%s/%s", to->path, name) < 0)
 		to_path = NULL;
 	if (!from_path || !to_path) {
-		ctf_fail(e->error, ret, "no memory to expand %s/%s", from->path, name);
+		ctf_fail(e->error, ret, "out of memory to expand %s/%s", from->path, name);
 		goto out;
 	}
 	ret = 0;
@@ -293,7 +293,7 @@ int ctf_expand(const char *dir, const char *out, ctf_expand_say *say, void *user
 	e.context = ZSTD_createDCtx();
 	e.chunk = malloc(CHUNK);
 	if (!e.context || !e.chunk)
-		ret = ctf_fail(error, -ENOMEM, "no memory to expand %s", dir);
+		ret = ctf_fail(error, -ENOMEM, "out of memory to expand %s", dir);
 	else if (mkdir(out, CTF_DIRECTORY_MODE))
 		ret = ctf_write_error(error, -errno, out, "");
 	if (!ret) {

@@ -105,7 +105,7 @@ int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **ou
 		free(path);
 		free(classes);
 		*out = NULL;
-		return ctf_fail(error, -ENOMEM, "no memory for the metadata");
+		return ctf_fail(error, -ENOMEM, "out of memory for the metadata");
 	}
 	classes->trace.path = path;
 	classes->trace.vpid = -1;

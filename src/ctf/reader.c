@@ -347,13 +347,13 @@ static int open_all(const char *dir, bool growing, struct ctf_reader **out, stru
 	int ret;
 
 	if (!reader)
-		return ctf_fail(error, -ENOMEM, "no memory for the trace %s", dir);
+		return ctf_fail(error, -ENOMEM, "out of memory for the trace %s", dir);
 	reader->last_note = &reader->notes;
 	reader->growing = growing;
 	reader->dir = strdup(dir);
 	if (!reader->dir) {
 		ctf_reader_close(reader);
-		return ctf_fail(error, -ENOMEM, "no memory for the trace %s", dir);
+		return ctf_fail(error, -ENOMEM, "out of memory for the trace %s", dir);
 	}
 	ret = ctf_find_traces(dir, growing, found_trace, reader);
 	if (!ret && !reader->trace_count)

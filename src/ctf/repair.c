@@ -242,7 +242,7 @@ static int repair_one(int dir_fd, const char *dir, struct ctf_error *error)
 	int ret = ctf_metadata_read(dir_fd, dir, &classes, &why);
 
 	if (!classes)
-		return ctf_fail(error, -ENOMEM, "cannot repair %s: no memory", dir);
+		return ctf_fail(error, -ENOMEM, "cannot repair %s: out of memory", dir);
 	if (ret == -EINVAL && ctf_tsdl_usable(classes) && classes->trace.is_side)
 		ret = is_being_written(dir_fd) ? -EBUSY : repair_metadata(classes, dir_fd);
 	ctf_metadata_free(classes);

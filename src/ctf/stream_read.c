@@ -639,7 +639,7 @@ static int broken_record(struct ctf_stream_reader *stream)
 				stream->records);
 	else
 		snprintf(consequence, sizeof(consequence),
-				"the rest of this packet is skipped, %" PRIu64
+				"the remainder of this packet is skipped, %" PRIu64
 				" events of it are shown",
 				stream->records);
 	return damage(stream, stream->decoder.why, consequence);

@@ -37,7 +37,7 @@ int ctf_write_error(struct ctf_error *error, int code, const char *dir, const ch
 	const char *mend = "";
 
 	if (code == -ENOSPC || code == -EDQUOT)
-		mend = "; free some space there, or record to another place";
+		mend = "; free some space there, or record to another directory";
 	else if (code == -EACCES || code == -EPERM || code == -EROFS)
 		mend = "; choose a directory that you may write to";
 	else if (code == -EEXIST)
@@ -88,14 +88,14 @@ int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_
 	struct ctf_stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream)
-		return ctf_fail(error, -ENOMEM, "no memory for the stream %s", name);
+		return ctf_fail(error, -ENOMEM, "out of memory for the stream %s", name);
 	stream->writer = writer;
 	stream->class_id = class_id;
 	stream->ring = ring;
 	if (asprintf(&stream->name, "%s%s", name, writer->compressor ? CTF_COMPRESSED_SUFFIX : "") <
 			0) {
 		free(stream);
-		return ctf_fail(error, -ENOMEM, "no memory for the stream %s", name);
+		return ctf_fail(error, -ENOMEM, "out of memory for the stream %s", name);
 	}
 	stream->fd = openat(writer->dir_fd, stream->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 			0644);
@@ -237,7 +237,8 @@ int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t channel, uint32_t
 	if (ret)
 		return ret;
 	if (asprintf(&name, "%s_%u", writer->channels[channel].name, ring) < 0)
-		return ctf_fail(error, -ENOMEM, "no memory for a stream of %s", writer->config.dir);
+		return ctf_fail(error, -ENOMEM, "out of memory for a stream of %s",
+				writer->config.dir);
 	ret = ctf_stream_open(writer, name, channel, ring, stream, error);
 	free(name);
 	if (ret)

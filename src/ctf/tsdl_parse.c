@@ -40,7 +40,7 @@ void *tsdl_alloc(struct tsdl_parser *p, size_t count, size_t size)
 		return tsdl_error(p, "the types take too much memory");
 	memory = ctf_arena_alloc(p->arena, count, size);
 	if (!memory) {
-		p->failed = ctf_fail(p->error, -ENOMEM, "no memory for the metadata");
+		p->failed = ctf_fail(p->error, -ENOMEM, "out of memory for the metadata");
 		p->token.kind = TSDL_END;
 	}
 	return memory;
@@ -152,7 +152,7 @@ int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t s
 
 	classes->arena = ctf_arena_create();
 	if (!classes->arena)
-		return ctf_fail(error, -ENOMEM, "no memory for the metadata");
+		return ctf_fail(error, -ENOMEM, "out of memory for the metadata");
 	classes->memory_max = TSDL_MEMORY_BASE + size * TSDL_MEMORY_FACTOR;
 	p->arena = p->lexer.arena = classes->arena;
 	p->last_waiting_event = &p->waiting_events;

@@ -51,7 +51,7 @@ static int reopen(struct ctf_window *window)
 		return fail(window, strerror(errno));
 	if (fstat(fd, &stat) || stat.st_dev != window->device || stat.st_ino != window->inode) {
 		close(fd);
-		return fail(window, "another file has taken its place");
+		return fail(window, "another file has replaced it");
 	}
 	return fd;
 }

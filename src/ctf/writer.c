@@ -97,7 +97,7 @@ static int copy_channels(struct ctf_writer *writer, const struct ctf_writer_conf
 	writer->channels = calloc(count, sizeof(*writer->channels));
 	writer->arena = ctf_arena_create();
 	if (!writer->channels || !writer->arena)
-		return ctf_fail(error, -ENOMEM, "no memory for the trace %s", config->dir);
+		return ctf_fail(error, -ENOMEM, "out of memory for the trace %s", config->dir);
 	for (uint32_t i = 0; i < count; i++) {
 		struct ctf_channel *channel = &writer->channels[i];
 		struct ctf_type *context = NULL;
@@ -107,14 +107,15 @@ static int copy_channels(struct ctf_writer *writer, const struct ctf_writer_conf
 		channel->placement = channels[i].placement;
 		channel->name = strdup(channels[i].name);
 		if (!channel->name)
-			return ctf_fail(error, -ENOMEM, "no memory for the trace %s", config->dir);
+			return ctf_fail(error, -ENOMEM, "out of memory for the trace %s",
+					config->dir);
 		if (!channels[i].context)
 			ret = ctf_describe_contexts(writer->arena, channels[i].contexts,
 					channels[i].nr_contexts, &context);
 		channel->context = channels[i].context ? channels[i].context : context;
 		channel->late = config->format == CTF_FORMAT_1 && ctf_tsdl_is_late(channel);
 		if (ret)
-			return ctf_fail(error, ret, "no memory for the trace %s", config->dir);
+			return ctf_fail(error, ret, "out of memory for the trace %s", config->dir);
 	}
 	return 0;
 }
@@ -189,11 +190,11 @@ int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer 
 	int ret;
 
 	if (!writer)
-		return ctf_fail(error, -ENOMEM, "no memory for the trace %s", config->dir);
+		return ctf_fail(error, -ENOMEM, "out of memory for the trace %s", config->dir);
 	writer->dir_fd = writer->metadata_fd = -1;
 	ret = copy_config(writer, config);
 	if (ret) {
-		ctf_fail(error, ret, "no memory for the trace %s", config->dir);
+		ctf_fail(error, ret, "out of memory for the trace %s", config->dir);
 		goto fail;
 	}
 	ret = copy_channels(writer, config, error);
@@ -202,7 +203,7 @@ int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer 
 	writer->compressor =
 			config->compression ? ctf_compressor_create(config->compression) : NULL;
 	if (config->compression && !writer->compressor) {
-		ret = ctf_fail(error, -ENOMEM, "no memory for the trace %s", config->dir);
+		ret = ctf_fail(error, -ENOMEM, "out of memory for the trace %s", config->dir);
 		goto fail;
 	}
 	if (getrandom(writer->uuid, sizeof(writer->uuid), 0) != sizeof(writer->uuid)) {
@@ -305,7 +306,7 @@ int ctf_writer_describe_channel(struct ctf_writer *writer, uint32_t index, struc
 		return 0;
 	ret = ctf_tsdl_channel(channel, index, &text, &size);
 	if (ret)
-		return ctf_fail(error, ret, "no memory for the channel %s", channel->name);
+		return ctf_fail(error, ret, "out of memory for the channel %s", channel->name);
 	ret = ctf_file_append(writer->metadata_fd, &writer->metadata_size, text, size, NULL, 0);
 	free(text);
 	if (ret)
@@ -321,7 +322,8 @@ static int learn_event(struct ctf_channel *channel, const struct ctf_event_parts
 	int ret = ctf_tally_learn(
 			&channel->tally, event->id, trees, sizeof(trees) / sizeof(trees[0]));
 
-	return ret ? ctf_fail(error, ret, "no memory to count the records of %s", event->name) : 0;
+	return ret ? ctf_fail(error, ret, "out of memory to count the records of %s", event->name)
+		   : 0;
 }
 
 static int add_event(struct ctf_writer *writer, const struct ctf_event_parts *event,
@@ -344,11 +346,11 @@ static int add_event(struct ctf_writer *writer, const struct ctf_event_parts *ev
 		return ctf_fail(error, ret, "the event id %u of %s is already taken", event->id,
 				event->name);
 	if (ret)
-		return ctf_fail(error, ret, "no memory for the description of %s", event->name);
+		return ctf_fail(error, ret, "out of memory for the description of %s", event->name);
 	ret = (is_ctf2(writer) ? ctf2_event : ctf_tsdl_event)(event, &text, &size);
 	if (ret) {
 		remove_id(channel, event->id);
-		return ctf_fail(error, ret, "no memory for the description of %s", event->name);
+		return ctf_fail(error, ret, "out of memory for the description of %s", event->name);
 	}
 	ret = ctf_file_append(writer->metadata_fd, &writer->metadata_size, text, size, NULL, 0);
 	free(text);
@@ -378,7 +380,7 @@ int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t channel, uint3
 
 static int no_memory(struct ctf_error *error)
 {
-	return ctf_fail(error, -ENOMEM, "no memory for the description of an event");
+	return ctf_fail(error, -ENOMEM, "out of memory for the description of an event");
 }
 
 int ctf_writer_add_event(struct ctf_writer *writer, uint32_t channel, uint32_t id,
@@ -498,7 +500,7 @@ int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct 
 	span.size = put_lost(NULL, timestamp, lost, count);
 	records = malloc(span.size + 1);
 	if (!records)
-		return ctf_fail(error, -ENOMEM, "no memory to note what was lost");
+		return ctf_fail(error, -ENOMEM, "out of memory to note what was lost");
 	put_lost(records, timestamp, lost, count);
 	span.records = records;
 	ret = ctf_stream_append(writer->session, &span, error);

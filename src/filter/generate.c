@@ -155,7 +155,7 @@ static int write_program(struct generator *generator, void **program, size_t *si
 	}
 	bytes = calloc(1, total);
 	if (!bytes) {
-		filter_fail(generator->error, 0, "no memory for the program");
+		filter_fail(generator->error, 0, "out of memory for the program");
 		return -ENOMEM;
 	}
 	memcpy(bytes, "SIDF", 4);
@@ -188,7 +188,7 @@ int filter_generate(const struct filter_tree *tree, const struct filter_node *ro
 	int ret;
 
 	if (!generator) {
-		filter_fail(error, 0, "no memory for the program");
+		filter_fail(error, 0, "out of memory for the program");
 		return -ENOMEM;
 	}
 	generator->tree = tree;

@@ -115,7 +115,7 @@ static int lex_float(struct filter_lexer *lexer)
 	double number;
 
 	if (!c_locale)
-		return filter_fail(lexer->error, token->column, "no memory to read a number");
+		return filter_fail(lexer->error, token->column, "out of memory to read a number");
 	number = strtod_l(begin, NULL, c_locale);
 	freelocale(c_locale);
 	while (is_digit(*at))

@@ -792,7 +792,7 @@ int filter_parse_tree(const char *text, struct filter_tree **tree, struct filter
 	}
 	parser.tree = calloc(1, sizeof(*parser.tree));
 	if (!parser.tree) {
-		filter_fail(error, 0, "no memory for the expression");
+		filter_fail(error, 0, "out of memory for the expression");
 		return -ENOMEM;
 	}
 	next(&parser);

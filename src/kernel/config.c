@@ -33,7 +33,7 @@ static bool add_pattern(struct kernel_config *config, const char *text, char *re
 			config->patterns, config->nr_patterns + 1, sizeof(*config->patterns));
 
 	if (!larger)
-		return say(reason, room, "no memory for", text);
+		return say(reason, room, "out of memory for", text);
 	config->patterns = larger;
 	if (pattern_parse(text, &larger[config->nr_patterns], &error)) {
 		pattern_error_text(reason, room, text, &error);
@@ -103,7 +103,7 @@ bool kernel_config_read(const char *text, const char *encoding, struct kernel_co
 	} else {
 		copy = strdup(text);
 		good = copy ? add_patterns(config, copy, reason, room)
-			    : say(reason, room, "no memory for", text);
+			    : say(reason, room, "out of memory for", text);
 		free(copy);
 	}
 	if (good && !config->nr_patterns)

@@ -284,7 +284,7 @@ static void register_event(struct kernel_event *event)
 		return;
 	}
 	(void)kernel_unregister(descriptor, &event->state->enabled);
-	(void)snprintf(event->shown.reason, sizeof(event->shown.reason), "no memory");
+	(void)snprintf(event->shown.reason, sizeof(event->shown.reason), "out of memory");
 }
 
 /* ---- batches ---- */

@@ -142,7 +142,7 @@ static bool put_type(struct description *to, const char *name, const struct side
 	case SHAPE_STRUCT: return put_members(to, name, shape.structure);
 	case SHAPE_ARRAY: return put_array(to, name, shape.element);
 	case SHAPE_OPTIONAL: return put_optional(to, name, shape.element);
-	default: return refuse(to, "it has values whose type only each call says");
+	default: return refuse(to, "it has values whose type only the call determines");
 	}
 }
 

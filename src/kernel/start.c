@@ -59,7 +59,7 @@ int side_kernel_begin(const char *events)
 	(void)pthread_atfork(NULL, NULL, kernel_after_fork_in_child);
 	side_kernel_hook(kernel_write);
 	if (!side_tracer_event_notification_register(notified, NULL)) {
-		complain("libside has no memory, or the program is at its end");
+		complain("libside is out of memory, or the program is ending");
 		return SIDE_ERROR_NOMEM;
 	}
 	return SIDE_ERROR_OK;

@@ -183,8 +183,8 @@ const char *kernel_register_reason(int error)
 	switch (error) {
 	case -EADDRINUSE: return "the kernel has this name with other fields, or this word already";
 	case -EMFILE:
-		return "the kernel has no more events; raise /proc/sys/kernel/user_events_max";
-	case -ENOMEM: return "the kernel has no memory, or the event's state is not writable";
+		return "the kernel's limit of events is reached; raise /proc/sys/kernel/user_events_max";
+	case -ENOMEM: return "the kernel is out of memory, or the event's state is not writable";
 	case -EINVAL: return "the kernel does not understand the description";
 	case -EBADF: return "the program has closed our descriptor";
 	case -EPERM:

@@ -31,7 +31,7 @@ int builder_fail(struct side_builder *builder, int result, const char *format, .
 
 int builder_no_memory(struct side_builder *builder)
 {
-	return builder_fail(builder, SIDE_ERROR_NOMEM, "no memory for the description");
+	return builder_fail(builder, SIDE_ERROR_NOMEM, "out of memory for the description");
 }
 
 /* ---- memory ---- */
@@ -527,5 +527,5 @@ EXPORT int side_builder_enabled(const struct side_builder *builder)
 
 EXPORT const char *side_builder_error(const struct side_builder *builder)
 {
-	return builder ? builder->error : "the builder is NULL: no memory";
+	return builder ? builder->error : "the builder is NULL: out of memory";
 }

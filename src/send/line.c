@@ -40,7 +40,7 @@ const char *line_error(int code)
 	case -EPIPE: return "the last reader has closed it";
 	case -ETIMEDOUT: return "it does not answer";
 	case -ENXIO: return "no process reads from it";
-	case -EPROTO: return "what answers there speaks another language";
+	case -EPROTO: return "the peer speaks another protocol";
 	}
 	return strerror(-code);
 }

@@ -365,7 +365,7 @@ static int send_texts(struct send *send, struct follow_trace *trace)
 static void damaged(struct send *send, struct follow_stream *stream)
 {
 	send->own.failed = true;
-	say(send, true, "the rest of %s/%s is not sent: at byte %llu there is no whole packet",
+	say(send, true, "the remainder of %s/%s is not sent: no whole packet at byte %llu",
 			stream->trace->name, stream->name, (unsigned long long)stream->at.offset);
 }
 
@@ -1027,7 +1027,7 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 	}
 	send = calloc(1, sizeof(*send));
 	if (!send) {
-		snprintf(error->text, sizeof(error->text), "no memory for a sender");
+		snprintf(error->text, sizeof(error->text), "out of memory for a sender");
 		return -ENOMEM;
 	}
 	send->options = *options;

@@ -179,7 +179,7 @@ static int map_rings(struct core *core, struct instance *instance, uint32_t inde
 	}
 	snprintf(error->text, sizeof(error->text), "the rings of its channel %s: %s", own->name,
 			fd == -EPERM || fd == -EACCES
-					? "only root may look behind another process's mappings"
+					? "only root may open another process's mappings"
 					: strerror(-fd));
 	return fd;
 }

@@ -541,7 +541,7 @@ static void adopt_entry(struct session *session, const char *name)
 {
 	int folder = openat(session->buffers_fd, name,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct ctf_error error = {"no memory"};
+	struct ctf_error error = {"out of memory"};
 	int ret;
 
 	if (folder < 0)
@@ -611,7 +611,7 @@ int adopt_all(struct session *session, struct session_error *error)
 			close(fd);
 		free(names);
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM,
-				"cannot look into %s: no memory", session->buffers);
+				"cannot read %s: out of memory", session->buffers);
 	}
 	/* In an order that does not depend on the file system. */
 	nr = list_entries(directory, names, LIMIT_FOLDERS);

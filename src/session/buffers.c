@@ -67,7 +67,7 @@ int buffers_open(struct session *session, const struct session_options *options,
 				options->buffers, strerror(code));
 	session->buffers = realpath(options->buffers, NULL);
 	if (!session->buffers)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	return 0;
 }
 
@@ -424,7 +424,7 @@ struct instance *buffers_load(
 	struct found *found = calloc(1, sizeof(*found));
 	int ret = 0;
 
-	snprintf(error->text, sizeof(error->text), "no memory");
+	snprintf(error->text, sizeof(error->text), "out of memory");
 	if (folder < 0)
 		snprintf(error->text, sizeof(error->text), FOUND_FILE ": %s", strerror(errno));
 	else if (found && !found_read(folder, found, error))
@@ -433,13 +433,13 @@ struct instance *buffers_load(
 		ret = journal_look(instance, folder, found->trace);
 	if (ret) {
 		snprintf(error->text, sizeof(error->text),
-				ret > 0 ? "all of it is in %s" : "no memory", found->trace);
+				ret > 0 ? "all of it is in %s" : "out of memory", found->trace);
 		instance_free(session, instance);
 		instance = NULL;
 	}
 	if (instance && *found->trace)
 		report_instance(session, instance, false,
-				"what process %u (%s) had said before is in %s", found->pid,
+				"earlier data of process %u (%s) is in %s", found->pid,
 				instance->procname, found->trace);
 	if (found)
 		found_free(found);

@@ -22,7 +22,7 @@ static const struct session_channel standard = {.name = SESSION_CHANNEL_NAME};
 
 static int fail_memory(struct session_error *error)
 {
-	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 }
 
 /* ---- contexts ---- */

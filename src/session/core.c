@@ -282,7 +282,7 @@ static void take_clock(struct core *core, const struct recovery_head *head)
 
 	if (!head->frequency)
 		report(core->session, false,
-				"%s does not say what its clock was: times count its ticks as "
+				"%s does not describe its clock: times count its ticks as "
 				"nanoseconds",
 				core->path);
 	session_fill_clock(&core->session->ctf_clock, &calibration);

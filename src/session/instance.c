@@ -169,7 +169,7 @@ struct instance *instance_create(struct session *session, const struct wire_hell
 
 	for (i = 0; i < session->nr_all_channels; i++)
 		ring_fds[i] = -1;
-	*reason = "the recorder has no memory";
+	*reason = "the recorder is out of memory";
 	instance = instance_allocate(
 			hello->procname, hello->exe, session->channels, session->nr_all_channels);
 	if (!instance) {

@@ -205,7 +205,7 @@ static int add_preload(struct session *session, const char *existing, const char
 	size = asprintf(&joined, "%s%s%s", session->preload, *session->preload ? ":" : "", path);
 	free(path);
 	if (size < 0)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	free(session->preload);
 	session->preload = joined;
 	return 0;
@@ -222,7 +222,7 @@ static int add_check(struct session *session, const char *existing, struct sessi
 		path = NULL;
 	if (path && !is_in_list(existing, path)) {
 		if (asprintf(&joined, "%s:%s", session->preload, path) < 0) {
-			ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+			ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 		} else {
 			free(session->preload);
 			session->preload = joined;
@@ -242,7 +242,7 @@ static int add_existing(struct session *session, const char *existing, struct se
 		return 0;
 	if (asprintf(&joined, "%s%s%s", session->preload, *session->preload ? ":" : "", existing) <
 			0)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	free(session->preload);
 	session->preload = joined;
 	return 0;
@@ -260,7 +260,7 @@ int libraries_find(struct session *session, const struct session_options *option
 	existing = existing ? existing : "";
 	session->preload = strdup("");
 	if (!session->preload)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	ret = add_preload(session, existing, NULL, "libside-agent.so", error);
 	for (i = 0; i < options->nr_wrappers && !ret; i++) {
 		if (!is_wrapper_name(options->wrappers[i]))

@@ -154,7 +154,7 @@ int session_open(const struct session_options *options, const struct session_liv
 	*result = NULL;
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	if (!session)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	ret = take_options(session, options, live, error);
 	if (!ret)
 		ret = open_parts(session, options, live, error);

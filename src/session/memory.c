@@ -250,7 +250,7 @@ static int create_rings(struct session *session, struct instance *instance,
 		return ret;
 	if (session->huge_pages)
 		report(session, false,
-				"there are no more huge pages (%s): ordinary ones are used; sysctl "
+				"no huge pages left (%s): ordinary ones are used; sysctl "
 				"vm.nr_hugepages=N keeps more of them",
 				strerror(-ret));
 	session->huge_pages = false;
@@ -269,10 +269,11 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 		*reason = "the session's ring memory is used up (--memory-limit)";
 		return -ENOMEM;
 	}
-	*reason = "the recorder has no memory";
+	*reason = "the recorder is out of memory";
 	if (session->buffers) {
-		*reason = session->place ? "the place of the session has no room for its rings"
-					 : "the directory of --buffers has no room for its rings";
+		*reason = session->place
+				? "the session's state directory has no space for its rings"
+				: "the directory of --buffers has no space for its rings";
 		ret = buffers_make(session, instance);
 	}
 	for (i = 0; i < instance->nr_all_channels && !ret; i++) {

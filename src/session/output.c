@@ -62,7 +62,7 @@ static int create_default(struct session *session, struct session_error *error)
 			made = asprintf(&session->output, "%s-%u", stamp, n);
 		if (made < 0) {
 			session->output = NULL;
-			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 		}
 		if (!mkdir(session->output, CTF_DIRECTORY_MODE))
 			return 0;
@@ -87,7 +87,7 @@ int output_create(struct session *session, const char *output, bool force,
 				"the name of the output directory is empty");
 	session->output = strdup(output);
 	if (!session->output)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	if (!mkdir(session->output, CTF_DIRECTORY_MODE))
 		return 0;
 	if (errno != EEXIST)

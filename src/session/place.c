@@ -249,7 +249,7 @@ static int open_directory(
 	session->place->path = session->buffers ? strdup(session->buffers) : NULL;
 	return session->place->path
 			? 0
-			: session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+			: session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 }
 
 /* ---- life ---- */
@@ -260,7 +260,7 @@ int place_open(struct session *session, const char *path, uid_t owner, struct se
 
 	session->place = calloc(1, sizeof(*session->place));
 	if (!session->place)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	session->place->owner = owner;
 	place_boot(session->place->boot);
 	ret = open_directory(session, path, owner, error);

@@ -51,8 +51,7 @@ static int take_table(int table, int *taken, uint64_t *size, struct session_erro
 		return session_fail(error, SESSION_ERROR_FAILED, errno,
 				"a probe table cannot be taken: %s", strerror(errno));
 	if (fstat(*taken, &status) || status.st_size <= 0)
-		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"what should be a probe table has no size");
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "the probe table is empty");
 	*size = (uint64_t)status.st_size;
 	return 0;
 }
@@ -90,7 +89,7 @@ static int take_offer(struct probe_offers *offers, const struct session_probe *p
 	if (ret)
 		return ret;
 	return probe->exe && !offer->exe
-			? session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory")
+			? session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory")
 			: 0;
 }
 
@@ -106,7 +105,7 @@ static int take_all(struct probe_offers *offers, const struct session_probe *pro
 				"there are more than %d tables of probes", SESSION_PROBES_MAX);
 	offers->list = calloc(nr + 1, sizeof(*offers->list));
 	if (!offers->list)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	for (i = 0; i < nr && !ret; i++)
 		ret = take_offer(offers, &probes[i], error);
 	if (ret)

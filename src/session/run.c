@@ -244,7 +244,7 @@ static void report_silence(struct session *session)
 		report(session, true,
 				"%s nothing: no process of %s has loaded the agent (SIDE_DEBUG=1 "
 				"in the "
-				"environment makes it say why)",
+				"environment prints the reason)",
 				verb, session->command.name);
 }
 

@@ -42,7 +42,7 @@ static int take_environment(struct session *session, const struct session_option
 		session->nr_environment++;
 	}
 	if (session->nr_environment < options->nr_environment || !session->environment)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	return 0;
 }
 
@@ -167,7 +167,7 @@ int session_open_bells(struct session *session, struct session_error *error)
 {
 	if (!ring_bells_create(&session->bells))
 		return 0;
-	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 }
 
 /* For sessions that record programs of all users. In other sessions all programs belong to one user. */
@@ -187,7 +187,7 @@ int session_open_shares(struct session *session, struct session_error *error)
 				LIMIT_LINES_OF_PROCESS);
 	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (!shares_keep(all[i], geteuid()))
-			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	return 0;
 }
 
@@ -293,7 +293,7 @@ int session_create(const struct session_options *options, struct session **resul
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	session = session_allocate();
 	if (!session)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	ret = take_options(session, options, error);
 	if (!ret)
 		ret = open_parts(session, options, error);

@@ -65,7 +65,7 @@ struct side_event_description;
 #define SESSION_LOST_IN_KERNEL "buffer of the kernel full"
 #define SESSION_LOST_IN_VFORK "in the child of a vfork(), before it ran a program"
 #define SESSION_LOST_IN_CHILD "forked child without rings yet"
-#define SESSION_LOST_BY_KIND "kind of event not enabled, the recorder did not answer in time"
+#define SESSION_LOST_BY_KIND "event class not enabled, the recorder did not answer in time"
 #define SESSION_COMPRESS_DEFAULT 3
 #define SESSION_SNAPSHOTS_DEFAULT 100 /* that make themselves */
 #define SESSION_COMPRESS_MAX 19

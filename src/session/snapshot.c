@@ -222,7 +222,7 @@ static int take_rings(struct snapshot *snapshot, struct instance *instance, stru
 static void take_instance(struct snapshot *snapshot, struct instance *instance)
 {
 	struct session *session = snapshot->session;
-	struct ctf_error error = {"no memory"}, ignored;
+	struct ctf_error error = {"out of memory"}, ignored;
 	struct picture picture = {0};
 	struct ctf_clock clock;
 	int ret = take_rings(snapshot, instance, &picture, &error);

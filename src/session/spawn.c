@@ -39,7 +39,7 @@ int spawn_sockets(struct session *session, struct session_error *error)
 	if (made >= 0)
 		return 0;
 	session->sockets = NULL;
-	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 }
 
 /*

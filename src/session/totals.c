@@ -218,8 +218,8 @@ void totals_end(struct session *session, struct instance *instance, bool stays)
 				session->buffers_fd, TOTALS_FILE, FIRST_LINE, put_state, &state);
 	if (ret && !session->totals_unnoted) {
 		session->totals_unnoted = true;
-		report(session, true, "what has been recorded is not noted in %s: %s",
-				session->buffers, strerror(-ret));
+		report(session, true, "cannot save the totals in %s: %s", session->buffers,
+				strerror(-ret));
 	}
 	session->ended_next = now;
 }

@@ -63,7 +63,7 @@ int track_take(const struct session_track *track, size_t nr, struct session_trac
 				"a session can track at most %d things", SESSION_TRACK_MAX);
 	copy = calloc(nr + 1, sizeof(*copy));
 	if (!copy)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	for (i = 0; i < nr && !ret; i++) {
 		ret = check(&track[i], error);
 		if (ret)
@@ -71,7 +71,7 @@ int track_take(const struct session_track *track, size_t nr, struct session_trac
 		copy[i] = track[i];
 		copy[i].text = track[i].text ? strdup(track[i].text) : NULL;
 		if (track[i].text && !copy[i].text)
-			ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+			ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	}
 	if (ret)
 		track_free(copy, i);

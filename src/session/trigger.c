@@ -99,7 +99,7 @@ static int take_one(struct session *session, const char *text, struct session_er
 	session->triggers.nr++;
 	trigger->text = strdup(text);
 	if (!rest || !trigger->text) {
-		ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	} else if (!strcmp(text, "crash")) {
 		trigger->kind = TRIGGER_CRASH;
 		session->triggers.crash = true;
@@ -150,7 +150,7 @@ int trigger_take(struct session *session, const struct session_options *options,
 				"has --mode overwrite");
 	triggers->list = calloc(options->nr_snapshot_on, sizeof(*triggers->list));
 	if (!triggers->list)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "no memory");
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	for (i = 0; i < options->nr_snapshot_on && !ret; i++)
 		if (!is_signal(options->snapshot_on[i]))
 			ret = take_one(session, options->snapshot_on[i], error);
@@ -285,9 +285,9 @@ static bool has_budget(struct session *session)
 		return true;
 	if (!triggers->exhausted)
 		report(session, false,
-				"%u snapshots were made by themselves; --snapshot-max says that "
-				"this "
-				"is enough, and there are no more",
+				"%u automatic snapshots were taken: the limit of --snapshot-max "
+				"is "
+				"reached, no more are taken",
 				triggers->made);
 	triggers->exhausted = true;
 	return false;

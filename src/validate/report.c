@@ -125,7 +125,7 @@ static bool is_first(
 	}
 	if (!__atomic_exchange_n(&silent, 1, __ATOMIC_RELAXED)) {
 		static const char text[] =
-				"side: more than 1024 mismatches; the rest is not told\n";
+				"side: more than 1024 mismatches; the others are not reported\n";
 
 		write_all(text, sizeof(text) - 1);
 	}

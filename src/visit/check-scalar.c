@@ -49,7 +49,7 @@ int visit_check_attributes(struct checker *checker, struct visit_attributes attr
 	if (!attributes.attr)
 		return visit_fail(checker->error, step, -EFAULT,
 				"the attribute list is NULL\n"
-				"point at the attributes, or say that there are 0");
+				"point at the attributes, or set their number to 0");
 	ret = visit_check_spend(checker, step, attributes.nr);
 	for (i = 0; !ret && i < attributes.nr; i++) {
 		const struct side_attr *attr = &attributes.attr[i];

@@ -70,7 +70,7 @@ static int check_fields(struct checker *checker, const struct side_event_field *
 	if (!fields)
 		return visit_fail(checker->error, up, -EFAULT,
 				"the field list is NULL\n"
-				"point at the fields, or say that there are 0");
+				"point at the fields, or set their number to 0");
 	ret = visit_check_spend(checker, up, nr);
 	if (!ret)
 		ret = check_field_names(checker, fields, nr, up);
@@ -160,7 +160,7 @@ static int check_variant(struct checker *checker, const struct side_type_variant
 	if (nr && !options)
 		return visit_fail(checker->error, up, -EFAULT,
 				"the option list is NULL\n"
-				"point at the options, or say that there are 0");
+				"point at the options, or set their number to 0");
 	ret = visit_check_attributes(checker, visit_attributes_of(&type->attributes), up);
 	if (!ret)
 		ret = check_inner(checker, &type->selector, ALLOW_INTEGER, VISIT_ROLE_SELECTOR,
@@ -199,7 +199,7 @@ static int check_mappings(struct checker *checker, const struct side_enum_mappin
 	if (nr && !mapping)
 		return visit_fail(checker->error, step, -EFAULT,
 				"the label list is NULL\n"
-				"point at the mappings, or say that there are 0");
+				"point at the mappings, or set their number to 0");
 	ret = visit_check_spend(checker, step, nr);
 	for (i = 0; !ret && i < nr; i++) {
 		int64_t begin = mapping[i].range_begin, end = mapping[i].range_end;
@@ -365,12 +365,12 @@ static int check_stack_copy(struct checker *checker, const struct side_type *typ
 
 static const char *const allowed_words[] = {
 		[ALLOW_ANY] = "a description",
-		[ALLOW_INTEGER] = "the place of an integer (U8 to S128)",
+		[ALLOW_INTEGER] = "the position of an integer (U8 to S128)",
 		[ALLOW_BITMAP] = "a bitmap (BYTE, U8 to U128, ARRAY or VLA of these)",
 		[ALLOW_BITMAP_ITEM] = "an item of a bitmap (BYTE, U8 to U128)",
 		[ALLOW_GATHER] = "a gather struct (gather types only)",
 		[ALLOW_GATHER_ELEMENT] = "a gather array or VLA (gather types except VLA)",
-		[ALLOW_GATHER_INTEGER] = "the place of a gather integer",
+		[ALLOW_GATHER_INTEGER] = "the position of a gather integer",
 };
 
 static bool is_allowed(unsigned int label, enum allowed allowed)

@@ -32,7 +32,7 @@ void *visit_decoder_take(struct decoder *decoder, size_t size)
 
 int visit_decoder_no_memory(struct decoder *decoder, const struct visit_step *step)
 {
-	return visit_fail(decoder->error, step, -ENOMEM, "no memory for the description");
+	return visit_fail(decoder->error, step, -ENOMEM, "out of memory for the description");
 }
 
 /* ---- numbers and strings ---- */

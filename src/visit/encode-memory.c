@@ -15,7 +15,7 @@ int visit_encoder_get(struct encoder *encoder, uint64_t address, void *to, size_
 	if (!address)
 		return visit_fail(encoder->error, step, -EFAULT,
 				"a pointer is NULL\n"
-				"point at what belongs there, or say that there are 0 of it");
+				"point at the elements, or set their number to 0");
 	if (!encoder->memory) {
 		memcpy(to, (const void *)(uintptr_t)address, size);
 		return 0;
@@ -27,7 +27,7 @@ int visit_encoder_get(struct encoder *encoder, uint64_t address, void *to, size_
 	if (ret)
 		return visit_fail(encoder->error, step, ret,
 				"the memory at 0x%llx (%zu bytes) cannot be read\n"
-				"what a description points to must be there as long as it is "
+				"memory that a description points to must exist as long as it is "
 				"registered",
 				(unsigned long long)address, size);
 	return 0;
@@ -47,7 +47,7 @@ int visit_encoder_put(struct encoder *encoder, const void *bytes, size_t size,
 				VISIT_ENCODED_MAX);
 	ret = visit_buffer_append(encoder->out, bytes, size);
 	if (ret)
-		return visit_fail(encoder->error, step, ret, "no memory for the description");
+		return visit_fail(encoder->error, step, ret, "out of memory for the description");
 	return 0;
 }
 

@@ -550,7 +550,7 @@ static int encode(const struct visit_memory *memory, uint64_t address, struct vi
 	int ret;
 
 	if (out->error)
-		return visit_fail(error, NULL, out->error, "no memory for the description");
+		return visit_fail(error, NULL, out->error, "out of memory for the description");
 	ret = encode_event(&encoder, address);
 	if (ret) {
 		out->size = encoder.start;

@@ -433,7 +433,8 @@ int visit_description_json(const struct side_event_description *desc, struct vis
 	if (ret) {
 		out->size = before;
 		if (error) {
-			snprintf(error->what, sizeof(error->what), "no memory for the JSON text");
+			snprintf(error->what, sizeof(error->what),
+					"out of memory for the JSON text");
 			error->where[0] = '\0';
 		}
 	}

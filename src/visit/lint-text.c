@@ -83,7 +83,7 @@ void lint_label(struct lint *lint, const struct side_type_raw_string *label, uin
 	else if (!is_text(label))
 		lint_say(lint, VISIT_WARNING, node,
 				"label %" PRIu32
-				" is not UTF-8\nwrite it in UTF-8, or say which units it has",
+				" is not UTF-8\nwrite it in UTF-8, or set its unit size",
 				index);
 }
 
@@ -129,7 +129,7 @@ static void lint_attribute(struct lint *lint, const struct side_attr *attribute,
 	else if (!is_text(&attribute->key))
 		lint_say(lint, VISIT_WARNING, node,
 				"the name of attribute %" PRIu32
-				" is not UTF-8\nwrite it in UTF-8, or say which units it has",
+				" is not UTF-8\nwrite it in UTF-8, or set its unit size",
 				index);
 	if (type == SIDE_ATTR_TYPE_BOOL && attribute->value.u.bool_value > 1)
 		lint_say(lint, VISIT_WARNING, node,
@@ -143,7 +143,7 @@ static void lint_attribute(struct lint *lint, const struct side_attr *attribute,
 	else if (type == SIDE_ATTR_TYPE_STRING && !is_text(&attribute->value.u.string_value))
 		lint_say(lint, VISIT_WARNING, node,
 				"the string value of attribute %" PRIu32
-				" is not UTF-8\nwrite it in UTF-8, or say which units it has",
+				" is not UTF-8\nwrite it in UTF-8, or set its unit size",
 				index);
 	if (attribute->key.unit_size == 1 &&
 			!strcmp(side_ptr_get(attribute->key.p), "std.integer.base"))

@@ -88,8 +88,8 @@ static void lint_head(struct lint *lint)
 			desc->nr_side_attr_type > _NR_SIDE_ATTR_TYPE)
 		lint_say(lint, VISIT_WARNING, NULL,
 				"it was made for %u types and %u attribute types, of which %u and "
-				"%u are known\nuse a newer libside, or say how many its headers "
-				"knew",
+				"%u are known\nuse a newer libside, or set the numbers that its headers "
+				"had",
 				desc->nr_side_type_label, desc->nr_side_attr_type,
 				_NR_SIDE_TYPE_LABEL, _NR_SIDE_ATTR_TYPE);
 }
@@ -101,13 +101,13 @@ static void lint_numbers(struct lint *lint)
 
 	if (lint->label >= desc->nr_side_type_label)
 		lint_say(lint, VISIT_WARNING, NULL,
-				"it says that it was made for %u types, and has type %u (%s)\n"
+				"it declares %u types, and has type %u (%s)\n"
 				"set nr_side_type_label to _NR_SIDE_TYPE_LABEL",
 				desc->nr_side_type_label, lint->label,
 				visit_label_name(lint->label));
 	if (lint->attribute >= desc->nr_side_attr_type)
 		lint_say(lint, VISIT_WARNING, NULL,
-				"it says that it was made for %u types of attributes, and has "
+				"it declares %u types of attributes, and has "
 				"type %u (%s)\nset nr_side_attr_type to _NR_SIDE_ATTR_TYPE",
 				desc->nr_side_attr_type, lint->attribute,
 				visit_attribute_type_name(lint->attribute));

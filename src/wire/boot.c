@@ -91,7 +91,7 @@ static void *take(struct reader *reader, size_t size)
 
 static int no_room(struct reader *reader)
 {
-	return fail(reader, "write it shorter", "the file says too much");
+	return fail(reader, "write it shorter", "the file is too large");
 }
 
 /* ---- values ---- */
@@ -123,17 +123,17 @@ static int take_size(struct reader *reader, const char *value, uint64_t least, u
 	unsigned int shift = 0;
 
 	if (!read_number(value, most, size, &unit))
-		return fail(reader, "say a size like 256K or 1M",
+		return fail(reader, "use a size like 256K or 1M",
 				"\"%.40s\" is no size, or too large", value);
 	if (*unit) {
 		found = strchr(units, *unit >= 'a' ? *unit - 'a' + 'A' : *unit);
 		if (!found || unit[1])
-			return fail(reader, "say a size like 256K or 1M",
+			return fail(reader, "use a size like 256K or 1M",
 					"\"%.40s\" has no unit that is known", value);
 		shift = (unsigned int)(found - units + 1) * 10;
 	}
 	if (*size > most >> shift || *size << shift < least)
-		return fail(reader, "say a size between them",
+		return fail(reader, "use a size between them",
 				"\"%.40s\" is not between %llu and %llu bytes", value,
 				(unsigned long long)least, (unsigned long long)most);
 	*size <<= shift;
@@ -151,18 +151,18 @@ static int take_time(struct reader *reader, const char *value, uint32_t *us)
 	size_t i;
 
 	if (!read_number(value, BLOCK_MAX_US, &number, &unit))
-		return fail(reader, "say a time like 10ms or 1s",
+		return fail(reader, "use a time like 10ms or 1s",
 				"\"%.40s\" is no time, or too long", value);
 	for (i = 0; i < sizeof(units) / sizeof(*units); i++) {
 		if (strcmp(unit, units[i].name) != 0)
 			continue;
 		if (!number || number > BLOCK_MAX_US / units[i].us)
-			return fail(reader, "say a time between 1us and 1h",
+			return fail(reader, "use a time between 1us and 1h",
 					"a program cannot be made to wait for %.40s", value);
 		*us = (uint32_t)(number * units[i].us);
 		return 0;
 	}
-	return fail(reader, "say us, ms, s or min", "\"%.40s\" has no unit that is known", value);
+	return fail(reader, "use us, ms, s or min", "\"%.40s\" has no unit that is known", value);
 }
 
 /* A path that can be said in text and followed: absolute, and nothing in it speaks to terminals. */
@@ -190,7 +190,7 @@ static int check_pattern(struct reader *reader, const char *word)
 
 	if (!pattern_parse(word, &pattern, &why))
 		return 0;
-	return fail(reader, "`side help patterns` says what can be written",
+	return fail(reader, "`side help patterns` describes them",
 			"the pattern \"%.60s\": column %u: %s", word, why.column, why.reason);
 }
 
@@ -255,7 +255,7 @@ static int add_words(struct reader *reader, struct boot_words *words, const char
 			return fail(reader, "take the comma away, or write what is missing",
 					"there is nothing between two commas");
 		if (words->nr == most)
-			return fail(reader, "say less", "more than %u in one list", most);
+			return fail(reader, "write less", "more than %u in one list", most);
 		ret = add_word(reader, words, before, word, kept, &end);
 		if (!ret)
 			ret = check(reader, begin);
@@ -332,7 +332,7 @@ static int take_place(struct reader *reader, const char *value)
 		return fail(reader, "keep one of them", "the state directory is given twice");
 	if (reader->session)
 		return fail(reader, "write it before the first session",
-				"the place is that of all sessions");
+				"the state directory is that of all sessions");
 	reader->config->place = value;
 	return check_path(reader, value);
 }
@@ -350,13 +350,13 @@ static int take_session(struct reader *reader, const char *value)
 				"\"%.80s\" cannot name a session", value);
 	if (strlen(config->place) + strlen(value) + sizeof("//" BOOT_SOCKET) - 1 > BOOT_SOCKET_MAX)
 		return fail(reader, "choose a shorter one",
-				"place and session together are too long for a socket's name");
+				"state directory and session together are too long for a socket's name");
 	for (session = config->sessions; session; session = session->next)
 		if (!strcmp(session->name, value))
 			return fail(reader, "give one of them another name",
 					"there are two sessions %s", value);
 	if (config->nr_sessions == BOOT_SESSIONS_MAX)
-		return fail(reader, "say less", "there are more than %d sessions",
+		return fail(reader, "write less", "there are more than %d sessions",
 				BOOT_SESSIONS_MAX);
 	session = take(reader, sizeof(*session));
 	if (!session)
@@ -416,7 +416,7 @@ static int take_channel(struct reader *reader, const char *value)
 			return fail(reader, "give one of them another name",
 					"there are two channels %s", value);
 	if (reader->session->nr_channels == WIRE_CHANNELS_MAX)
-		return fail(reader, "say less", "a session has at most %d channels",
+		return fail(reader, "write less", "a session has at most %d channels",
 				WIRE_CHANNELS_MAX);
 	return add_channel(reader, value) ? 0 : no_room(reader);
 }
@@ -434,7 +434,7 @@ static int take_mode(struct reader *reader, const char *value)
 			reader->channel->mode = (enum boot_mode)i;
 			return 0;
 		}
-	return fail(reader, "say discard, overwrite or block", "\"%.40s\" is no mode", value);
+	return fail(reader, "use discard, overwrite or block", "\"%.40s\" is no mode", value);
 }
 
 static int take_buffer_size(struct reader *reader, const char *value)
@@ -458,7 +458,7 @@ static int take_per_thread(struct reader *reader, const char *value)
 	if (ret)
 		return ret;
 	if (!read_number(value, THREADS_MAX, &number, &unit) || *unit || !number)
-		return fail(reader, "say how many threads have rings at one time, like 64",
+		return fail(reader, "set how many threads have rings at one time, like 64",
 				"\"%.40s\" is no number from 1 to %d", value, THREADS_MAX);
 	reader->channel->threads_max = (uint32_t)number;
 	return 0;
@@ -569,10 +569,10 @@ static int take_line(struct reader *reader, char *line)
 		return fail(reader, "write it in the same line", "nothing follows \"%s\"", line);
 	}
 	return fail(reader,
-			"known are place, session, output, memory-limit, channel, mode, "
+			"known words: place, session, output, memory-limit, channel, mode, "
 			"buffer-size, "
 			"per-thread, block-timeout, context, event, exclude and filter",
-			"\"%.40s\" is no word that is known here", line);
+			"unknown word \"%.40s\"", line);
 }
 
 static int check_whole(struct reader *reader)
@@ -604,7 +604,7 @@ static int parse(struct reader *reader, char *text, size_t size)
 	int ret = 0;
 
 	if (size > BOOT_SIZE_MAX)
-		return fail(reader, "say less", "the file has more than %u bytes", BOOT_SIZE_MAX);
+		return fail(reader, "write less", "the file has more than %u bytes", BOOT_SIZE_MAX);
 	reader->config = take(reader, sizeof(*reader->config));
 	if (!reader->config)
 		return no_room(reader);

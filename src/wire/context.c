@@ -52,7 +52,7 @@ static const struct named named[] = {
 		{"perf:thread:", CONTEXT_PERF, CONTEXT_U64,
 				"a counter of the thread: cpu-cycles, page-faults, raw:rHEX, ..."},
 		{"$app.PROVIDER:NAME", CONTEXT_APP, CONTEXT_APPLICATION,
-				"what the application provides by <side/context.h>"},
+				"a value that the application provides by <side/context.h>"},
 };
 
 #define NR_NAMED (sizeof(named) / sizeof(named[0]))

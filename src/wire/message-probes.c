@@ -151,7 +151,7 @@ const char *wire_probe_state_text(uint32_t state)
 			[WIRE_PROBE_SHORT] = "short jump",
 			[WIRE_PROBE_PUNNED] = "punned jump",
 			[WIRE_PROBE_BREAKPOINT] = "breakpoint",
-			[WIRE_PROBE_RESTS] = "at rest",
+			[WIRE_PROBE_RESTS] = "idle",
 			[WIRE_PROBE_REFUSED] = "refused",
 			[WIRE_PROBE_UPROBE] = "uprobe",
 	};
@@ -168,15 +168,15 @@ const char *wire_probe_error_text(uint32_t error)
 		return "its instructions differ from those in its file: another tool has changed "
 		       "them";
 	case EADDRINUSE:
-		return "the kernel watches that place (`side trace --global`, perf, bpftrace), or "
+		return "the kernel watches that location (`side trace --global`, perf, bpftrace), or "
 		       "a "
 		       "debugger has a breakpoint there";
 	case EBUSY: return "a probe beside it needs the same bytes";
 	case ERANGE: return "no free memory is near enough";
 	case EPERM: return "its code may not be changed";
 	case EDEADLK: return "a thread blocks SIGTRAP, which would end it";
-	case ENOSYS: return "this kernel cannot tell all processors that code has changed";
-	case ENOMEM: return "the program has no memory left";
+	case ENOSYS: return "this kernel cannot notify all processors that code has changed";
+	case ENOMEM: return "the program is out of memory";
 	case EPROTO: return "its table is damaged";
 	case EPROTONOSUPPORT: return "its table is of another version";
 	case EACCES: return "its recorder is another user's";
@@ -187,7 +187,7 @@ const char *wire_probe_error_text(uint32_t error)
 		return "the program is in a sandbox (seccomp) in which a breakpoint would end it";
 	case ECANCELED:
 		return "the program has entered a sandbox (seccomp) in which a hit there would end it";
-	case EFAULT: return "its place is not in code of that file";
+	case EFAULT: return "its location is not in code of that file";
 	default:
 		return strerrordesc_np((int)error) ? strerrordesc_np((int)error) : "unknown reason";
 	}

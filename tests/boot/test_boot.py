@@ -231,7 +231,7 @@ class Mapped(Case):
             first = os.listdir("/proc/self/map_files")[0]
             os.close(os.open(f"/proc/self/map_files/{first}", os.O_RDONLY))
         except OSError as error:
-            self.skipTest(f"not even root may look behind mappings here: {error}")
+            self.skipTest(f"not even root may open mappings here: {error}")
 
     def hide(self):
         """Where the place should be is something else."""
@@ -549,7 +549,7 @@ class Configuration(Case):
     """Mistakes: the file, the line, what is wrong, and what to do."""
 
     WRONG = [
-        ("placer /x\n", 1, '"placer" is no word that is known here'),
+        ("placer /x\n", 1, 'unknown word "placer"'),
         ("place run\n", 1, '"run" is not an absolute path'),
         ("place /x\nplace /y\n", 2, "the state directory is given twice"),
         ("session s\n", 1, "the state directory for the rings is missing"),

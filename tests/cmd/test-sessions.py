@@ -214,7 +214,7 @@ def test_pending():
                              "unchanged": [{"pid": 12, "name": "cron", "why": "control mode sync"}]}
     result = ask("start", status=5)[0]
     contains(result.err, "redis-server (process 4711) has not switched over yet: stopped by a signal")
-    contains(result.err, "cron (process 12) goes on as it was: control mode sync")
+    contains(result.err, "cron (process 12) is unchanged: control mode sync")
     result = ask("start", "-q", status=5)[0]
     contains(result.err, "redis-server")
     equal("cron" in result.err, False)
@@ -320,7 +320,7 @@ def test_status_and_list():
     out = ask("status", "now")[0].out
     for part in ("probe:malloc probe:malloc_return  --function malloc  in process 7  set",
                  "redis 7: 1,003 by jump, 1 by breakpoint, 1 not loaded, 2 refused, 5 hits lost",
-                 "place 4 to 5: a reason", "old 8: none, because it cannot", "slow 9: not answered yet",
+                 "location 4 to 5: a reason", "old 8: none, because it cannot", "slow 9: not answered yet",
                  "in /bin/x  not resolved: enable it again"):
         contains(out, part)
     # Of one that has never started there is only the definition.

@@ -399,7 +399,7 @@ class Status(Case):
         _, lines, _ = status()
         self.assertEqual({line["event"]: line["state"] for line in lines},
                          {"kern:tick": "native", "kern:said": "refused"})
-        self.assertIn("it has values whose type only each call says", [line["reason"] for line in lines])
+        self.assertIn("it has values whose type only the call determines", [line["reason"] for line in lines])
         program.end()
 
     def test_nothing_to_look_at(self):

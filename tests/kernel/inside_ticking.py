@@ -274,7 +274,7 @@ class Marker(Listener):
         self.process = subprocess.Popen([SIDE, "trace", "--global", "--by", way, "--exe", PROGRAM, "--sdt", "ticking:tick", "-o",
                                          self.output], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                         text=True)
-        wait_for_line(self.process, "1 place is watched by " + way)
+        wait_for_line(self.process, "1 location is watched by " + way)
 
     def end(self):
         ended(self.process)

@@ -78,7 +78,7 @@ CASES = {
     "optional_wider": ('side_field_optional("x", maybe)', 'side_field_optional("x", maybe_wide)', GOOD, ("x", "was u32, is u64")),
     "option_more": ('side_field_variant("x", choice)', 'side_field_variant("x", choice_more)', GOOD, ("x", "more options")),
     "option_less": ('side_field_variant("x", choice)', 'side_field_variant("x", choice_less)', BAD,
-                    ("x.option 1", "what 1 to 5 choose is gone")),
+                    ("x.option 1", "the option of selectors 1 to 5 is gone")),
     "option_other": ('side_field_variant("x", choice)', 'side_field_variant("x", choice_other)', GOOD,
                      ("x.option 0", "was u8, is s16")),
     "label_more": ('side_field_enum("x", &color, side_elem(side_type_u8()))',

@@ -103,13 +103,13 @@ WITHIN = "offset_bits and len_bits must stay within its size; len_bits 0 is all 
 PLACE = "use a type that is possible there"
 LABELS = "use a label of enum side_type_label, or a newer libside"
 UNITS = "set unit_size to the bytes of a unit"
-NOTHING = "point at what belongs there, or say that there are 0 of it"
+NOTHING = "point at the elements, or set their number to 0"
 BELONGS = "point at the type that belongs here"
 NAME = "give it a name"
 OWN = "give each a name of its own"
 CELL = "set the size to that of the label, or take the other label"
 UTF8 = "write it in UTF-8"
-UTF8_UNITS = "write it in UTF-8, or say which units it has"
+UTF8_UNITS = "write it in UTF-8, or set its unit size"
 
 # Name of the event: what stands before it, fields, attributes, then (severity, field or None where the reader stops, how the
 # sentence begins, what is to be done) for each problem.
@@ -132,7 +132,7 @@ CASES = {
     "latin_name": ("", r'side_field_u8("\xe4")', "", [(WARNING, "", "the name of field 0 is not UTF-8", UTF8)]),
     "nowhere": ("", field("(const char *)0x10", cell("SIDE_TYPE_DYNAMIC")), "",
                 [(ERROR, None, "the memory at 0x10",
-                  "what a description points to must be there as long as it is registered")]),
+                  "memory that a description points to must exist as long as it is registered")]),
     "many_fields": ("static const struct side_event_field mf_fields[] = { [0 ... 1024] = " +
                     field('"f"', cell("SIDE_TYPE_DYNAMIC")) + " };"
                     "static const struct side_type_struct mf = { .fields = { .elements = SIDE_PTR_INIT(mf_fields), "
@@ -203,10 +203,10 @@ CASES = {
                             [(ERROR, None, "a pointer is NULL", NOTHING)]),
     "string_length": (*vla("sl", U8_SLOT := element("SIDE_TYPE_U8", ".side_integer = " + integer(1)),
                            element("SIDE_TYPE_STRING_UTF8", f".side_string = {{ .unit_size = 1, {ORDER} }}")), "",
-                      [(ERROR, None, "STRING_UTF8 is not possible in the place of an integer", PLACE)]),
+                      [(ERROR, None, "STRING_UTF8 is not possible in the position of an integer", PLACE)]),
     "no_length": (*vla("nl", U8_SLOT, "SIDE_PTR_INIT(NULL)"), "", [(ERROR, None, "a pointer is NULL", NOTHING)]),
     "pointer_length": (*vla("pl", U8_SLOT, element("SIDE_TYPE_POINTER", ".side_integer = " + integer(8))), "",
-                       [(ERROR, None, "POINTER is not possible in the place of an integer", PLACE)]),
+                       [(ERROR, None, "POINTER is not possible in the position of an integer", PLACE)]),
     # ---- variants ----
     "options": (*variant("ov", "side_type_u8()", "side_option_range(0, 9, side_type_u8())", "side_option(9, side_type_u16())",
                          "side_option_range(4, 3, side_type_u8())"), "",
@@ -228,7 +228,7 @@ CASES = {
     "no_options": (*variant("nv", "side_type_u8()"), "",
                    [(ERROR, "x", "the variant has no options", "give it one for each selector")]),
     "string_selector": (*variant("ssv", "side_type_string()", "side_option(1, side_type_u8())"), "",
-                        [(ERROR, None, "STRING_UTF8 is not possible in the place of an integer", PLACE)]),
+                        [(ERROR, None, "STRING_UTF8 is not possible in the position of an integer", PLACE)]),
     # ---- enumerations and bitmaps ----
     "range": (*enum("re", "side_type_u8()", 'side_enum_mapping_range("r", 5, 4)'), "",
               [(ERROR, "x", "the range of label 0 ends (4) before it begins (5)", ENDS)]),
@@ -254,7 +254,7 @@ CASES = {
     "label_units": (*labelled("lun", raw('"l"', 3)), "", [(ERROR, None, "a string has units of 3 bytes, not 1, 2 or 4", UNITS)]),
     "label_order": (*labelled("lor", raw('"l"', 1, 2)), "", [(ERROR, None, "a label has the unknown byte order 2", BYTES)]),
     "enum_of_float": (*enum("eof", "side_type_float_binary32()", value("a", 1)), "",
-                      [(ERROR, None, "FLOAT_BINARY32 is not possible in the place of an integer", PLACE)]),
+                      [(ERROR, None, "FLOAT_BINARY32 is not possible in the position of an integer", PLACE)]),
     "bits": (*bitmap("bi", "side_type_u8()", bit("a", 7), 'side_enum_bitmap_mapping_range("b", 8, 9)'), "",
              [(REMARK, "x", "label 1 begins at bit 8, of 8 bits that there are", "take a wider integer, or a bit that it has")]),
     "bit_range": (*bitmap("br", "side_type_u8()", 'side_enum_bitmap_mapping_range("b", 6, 5)'), "",
@@ -372,14 +372,14 @@ CASES = {
                     [(WARNING, "x", "the array has no elements", "say how many it has, or describe a VLA")]),
     "gather_length": ("", f'side_field_gather_vla("x", side_elem(side_type_gather_byte(0, {DIRECT})), 0, {DIRECT}, '
                           f'side_length(side_type_gather_string(0, {DIRECT})))', "",
-                      [(ERROR, None, "GATHER_STRING is not possible in the place of a gather integer", PLACE)]),
+                      [(ERROR, None, "GATHER_STRING is not possible in the position of a gather integer", PLACE)]),
     "gather_vla_within": ("", f'side_field_gather_array("x", side_elem(side_type_gather_vla(side_elem(side_type_gather_byte(0, '
                               f'{DIRECT})), 0, {DIRECT}, side_length(side_type_gather_unsigned_integer(0, 4, 0, 0, {DIRECT})))), '
                               f'2, 0, {DIRECT})', "",
                           [(ERROR, None, "GATHER_VLA is not possible in a gather array or VLA (gather types except VLA)", PLACE)]),
     "gather_enum_of": ("static side_define_enum(geo, side_enum_mapping_list(%s));" % value("a", 1),
                        'side_field_gather_enum("x", geo, side_elem(side_type_u8()))', "",
-                       [(ERROR, None, "U8 is not possible in the place of a gather integer", PLACE)]),
+                       [(ERROR, None, "U8 is not possible in the position of a gather integer", PLACE)]),
 }
 
 # Events as a whole: which bytes are put where. Offsets in the description, or in the state.
@@ -393,10 +393,10 @@ WHOLE = {
     "loglevel": ("{id}", 108, "<I", 8, ERROR, "the log level 8 is unknown; take one up to DEBUG, which is 7"),
     "flags": ("{id}", 96, "<Q", 6, WARNING, "the flags 0x6 are unknown; set SIDE_EVENT_FLAG_VARIADIC or nothing"),
     "labels": ("{id}", 104, "<H", 60, WARNING, "it was made for 60 types and 17 attribute types, of which 51 and 17 are known; "
-               "use a newer libside, or say how many its headers knew"),
-    "fewer_labels": ("{id}", 104, "<H", 0, WARNING, "it says that it was made for 0 types, and has type 0 (NULL); "
+               "use a newer libside, or set the numbers that its headers had"),
+    "fewer_labels": ("{id}", 104, "<H", 0, WARNING, "it declares 0 types, and has type 0 (NULL); "
                      "set nr_side_type_label to _NR_SIDE_TYPE_LABEL"),
-    "fewer_attributes": ("{id}", 106, "<H", 0, WARNING, "it says that it was made for 0 types of attributes, and has type 2 (U8)"
+    "fewer_attributes": ("{id}", 106, "<H", 0, WARNING, "it declares 0 types of attributes, and has type 2 (U8)"
                          "; set nr_side_attr_type to _NR_SIDE_ATTR_TYPE"),
     "size": ("{id}", 0, "<I", 120, WARNING, "the description has 120 bytes, not 112: it is newer, or damaged; set struct_size to "
              "the offset of its member end"),

@@ -574,7 +574,7 @@ class Triggers(Store):
                 self.snapshot(number)
         self.end(recorder)
         self.assertEqual(self.snapshots(), ["snapshot-1", "snapshot-2"])
-        self.assertIn("--snapshot-max says that this is enough", self.messages)
+        self.assertIn("the limit of --snapshot-max is reached", self.messages)
 
     def test_one_a_second(self):
         recorder = self.obey(*self.FLIGHT, "--snapshot-on", "event:crowd:mark")

@@ -211,7 +211,7 @@ static void compounds(void)
 	expect(0, "");
 	inner.type.v = SIDE_TYPE_BYTE;
 	expect(-EINVAL,
-			"BYTE is not possible in the place of an integer (U8 to S128) "
+			"BYTE is not possible in the position of an integer (U8 to S128) "
 			"(in p:e, field: \"b\", length)");
 	type = fresh(SIDE_TYPE_OPTIONAL);
 	side_ptr_set(type->u.side_optional, &optional);
@@ -219,7 +219,7 @@ static void compounds(void)
 	type = fresh(SIDE_TYPE_VARIANT);
 	side_ptr_set(type->u.side_variant, (const struct side_type_variant *)(void *)&variant);
 	expect(-EINVAL,
-			"NULL is not possible in the place of an integer (U8 to S128) "
+			"NULL is not possible in the position of an integer (U8 to S128) "
 			"(in p:e, field: \"b\", selector)");
 	variant.selector = inner;
 	variant.options.length = 1;
@@ -272,7 +272,7 @@ static void enumerations(void)
 	expect(0, "");
 	type->type.v = SIDE_TYPE_GATHER_ENUM;
 	expect(-EINVAL,
-			"ARRAY is not possible in the place of a gather integer "
+			"ARRAY is not possible in the position of a gather integer "
 			"(in p:e, field: \"b\", element)");
 }
 
@@ -310,7 +310,7 @@ static void gathers(void)
 	type = fresh(SIDE_TYPE_GATHER_VLA);
 	side_ptr_set(type->u.side_gather.u.side_vla.type.length_type, &inner);
 	expect(-EINVAL,
-			"U8 is not possible in the place of a gather integer "
+			"U8 is not possible in the position of a gather integer "
 			"(in p:e, field: \"b\", length)");
 }
 

@@ -358,8 +358,8 @@ static void diff_variant(struct diff *diff, const char *place, const struct side
 		snprintf(inner, sizeof(inner), "%s.option %" PRIu32, place, i);
 		if (!new || chosen(is, old->range_end) != new)
 			diff_say(diff, VERDICT_INCOMPATIBLE, inner,
-					"what %" PRId64 " to %" PRId64
-					" choose is gone, or not one option any more",
+					"the option of selectors %" PRId64 " to %" PRId64
+					" is gone, or is not one option any more",
 					old->range_begin, old->range_end);
 		else
 			diff_type(diff, inner, &old->side_type, &new->side_type);

@@ -52,14 +52,14 @@ static void print_help(void)
 	      "List the events of programs, libraries, object files and archives without running\n"
 	      "them, check them, or compare two versions.  Options hold for the files after them.\n"
 	      "\n"
-	      "  -f, --format FORMAT   json (as it is without this option), text or s-expr\n"
-	      "  -j, --json            a line for each event, with all that its description says\n"
+	      "  -f, --format FORMAT   json (default), text or s-expr\n"
+	      "  -j, --json            a line for each event, with its whole description\n"
 	      "  -p, --provider GLOB   only events of these providers; may be given several times\n"
 	      "  -e, --event PATTERN   only events that match, as in `side list`; may be repeated\n"
 	      "  -o, --output PATH     append to this file\n"
-	      "      --check           say what is wrong with the events; status 1 if anything is\n"
-	      "      --strict          with --check: warnings count, too\n"
-	      "      --diff            say whether readers of OLD's events can read those of NEW;\n"
+	      "      --check           report defects of the events; status 1 if there is one\n"
+	      "      --strict          with --check: count warnings as defects\n"
+	      "      --diff            check whether readers of OLD's events can read those of NEW;\n"
 	      "                        status 1 if they cannot\n"
 	      "\n"
 	      "Which files:\n"
@@ -71,7 +71,7 @@ static void print_help(void)
 	      "  -i, --ignore GLOB     in folders, no files and folders of these names\n"
 	      "  -d, --dynamic-link    the libraries that files need, too\n"
 	      "\n"
-	      "  -v, --verbose         say what is passed over\n"
+	      "  -v, --verbose         report skipped files\n"
 	      "      --list-formats, -h, --help, -V, --version\n",
 			stdout);
 }

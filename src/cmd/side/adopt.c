@@ -84,12 +84,12 @@ static int check_place(const struct adoption *adoption)
 
 	if (*adoption->place != '/')
 		return say_error(COMMAND_USAGE, "begin it with a \"/\"",
-				"the place %s is not an absolute path", adoption->place);
+				"the state directory %s is not an absolute path", adoption->place);
 	if (!stat(adoption->place, &status) && S_ISDIR(status.st_mode))
 		return COMMAND_DONE;
 	return say_error(COMMAND_FAILED,
 			"programs make it when they start with SIDE_BOOT in their environment; "
-			"`side doctor boot` says what is missing",
+			"`side doctor boot` shows what is missing",
 			"there is nothing to adopt: %s is no directory", adoption->place);
 }
 
@@ -124,8 +124,8 @@ static int open_session(struct adoption *adoption, const struct boot_session *bo
 	if (!boot_path(place, sizeof(place), adoption->place, boot->name, NULL) ||
 			!boot_path(socket, sizeof(socket), adoption->place, boot->name,
 					BOOT_SOCKET))
-		return say_error(COMMAND_USAGE, NULL, "the place %s is too long a path",
-				adoption->place);
+		return say_error(COMMAND_USAGE, NULL,
+				"the path of the state directory %s is too long", adoption->place);
 	if (definition_options(definition, &view, &error))
 		return ask_error(&error);
 	if (adopted->output)
@@ -212,7 +212,7 @@ static void print_text(const struct adopted *adopted, const struct session_statu
 	if (say_is_quiet())
 		return;
 	if (!adopted->alone)
-		fprintf(stderr, "%s programs record on in %s: adopt them again for the rest\n",
+		fprintf(stderr, "%s programs go on recording in %s: run `side adopt` again for later events\n",
 				say_label(false), adopted->name);
 	if (status->bytes)
 		fprintf(stderr, "%s see it with: side view %s\n", say_label(false),
@@ -294,7 +294,7 @@ static int close_one(struct adopted *adopted, const struct parsed *parsed)
 	ret = session_flush(adopted->session, FLUSH_MS);
 	if (ret)
 		status = say_error(COMMAND_FAILED,
-				"what is missing stays in the place: adopt it again",
+				"the remaining events stay in the state directory: run `side adopt` again",
 				"not everything could be written: %s", strerror(-ret));
 	/* Deaths that were not seen yet. */
 	if (!status && session_turn(adopted->session, 0, &error))
@@ -405,7 +405,7 @@ static int check_process(struct adoption *adoption, pid_t pid)
 	bool any;
 
 	if (session_status(adoption->sessions[0].session, &figures))
-		return say_error(COMMAND_FAILED, NULL, "no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	any = figures.nr_seen;
 	session_status_free(&figures);
 	if (any)
@@ -415,7 +415,7 @@ static int check_process(struct adoption *adoption, pid_t pid)
 	if (access(path, F_OK))
 		return say_error(COMMAND_FAILED, NULL, "there is no process %d", (int)pid);
 	return say_error(geteuid() ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
-			"only root may look there; name the place of those that have one",
+			"only root may read it; name the state directory instead",
 			"no recording by a static configuration is found in the memory of process "
 			"%d",
 			(int)pid);

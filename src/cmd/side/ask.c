@@ -223,8 +223,8 @@ int ask_pending(struct json_object *answer)
 	for (size_t i = 0; unchanged && i < json_object_array_length(unchanged); i++) {
 		struct json_object *process = json_object_array_get_idx(unchanged, i);
 
-		say_note("%s (process %" PRIu64 ") goes on as it was: %s; it looks when it "
-			 "starts, or when `side attach --daemon -p %" PRIu64 "` makes it look",
+		say_note("%s (process %" PRIu64 ") is unchanged: %s; it checks at its "
+			 "start, or when `side attach --daemon -p %" PRIu64 "` makes it check",
 				ask_text(process, "name"), ask_number(process, "pid"),
 				ask_text(process, "why"), ask_number(process, "pid"));
 	}

@@ -80,9 +80,9 @@ static void look_at_place(const struct doctor *doctor, const struct boot_source 
 
 	if (hinders) {
 		doctor_found(finding, DOCTOR_MISSING,
-				"%.200s: the place %.100s cannot be made: %.100s %s", source->path,
-				config->place, part, hinders);
-		doctor_mend(finding, "name a place on a tmpfs that is yours, or be root");
+				"%.200s: the state directory %.100s cannot be created: %.100s %s",
+				source->path, config->place, part, hinders);
+		doctor_mend(finding, "use a directory on a tmpfs that you own, or be root");
 		return;
 	}
 	doctor_found(finding, looked.processes && !looked.recorders ? DOCTOR_NOTE : DOCTOR_OK,

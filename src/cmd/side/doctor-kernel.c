@@ -79,11 +79,12 @@ static void look_at_rseq(const struct doctor *doctor, struct doctor_finding *fin
 		return;
 	/* No such area: an error in any kernel that has it. */
 	if (!knows(SYS_rseq, 0, 0, 0)) {
-		doctor_found(finding, DOCTOR_NOTE, "the kernel has no rseq: a slower way is taken");
+		doctor_found(finding, DOCTOR_NOTE,
+				"the kernel has no rseq: side uses a slower method");
 		doctor_mend(finding, "use Linux 4.18 or later with CONFIG_RSEQ");
 	} else if (!&__rseq_size || !__rseq_size) {
 		doctor_found(finding, DOCTOR_NOTE,
-				"the C library does not register it: a slower way is taken");
+				"the C library does not register it: side uses a slower method");
 		doctor_mend(finding,
 				"use glibc 2.35 or later, and no glibc.pthread.rseq=0 in "
 				"GLIBC_TUNABLES");

@@ -214,7 +214,7 @@ static void look_at_inotify(const struct doctor *doctor, struct doctor_finding *
 
 	if (!doctor_number(doctor, "/proc/sys/fs/inotify/max_user_instances", &instances)) {
 		doctor_found(finding, DOCTOR_NOTE,
-				"the kernel has no inotify: programs look every second whether a "
+				"the kernel has no inotify: programs check every second whether a "
 				"daemon is back");
 	} else if (instances < 128) {
 		doctor_found(finding, DOCTOR_NOTE, "%" PRId64 " for each user", instances);

@@ -188,7 +188,7 @@ int cmd_doctor(const struct parsed *parsed)
 
 	if (!status && root && access(root, R_OK | X_OK))
 		return say_error(COMMAND_FAILED, NULL,
-				"cannot look at %s: there is no directory of that name, or no "
+				"cannot check %s: no directory of that name, or no "
 				"permission",
 				root);
 	if (status)

@@ -43,7 +43,7 @@ static int say_cannot_write(const struct export *export, int error)
 	if (error == -EPIPE)
 		return COMMAND_SIGNAL + SIGPIPE;
 	return say_error(COMMAND_FAILED,
-			error == -ENOSPC ? "free some space there, or write to another place"
+			error == -ENOSPC ? "free some space there, or write to another directory"
 					 : NULL,
 			"cannot write %s: %s", export->path, strerror(-error));
 }
@@ -422,11 +422,11 @@ static int check_options(const struct export_options *options)
 				"`--pair` makes slices, and this format has none");
 	if ((options->key || options->across) && !options->pairs.count)
 		return say_error(COMMAND_USAGE, "add `--pair BEGIN END`",
-				"`--%s` says nothing without `--pair`",
+				"`--%s` has no effect without `--pair`",
 				options->key ? "key" : "across");
 	if (options->across && !options->key)
 		return say_error(COMMAND_USAGE, "add `--key EXPRESSION`",
-				"`--across` says nothing without `--key`");
+				"`--across` has no effect without `--key`");
 	return COMMAND_DONE;
 }
 

@@ -199,7 +199,7 @@ static int look_at_programs(struct kernel_view *view)
 	pid_t *pids;
 
 	if (running_find(&pids, &count))
-		return say_error(COMMAND_FAILED, NULL, "no memory");
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	for (i = 0; i < count; i++) {
 		int ret = kernel_table_read(pids[i], &reader);
 

@@ -474,9 +474,9 @@ static void say_nothing(const struct list *list)
 	if (list->listing.nr_seen)
 		say_note("none of the %zu events that are there matches", list->listing.nr_seen);
 	else if (list->nr_not_looked_into)
-		say_note("there are no events in it; `--libraries` looks into the libraries that "
+		say_note("there are no events in it; `--libraries` includes the libraries that "
 			 "it "
-			 "needs, too");
+			 "needs");
 	else
 		say_note("there are no events");
 }

@@ -8,7 +8,7 @@
 #include "lost.h"
 #include "say.h"
 
-#define NOT_TOLD_APART "told in the traces only"
+#define NOT_TOLD_APART "in the traces only"
 #define MEND_MAX 256
 
 struct words {
@@ -30,15 +30,15 @@ static const struct words known[] = {
 				NULL},
 		{SESSION_LOST_IN_CHILD, "in forked children that had no rings yet", NULL},
 		{SESSION_LOST_BY_KIND,
-				"of kinds that stayed disabled: the recorder did not answer in "
+				"of event classes that stayed disabled: the recorder did not answer in "
 				"time",
 				"`SIDE_PATIENCE=N` in its environment has a program wait N times "
 				"as long"},
 		/* Whoever read it there says what would help. */
 		{SESSION_LOST_IN_KERNEL, "while a buffer of the kernel was full", NULL},
 		{"invalid arguments", "because their arguments did not fit the description",
-				"`SIDE_VALIDATE=1` in its environment has a program say which call "
-				"it is"},
+				"`SIDE_VALIDATE=1` in a program's environment makes it report the "
+				"call"},
 		{"no buffer",
 				"for which no buffer was left: signal handlers within events, or "
 				"many threads",
@@ -61,7 +61,7 @@ static const struct words known[] = {
 		{SESSION_LOST_RETURN_COPIED,
 				"at returns of functions, because the program copies its stack away and back (continuations)",
 				"leave `--exit` out; entries are recorded in any case"},
-		{NOT_TOLD_APART, "for reasons that only the traces tell",
+		{NOT_TOLD_APART, "for reasons that only the traces contain",
 				"`side report --losses` shows them"},
 };
 
@@ -126,7 +126,7 @@ static const char *mend_full(enum lost_teller teller)
 	switch (teller) {
 	case LOST_OF_RECORD:
 		return "a larger `--buffer-size`, or fewer events with `-e`, would keep more";
-	case LOST_OF_TRACE: return "a larger `--buffer-size`, or fewer places, would keep more";
+	case LOST_OF_TRACE: return "a larger `--buffer-size`, or fewer locations, would keep more";
 	case LOST_OF_ATTACH: return "a larger `--buffer-size` would keep more";
 	case LOST_OF_SESSION:
 		return "a channel with a larger `--buffer-size`, or with fewer events, would keep "

@@ -29,7 +29,7 @@ int printing_prepare(struct printing *printing, bool wanted, const char **output
 	*printing = (struct printing){.wanted = wanted, .end = -1};
 	if (!wanted || *output)
 		return COMMAND_DONE;
-	status = made_directory("side-print", "what is recorded", &printing->made);
+	status = made_directory("side-print", "the recording", &printing->made);
 	if (status)
 		return status;
 	*output = printing->made;

@@ -149,10 +149,10 @@ static const char *why_left(const struct probe_table *table, const struct probe_
 	if (!probe_kernel_could(&probe->site))
 		return "the kernel would single-step the instruction there, which costs more";
 	if (probe->exit != PROBE_TABLE_NONE)
-		return "the return is seen, too, which the kernel does in a way that ends programs "
-		       "whose exceptions go through the function";
+		return "the probe records the return, and the kernel's method ends programs "
+		       "whose exceptions pass through the function";
 	if (has_backtrace(table, probe->entry))
-		return "a backtrace is recorded, which the kernel cannot say";
+		return "a backtrace is recorded, which the kernel cannot provide";
 	/* Beside a place of Go there is none, and a program has tens of thousands of them. */
 	if (probe->site.method == PROBE_KERNEL)
 		return "";
@@ -401,7 +401,7 @@ static void try_all(struct choice *choice)
 
 /* ---- all together ---- */
 
-static const char never_said[] = "`--no-uprobe` says so";
+static const char never_said[] = "`--no-uprobe` is given";
 
 const char *probe_kernel_not(bool never, bool contexts, const char *filter)
 {
@@ -429,20 +429,21 @@ static void decide(const struct probe_target *target, const char * not, struct c
 	try_all(choice);
 }
 
-static const char left_out[] = "%s of the places are left out, as only the kernel could watch them "
-			       "(uprobe), and it does not: %s";
-static const char trapped[] = "%s of the places can have a breakpoint only, and no uprobe: %s";
+static const char left_out[] =
+		"%s of the locations are left out, because only the kernel can watch them "
+		"(uprobe), and it does not: %s";
+static const char trapped[] = "%s of the locations can have only a breakpoint, not a uprobe: %s";
 
 static void say_choice(const struct choice *choice)
 {
 	char number[SAY_NUMBER_MAX];
 
 	if (choice->nr)
-		say_detail("the kernel watches %s of the places (uprobe), where no jump can "
-			   "be",
+		say_detail("the kernel watches %s of the locations (uprobe), where a jump is not "
+			   "possible",
 				say_number(choice->nr, number));
 	if (choice->slow && choice->nr > SLOW_TOLD)
-		say_note("at the end the kernel gives %s places back one by one, in up to a tenth "
+		say_note("at the end the kernel removes %s uprobes one by one, in up to a tenth "
 			 "of a second each: it has no uprobe_multi (Linux 6.6 has)",
 				say_number(choice->nr, number));
 	for (const struct reason *reason = choice->reasons;
@@ -540,7 +541,7 @@ void probe_kernel_ended(int status)
 {
 	if (WIFSIGNALED(status))
 		say_error(COMMAND_LOST, NULL,
-				"what the kernel watches is missing in the trace from some time "
+				"hits that the kernel watches are missing in the trace from some time "
 				"on: " SESSION_UPROBES_PROGRAM " was ended by signal %d (%s)",
 				WTERMSIG(status), strsignal(WTERMSIG(status)));
 }

@@ -333,8 +333,8 @@ static void tell_kept(const struct listing *listing)
 		return;
 	if (kept.pads)
 		snprintf(pads, sizeof(pads),
-				", %" PRIu64 " jumps in padding that a thread may still be on its "
-				"way to",
+				", %" PRIu64 " jumps in padding that a thread may still "
+				"reach",
 				kept.pads);
 	if (say_is_json())
 		printf("{\"schema\":%d,\"type\":\"probe_kept\",\"bytes\":%" PRIu64
@@ -345,8 +345,8 @@ static void tell_kept(const struct listing *listing)
 		say_note("process %d has no probe now, and keeps %" PRIu64
 			 " KiB for those that it had and for the next ones%s%s",
 				listing->process, kept.bytes / 1024, pads,
-				kept.traps ? ", and the handlers of SIGTRAP and SIGILL, for one of "
-					     "its threads may still be on its way to them"
+				kept.traps ? ", and the handlers of SIGTRAP and SIGILL, because one "
+					     "of its threads may still reach them"
 					   : "");
 }
 

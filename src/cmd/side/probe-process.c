@@ -209,10 +209,10 @@ int probe_process(pid_t pid, int (*each)(void *user, const struct probe_module *
 			close(memory);
 		if (ret == EACCES || ret == EPERM)
 			return say_error(COMMAND_NOT_PERMITTED, "run as its user, or as root",
-					"cannot look at process %ld: %s", (long)pid, strerror(ret));
-		return say_error(COMMAND_FAILED, "`ps` shows which there are",
-				"cannot look at process %ld: %s", (long)pid,
-				ret == ENOENT ? "there is none with that number" : strerror(ret));
+					"cannot inspect process %ld: %s", (long)pid, strerror(ret));
+		return say_error(COMMAND_FAILED, "`ps` lists the processes",
+				"cannot inspect process %ld: %s", (long)pid,
+				ret == ENOENT ? "no such process" : strerror(ret));
 	}
 	ret = walk(pid, maps, memory, each, user);
 	fclose(maps);

@@ -62,19 +62,19 @@ static void say_refusals(const struct refusals *refusals)
 {
 	for (size_t i = 0; i < refusals->count; i++) {
 		const struct reason *reason = &refusals->reasons[i];
-		const char *what = reason->what == RESOLVE_NO_RETURN ? "returns are not seen of"
-								     : "left out are";
+		const char *what = reason->what == RESOLVE_NO_RETURN ? "returns not seen:"
+								     : "left out:";
 
 		if (reason->what == RESOLVE_TOLD)
 			say_note("%s", reason->text);
 		else if (reason->count == 1)
 			say_note("%s %s: %s", what, reason->place, reason->text);
 		else
-			say_note("%s %" PRIu64 " places, such as %s: %s", what, reason->count,
+			say_note("%s %" PRIu64 " locations, such as %s: %s", what, reason->count,
 					reason->place, reason->text);
 	}
 	if (refusals->others)
-		say_note("and %" PRIu64 " places are left out for other reasons", refusals->others);
+		say_note("left out for other reasons: %" PRIu64 " locations", refusals->others);
 }
 
 static int status_of(const struct resolve_error *error)

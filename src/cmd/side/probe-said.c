@@ -99,7 +99,7 @@ static void say_program(
 	if (places == 1 && set)
 		print_place(out, seen, 0);
 	else
-		fprintf(out, "%s of %s places", say_number(set, some), say_number(places, all));
+		fprintf(out, "%s of %s locations", say_number(set, some), say_number(places, all));
 	if (set) {
 		fputs(" (", out);
 		print_methods(out, program);
@@ -160,7 +160,8 @@ static void say_defined(const struct probe_seen *seen)
 	probe_table_event(&seen->table, 0, &event);
 	snprintf(text, sizeof(text), "%.250s:%.300s", event.provider, event.name);
 	if (probe_table_nr_probes(&seen->table) > 1)
-		say_note("%s is part of the session, in %" PRIu32 " places; `side start` sets it",
+		say_note("%s is part of the session, at %" PRIu32
+			 " locations; `side start` sets it",
 				text, probe_table_nr_probes(&seen->table));
 	else
 		say_note("%s is part of the session; `side start` sets it", text);

@@ -73,7 +73,7 @@ static int read_uses(const struct option_uses *uses, struct probe_wish *wishes, 
 			continue;
 		}
 		if (*count == PROBE_WISHES_MAX)
-			return say_error(COMMAND_USAGE, NULL, "there are more than %d places",
+			return say_error(COMMAND_USAGE, NULL, "there are more than %d locations",
 					PROBE_WISHES_MAX);
 		now = &wishes[(*count)++];
 		*now = common;
@@ -95,7 +95,7 @@ int probe_wishes(const struct option_uses *uses, const struct text_list *context
 	status = read_uses(uses, *wishes, count);
 	if (!status && !*count)
 		status = say_error(COMMAND_USAGE,
-				"write `--probe`, `--function` or `--sdt` with a place",
+				"write `--probe`, `--function` or `--sdt` with a location",
 				"missing probe location: give `--probe`, `--function` or `--sdt`");
 	for (size_t i = 0; i < *count && !status; i++) {
 		struct probe_wish *wish = &(*wishes)[i];

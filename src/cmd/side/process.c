@@ -405,8 +405,8 @@ int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 	if (error)
 		return say_failure(pid, error);
 	if (process.has_silent_libside && !process.nr_registries)
-		say_note("the libside of process %d does not tell what was registered: events that "
-			 "were made at run time are not listed",
+		say_note("the libside of process %d does not list its events: events that "
+			 "were made at run time are missing",
 				(int)pid);
 	/* What these files have registered is listed if there is a registry. */
 	if (process.unreadable && !process.nr_registries)

@@ -369,7 +369,7 @@ static void show_loss(void *user, const char *trace, const char *stream, uint64_
 	}
 	losses->shown++;
 	fprintf(stderr,
-			"  %s/%s  %s packets with %s events lost on the way, %s given up by the "
+			"  %s/%s  %s packets with %s events lost in transit, %s dropped by the "
 			"sender\n",
 			trace, stream, say_number(packets, packets_text),
 			say_number(events, events_text), say_number(dropped, dropped_text));
@@ -421,7 +421,7 @@ static void say_losses(const struct reception *reception, const struct receive_s
 
 	if (summary->lost_frames || summary->lost_packets || summary->lost_events)
 		fprintf(stderr,
-				"%s lost on the way: %s frames, in them %s packets with %s "
+				"%s lost in transit: %s frames, in them %s packets with %s "
 				"events\n",
 				say_label(true), say_number(summary->lost_frames, frames),
 				say_number(summary->lost_packets, packets),

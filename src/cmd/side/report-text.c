@@ -142,7 +142,7 @@ static void print_overview(struct text *text)
 	text_print(text, "\n");
 	print_timeline(text);
 	if (lost)
-		text_print(text, "  %slost       %s event%s; `--losses` says which%s\n",
+		text_print(text, "  %slost       %s event%s; `--losses` lists them%s\n",
 				text_colour(text, VIEW_COLOUR_LOST), say_number(lost, number),
 				lost == 1 ? "" : "s", text_colour(text, VIEW_COLOUR_END));
 	if (report->lost_packets)

@@ -201,8 +201,8 @@ int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **out)
 		if (item->kind == CTF_ITEM_DAMAGE)
 			say_error(COMMAND_FAILED,
 					item->cut ? "`side view --repair` shortens the file to "
-						    "what is "
-						    "whole"
+						    "its "
+						    "whole packets"
 						  : NULL,
 					"%s", item->text);
 		else

@@ -97,13 +97,13 @@ static int check_options(const struct report_options *options)
 
 	if (lone && !options->pairs.count)
 		return say_error(COMMAND_USAGE, "add `--pair BEGIN END`",
-				"`--%s` says nothing without `--pair`", lone);
+				"`--%s` has no effect without `--pair`", lone);
 	if (options->around && !options->slowest)
 		return say_error(COMMAND_USAGE, "add `--slowest COUNT`",
-				"`--around` says nothing without `--slowest`");
+				"`--around` has no effect without `--slowest`");
 	if (options->across && !options->key)
 		return say_error(COMMAND_USAGE, "add `--key EXPRESSION`",
-				"`--across` says nothing without `--key`");
+				"`--across` has no effect without `--key`");
 	if (options->slowest > REPORT_SLOWEST_MAX)
 		return say_error(COMMAND_USAGE, NULL, "`--slowest` can be %u at most",
 				REPORT_SLOWEST_MAX);
@@ -230,7 +230,7 @@ static void note_what_is_missing(const struct report *report)
 	if (report->options->calls || report->options->tree)
 		note_of_calls(report);
 	if (report->options->callers && !report->caller_events)
-		say_note("no event says where it came from: record with `--context ip`, or `-w "
+		say_note("no event has its caller: record with `--context ip`, or `-w "
 			 "libc`");
 	if (report->caller_keys.refused)
 		say_note("only the first %u different callers were counted", REPORT_CALLERS_MAX);

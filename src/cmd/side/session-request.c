@@ -323,7 +323,7 @@ static int check_kernel(const struct parsed *parsed)
 		return options->syscall || options->kernel_buffer || options->kernel_way
 				? say_error(COMMAND_USAGE, "write `--kernel`, too",
 						  "`--syscall`, `--kernel-buffer` and "
-						  "`--kernel-way` are of the kernel's events")
+						  "`--kernel-way` apply to the kernel's events only")
 				: COMMAND_DONE;
 	if (options->userspace)
 		return say_error(COMMAND_USAGE, "write two commands",

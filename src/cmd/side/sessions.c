@@ -188,12 +188,12 @@ static void say_done(const struct parsed *parsed, const char *name, struct json_
 {
 	switch (parsed->verb->id) {
 	case VERB_CREATE:
-		say_note("created session %s; `side enable-event` says what it records, `side "
+		say_note("created session %s; add events with `side enable-event`, then `side "
 			 "start` "
-			 "begins",
+			 "it",
 				name);
 		break;
-	case VERB_START: say_output("records; look at it with", name, answer); break;
+	case VERB_START: say_output("records; view it with", name, answer); break;
 	case VERB_STOP: say_stopped(name, answer); break;
 	case VERB_DESTROY: say_destroyed(name, answer); break;
 	case VERB_ENABLE_EVENT: say_enabled(parsed, name, answer); break;
@@ -207,9 +207,7 @@ static void say_done(const struct parsed *parsed, const char *name, struct json_
 	case VERB_UNTRACK:
 		say_changed(name, "records of these processes from now on", answer);
 		break;
-	case VERB_STATEDUMP:
-		say_note("the programs of session %s say their state again", name);
-		break;
+	case VERB_STATEDUMP: say_note("the programs of session %s emit a state dump", name); break;
 	case VERB_CLEAR:
 		say_note("session %s has nothing of what was recorded before", name);
 		break;

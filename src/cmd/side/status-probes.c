@@ -28,7 +28,7 @@ static const struct {
 	bool bad;
 } counts[] = {
 		{"absent", "not loaded", false},
-		{"resting", "at rest", false},
+		{"resting", "idle", false},
 		{"refused", "refused", true},
 		{"cut", "hits inside of others not seen", false},
 		{"lost", "hits lost", true},
@@ -69,7 +69,7 @@ static void print_refusals(struct json_object *refusals)
 		struct json_object *refusal = json_object_array_get_idx(refusals, i);
 		uint64_t first = ask_number(refusal, "first"), count = ask_number(refusal, "count");
 
-		printf("        place %" PRIu64, first);
+		printf("        location %" PRIu64, first);
 		if (count > 1)
 			printf(" to %" PRIu64, first + count - 1);
 		printf(": %s\n", ask_text(refusal, "why"));

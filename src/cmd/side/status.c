@@ -126,7 +126,7 @@ static void print_definition(struct json_object *session, const struct style *st
 	print_tracks(ask_list(definition, "track"));
 	channels = ask_list(definition, "channels");
 	if (!channels || !json_object_array_length(channels))
-		puts("  no channels: `side enable-event` says what is recorded");
+		puts("  no channels: add events with `side enable-event`");
 	for (size_t i = 0; channels && i < json_object_array_length(channels); i++)
 		print_channel(json_object_array_get_idx(channels, i), figures, style);
 }

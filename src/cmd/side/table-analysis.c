@@ -168,7 +168,7 @@ const char *const command_report_paragraphs[] = {
 	"event, the times between these events are measured.",
 	"Numbers, minimum, mean, maximum and distributions are exact; percentiles differ by at most 1/512 of "
 	"their value. Memory does not grow with the trace: beyond 10,000 groups, 500,000 callers or 524,288 open "
-	"begins, the remainder is merged or left out, and a note says so.",
+	"begins, the remainder is merged or left out, and a note reports it.",
 	NULL,
 };
 

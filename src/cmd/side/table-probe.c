@@ -125,7 +125,7 @@ const struct option table_trace_options[] = {
 };
 
 const char *const table_trace_paragraphs[] = {
-	"Starts a program with probes and records until it ends. The probes are in place before the program's "
+	"Starts a program with probes and records until it ends. The probes are set before the program's "
 	"first instruction. No daemon is needed, and the program need not be instrumented. Each probe is an "
 	"event probe:NAME; for `libc:malloc`, NAME is malloc. `--exit`, `--arg` and `--ret` belong to the "
 	"location before them, or to all locations if they come first.",
@@ -239,7 +239,7 @@ const char *const table_probe_paragraphs[] = {
 	"bytes of instructions that are executed elsewhere.",
 	"A process without probes keeps the code of earlier ones for reuse, at most 64 MiB. The last lines print "
 	"its size, with the agent's own data and the changed pages of code (JSON: probe_kept), and whether "
-	"handlers of SIGTRAP and SIGILL (signals) or jumps in padding (pads) are kept because a thread may still "
+	"handlers of SIGTRAP and SIGILL (signals) or jumps in padding (JSON: pads) are kept because a thread may still "
 	"use them.",
 	"Markers (SDT, USDT) of the file follow, as PROVIDER:NAME with their operands; GLOB selects them by that "
 	"name. `--sdt` lists only markers: SEMAPHORE is the address of the counter of listeners, LISTENERS its "

@@ -225,7 +225,7 @@ const struct option table_record_options[] = {
 		.name = "huge-pages",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, huge_pages),
-		.sentence = "Use huge pages for rings that are large enough. If none are free, a note says so and ordinary pages are "
+		.sentence = "Use huge pages for rings that are large enough. If none are free, a note reports it and ordinary pages are "
 				"used.",
 	},
 	{
@@ -368,7 +368,7 @@ const char *const table_record_paragraphs[] = {
 	"The trace is a directory with a CTF trace for each process. `side view`, babeltrace2 and Trace Compass "
 	"read it. At the end, standard error gets a summary: the directory and its size, the processes, and "
 	"losses.",
-	"With `--mode overwrite` nothing is written while COMMAND runs. When a process ends, in whatever way, "
+	"With `--mode overwrite` nothing is written while COMMAND runs. When a process ends, for any reason, "
 	"its last events are written. SIGUSR1 to `side record` writes a snapshot of all running processes: "
 	"DIR/snapshot-1, DIR/snapshot-2 and so on. Each is a trace, and appears when it is complete.",
 	"With `--rotate`, `--rotate-size` or `--rotate-every` the trace is written in chunks: "
@@ -462,7 +462,7 @@ const char *const table_recover_paragraphs[] = {
 	"the recorder was killed or the machine went down, and of core dumps of programs that were recorded when "
 	"they died. The input is not changed.",
 	"A trace has what was still in the rings: the last window of a ring that overwrites; from other rings, "
-	"what the recorder had not written yet. What it had written is in its own trace. `side view --repair` "
+	"the events that the recorder had not written yet. Earlier ones are in its own trace. `side view --repair` "
 	"repairs that trace if it was cut.",
 	"A core dump has the rings only if it includes shared memory, which is the default (bit 1 of "
 	"/proc/PID/coredump_filter, see core(5)).",

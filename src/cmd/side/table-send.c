@@ -119,7 +119,7 @@ const char *const table_receive_paragraphs[] = {
 	"32 connections at most. Received data is parsed without the right to run programs, to connect to others, "
 	"or to write outside the output.",
 	"It ends when all senders have reported that everything is sent, when the source ends, or at a signal. "
-	"The exit status is 4 if something was lost on the way.",
+	"The exit status is 4 if packets were lost in transit.",
 	NULL,
 };
 

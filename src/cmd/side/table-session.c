@@ -71,7 +71,7 @@ static const char *const format_words[] = { "ctf1", "ctf2", NULL };
 		.name = "no-daemon", \
 		.kind = OPTION_FLAG, \
 		.offset = offsetof(struct control_options, no_daemon), \
-		.sentence = "Fail if no daemon runs. Otherwise the user's daemon is started, and a note says so.", \
+		.sentence = "Fail if no daemon runs. Otherwise the user's daemon is started, and a note reports it.", \
 	}, { \
 		.name = "system", \
 		.kind = OPTION_FLAG, \
@@ -891,7 +891,7 @@ const char *const table_daemon_paragraphs[] = {
 	"Shows where the daemon sided runs, which keeps the sessions, and starts the user's daemon in the "
 	"background if it does not run. Verbs for sessions do that as well. The daemon of the system is started "
 	"by systemd, or as `sided --system`.",
-	"Programs look for the daemon when they start. Programs that started before it are not reached; use "
+	"Programs search for the daemon when they start. Programs that started before it are not reached; use "
 	"`side attach --daemon`.",
 	NULL,
 };

@@ -143,7 +143,7 @@ static const char *const list_paragraphs[] = {
 	"COMMAND with its arguments.",
 	"For a running process the list has the events of its mapped files, then those that it registered at run "
 	"time. Events that are registered or unregistered while it is read can be missing. If its libside is "
-	"another implementation that does not report them, a note says so. A file without section headers can "
+	"another implementation that does not report them, a note reports that. A file without section headers can "
 	"only be listed as a COMMAND.",
 	NULL,
 };
@@ -510,7 +510,7 @@ const struct verb command_verbs[] = {
 
 static const char *const patterns_paragraphs[] = {
 	"A pattern is provider:event with globs, and can end in a log level. It matches the whole name of an "
-	"event, so `*` stands for any text, colons included. A pattern without a colon names providers: `db` is "
+	"event, so `*` matches any text, colons included. A pattern without a colon names providers: `db` is "
 	"`db:*`. Quote patterns, so that the shell does not change them.",
 	"An event is selected if any pattern matches it (or if all patterns begin with `!`), and none with `!` "
 	"does. The order of patterns does not matter.",
@@ -521,7 +521,7 @@ static const struct term patterns_terms[] = {
 	{ "db:open",
 		"The event open of the provider db." },
 	{ "db:*",
-		"All events of the provider db. `?` stands for one character, `[a-z]` for one of a set, `[!a-z]` for one "
+		"All events of the provider db. `?` matches one character, `[a-z]` one of a set, `[!a-z]` one "
 		"outside the set; `\\` before a character takes it literally." },
 	{ "!db:tick",
 		"Not this event." },
@@ -544,7 +544,7 @@ static const char *const sessions_paragraphs[] = {
 	"The daemon sided keeps it. Each user has a daemon, and the system may have another one. Verbs for sessions start the "
 	"user's daemon if it does not run. Programs that use libside find the daemon when they start. A program that "
 	"started before the daemon is added by `side attach --daemon -p PID`.",
-	"The usual way: `side create`, `side enable-event`, `side start`, `side stop`, `side view`, `side destroy`. "
+	"The usual order: `side create`, `side enable-event`, `side start`, `side stop`, `side view`, `side destroy`. "
 	"Verbs without a session name use the current session; `side create` and `side set-session` set it.",
 	"When a verb returns, all programs have made the change. If a program is stopped or hangs, the verb names it and returns "
 	"5; the program makes the change when it continues.",
@@ -643,7 +643,7 @@ const struct topic command_topics[] = {
 	{ "contexts", "Values that can be recorded with each event.", contexts_paragraphs, NULL },
 	{ "probes", "Record functions and instructions of programs without instrumentation.", table_probes_paragraphs, table_probes_terms },
 	{ "global", "Probes in every process, through the kernel (uprobes).", table_global_paragraphs, table_global_terms },
-	{ "exit-status", "What the exit status means.", status_paragraphs, status_terms },
+	{ "exit-status", "The meaning of the exit status.", status_paragraphs, status_terms },
 	{ "environment", "Environment variables of side.", environment_paragraphs,
 		environment_terms },
 	{ "json", "Output for programs.", json_paragraphs, json_terms },

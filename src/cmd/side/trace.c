@@ -73,8 +73,8 @@ static int find_program(const char *name, char exe[PATH_MAX])
 	if (!realpath(path, exe))
 		return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", path);
 	if (ret)
-		say_note("%.256s is a script, which %s runs: places are looked for there, not in "
-			 "what the script starts",
+		say_note("%.256s is a script, which %s runs: side searches the locations there, not in "
+			 "the programs that the script starts",
 				name, say_printable(exe, text, sizeof(text)));
 	return COMMAND_DONE;
 }
@@ -277,7 +277,7 @@ static void say_answer(struct tracing *tracing, const struct session_probe_answe
 	else
 		(tracing->running ? say_note : say_detail)("%s is set in process %" PRId32
 							   ": %" PRIu64 " of %" PRIu32
-							   " places%s%s",
+							   " locations%s%s",
 				text_of(tracing, answer->number), answer->pid, set, answer->places,
 				used ? ": " : "", text);
 	if (answer->error || (answer->states[WIRE_PROBE_REFUSED] && !set && !were_removed(answer)))
@@ -623,7 +623,7 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 		status = say_error(COMMAND_USAGE, "the event has pid, tid and comm",
 				"`--context %.64s` would be of the recorder, for the kernel has "
 				"only "
-				"what is in registers and memory",
+				"registers and memory",
 				tracing->others.items[0]);
 	if (!status)
 		status = probe_wishes(&options->probes, &tracing->contexts, &tracing->wishes,

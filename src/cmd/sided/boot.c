@@ -72,7 +72,7 @@ static int add(struct daemon *daemon, const struct boot_source *source,
 
 	if (ret)
 		return control_fail(error, CONTROL_FAILED, ret, NULL,
-				"cannot make the place %s: %s", place, strerror(-ret));
+				"cannot create the state directory %s: %s", place, strerror(-ret));
 	ret = definition_of_boot(source, boot, &definition, error);
 	if (!ret)
 		ret = session_add(daemon, definition, &entry, error);

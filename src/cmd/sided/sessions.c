@@ -554,7 +554,7 @@ static int restore_entry(
 		ret = take_path(state, "place", &entry->place, error);
 	if (!ret && started && (!entry->output || !entry->place))
 		ret = control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
-				"a session that was started has no output or place");
+				"a started session has no output or state directory");
 	entry->state = started ? SESSION_LIVE : SESSION_DEFINED;
 	return ret;
 }

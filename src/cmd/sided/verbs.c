@@ -115,7 +115,7 @@ static int need_name(struct request *request)
 	if (request->session)
 		return 0;
 	return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
-			"the request does not say which session: \"session\"");
+			"the request names no session: \"session\"");
 }
 
 static int take_create(struct request *request)

@@ -267,7 +267,7 @@ static void worker_died(struct daemon *daemon, struct worker *worker)
 	worker->failures = healthy ? 0 : worker->failures + 1;
 	worker->restarts++;
 	if (worker->calls && worker->calls->attempts >= ATTEMPTS) {
-		control_fail(&error, CONTROL_FAILED, -EPIPE, "look into its log",
+		control_fail(&error, CONTROL_FAILED, -EPIPE, "read its log",
 				"the process that records the session %s ended again and again",
 				entry->definition->name);
 		finish_call(daemon, worker, NULL, &error);

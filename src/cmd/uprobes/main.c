@@ -439,11 +439,12 @@ static void say_way(const struct work *work)
 	uint32_t places = global_nr_sides(work->global);
 	enum global_way way = global_used(work->global);
 
-	say_note("%" PRIu32 " place%s watched by %s%s%s%s", places, places == 1 ? " is" : "s are",
-			global_way_name(way), *global_why(work->global) ? " (" : "",
-			global_why(work->global), *global_why(work->global) ? ")" : "");
+	say_note("%" PRIu32 " location%s watched by %s%s%s%s", places,
+			places == 1 ? " is" : "s are", global_way_name(way),
+			*global_why(work->global) ? " (" : "", global_why(work->global),
+			*global_why(work->global) ? ")" : "");
 	if (way != GLOBAL_MULTI && places > PLACES_SLOW)
-		say_note("at the end the kernel gives them back one by one in this way, in up to a "
+		say_note("at the end the kernel removes them one by one, in up to a "
 			 "tenth of "
 			 "a second each");
 }

@@ -243,6 +243,6 @@ void kernel_put(struct kernel_record *record, uint32_t number, uint64_t ticks, p
 		record->sink->put(record, class ? &class->event : &kind->event, &converted);
 		return;
 	}
-	kernel_trace_problem(record, "records were left out: there was no memory");
+	kernel_trace_problem(record, "records were left out: out of memory");
 	record->fields.failed = record->context.failed = false;
 }

@@ -170,7 +170,7 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 
 	record->way_state = instance;
 	if (!instance)
-		return record_fail(error, -ENOMEM, NULL, "no memory");
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	instance->pipes = calloc(record->nr_cpus, sizeof(*instance->pipes));
 	instance->page = malloc(PAGE_MAX);
 	instance->pid = getpid();

@@ -37,7 +37,7 @@ int kernel_kinds_take_choices(struct kernel_record *record, struct kernel_record
 	record->patterns = calloc(
 			PATTERN_KERNEL_MAX * options->nr_choices + 1, sizeof(*record->patterns));
 	if (!record->patterns)
-		return record_fail(error, -ENOMEM, NULL, "no memory");
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	for (i = 0; i < options->nr_choices && !ret; i++)
 		ret = take_pattern(record, options->choices[i].pattern, error);
 	return ret;
@@ -161,7 +161,7 @@ static int add_kind(struct kernel_record *record, const char *system, const char
 	int ret = -ENOMEM;
 
 	if (!kind)
-		return record_fail(error, -ENOMEM, NULL, "no memory");
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	kind->system = strdup(system);
 	kind->name = strdup(name);
 	kind->received = calloc(record->nr_cpus, sizeof(*kind->received));
@@ -170,7 +170,7 @@ static int add_kind(struct kernel_record *record, const char *system, const char
 	if (kind->system && kind->name && kind->received && kind->told)
 		ret = read_format(record, kind, error);
 	else
-		record_fail(error, -ENOMEM, NULL, "no memory");
+		record_fail(error, -ENOMEM, NULL, "out of memory");
 	if (!ret && record->sink->chooses)
 		ret = kernel_describe_kind(record, kind);
 	/* Records may come at once. */
@@ -304,7 +304,7 @@ int kernel_record_each(const char *const *texts, size_t nr, kernel_record_name *
 	if (!record || !choices) {
 		free(record);
 		free(choices);
-		return record_fail(error, -ENOMEM, NULL, "no memory");
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	}
 	for (i = 0; i < nr; i++)
 		choices[i].pattern = texts[i];

@@ -174,7 +174,7 @@ int kernel_listen_choose(struct kernel_record *record, const struct kernel_recor
 		}
 	}
 	if (!copy)
-		return record_fail(error, -ENOMEM, NULL, "no memory");
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	/* All of these were made here, or by copy_options(). */
 	free_choices((struct kernel_record_choice *)(uintptr_t)record->options.choices,
 			record->options.nr_choices);

@@ -228,7 +228,7 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 
 	record->way_state = perf;
 	if (!perf)
-		return record_fail(error, -ENOMEM, NULL, "no memory");
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	perf->events = calloc(record->nr_cpus, sizeof(*perf->events));
 	perf->names = calloc(record->nr_cpus, sizeof(*perf->names));
 	perf->polls = calloc(record->nr_cpus + 3, sizeof(*perf->polls));
@@ -236,13 +236,13 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 	perf->says_lost = true;
 	perf->size = record->options.buffer_size;
 	if (!perf->heads || !perf->events || !perf->names || !perf->polls)
-		return record_fail(error, -ENOMEM, NULL, "no memory");
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	for (i = 0; i < record->nr_cpus; i++)
 		perf->events[i].fd = perf->names[i].fd = perf->polls[i].fd = -1;
 	if (record->options.clock == RING_CLOCK_TSC && !ask_conversion(&perf->conversion)) {
 		way_close(record);
 		return record_fail(error, -ENOTSUP, "",
-				"perf does not say how its time becomes that of the programs' "
+				"perf does not provide the conversion of its time to that of the programs' "
 				"traces");
 	}
 	raise_files();
@@ -275,7 +275,7 @@ static int open_counter(struct kernel_record *record, const struct kind *kind, c
 	int fd, ret = 0;
 
 	if (!counter)
-		return record_fail(error, -ENOMEM, NULL, "no memory");
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	attributes.type = PERF_TYPE_TRACEPOINT;
 	attributes.config = kind->id;
 	attributes.sample_period = 1;
@@ -645,7 +645,7 @@ static bool drain_events(struct kernel_record *record, uint32_t cpu, uint64_t he
 			continue;
 		memcpy(&time, (const uint8_t *)header + sizeof(*header) + 8, sizeof(time));
 		if (!add_sample(perf, &nr, time, at))
-			kernel_trace_problem(record, "records were left out: there was no memory");
+			kernel_trace_problem(record, "records were left out: out of memory");
 	}
 	put_samples(record, cpu, nr);
 	release(buffer, head);

@@ -126,7 +126,7 @@ int kernel_record_prepare(const struct kernel_record_options *options, const str
 	*result = NULL;
 	*error = (struct kernel_record_error){.code = 0};
 	if (!record)
-		return record_fail(error, -ENOMEM, NULL, "no memory");
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	record->sink = sink;
 	if (listener)
 		record->listener = *listener;
@@ -137,7 +137,7 @@ int kernel_record_prepare(const struct kernel_record_options *options, const str
 	record->tasks = tasks_create();
 	record->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (copy_options(record, options) || !record->by_id || !record->tasks || record->wake < 0)
-		ret = record_fail(error, -ENOMEM, NULL, "no memory");
+		ret = record_fail(error, -ENOMEM, NULL, "out of memory");
 	else
 		ret = tracefs_find(record->tracefs, sizeof(record->tracefs), error);
 	if (!ret)

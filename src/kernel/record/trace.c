@@ -63,7 +63,7 @@ int kernel_trace_open(struct kernel_record *record, struct kernel_record_error *
 	record->arena = ctf_arena_create();
 	channel.context = record->arena ? context_type(record->arena) : NULL;
 	if (!record->cpus || !channel.context)
-		return record_fail(error, -ENOMEM, NULL, "no memory");
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	ret = ctf_writer_create(&config, &record->writer, &why);
 	return ret ? record_fail(error, ret, NULL, "%s", why.text) : 0;
 }
@@ -122,7 +122,7 @@ static void flush(struct kernel_record *record, uint32_t number)
 	struct record_cpu *cpu = &record->cpus[number];
 
 	if (cpu->packet.failed) {
-		kernel_trace_problem(record, "records were left out: there was no memory");
+		kernel_trace_problem(record, "records were left out: out of memory");
 		cpu->packet.failed = false;
 	}
 	if (cpu->packet.size)

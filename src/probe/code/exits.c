@@ -14,11 +14,12 @@
 #include <string.h>
 
 static const char no_frame[] =
-		"the unwinder's data says nothing of it, so where it returns to is not known";
-static const char no_call[] = "it is not begun by a call, as the unwinder's data says";
-static const char looks[] = "it looks at its return address itself";
-static const char go[] = "it is Go's, whose runtime looks at return addresses itself";
-static const char ocaml[] = "it is OCaml's, whose runtime finds stack maps by return addresses";
+		"the unwind data does not cover it, so its return address is not known";
+static const char no_call[] = "according to the unwind data, it is not entered by a call";
+static const char looks[] = "it reads its own return address";
+static const char go[] = "it is a function of Go, whose runtime reads return addresses";
+static const char ocaml[] =
+		"it is a function of OCaml, whose runtime finds stack maps by return addresses";
 static const char profiled[] = "its file is compiled for gprof (-pg), which reads return addresses";
 static const char copies[] = "its file copies parts of stacks away and back, with return addresses";
 static const char not_known[] =

@@ -145,7 +145,7 @@ static int read_segments(struct code_file *file, const Elf64_Ehdr *header, struc
 				file->path);
 	/* Segments that overlap in a damaged file would each be swept. */
 	if (code > CODE_BYTES_MAX || code > file->size)
-		return code_fail(error, -EFBIG, "%s says that it has more code than fits into it",
+		return code_fail(error, -EFBIG, "%s claims to have more code than bytes",
 				file->path);
 	return 0;
 }
@@ -202,8 +202,7 @@ static int no_elf(struct code_file *file, struct code_error *error)
 		begin++;
 	for (end = begin; end < size && text[end] > ' ' && text[end] < 127;)
 		end++;
-	return code_fail(error, -ENOEXEC,
-			"%s is a script, whose places are those of the program that runs it: %.*s",
+	return code_fail(error, -ENOEXEC, "%s is a script; probe the program that runs it: %.*s",
 			file->path, (int)(end - begin), text + begin);
 }
 

@@ -132,7 +132,7 @@ static void describe_indirect(const ZydisDecodedInstruction *decoded, struct x86
 		out->piece.kind = PROBE_CALL_INDIRECT;
 		out->piece.detail = decoded->raw.modrm.offset;
 		if (uses_stack_pointer(decoded))
-			out->refused = "a call by way of the stack pointer cannot be moved";
+			out->refused = "a call through the stack pointer cannot be moved";
 	}
 }
 

@@ -182,7 +182,7 @@ static int find_program(struct bpf *bpf, const struct global *global, uint32_t s
 
 	if (ret == -E2BIG)
 		return global_fail(error, ret, "ask for less",
-				"what is to be recorded is too much for a program in the kernel");
+				"the recorded fields are too many for a program in the kernel");
 	for (uint32_t i = 0; !ret && i < bpf->nr_programs; i++) {
 		const struct program *program = &bpf->programs[i];
 
@@ -364,7 +364,7 @@ static int refuse_link(const struct global_side *side, int code, struct global_e
 	(void)snprintf(what, sizeof(what), "the probe in %.256s at 0x%llx", side->path,
 			(unsigned long long)side->address);
 	if (code == -ENOTSUP || code == -524 /* ENOTSUPP of the kernel */)
-		return global_fail(error, -ENOTSUP, "choose another place",
+		return global_fail(error, -ENOTSUP, "choose another location",
 				"the kernel cannot watch the instruction in %.256s at 0x%llx",
 				side->path, (unsigned long long)side->address);
 	return refuse(error, code, what);

@@ -110,8 +110,8 @@ static int read_format(
 	return definition->id
 			? 0
 			: global_fail(error, -EPROTO, "",
-					  "the kernel describes a definition in a way that is not "
-					  "understood");
+					  "the kernel's description of a definition cannot be "
+					  "parsed");
 }
 
 static int define(struct perf *perf, const struct global_side *side, struct global_error *error)
@@ -221,8 +221,8 @@ static int refuse(struct global_error *error, int code)
 				"the kernel does not permit to read events of all processes");
 	if (code == -EMFILE)
 		return global_fail(error, code,
-				"probe fewer places, or raise the limit of open files",
-				"each place needs a descriptor for each CPU, and there are not so "
+				"probe fewer locations, or raise the limit of open files",
+				"each location needs a descriptor for each CPU, and there are not so "
 				"many");
 	return global_fail(error, code, "", "the kernel refuses an event of perf: %s",
 			strerror(-code));

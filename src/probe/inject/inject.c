@@ -210,7 +210,7 @@ static int find_room(struct injection *injection)
 		}
 		end = target->mappings[i].end;
 	}
-	return best > INJECT_SCRATCH_SIZE * 4 ? 0 : fail(injection, INJECT_FAILED, "no memory");
+	return best > INJECT_SCRATCH_SIZE * 4 ? 0 : fail(injection, INJECT_FAILED, "out of memory");
 }
 
 static uint64_t function_of(const struct injection *injection, const char *name)

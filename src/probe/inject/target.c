@@ -338,7 +338,7 @@ static int check_state(struct inject_target *target, const struct inject_request
 				"filter may "
 				"end it when it is made to load a library; if you know that the "
 				"filter allows "
-				"that, say --in-sandbox",
+				"that, use --in-sandbox",
 				pid, name);
 	return 0;
 }

@@ -121,7 +121,7 @@ struct patch_request {
 };
 
 /*
- * Before all others, once. -ENOSYS: this kernel cannot tell all processors that code has changed.
+ * Before all others, once. -ENOSYS: this kernel cannot notify all processors that code has changed.
  * `plain`: never by way of /proc/self/mem, as where that is forbidden.
  */
 int patch_start(bool plain);

@@ -227,7 +227,7 @@ static void write_chosen(FILE *out, const struct resolve_module *module,
 		fprintf(out,
 				" chooses one of %zu functions for this processor when it is "
 				"loaded, "
-				"each of which is a place of the event",
+				"each of which is a location of the event",
 				choices->count);
 	if (choices->certain && function && function->nr_names)
 		fprintf(out, " (%.128s)", code_name(module->code, function, 0));

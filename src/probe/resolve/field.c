@@ -111,7 +111,7 @@ static int memory_value(struct item *item, struct value *value, uint64_t size, b
 				"compile with -fstandalone-debug, or install the debug symbols of "
 				"the "
 				"library that has it",
-				"what is in a `%.128s` is not in the debug information",
+				"the debug information does not contain the members of `%.128s`",
 				dwarf_diename(&item->type) ? dwarf_diename(&item->type)
 							   : "thing of that type");
 	if (!size)
@@ -395,7 +395,7 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 	}
 	if (!own.known && !own.fetch.nr_ops)
 		return resolve_fail(error, -EINVAL, "write `bytes(p, 16)`, or `bytes(p, n)`",
-				"nothing says how many bytes there are where a pointer leads to");
+				"the number of bytes behind the pointer is unknown");
 	value->type = PROBE_FIELD_BYTES;
 	return lengthy_value(item, &own, size, STRING_STANDARD, value, error);
 }

@@ -337,9 +337,8 @@ static bool find_plain(const struct item *item, struct item *found, const char *
 
 int library_lost(struct resolve_error *error)
 {
-	return resolve_fail(error, -ENOENT,
-			"ask for it at another place, or compile with -O0 or -Og",
-			"the compiler has not kept all of it at this place");
+	return resolve_fail(error, -ENOENT, "probe another location, or compile with -O0 or -Og",
+			"the compiler has not kept all of it at this location");
 }
 
 bool library_dereference(struct item *item, int *ret, struct resolve_error *error)
@@ -447,9 +446,9 @@ int library_method(struct item *item, const char *name, struct resolve_error *er
 		}
 	}
 	return resolve_fail(error, -ENOTSUP,
-			"functions are not called by a probe; `size()`, `length()`, `data()`, "
+			"a probe does not call functions; `size()`, `length()`, `data()`, "
 			"`get()` "
 			"and `has_value()` of "
-			"what standard libraries have are known",
+			"standard libraries are supported",
 			"the result of `%.64s()` is not known", name);
 }

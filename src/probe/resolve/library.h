@@ -13,7 +13,7 @@ struct sequence {
 	uint64_t fixed;     /* always so many; 0: see `count` */
 	bool text;          /* whatever the elements are */
 	bool optional;      /* one or none */
-	bool lost;          /* it is one, but the compiler has not kept all of it at this place */
+	bool lost; /* it is one, but the compiler has not kept all of it at this location */
 };
 
 /* False: it is none that is known. */

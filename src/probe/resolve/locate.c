@@ -22,8 +22,8 @@ struct reading {
 static int not_kept(const struct reading *reading)
 {
 	return resolve_fail(reading->error, -ENOENT,
-			"ask for it at another place, or compile with -O0 or -Og",
-			"the compiler has not kept `%.128s` at this place", reading->name);
+			"probe another location, or compile with -O0 or -Og",
+			"the compiler has not kept `%.128s` at this location", reading->name);
 }
 
 static int not_found(const struct reading *reading, const struct expression_answer *answer)
@@ -31,17 +31,17 @@ static int not_found(const struct reading *reading, const struct expression_answ
 	if (answer->entry_value)
 		return resolve_fail(reading->error, -ENOENT,
 				"take it at the entry: `--function` instead of `--probe`",
-				"of `%.128s` the compiler has kept at this place only that it is "
-				"made of what %s held at the entry of the function",
+				"the compiler has kept of `%.128s` at this location only that it is "
+				"computed from %s at the entry of the function",
 				reading->name, answer->entry_value);
 	if (answer->thread_local)
 		return resolve_fail(reading->error, -ENOTSUP,
 				"take an argument or a local that was made of it",
-				"`%.128s` is another one in each thread, and nothing in its file "
-				"says where",
+				"`%.128s` is thread-local, and its file does not "
+				"contain its location",
 				reading->name);
-	return resolve_fail(reading->error, -ENOTSUP, "say it as TYPE:NAME:ADDR",
-			"where `%.128s` is at this place is more than a probe can find%s%s",
+	return resolve_fail(reading->error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
+			"a probe cannot compute the address of `%.128s` at this location%s%s",
 			reading->name, answer->unknown ? ": " : "",
 			answer->unknown ? answer->unknown : "");
 }
@@ -182,9 +182,8 @@ static int read_piece(
 	}
 	if (!ret)
 		ret = locate_piece(reading->located, kind, bits / 8, &fetch);
-	return ret ? resolve_fail(reading->error, ret, "ask for it at another place",
-				     "`%.128s` is in too many places at the same time",
-				     reading->name)
+	return ret ? resolve_fail(reading->error, ret, "probe another location",
+				     "`%.128s` is in too many pieces", reading->name)
 		   : 0;
 }
 

@@ -494,15 +494,15 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 	snprintf(path, sizeof(path), "/proc/%ld/exe", (long)pid);
 	if (stat(path, &program) && (errno == EACCES || errno == EPERM))
 		return resolve_fail(error, -errno, "run as its user, or as root",
-				"cannot look at process %ld: %s", (long)pid, strerror(errno));
+				"cannot inspect process %ld: %s", (long)pid, strerror(errno));
 	snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
 	maps = fopen(path, "re");
 	if (!maps && errno == ENOENT)
-		return resolve_fail(error, -ESRCH, "`ps` shows which there are",
+		return resolve_fail(error, -ESRCH, "`ps` lists the processes",
 				"there is no process %ld", (long)pid);
 	if (!maps)
 		return resolve_fail(error, -errno, "run as its user, or as root",
-				"cannot look at process %ld: %s", (long)pid, strerror(errno));
+				"cannot inspect process %ld: %s", (long)pid, strerror(errno));
 	while (!ret && getline(&line, &room, maps) > 0) {
 		struct mapping mapping;
 
@@ -518,7 +518,7 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 	snprintf(path, sizeof(path), "/proc/%ld/mem", (long)pid);
 	resolve->memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (!resolve->nr_modules)
-		return resolve_fail(error, -ESRCH, "`ps` shows which there are",
+		return resolve_fail(error, -ESRCH, "`ps` lists the processes",
 				"process %ld executes no file: it is ending, or one of the "
 				"kernel's",
 				(long)pid);

@@ -190,7 +190,7 @@ int number_form_value(struct item *item, enum number_form form, struct value *va
 	case NUMBER_COMPLEX:
 		if (number_part(&item->type, &size) == NUMBER_UNKNOWN)
 			return refuse(item,
-					"whose numbers may be of two forms, which clang does not tell apart",
+					"whose numbers have one of two forms, which clang does not distinguish",
 					error);
 		return refuse(item, "two numbers: ask for `.real` and `.imag`", error);
 	case NUMBER_DECIMAL:

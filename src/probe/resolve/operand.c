@@ -154,7 +154,7 @@ static int read_address(struct operand *operand, struct fetch *fetch, int64_t su
 		return wrong(operand, "there is no such base");
 	/* A symbol is where it is; %rip says only how it is written. */
 	if (has_base && base.number == FETCH_RIP && !symbol)
-		return wrong(operand, "there is nothing that says where");
+		return wrong(operand, "the address is missing");
 	if (has_base && base.number != FETCH_RIP && symbol)
 		return wrong(operand, "there is a symbol with a base");
 	if (has_base && base.number != FETCH_RIP) {

@@ -246,7 +246,7 @@ static int no_choice(struct finding *finding, const struct place *place, bool ou
 				  "(vDSO), which is in no file"
 				: "`%.128s` of %s only chooses a function for this processor when "
 				  "the "
-				  "program is loaded, and its code does not say which there are",
+				  "program is loaded, and its code does not list them",
 			place->name, place->module->name);
 }
 
@@ -546,7 +546,7 @@ int places_find(struct resolve *resolve, const struct resolve_wish *wish, struct
 	for (size_t i = 0; i < places->count && !ret && wish->kind == RESOLVE_FUNCTION; i++) {
 		if (!places->items[i].entry && !places->items[i].inlined)
 			ret = resolve_fail(error, -EINVAL,
-					"`--probe` is for places inside of functions",
+					"`--probe` accepts locations inside of functions",
 					"`%.128s` is not the begin of a function", wish->said);
 	}
 	spec_free(&spec);

@@ -202,9 +202,9 @@ static int read_symbol(struct reading *reading)
 		reading->at += length;
 		return thread_variable(reading->module, address, &reading->fetch)
 				? resolve_fail(reading->error, -ENOTSUP,
-						  "probe a place where it is in a register",
-						  "`%.128s` is another one in each thread, and "
-						  "nothing in %s says where",
+						  "probe a location where it is in a register",
+						  "`%.128s` is thread-local, and "
+						  "%s does not contain its location",
 						  symbol, reading->module->name)
 				: 0;
 	}

@@ -155,7 +155,7 @@ static int parse_place(const char *text, struct spec *spec, struct resolve_error
 		return resolve_fail(error, -EINVAL,
 				"write ADDRESS, SYMBOL, SYMBOL+OFFSET, FILE:LINE, or LIBRARY: "
 				"before one of them",
-				"`%.128s` is no place of a program", text);
+				"`%.128s` is no location of a program", text);
 	return parse_symbol(text, spec, error);
 }
 

@@ -26,7 +26,7 @@
 	"`p->name`"
 #define SOME_LEFT_OUT                                                                           \
 	"some variables are left out, which the compiler has not kept there, which the kernel " \
-	"cannot have, or for which there is no room; ask for one by name to see why"
+	"cannot have, or for which there is no space; request one by name to see why"
 #define RESULT_LEFT_OUT "the return value is left out: no field can hold a number of that form"
 #define LEVEL 6 /* SIDE_LOGLEVEL_INFO */
 
@@ -645,9 +645,9 @@ static int find_site(struct making *making, const struct place *place, struct pr
 	if (making->wish->exits && place->inlined)
 		return resolve_fail(making->error, -ENOTSUP,
 				"leave `--exit` and `--ret` out, or compile it with `-fno-inline`",
-				"`%.128s` is put into %s by the compiler (inlined), where nothing "
-				"says when "
-				"it ends",
+				"`%.128s` is inlined into %s by the compiler, where its "
+				"end is "
+				"unknown",
 				making->wish->said,
 				*place->name ? place->name : "another function");
 	if (making->wish->exits && site->no_exit && !making->many)

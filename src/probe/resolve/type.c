@@ -66,9 +66,8 @@ static int join_piece(struct fetch *whole, struct fetch *part, unsigned int at, 
 
 static int part_not_kept(struct resolve_error *error)
 {
-	return resolve_fail(error, -ENOENT,
-			"ask for it at another place, or compile with -O0 or -Og",
-			"the compiler has not kept this part of it at this place");
+	return resolve_fail(error, -ENOENT, "probe another location, or compile with -O0 or -Og",
+			"the compiler has not kept this part of it at this location");
 }
 
 /* Some bytes of a thing that is in several places. */
@@ -89,8 +88,8 @@ static int load_pieces(struct item *item, unsigned int size, struct resolve_erro
 		rest = piece->size - inside;
 		length = rest < size - done ? (unsigned int)rest : size - done;
 		if (piece->kind == LOCATED_MEMORY && (length & (length - 1)))
-			return resolve_fail(error, -ENOTSUP, "say it as TYPE:NAME:ADDR",
-					"its bytes are in several places");
+			return resolve_fail(error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
+					"its bytes are in several pieces");
 		if (load_piece(piece, inside, length, &part) ||
 				(length < size && join_piece(&whole, &part, done, length)))
 			return item_too_long(error);
@@ -220,7 +219,7 @@ int item_dereference(struct item *item, struct resolve_error *error)
 	if (library_dereference(item, &ret, error))
 		return ret;
 	if (tag != DW_TAG_pointer_type || item->is_count)
-		return resolve_fail(error, -EINVAL, "", "what is not a pointer points to nothing");
+		return resolve_fail(error, -EINVAL, "", "it is not a pointer");
 	return follow(item, error);
 }
 
@@ -228,7 +227,7 @@ int item_address(struct item *item, struct resolve_error *error)
 {
 	if (item->where.kind != LOCATED_MEMORY || item->bits || item->is_address)
 		return resolve_fail(error, -EINVAL, "leave the `&` out",
-				"what is in a register has no address");
+				"a value in a register has no address");
 	item->where.kind = LOCATED_VALUE;
 	item->is_address = true;
 	return 0;
@@ -453,7 +452,7 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 		snprintf(mend, sizeof(mend), "did you mean `%s`?",
 				suggest_best(&search.suggestion));
 	return resolve_fail(error, -ENOENT, mend, "%s has no member `%.128s`",
-			dwarf_diename(&item->type) ? dwarf_diename(&item->type) : "what is there",
+			dwarf_diename(&item->type) ? dwarf_diename(&item->type) : "the value",
 			name);
 }
 

@@ -107,7 +107,7 @@ static int find_place(struct expression *expression, Dwarf_Die *variable, struct
 		ret = locate_argument(function, variable, located);
 		return ret ? resolve_fail(expression->error, ret,
 					     "take it with `--probe FILE:LINE` inside of the "
-					     "function, where it has been stored, or say it as "
+					     "function, where it has been stored, or write it as "
 					     "TYPE:NAME:ADDR",
 					     "it is unknown where callers pass `%.128s`", name)
 			   : 0;
@@ -185,14 +185,14 @@ static int find_returned(struct expression *expression, const char *name, struct
 	*item = (struct item){.where.kind = LOCATED_VALUE, .place = &expression->where};
 	if (strcmp(name, "return") != 0)
 		return resolve_fail(expression->error, -EINVAL,
-				"what is returned is called `return`, as in `return->name`; "
+				"the returned value is called `return`, as in `return->name`; "
 				"`--arg` is for "
 				"variables at the entry",
 				"`%.128s` is not there any more when %.128s has returned", name,
 				function_name);
 	if (!debug_function(expression->debug, place->address, &function))
 		return resolve_fail(expression->error, -ENODATA,
-				"say it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
+				"write it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
 				"there is no debug information for %s of %s", function_name,
 				place->module->name);
 	if (!dwarf_attr_integrate(&function, DW_AT_type, &attribute))
@@ -200,7 +200,7 @@ static int find_returned(struct expression *expression, const char *name, struct
 				"%s returns nothing", function_name);
 	if (!type_of(&function, &item->type) || !locate_result(&item->type, &item->where))
 		return resolve_fail(expression->error, -ENOTSUP,
-				"say it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
+				"write it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
 				"it is unknown where %s returns its result", function_name);
 	return item_follow_reference(item, expression->error);
 }
@@ -269,17 +269,17 @@ static int find_variable(struct expression *expression, const char *name, struct
 	if (count <= 0 || missing)
 		ret = missing ? resolve_fail(expression->error, -ENODATA,
 						"put it back to where the compiler has written it "
-						"(packages of them, .dwp, are not read), or say it "
+						"(packages of them, .dwp, are not read), or write it "
 						"as "
 						"TYPE:NAME:ADDR",
-						"the debug information for this place of %s is in "
+						"the debug information for this location of %s is in "
 						"%.256s, which is "
 						"not there",
 						expression->place->module->name, missing)
 			      : resolve_fail(expression->error, -ENODATA,
-						"say it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
+						"write it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
 						"there is no debug information for the code at "
-						"this place of %s",
+						"this location of %s",
 						expression->place->module->name);
 	else if (dwarf_getscopevar(scopes, count, name, 0, NULL, 0, 0, &variable) < 0)
 		member = find_own_member(expression, scopes, count, name, item);
@@ -574,7 +574,7 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 		return resolve_fail(error, -ENODATA,
 				"compile it with -g or install its package of debug symbols; "
 				"without, "
-				"say it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
+				"write it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
 				"there is no debug information for %s, so it is unknown where "
 				"`%.128s` is",
 				place->module->name, expression.text);

@@ -258,17 +258,17 @@ const char *table_check_site(const struct probe_site *site)
 							       : PROBE_JUMP_BYTES;
 
 	if (site->method <= PROBE_NONE || (unsigned int)site->method >= PROBE_METHODS)
-		return "a place is one that cannot be probed";
+		return "a location cannot be probed";
 	if (!site->nr_pieces || site->nr_pieces > PROBE_PIECES_MAX ||
 			site->nr_bytes > PROBE_BYTES_MAX || !are_pieces(site))
-		return "the instructions of a place are not behind each other";
+		return "the instructions of a location are not consecutive";
 	if (!site->patched || site->patched > patched_max || site->patched > site->nr_bytes)
-		return "more of a place is to be changed than is known of it";
+		return "more bytes of a location are to be changed than are known";
 	if (site->method == PROBE_SHORT && (site->patched != 2 || !site->pad))
-		return "a short jump has no pad";
+		return "a short jump has no springboard";
 	if (site->method == PROBE_PUNNED && site->nr_bytes < PROBE_JUMP_BYTES)
-		return "what follows a place is not known";
+		return "the bytes after a location are not known";
 	if (!site->address)
-		return "a place has no address";
+		return "a location has no address";
 	return NULL;
 }

@@ -375,7 +375,7 @@ static const char *check_probe(const struct probe_table *table, const struct tab
 		return "the name of a function has no end";
 	if (record->nr_pieces > PROBE_PIECES_MAX || record->ends > 1 || record->has_reason > 1 ||
 			!is_range(table, TABLE_PIECES, record->first_piece, record->nr_pieces))
-		return "the instructions of a place are none of its instructions";
+		return "the instructions of a location are not in the table";
 	read_site(table, record, &site);
 	return table_check_site(&site);
 }

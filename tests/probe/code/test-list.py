@@ -223,7 +223,7 @@ def test_process():
         process.wait(timeout=60)
     result = side("probe", "list", str(process.pid))
     equal(result.status, 1)
-    contains(result.err, f"cannot look at process {process.pid}: there is none with that number")
+    contains(result.err, f"cannot inspect process {process.pid}: no such process")
 
 
 def test_errors():

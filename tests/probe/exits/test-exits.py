@@ -165,8 +165,8 @@ def test_static():
 
 def test_changes():
     """Functions that change their return address by the frame pointer, by other pointers, and in what they call or end in."""
-    reasons = {"by_frame": "it looks", "by_lea": "it looks", "by_copy": "it looks", "by_sum": "it looks", "by_pointer": "it looks",
-               "in_label": "it looks", "in_called": "a function that it calls", "in_tail": "a function that it calls",
+    reasons = {"by_frame": "it reads", "by_lea": "it looks", "by_copy": "it looks", "by_sum": "it looks", "by_pointer": "it looks",
+               "in_label": "it reads", "in_called": "a function that it calls", "in_tail": "a function that it calls",
                "in_chain": "a function that it calls"}
     for options in (("-O2",), ("-O2", "-fno-pie", "-no-pie")):
         program = compiled("gcc", "changes.c", f"changes{len(options)}", *options, "-Wl,--no-as-needed", HERE + "/changes.S")
@@ -291,7 +291,7 @@ def test_tables_of_return_addresses():
     done, counts = same([program, "table"], "--function", "camlModule__*", "--exit")
     equal(done.out, "1\n1\n1\n1\n")
     equal(counts["camlModule__build_2"], (4, 0))
-    contains(done.err, "OCaml's, whose runtime finds stack maps by return addresses")
+    contains(done.err, "OCaml, whose runtime finds stack maps by return addresses")
     # All names but those that the loader needs are gone.
     stripped = program + "-stripped"
     subprocess.run(["strip", "-o", stripped, program], check=True)
@@ -345,7 +345,7 @@ def test_list():
     sites = {site["function"]: site for site in json_lines(side("probe", "list", "--json", program).out) if site["type"] == "probe_site"}
     equal({name: sites[name].get("no_exit") for name in ("asks", "asks_above", "own_caller", "callers_caller", "main")},
           {"asks": None, "asks_above": "a function that it calls reads its return address",
-           "own_caller": "it looks at its return address itself", "callers_caller": None, "main": None})
+           "own_caller": "it reads its own return address", "callers_caller": None, "main": None})
     text = side("probe", "list", program, "asks*").out
     contains(text, "asks_above  (returns not seen: a function that it calls reads its return address)")
     equal(text.count("returns not seen"), 1, text)

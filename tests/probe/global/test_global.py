@@ -118,7 +118,7 @@ class Values(Case):
                             "--arg", "order->dish", "--arg", "order->id", "--arg", "order->table", "--arg", "order->mood",
                             "--arg", "order->hours", "--arg", "order->list[1]", "--arg", "who", "--arg", "orders_taken",
                             "--arg", "s64:third:%rdi+40", "--arg", "bytes[3]:raw:*(%rdi+8)", "--arg", "u32:number:%esi")
-        self.assertIn(f"2 places are watched by {way}", self.said.stderr)
+        self.assertIn(f"2 locations are watched by {way}", self.said.stderr)
         entries = [event for event in events if event["event"] == "probe:cook"]
         exits = [event for event in events if event["event"] == "probe:cook_return"]
         self.assertEqual(len(events), 8)
@@ -332,7 +332,7 @@ class Reach(Case):
         """Without a command: until a signal, whoever sends it."""
         for number in signal.SIGINT, signal.SIGTERM:
             recorder = self.start(SIDE, "trace", "--global", "-o", self.output(), "--exe", self.program, "--function", "cook")
-            self.assertIn("1 place is watched by", recorder.stderr.readline())
+            self.assertIn("1 location is watched by", recorder.stderr.readline())
             subprocess.run([self.program, "6"], check=True, capture_output=True)
             recorder.send_signal(number)
             recorder.communicate(timeout=PATIENCE)
@@ -344,7 +344,7 @@ class Reach(Case):
         began = time.monotonic()
         recorder = self.start(SIDE, "trace", "--global", "-o", self.output(), "--exe", self.program, "--function", "cook",
                               "--duration", "700ms")
-        self.assertIn("1 place is watched by", recorder.stderr.readline())
+        self.assertIn("1 location is watched by", recorder.stderr.readline())
         subprocess.run([self.program, "6"], check=True, capture_output=True)
         recorder.communicate(timeout=PATIENCE)
         self.assertGreaterEqual(time.monotonic() - began, 0.7)
@@ -505,7 +505,7 @@ class Containers(Case):
         output = self.output()
         recorder = self.start(SIDE, "trace", "--global", "-o", output, *words, "--function", function)
         line = recorder.stderr.readline()
-        self.assertIn("1 place is watched by", line + ("" if "watched" in line else recorder.communicate()[1]))
+        self.assertIn("1 location is watched by", line + ("" if "watched" in line else recorder.communicate()[1]))
         process.communicate("\n", timeout=PATIENCE)
         recorder.send_signal(signal.SIGINT)
         recorder.communicate(timeout=PATIENCE)
@@ -648,7 +648,7 @@ class Conflict(Case):
             out, error = inner.communicate()
             self.assertTrue(out.startswith("10 "), (way, out, error))
             self.assertIn("not set", error)
-            self.assertIn("the kernel watches that place", error)
+            self.assertIn("the kernel watches that location", error)
             recorder.communicate("")
             self.assertEqual(len(self.read(f"{self.folder}/trace-{watched}")), 5, way)
 
@@ -695,8 +695,8 @@ class Order(Case):
         self.ask("enable-event", "kernel", *outside)
         self.turn()
         refused = self.ask("enable-event", "late", *inside, status=None)
-        self.assertIn("the kernel watches that place", refused.stderr)
-        self.assertIn("the kernel watches that place", self.ask("status").stdout)
+        self.assertIn("the kernel watches that location", refused.stderr)
+        self.assertIn("the kernel watches that location", self.ask("status").stdout)
         self.turn()
         self.ask("disable-event", "probe:kernel")
         self.ask("disable-event", "probe:late")
@@ -747,8 +747,8 @@ class Falls(Case):
                                f"{self.program} 3", "--function", "cook", "--exit", "--arg", "guests"], capture_output=True, text=True,
                               timeout=PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        said = next(line for line in done.stderr.splitlines() if "places are watched by" in line)
-        self.assertIn(f"2 places are watched by {way} (", said)
+        said = next(line for line in done.stderr.splitlines() if "locations are watched by" in line)
+        self.assertIn(f"2 locations are watched by {way} (", said)
         for reason in reasons:
             self.assertIn(reason + ": the kernel", said)
         events = self.read(output)
@@ -815,7 +815,7 @@ class Refused(Case):
     def test_descriptors(self):
         """Whether there are enough is known before the first place is watched, for giving them back takes long; and one a place is."""
         self.trace(f"{self.program} 2", "--function", "*", "-v")
-        places = int(re.search(r"(\d+) places are watched", self.said.stderr)[1])
+        places = int(re.search(r"(\d+) locations are watched", self.said.stderr)[1])
         cpus = len(os.sched_getaffinity(0))
         for way, limit, status in (("perf_event", 2 * places, 0), ("perf_event", places, 1), ("tracefs", cpus * places, 1)):
             output = self.output()
@@ -824,7 +824,7 @@ class Refused(Case):
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
             self.assertEqual(done.returncode, status, done.stderr)
             if status:
-                self.assertIn(f"descriptors for the places, and a process may have {limit} open here; probe fewer places", done.stderr)
+                self.assertIn(f"descriptors for the locations, and a process may have {limit} open here; probe fewer locations", done.stderr)
             else:
                 self.assertEqual(sum(event["fields"].get("function") == "cook" for event in self.read(output)), 2)
 
@@ -834,7 +834,7 @@ class Refused(Case):
         self.assertIn("takes an exchange of registers there for a nop", self.said.stderr)
         events = self.trace(f"{self.program} 2", "--function", "*")
         self.assertNotIn("exchange", {event["fields"]["function"] for event in events})
-        self.assertRegex(self.said.stderr, "left out are .*exchange of ")
+        self.assertRegex(self.said.stderr, "left out: .*exchange of ")
         output = self.output()
         self.side("trace", "-o", output, "-c", f"{self.program} 2", "--function", "exchange")
         self.assertEqual([event["event"] for event in self.read(output)], ["probe:exchange"])
@@ -878,7 +878,7 @@ class Daemon(Case):
         output = self.output()
         self.ask("create", "dinner", "-o", output)
         said = self.ask("enable-event", "cook", "--global", "--exe", self.program, "--function", "cook", "--exit", "--arg", "guests")
-        self.assertIn("2 places are watched by ", said.stderr)
+        self.assertIn("2 locations are watched by ", said.stderr)
         self.run_program(1)
         for rounds in (3, 4):
             self.ask("start")
@@ -971,8 +971,8 @@ class Daemon(Case):
         """The one that watches for this daemon."""
         for pid in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
-                with open(f"/proc/{pid}/comm", encoding="utf-8") as comm, open(f"/proc/{pid}/environ", "rb") as environ:
-                    if comm.read() == "side-uprobes\n" and f"SIDE_RUNTIME={self.runtime}".encode() in environ.read():
+                with open(f"/proc/{pid}/comm", "rb") as comm, open(f"/proc/{pid}/environ", "rb") as environ:
+                    if comm.read() == b"side-uprobes\n" and f"SIDE_RUNTIME={self.runtime}".encode() in environ.read():
                         return int(pid)
         raise AssertionError("nobody watches")
 

@@ -179,8 +179,8 @@ class Watched(Case):
                 self.assertEqual(self.byte(function), 0xcc)
             self.turn(1000)
             self.turn(3)
-        self.assertIn("7 of 7 places: 1 jump, 1 breakpoint, 5 uprobe", self.said)
-        self.assertIn("the kernel watches 5 of the places (uprobe)", self.said)
+        self.assertIn("7 of 7 locations: 1 jump, 1 breakpoint, 5 uprobe", self.said)
+        self.assertIn("the kernel watches 5 of the locations (uprobe)", self.said)
         self.assertFalse(self.stepped())
         self.assert_own_bytes()
         self.assertEqual(watchers(self.pid), [])
@@ -192,7 +192,7 @@ class Watched(Case):
         with self.recording(*EACH, "--no-uprobe") as output:
             self.turn(1000)
             self.turn(3)
-        self.assertIn("7 of 7 places: 1 jump, 6 breakpoint", self.said)
+        self.assertIn("7 of 7 locations: 1 jump, 6 breakpoint", self.said)
         self.check(self.read(output), [*range(1000), *range(3)])
         self.assert_own_bytes()
 
@@ -208,7 +208,7 @@ class Watched(Case):
             with self.recording(*EACH, *words) as output:
                 self.turn(2)
             self.assertIn("1 jump, 6 breakpoint", self.said)
-            self.assertIn("no uprobe: contexts of the process", self.said)
+            self.assertIn("not a uprobe: contexts of the process", self.said)
             self.check(self.read(output), [0, 1])
             self.assert_own_bytes()
 
@@ -258,7 +258,7 @@ class Watched(Case):
             os.kill(watchers(self.pid)[0], signal.SIGKILL)
             wait_until(lambda: not watchers(self.pid), "the end of who watches")
             self.turn(5)
-        self.assertIn("what the kernel watches is missing in the trace from some time on: side-uprobes was ended by signal 9", self.said)
+        self.assertIn("hits that the kernel watches are missing in the trace from some time on: side-uprobes was ended by signal 9", self.said)
         found = self.numbers(self.read(output))
         self.assertEqual({function: found[function] for function in OTHERS}, {function: [*range(3), *range(5)] for function in OTHERS})
 
@@ -292,7 +292,7 @@ class Session(Case):
     def test_session(self):
         """Between `enable-event` and `disable-event`, and while the session records."""
         self.turn(1)
-        self.enable("each", said="7 of 7 places (1 jump, 1 breakpoint, 5 uprobe)")
+        self.enable("each", said="7 of 7 locations (1 jump, 1 breakpoint, 5 uprobe)")
         self.assertIn("1 by jump, 1 by breakpoint, 5 by uprobe", self.side("status").stdout)
         self.turn(5)
         self.turn("fork 2")
@@ -414,14 +414,14 @@ class Started(unittest.TestCase):
         """By the kernel and by breakpoints the same values, in the same order."""
         self.need_kernel()
         found = self.run_all((1000, 3))
-        self.assertIn("7 of 7 places: 1 jump, 1 breakpoint, 5 uprobe", self.said)
-        self.assertIn("the kernel watches 5 of the places (uprobe)", self.said)
-        self.assertIn("1 of the places can have a breakpoint only, and no uprobe: the kernel would single-step", self.said)
+        self.assertIn("7 of 7 locations: 1 jump, 1 breakpoint, 5 uprobe", self.said)
+        self.assertIn("the kernel watches 5 of the locations (uprobe)", self.said)
+        self.assertIn("1 of the locations can have only a breakpoint, not a uprobe: the kernel would single-step", self.said)
         self.assertEqual(self.by_kernel, 5 * 1003)
         self.assertEqual(found, {self.pid: self.calls(1000, 3)})
         found = self.run_all((1000, 3), "--no-uprobe")
-        self.assertIn("7 of 7 places: 1 jump, 6 breakpoint", self.said)
-        self.assertIn("no uprobe: `--no-uprobe` says so", self.said)
+        self.assertIn("7 of 7 locations: 1 jump, 6 breakpoint", self.said)
+        self.assertIn("not a uprobe: `--no-uprobe` is given", self.said)
         self.assertEqual(self.by_kernel, 0)
         self.assertEqual(found, {self.pid: self.calls(1000, 3)})
 
@@ -441,7 +441,7 @@ class Started(unittest.TestCase):
         shutil.copy(LIBRARY, self.folder)
         for words, said, kernel in (((), "2 jump, 2 breakpoint, 10 uprobe", 10 * 20), (("--no-uprobe",), "2 jump, 12 breakpoint", 0)):
             found = self.run_all((20,), *words, places=("--function", "*:begins_*", *EACH[2:]))
-            self.assertIn("14 of 14 places: " + said, self.said)
+            self.assertIn("14 of 14 locations: " + said, self.said)
             self.assertEqual(self.by_kernel, kernel)
             self.assertEqual(found, {self.pid: self.calls(20, 20)})
 
@@ -449,11 +449,11 @@ class Started(unittest.TestCase):
         """What was asked for and keeps the kernel out is said without `-v`; what the code is like is not."""
         self.need_kernel()
         for number, (words, places, why) in enumerate((
-                (("--exit",), 3, "the return is seen"), (("--context", "backtrace"), 5, "a backtrace is recorded"),
+                (("--exit",), 3, "the probe records the return"), (("--context", "backtrace"), 5, "a backtrace is recorded"),
                 (("--context", "vtid"), 5, "contexts of the process"), (("--filter", "$ctx.vtid > 0"), 5, "contexts of the process"))):
             done = subprocess.run([SIDE, "trace", "-o", f"{self.folder}/asked-{number}", "-c", self.program, *EACH, *words], input="2\n",
                                   capture_output=True, text=True, check=True, env=self.env, timeout=PATIENCE)
-            self.assertIn(f"{places} of the places can have a breakpoint only, and no uprobe: {why}", done.stderr)
+            self.assertIn(f"{places} of the locations can have only a breakpoint, not a uprobe: {why}", done.stderr)
             self.assertNotIn("single-step", done.stderr)
         found = self.run_all((2,))
         self.assertIn("single-step", self.said)
@@ -521,7 +521,7 @@ class Started(unittest.TestCase):
         os.kill(watchers(self.pid)[0], signal.SIGKILL)
         self.turn(5)
         found = self.finish()[self.pid]
-        self.assertIn("what the kernel watches is missing in the trace from some time on: side-uprobes was ended by signal 9", self.said)
+        self.assertIn("hits that the kernel watches are missing in the trace from some time on: side-uprobes was ended by signal 9", self.said)
         self.assertEqual([call for call in found if call[0] in OTHERS], [call for call in self.calls(3, 5) if call[0] in OTHERS])
 
     def test_not_run(self):
@@ -544,10 +544,10 @@ class Started(unittest.TestCase):
         """
         self.need_kernel()
         for before, places, said, kernel in (
-                ((), "short_*", "the kernel watches 20 of the places", 20),
-                ((REFUSE, "multi"), "short_1*", "the kernel watches 11 of the places", 11),
-                ((REFUSE, "multi"), "short_*", "20 of the places can have a breakpoint only, and no uprobe: the kernel has no uprobe_multi", 0),
-                (("prlimit", "--nofile=32", REFUSE, "multi"), "short_*", "20 of the places can have a breakpoint only", 0)):
+                ((), "short_*", "the kernel watches 20 of the locations", 20),
+                ((REFUSE, "multi"), "short_1*", "the kernel watches 11 of the locations", 11),
+                ((REFUSE, "multi"), "short_*", "20 of the locations can have only a breakpoint, not a uprobe: the kernel has no uprobe_multi", 0),
+                (("prlimit", "--nofile=32", REFUSE, "multi"), "short_*", "20 of the locations can have only a breakpoint", 0)):
             self.traces += 1
             output = f"{self.folder}/trace-{self.traces}"
             done = subprocess.run([*before, SIDE, "-v", "trace", "-o", output, "-c", MANY, "--function", places], capture_output=True, text=True,
@@ -564,7 +564,7 @@ class Started(unittest.TestCase):
         """No uprobes for who records: breakpoints, and why."""
         found = self.run_all((20,), before=(REFUSE, "perf"))
         self.assertIn("1 jump, 6 breakpoint", self.said)
-        self.assertIn("5 of the places can have a breakpoint only, and no uprobe: ", self.said)
+        self.assertIn("5 of the locations can have only a breakpoint, not a uprobe: ", self.said)
         self.assertEqual(found, {self.pid: self.calls(20)})
 
 
@@ -589,8 +589,8 @@ class Some(Case):
         os.rename(library + ".new", library)
         with self.recording("--function", "*:begins_*", *EACH[2:]) as output:
             self.turn(20)
-        self.assertIn("14 of 14 places: 2 jump, 7 breakpoint, 5 uprobe", self.said)
-        self.assertIn(f"5 of the places can have a breakpoint only, and no uprobe: {library} is not loaded", self.said)
+        self.assertIn("14 of 14 locations: 2 jump, 7 breakpoint, 5 uprobe", self.said)
+        self.assertIn(f"5 of the locations can have only a breakpoint, not a uprobe: {library} is not loaded", self.said)
         found = {}
         for event in self.read(output):
             found.setdefault(event["fields"]["function"], []).append(event["fields"]["number"])
@@ -603,7 +603,7 @@ class Refused(Case):
         with self.recording(*EACH, before=(REFUSE, "perf")) as output:
             self.turn(20)
         self.assertIn("1 jump, 6 breakpoint", self.said)
-        self.assertIn("5 of the places can have a breakpoint only, and no uprobe: ", self.said)
+        self.assertIn("5 of the locations can have only a breakpoint, not a uprobe: ", self.said)
         self.check(self.read(output), [*range(20)])
         self.assert_own_bytes()
         done = self.side("probe", "list", self.program, "begins_push", before=(REFUSE, "perf"))

@@ -411,7 +411,7 @@ def test_programs_that_are_not_started():
         done = side("trace", "-o", FOLDER + "/unstarted", "-c", command, "--function", "main", env=ENV)
         equal((done.status, done.out), (status, ""), done.err)
         contains(done.err, why)
-    refused("is a script, whose places are those of the program that runs it: " + static, 1, "probe", "list", script)
+    refused("is a script; probe the program that runs it: " + static, 1, "probe", "list", script)
     true(not os.path.exists(FOLDER + "/unstarted"), "nothing was recorded")
     path = compiled("target.c", "-g", "-O2")
     done = good("trace", "-o", FOLDER + "/nowhere", "-c", path, "--function", "libc:realpath@GLIBC_2.3")
@@ -525,7 +525,7 @@ def test_trace_of_what_is_inlined():
     good("trace", "-o", trace, "-c", path, "--function", "piece", "--arg", "number")
     equal([(f["function"], f["number"]) for f in of(read(trace), "probe:piece")],
           [pair for i in range(3) for pair in (("first", str(10 + i)), ("second", str(20 + i)))])
-    refused("is put into", 1, "trace", "-o", FOLDER + "/none", "-c", path, "--function", "piece", "--exit")
+    refused("is inlined into", 1, "trace", "-o", FOLDER + "/none", "-c", path, "--function", "piece", "--exit")
 
 
 def test_trace_of_rust():
@@ -849,7 +849,7 @@ def test_scripts():
         os.chmod(f"{place}/{name}", 0o755)
         done = side("trace", "--force", "-o", place + "/trace", "-c", f"{name} x", "--function", "libc:_exit", env=env)
         equal(done.status, 3, done.err)
-        contains(done.err, f"{name} is a script, which {shell} runs: places are looked for there, not in what the script starts")
+        contains(done.err, f"{name} is a script, which {shell} runs: side searches the locations there, not in the programs that the script starts")
         events = [event for event in json_lines(good("view", "--json", place + "/trace").out) if event["type"] == "event"]
         true(events and {event["event"] for event in events} == {"probe:_exit"}, f"{name}: {done.err}")
 

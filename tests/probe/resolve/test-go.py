@@ -88,7 +88,7 @@ true("statically linked" in done.err and "`side trace --global`" in done.err, do
 done, _ = traced(static, "--global", "--function", "main.cook", "--exit", status=1)
 if "run as root" in done.err:
     skip("the kernel watches nothing for this user")
-true("returns from main.cook cannot be seen: it is Go's" in done.err, done.err)
+true("returns from main.cook cannot be seen: it is a function of Go" in done.err, done.err)
 for path in (static, stripped):
     done, events = traced(path, "--global", "--function", "main.*")
     is_whole(done.out, events)
@@ -109,6 +109,6 @@ if dynamic:
     is_whole(done.out, events)
     done, _ = traced(dynamic, "--function", "main.*", "--no-uprobe", status=1)
     true("only the kernel can watch code of Go" in done.err, done.err)
-    true("of the places are left out, as only the kernel could watch them (uprobe), and it does not: `--no-uprobe` says so" in
+    true("of the locations are left out, because only the kernel can watch them (uprobe), and it does not: `--no-uprobe` is given" in
          done.err and "breakpoint only" not in done.err, done.err)
     done, _ = traced(dynamic, "--function", "main.*", "--backtrace", status=2)

@@ -158,12 +158,12 @@ def test_errno_of_a_return():
 def test_what_is_said_wrongly():
     path = built("g++", "-O0")
     for function, said, words in (
-            ("counted", "bytes(from)", "nothing says how many bytes there are"), ("counted", "string(from", "a parenthesis is missing"),
+            ("counted", "bytes(from)", "the number of bytes behind the pointer is unknown"), ("counted", "string(from", "a parenthesis is missing"),
             ("counted", "string(from, )", "a name is missing"), ("counted", "*from@m", "the length is no integer"),
             ("counted", "string(few)", "a number is not the address of a text"), ("counted", "m->lenght", "did you mean `length`?"),
             ("counted", "m->data()", "the result of `data()` is not known"), ("several", "names", "not a number"),
             ("several", "numbers.sise()", "`size()`"), ("pointed", "own->nmae", "did you mean `name`?"),
-            ("pointed", "own->name.foo()", "functions are not called by a probe")):
+            ("pointed", "own->name.foo()", "a probe does not call functions")):
         done = side("trace", "-o", FOLDER + "/none", "-c", path, "--function", function, "--arg", said, env=ENV)
         equal((said, done.status), (said, 1), done.out)
         contains(done.err, words)

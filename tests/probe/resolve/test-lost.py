@@ -101,7 +101,7 @@ def test_full_rings():
     equal(traced.seen["step"] + traced.reasons[FULL], traced.own)
     contains(traced.mend(FULL), "a larger `--buffer-size`")
     contains(traced.mend(FULL), "(it was 64.0 KiB)")
-    contains(traced.text.err, " events were lost while a ring was full; a larger `--buffer-size`, or fewer places, would keep more")
+    contains(traced.text.err, " events were lost while a ring was full; a larger `--buffer-size`, or fewer locations, would keep more")
     # And with what is said to help.
     traced = Traced("larger", "flood", "100000", options=["--buffer-size", "8M"])
     equal((traced.reasons, traced.seen["step"]), ({}, 100000))

@@ -170,7 +170,7 @@ def test_refusals():
     if "clang" in COMPILERS:
         done = side("trace", "-o", FOLDER + "/none", "-c", built("clang", "-O0"), "--function", "complexes", "--arg", "l")
         true(done.status != 0, done)
-        contains(done.err, "which clang does not tell apart")
+        contains(done.err, "which clang does not distinguish")
 
 
 run_tests(globals())
