@@ -3,7 +3,7 @@
 """The doctor: each check, on this machine and on trees of files that look like others."""
 from harness import *
 
-NAMES = ["daemon", "runtime", "group", "shm", "nofile", "memlock", "inotify", "boot", "caps", "ptrace", "perf", "tracefs",
+NAMES = ["libside", "agent", "pkgconfig", "programs", "daemon", "runtime", "group", "shm", "nofile", "memlock", "inotify", "boot", "caps", "ptrace", "perf", "tracefs",
          "userevents", "debug", "core", "kernel", "rseq", "clock", "hugepages"]
 work = tempfile.TemporaryDirectory()
 
@@ -149,7 +149,7 @@ def test_others():
     equal(one("hugepages", **{pages: "always [advise] never\n"})["state"], "ok")
     equal(one("hugepages", **{pages: "always advise [never]\n"})["state"], "note")
     # What is no file of this machine's is not guessed, and what is odd is no harm.
-    for name in ("daemon", "runtime", "group", "shm", "nofile", "memlock", "kernel", "rseq"):
+    for name in ("libside", "agent", "pkgconfig", "programs", "daemon", "runtime", "group", "shm", "nofile", "memlock", "kernel", "rseq"):
         equal(one(name)["state"], "skipped", name)
     equal(one("perf", proc__sys__kernel__perf_event_paranoid="\x1b[31m" + "x" * 5000)["state"], "note")
     equal(side("doctor", "--root", work.name + "/nothing").status, 1)

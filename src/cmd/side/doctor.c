@@ -82,8 +82,8 @@ bool doctor_member(const struct doctor *doctor, const char *path, const char *na
 
 /* ---- the verb ---- */
 
-static const struct doctor_check *const tables[] = {doctor_session_checks, doctor_boot_checks,
-		doctor_system_checks, doctor_kernel_checks};
+static const struct doctor_check *const tables[] = {doctor_library_checks, doctor_session_checks,
+		doctor_boot_checks, doctor_system_checks, doctor_kernel_checks};
 #define NR_TABLES (sizeof(tables) / sizeof(tables[0]))
 
 static const char *const state_words[] = {"ok", "note", "missing", "skipped"};

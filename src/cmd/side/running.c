@@ -10,9 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool has_mapped(pid_t pid, const char *file)
+/* The path of the first mapped file with that in its path, in *ret_path if that is not NULL. */
+static bool find_mapped(pid_t pid, const char *file, char ret_path[PATH_MAX])
 {
-	char path[64], *line = NULL;
+	char path[64], *line = NULL, *slash;
 	size_t room = 0;
 	bool found = false;
 	FILE *maps;
@@ -21,11 +22,38 @@ static bool has_mapped(pid_t pid, const char *file)
 	maps = fopen(path, "re");
 	if (!maps)
 		return false;
-	while (!found && getline(&line, &room, maps) > 0)
+	while (!found && getline(&line, &room, maps) > 0) {
 		found = strstr(line, file) != NULL;
+		slash = found && ret_path ? strchr(line, '/') : NULL;
+		if (slash) {
+			slash[strcspn(slash, "\n")] = '\0';
+			(void)snprintf(ret_path, PATH_MAX, "%s", slash);
+		}
+	}
 	free(line);
 	fclose(maps);
 	return found;
+}
+
+static bool has_mapped(pid_t pid, const char *file)
+{
+	return find_mapped(pid, file, NULL);
+}
+
+bool running_library(pid_t pid, char path[PATH_MAX])
+{
+	return find_mapped(pid, "/libside.so.", path);
+}
+
+bool running_program(pid_t pid, char path[PATH_MAX])
+{
+	char link[64];
+	ssize_t size;
+
+	snprintf(link, sizeof(link), "/proc/%ld/exe", (long)pid);
+	size = readlink(link, path, PATH_MAX - 1);
+	path[size > 0 ? size : 0] = '\0';
+	return size > 0;
 }
 
 static int by_number(const void *one, const void *other)

@@ -3,6 +3,7 @@
 #ifndef CMD_SIDE_RUNNING_H
 #define CMD_SIDE_RUNNING_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -12,6 +13,10 @@ int running_find(pid_t **pids, size_t *count);
 
 /* Was the agent brought to it, in any way? */
 bool running_has_recorder(pid_t pid);
+
+/* The path of its libside.so, and of its program. False: the process has gone, or has none. */
+bool running_library(pid_t pid, char path[PATH_MAX]);
+bool running_program(pid_t pid, char path[PATH_MAX]);
 
 /* The name of a process, as in ps; "" if it has gone. Returns @name. */
 #define RUNNING_NAME_MAX 64

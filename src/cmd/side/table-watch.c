@@ -121,6 +121,8 @@ const char *const table_doctor_paragraphs[] = {
 const struct example table_doctor_examples[] = {
 	{ "side doctor",
 		"Find out why nothing is recorded." },
+	{ "side doctor libside agent pkgconfig",
+		"Check whether programs find this installation of libside, and whether its parts are of one release." },
 	{ "side doctor ptrace perf",
 		"Run two checks." },
 	{ "side doctor --json | jq -r 'select(.mend) | .mend'",
