@@ -138,7 +138,8 @@ counted = {("pthread:" if k.startswith(("pthread", "sem_")) else "libc:") + k: v
            for k, v in read_counts(counts_file).items()}
 fresh()
 with open(script, encoding="utf-8") as source:
-    trace = record("sqlite3", ["-w", "libc", "-w", "pthread", "--", "sqlite3", database], stdin=source)
+    # It makes a million calls in a moment: on a busy machine it waits for the recorder instead of losing some.
+    trace = record("sqlite3", ["--mode", "block", "--block-timeout", "1min", "-w", "libc", "-w", "pthread", "--", "sqlite3", database], stdin=source)
 first_lines([side, "view", trace], 8)
 first_lines(["babeltrace2", trace], 4)
 print("\nCalls counted by a preloaded counter in a run of its own, and events in the trace:")
