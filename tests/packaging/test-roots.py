@@ -98,6 +98,11 @@ class Packages(unittest.TestCase):
         self.root.run("cd /srv && side record -o ticks ./tick && side record -w libc -o calls -- ls /")
         self.assertIn("clockwork:tick: { count = 12 }", self.root.run("side view /srv/ticks"))
         self.assertIn("libc:malloc", self.root.run("side view /srv/calls"))
+        self.root.run("cd /srv && gcc tick.c $(pkg-config --cflags libside) -l:libside.a -o static && rm -rf static-ticks && side record -o static-ticks ./static")
+        self.assertIn("clockwork:tick: { count = 12 }", self.root.run("side view /srv/static-ticks"))
+        self.assertNotIn("libside.so", self.root.run("ldd /srv/static"))
+        for line in self.root.run("side doctor --json libside agent pkgconfig programs").splitlines():
+            self.assertIn('"state":"ok"', line)
         self.assertIn("clockwork", self.root.run("readside /srv/tick"))
         self.assertEqual(self.root.run("pgrep -x sided || true"), "")
         self.root.run(purge)
