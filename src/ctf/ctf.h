@@ -16,6 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In the directory of a trace that is sent: the number of the user whose program it is of, and a newline. Readers ignore it. */
+#define CTF_USER_FILE ".user"
+
 struct side_event_description;
 struct context_spec; /* wire/context.h */
 

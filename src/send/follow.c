@@ -634,9 +634,13 @@ uint64_t follow_pending(const struct follow *follow)
 	uint64_t bytes = 0;
 
 	for (const struct follow_trace *trace = follow->traces; trace; trace = trace->next)
-		if (!trace->removed && !trace->refused)
-			bytes += undelivered(trace);
+		bytes += follow_pending_of(trace);
 	return bytes;
+}
+
+uint64_t follow_pending_of(const struct follow_trace *trace)
+{
+	return trace->removed || trace->refused ? 0 : undelivered(trace);
 }
 
 /* The recorder goes on writing behind the hole. */
@@ -685,7 +689,8 @@ static void remove_trace(const struct follow *follow, struct follow_trace *trace
 		return;
 	while ((entry = readdir(dir)))
 		if (is_stream(entry->d_name) || !strcmp(entry->d_name, "metadata") ||
-				!strcmp(entry->d_name, ".maps"))
+				!strcmp(entry->d_name, ".maps") ||
+				!strcmp(entry->d_name, CTF_USER_FILE))
 			unlinkat(dirfd(dir), entry->d_name, 0);
 	closedir(dir);
 	rmdir(trace->path);

@@ -86,6 +86,10 @@ struct follow_trace {
 	struct identity identity; /* On this connection. */
 	bool examined;
 	bool announced;
+	/* The user whose program it is of (spool.c), and its entry in the spool's shares. */
+	bool has_user;
+	uid_t user;
+	uint32_t entry;
 };
 
 struct follow {
@@ -150,6 +154,8 @@ int follow_text(struct follow_trace *trace, const char *name, uint64_t offset, c
 uint64_t follow_bytes(const struct follow *follow);
 /* Bytes that have not arrived. */
 uint64_t follow_pending(const struct follow *follow);
+/* The same of one trace. */
+uint64_t follow_pending_of(const struct follow_trace *trace);
 /* How many packets these are, as far as `most` more of them are read for it. */
 uint64_t follow_pending_packets(
 		struct follow *follow, struct ctf_packet *packet, unsigned int most);

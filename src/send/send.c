@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "send/sink.h"
+#include "send/spool.h"
 
 #define TICK_MS 500
 #define BACKOFF_MIN_MS 100
@@ -63,7 +64,7 @@ struct send {
 	char *session;
 	bool ever_connected;
 	bool told_away;
-	bool told_drop;
+	struct spool spool;
 	uint64_t told_vanished;
 	struct send_error away; /* Why it is. */
 	unsigned int backoff_ms;
@@ -546,12 +547,14 @@ static int send_turn(struct send *send, bool *more)
 
 /* ---- the spool ---- */
 
-static struct follow_stream *oldest(struct send *send, uint64_t *begin)
+static struct follow_stream *oldest(
+		struct send *send, const struct spool_entry *entry, uint64_t *begin)
 {
 	struct follow_stream *found = NULL;
 
 	for (struct follow_trace *trace = send->follow.traces; trace; trace = trace->next) {
-		if (trace->removed || trace->refused || trace->done)
+		if (trace->removed || trace->refused || trace->done ||
+				!spool_has(&send->spool, entry, trace))
 			continue;
 		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
 			/* What is on its way cannot be given up. */
@@ -567,47 +570,74 @@ static struct follow_stream *oldest(struct send *send, uint64_t *begin)
 	return found;
 }
 
-static void drop_packet(struct send *send, struct follow_stream *stream)
+/* Once for each entry and connection. */
+static void say_drop(struct send *send, struct spool_entry *entry)
+{
+	if (entry->is_told)
+		return;
+	entry->is_told = true;
+	if (entry->is_used)
+		say(send, true, "the spool is full: the oldest packets of programs of user %u are given up until %s takes them again",
+				(unsigned int)entry->uid, send->options.url);
+	else
+		say(send, true, "the spool is full: the oldest packets are given up until %s takes them again",
+				send->options.url);
+}
+
+static void drop_packet(struct send *send, struct spool_entry *entry, struct follow_stream *stream)
 {
 	struct ctf_packet *packet = &send->packet;
 	struct marks_place mark = stream->at;
-	uint64_t before = stream->at.offset;
+	uint64_t before = stream->at.offset, events;
 
 	if (follow_peek(stream, packet) <= 0)
 		return;
 	/* The end of the trace tells of it, also when nothing else of the stream is sent. */
 	if (!stream->header_size)
 		stream->header_size = header_size(packet);
-	stream->dropped_events += follow_count(stream->trace, packet);
+	events = follow_count(stream->trace, packet);
+	stream->dropped_events += events;
 	stream->dropped_packets++;
 	follow_pass(stream, packet, 0);
 	stream->at.packets = mark.packets;
 	stream->delivered = stream->at;
 	stream->dropped_bytes += stream->at.offset - before;
-	if (!send->told_drop)
-		say(send, true,
-				"the spool is full: the oldest packets are given up until %s takes "
-				"them again",
-				send->options.url);
-	send->told_drop = true;
+	spool_note(stream->trace, events, stream->at.offset - before, &send->own);
+	say_drop(send, entry);
+}
+
+/* Drops of users that are within their floor nothing: spool.h. */
+static void drop_until(struct send *send, uint64_t limit)
+{
+	struct follow_stream *stream;
+	struct spool_entry *entry;
+	uint64_t begin;
+	uint32_t i;
+
+	for (i = 0; i < SEND_SPOOL_USERS; i++)
+		send->spool.entries[i].is_tried = false;
+	while (spool_is_full(&send->spool, &send->follow, limit)) {
+		entry = spool_choose(&send->spool, limit);
+		if (!entry)
+			return;
+		stream = oldest(send, entry, &begin);
+		if (stream)
+			drop_packet(send, entry, stream);
+		else
+			entry->is_tried = true;
+	}
 }
 
 /* Not while a packet is being written: send->packet holds it. */
 static void keep_spool(struct send *send)
 {
-	uint64_t limit = send->options.spool, begin;
+	uint64_t limit = send->options.spool;
 
 	if (!limit || send->in_packet)
 		return;
 	if (follow_bytes(&send->follow) > limit)
 		follow_free(&send->follow, limit);
-	while (follow_pending(&send->follow) > limit) {
-		struct follow_stream *stream = oldest(send, &begin);
-
-		if (!stream)
-			break;
-		drop_packet(send, stream);
-	}
+	drop_until(send, limit);
 	/* Marks first: what is gone from the disk must not be wanted again. */
 	tell_marks(send, follow_mark(&send->follow));
 	if (follow_bytes(&send->follow) > limit)
@@ -743,7 +773,9 @@ static int try_connect(struct send *send)
 	if (!ret) {
 		if (send->told_away)
 			say(send, false, "connected to %s", send->options.url);
-		send->told_away = send->told_drop = false;
+		send->told_away = false;
+		for (uint32_t i = 0; i < SEND_SPOOL_USERS; i++)
+			send->spool.entries[i].is_told = false;
 		send->sink->connections++;
 		set_connected(send, true);
 		send->backoff_ms = BACKOFF_MIN_MS;

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Filled when a function that takes it fails: one sentence for a person, without newline. */
 struct send_error {
@@ -57,6 +58,8 @@ struct send_options {
 	void *user;
 };
 
+#define SEND_SPOOL_USERS 16
+
 struct send_status {
 	uint64_t packets; /* Delivered, as far as the receiver's kind can tell. */
 	uint64_t bytes;   /* Of those packets. */
@@ -66,6 +69,12 @@ struct send_status {
 	uint64_t dropped_packets; /* Given up because the spool was full. */
 	uint64_t dropped_events;
 	uint64_t dropped_bytes;
+	/* By the users of the programs, since this sender began. The last one: all further users, or not known. */
+	struct send_dropped {
+		uid_t uid;
+		uint64_t packets, events, bytes;
+	} dropped_users[SEND_SPOOL_USERS];
+	uint32_t nr_dropped_users; /* Without the last one. */
 	uint64_t connections; /* Made so far. */
 	bool connected;
 	bool over; /* Everything is delivered or dropped, and said to the receiver; or given up. */

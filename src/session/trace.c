@@ -11,9 +11,12 @@
  * bytes are counted as lost and the ring is freed for what comes, which may find room again.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "session/parts.h"
 #include "session/place.h"
@@ -114,6 +117,24 @@ static void begin_journal(struct session *session, struct instance *instance, co
 	journal_close(instance);
 }
 
+/* For the process that sends the traces, which keeps shares of its spool for users (src/send/spool.h). Without it they have one in common. */
+static void write_user(
+		const struct session *session, const struct instance *instance, const char *trace)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if (!session->rounds ||
+			snprintf(path, sizeof(path), "%s/" CTF_USER_FILE, trace) >=
+					(int)sizeof(path))
+		return;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	if (fd < 0)
+		return;
+	(void)dprintf(fd, "%u\n", (unsigned int)instance->account);
+	close(fd);
+}
+
 static int begin_trace(struct session *session, struct instance *instance, struct ctf_error *error)
 {
 	int try, ret = rotate_prepare(session, error);
@@ -133,6 +154,8 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 		}
 		journal_expect_trace(session, instance, path);
 		ret = trace_create(session, instance, path, &instance->writer, error);
+		if (!ret)
+			write_user(session, instance, path);
 		if (!ret)
 			begin_journal(session, instance, path);
 		free(path);

@@ -18,7 +18,9 @@ import unittest
 import bt2
 
 import harness
+import test_shares
 from harness import Case, Program, wait_until
+from test_shares import ONE, OTHER
 
 SIDE = os.environ["SIDE"]
 
@@ -57,6 +59,16 @@ def lines(folder):
 
 def traces(folder):
     return sorted(top for top, _, names in os.walk(folder) if "metadata" in names)
+
+
+def events_by_process(folder):
+    """The numbers of each process's ticks, in order."""
+    found = {}
+    for message in bt2.TraceCollectionMessageIterator(traces(folder)):
+        if isinstance(message, bt2._EventMessageConst) and message.event.name == "sided:tick":
+            pid = int(message.event.stream.trace.environment["vpid"])
+            found.setdefault(pid, []).append(int(message.event.payload_field["sequence"]))
+    return found
 
 
 def ticks(folder):
@@ -453,6 +465,56 @@ class Spool(Sends):
         self.end_receiver(None)
         self.assertEqual(sorted(ticks(before)[0]), sequences(300))
         self.assertEqual(sorted(ticks(self.got)[0]), list(range(300, 500)))
+
+
+class SpoolShares(Sends, test_shares.Case):
+    """One user fills the spool while the receiver is away; packets of the other users stay."""
+
+    LIMIT = 1 << 20
+    VICTIMS = 3
+
+    def dropped(self):
+        return {user.get("uid"): user for user in self.sending().get("dropped-users", ())}
+
+    def fill(self, program, fired=0):
+        """Fire until packets have been dropped for a while."""
+        while self.sending().get("dropped-events", 0) < 20000:
+            program.fire(2000)
+            fired += 2000
+        return fired
+
+    def test_one_user_fills_it(self):
+        self.start_daemon()
+        os.chmod(self.runtime, 0o755)
+        output = self.session(copy=False, spool=self.LIMIT)
+        # The oldest packets, those between, and the newest ones are of victims.
+        victims = {}
+        attacker = self.program(OTHER)
+        fired = 0
+        for uid in (ONE, 0, ONE):
+            program = self.program(uid)
+            program.fire(200)
+            program.quit()
+            victims[program.pid] = uid
+            fired = self.fill(attacker, fired) if uid == ONE else fired
+        attacker.quit()
+        wait_until(lambda: self.sending()["pending"] <= self.LIMIT, "the limit")
+        self.assertEqual(set(self.dropped()), {OTHER})
+        self.assertEqual(self.dropped()[OTHER]["events"], self.sending()["dropped-events"])
+        text = subprocess.run([SIDE, "status", "s"], env={**os.environ, "SIDE_RUNTIME": self.runtime}, capture_output=True, text=True,
+                              timeout=harness.PATIENCE, check=True)
+        self.assertRegex(text.stdout, rf"lost of user {OTHER}: [\d.,kM]+ packets, with .*: the spool is full")
+        self.assertIn(f"the oldest packets of programs of user {OTHER} are given up", text.stderr)
+        self.run_receiver()
+        wait_until(lambda: not self.sending()["pending"], "all of it is delivered")
+        answer = self.ask("destroy", "s")
+        self.end_receiver(4)
+        received = events_by_process(self.got)
+        for pid, uid in victims.items():
+            self.assertEqual(received.get(pid), list(range(200)), f"events of user {uid}")
+        gone = answer["sending"]["dropped-events"] + answer["lost"]
+        self.assertEqual(len(received[attacker.pid]) + gone, fired)
+        self.assertFalse(os.path.exists(output), "the spool is empty")
 
 
 class Kills(Sends):

@@ -255,6 +255,28 @@ static const char *clock_time(uint64_t ns, char text[32])
 	return text;
 }
 
+/* Whose packets the spool had no space for. */
+static void print_dropped_users(struct json_object *sending, const struct style *style)
+{
+	struct json_object *users = ask_list(sending, "dropped-users");
+	size_t count = users ? json_object_array_length(users) : 0;
+	char packets[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX], name[32];
+
+	for (size_t i = 0; i < count; i++) {
+		struct json_object *user = json_object_array_get_idx(users, i);
+
+		if (json_object_object_get_ex(user, "uid", NULL))
+			snprintf(name, sizeof(name), "user %" PRIu64, ask_number(user, "uid"));
+		else
+			snprintf(name, sizeof(name), "further users");
+		printf("             %slost of %s: %s packet%s, with %s event%s: the spool is full%s\n",
+				style->bad, name, say_number(ask_number(user, "packets"), packets),
+				ask_number(user, "packets") == 1 ? "" : "s",
+				say_number(ask_number(user, "events"), events),
+				ask_number(user, "events") == 1 ? "" : "s", style->plain);
+	}
+}
+
 static void print_sending(struct json_object *session, const struct style *style)
 {
 	struct json_object *sending = NULL;
@@ -299,6 +321,7 @@ static void print_sending(struct json_object *session, const struct style *style
 		printf(" event%s%s", ask_number(sending, "dropped-events") == 1 ? "" : "s",
 				style->plain);
 	putchar('\n');
+	print_dropped_users(sending, style);
 }
 
 static void print_full(struct ask *ask, struct json_object *session, const struct style *style)

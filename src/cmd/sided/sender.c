@@ -326,6 +326,30 @@ void sender_finish(struct sender *sender, void (*told)(void *user, const char *t
 		sender->status.failed = true;
 }
 
+static bool put_dropped_users(struct json_object *json, const struct send_status *status)
+{
+	struct json_object *list = json_object_new_array();
+	bool fits = list;
+	uint32_t i;
+
+	for (i = 0; i < SEND_SPOOL_USERS && fits; i++) {
+		const struct send_dropped *dropped = &status->dropped_users[i];
+		struct json_object *user;
+
+		if (!dropped->packets)
+			continue;
+		user = json_object_new_object();
+		fits = (i == SEND_SPOOL_USERS - 1 || json_put_number(user, "uid", dropped->uid)) &&
+				json_put_number(user, "packets", dropped->packets) &&
+				json_put_number(user, "events", dropped->events) &&
+				json_put_number(user, "bytes", dropped->bytes) &&
+				!json_object_array_add(list, user);
+		if (!fits)
+			json_object_put(user);
+	}
+	return json_put(json, "dropped-users", list) && fits;
+}
+
 struct json_object *sender_json(const struct sender *sender)
 {
 	const struct send_status *status = &sender->status;
@@ -345,6 +369,7 @@ struct json_object *sender_json(const struct sender *sender)
 			json_put_number(json, "dropped-packets", status->dropped_packets) &&
 			json_put_number(json, "dropped-events", status->dropped_events) &&
 			json_put_number(json, "dropped-bytes", status->dropped_bytes) &&
+			put_dropped_users(json, status) &&
 			json_put_number(json, "connections", status->connections) &&
 			json_put_flag(json, "over", status->over) &&
 			json_put_flag(json, "failed", status->failed))
