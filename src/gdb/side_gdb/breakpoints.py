@@ -170,7 +170,8 @@ class EventBreakpoint(gdb.Breakpoint):
         # Before the base class: gdb may ask stop() from the moment that the breakpoint is there.
         self.pattern, self.text, self.states = pattern, text, {}
         self.test = condition.parse(text) if text else None
-        self.inferior = gdb.selected_inferior().num
+        # gdb 14 and later have an attribute `inferior` of each breakpoint, which nothing may set before the base class.
+        self.inferior_number = gdb.selected_inferior().num
         found = self.there()
         for event in found:
             self.refuse_unknown(event)
@@ -246,7 +247,7 @@ class EventBreakpoint(gdb.Breakpoint):
             EventBreakpoint.every.remove(self)
         others = set().union(*(other.states for other in EventBreakpoint.every))
         states, self.states = set(self.states) - others, {}
-        with contextlib.suppress(Rubbish, gdb.GdbError, gdb.error), selected(self.inferior):
+        with contextlib.suppress(Rubbish, gdb.GdbError, gdb.error), selected(self.inferior_number):
             # A fork may have gone on as another program.
             there = {event.state for event in registered(Memory(), "*")[0]}
             need_rest()
@@ -266,16 +267,16 @@ def exited(event):
               if one.pid and one.num != event.inferior.num and one.progspace.filename == event.inferior.progspace.filename]
     EventBreakpoint.seen.pop(event.inferior.num, None)
     for one in EventBreakpoint.every:
-        if one.inferior == event.inferior.num and others:
-            one.inferior = others[0]
-        elif one.inferior == event.inferior.num:
+        if one.inferior_number == event.inferior.num and others:
+            one.inferior_number = others[0]
+        elif one.inferior_number == event.inferior.num:
             one.states = {}
 
 
 def look_again():
     """Events that came unseen: in a library that has registered them in a way of its own."""
     number = gdb.selected_inferior().num
-    waiting = [one for one in EventBreakpoint.every if one.inferior == number]
+    waiting = [one for one in EventBreakpoint.every if one.inferior_number == number]
     if not waiting:
         return
     memory = Memory()

@@ -41,6 +41,9 @@ class Command(gdb.Command):
 
     def complete(self, text, word):
         """What may stand for WORD, the end of TEXT; nothing, and no message, where there is no program."""
+        # gdb first asks, without a word, at which characters words end. It has an answer of its own.
+        if word is None:
+            return []
         try:
             last = text.split()[-1] if text and not text[-1].isspace() else ""
             found = sorted(name for name in set(self.words(text[:len(text) - len(last)].split())) if name.startswith(last))
