@@ -62,6 +62,9 @@ const char *code_name(
 /* Of an old version of the library, which only programs of its time call so. */
 bool code_name_is_former(
 		const struct code_file *file, const struct code_function *function, size_t index);
+/* True if `fits` accepts the name with one of the versions that the file defines: NAME@@VERSION, or NAME@VERSION if it is former. */
+bool code_name_version(const struct code_file *file, const struct code_function *function,
+		size_t index, bool (*fits)(const void *user, const char *name), const void *user);
 /* The function that has that address, or NULL. */
 const struct code_function *code_function_at(const struct code_file *file, uint64_t address);
 

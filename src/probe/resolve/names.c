@@ -64,6 +64,27 @@ static bool fits(const char *wanted, bool glob, const char *name)
 	return glob ? !fnmatch(wanted, name, 0) : !strcmp(wanted, name) || is_version(wanted, name);
 }
 
+static bool version_fits(const void *user, const char *name)
+{
+	const struct spec *spec = user;
+
+	return fits(spec->name, false, name);
+}
+
+/*
+ * Without debug symbols a name has no version in it, but .dynsym has one beside it. Not for globs, which would search the table once for
+ * each name.
+ */
+static bool matches_version(const struct resolve_module *module, const struct spec *spec,
+		const struct code_function *function, size_t index)
+{
+	const char *name = code_name(module->code, function, index), *at = strchr(spec->name, '@');
+	size_t length = at ? (size_t)(at - spec->name) : 0;
+
+	return at && !spec->glob && !strncmp(spec->name, name, length) && !name[length] &&
+			code_name_version(module->code, function, index, version_fits, spec);
+}
+
 /* The end of a name, as people write it who are inside of its namespace: `Class::method`. */
 static bool ends_with(const char *name, const char *wanted)
 {
@@ -121,7 +142,9 @@ static bool matches(const struct spec *spec, const char *wanted, const char *nam
 		return !spec->glob && !strncmp(name, spec->name, length) &&
 				(!strncmp(name + length, ".isra.", 6) ||
 						!strncmp(name + length, ".constprop.", 11) ||
-						!strncmp(name + length, ".part.", 6));
+						!strncmp(name + length, ".part.", 6) ||
+						!strncmp(name + length, ".specialized.", 13) ||
+						!strncmp(name + length, ".llvm.", 6));
 	readable = names_readable(name);
 	found = readable && readable_fits(spec, wanted, readable, match == MATCH_READABLE);
 	free(readable);
@@ -170,7 +193,10 @@ static int find(struct resolve_module *module, const struct spec *spec, enum mat
 		for (size_t j = 0; j < function->nr_names && !place.name; j++) {
 			const char *name = code_name(module->code, function, j);
 
-			if (!matches(spec, wanted, name, match))
+			if (!matches(spec, wanted, name, match) &&
+					(match != MATCH_NAME ||
+							!matches_version(
+									module, spec, function, j)))
 				continue;
 			place.name = name;
 			if (!spec->glob && code_name_is_former(module->code, function, j) &&

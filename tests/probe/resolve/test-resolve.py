@@ -128,7 +128,8 @@ def test_cpp_names():
         both = Shown(path, "function", "net::server::read")
         equal(sorted(p["address"] for p in both.probes),
               sorted(a for n, a in ((n, names[n][0]) for n in names if n.startswith("net::server::read("))))
-        equal(len(Shown(path, "function", "net::server::re*").probes), 2)
+        # clang 19 makes copies of a function for constant arguments.
+        equal(len(Shown(path, "function", "net::server::re*").probes), len([n for n in names if n.startswith("net::server::re")]))
 
 
 def test_cpp_values():
@@ -172,15 +173,27 @@ ARGUMENTS = [
 ]
 
 
+def optimized_out(path, function):
+    """The arguments that have no location in the debug information, as gdb reads it."""
+    done = subprocess.run(["gdb", "-batch", "-nx", "-ex", "info scope " + function, path], capture_output=True, text=True, check=True,
+                          timeout=120)
+    return set(re.findall(r"Symbol (\w+) is optimized out", done.stdout))
+
+
 def test_arguments_are_what_the_caller_has_passed():
     for path in each("target.c", "o0", "o2", "fixed"):
-        jobs = []
-        for function, arguments, _ in ARGUMENTS:
+        jobs, wanted = [], []
+        for function, arguments, values in ARGUMENTS:
             found = Shown(path, "function", function, *arguments)
+            # clang 19 keeps no argument of a function that returns its result in memory, not even in debug information.
+            if "has not kept" in found.error and set(arguments) <= optimized_out(path, function):
+                continue
             equal((path, found.error), (path, ""))
             jobs.append({"address": found.address, "fields": found.fields})
-        for result, (function, _, wanted) in zip(gdb(path, jobs), ARGUMENTS):
-            equal((path, function, result["values"]), (path, function, wanted))
+            wanted.append((function, values))
+        holds(len(wanted) >= len(ARGUMENTS) - 1)
+        for result, (function, values) in zip(gdb(path, jobs), wanted):
+            equal((path, function, result["values"]), (path, function, values))
 
 
 def test_values_said_by_hand():
@@ -285,6 +298,42 @@ def test_processes():
         process.stdin.close()
         process.wait(timeout=60)
     holds("there is no process" in Shown(process.pid, "function", "main").error)
+
+
+VERSIONED = '''
+#define VERSION(name, text) __asm__(".symver " #name ", " text)
+VERSION(first_old, "first@TEA_1");
+VERSION(first_new, "first@@TEA_2");
+VERSION(second_old, "second@TEA_1");
+VERSION(second_new, "second@@TEA_2");
+int first_old(int a) { return a + 1; }
+int first_new(int a) { return a + 2; }
+int second_new(int a) { return a + 3; }
+extern int second_old(int) __attribute__((alias("second_new")));
+'''
+
+
+def test_versions():
+    """NAME@VERSION, in a library with debug symbols, whose names have versions, and in a stripped one, where only .gnu.version has them."""
+    for name, text in (("versioned.c", VERSIONED), ("versioned.map", "TEA_1 { global: first; second; local: *; };\n"
+                        "TEA_2 { global: first; second; } TEA_1;\n")):
+        with open(FOLDER + "/" + name, "w", encoding="utf-8") as file:
+            file.write(text)
+    whole, bare = FOLDER + "/libversioned.so", FOLDER + "/libbare.so"
+    subprocess.run(["gcc", "-O1", "-fno-toplevel-reorder", "-shared", "-fPIC", FOLDER + "/versioned.c", "-o", whole,
+                    "-Wl,--version-script=" + FOLDER + "/versioned.map"], check=True)
+    subprocess.run(["strip", whole, "-o", bare], check=True)
+    listed = [line.split() for line in subprocess.run(["nm", "-D", "--defined-only", bare], capture_output=True, text=True,
+                                                     check=True).stdout.splitlines()]
+    addresses = {line[2]: int(line[0], 16) for line in listed if line[1] == "T"}
+    equal(sorted(addresses), ["first@@TEA_2", "first@TEA_1", "second@@TEA_2", "second@TEA_1"])
+    for path in (whole, bare):
+        for said, name in (("first", "first@@TEA_2"), ("first@TEA_2", "first@@TEA_2"), ("first@@TEA_2", "first@@TEA_2"),
+                           ("first@TEA_1", "first@TEA_1"), ("second@TEA_1", "second@TEA_1"), ("second@TEA_2", "second@@TEA_2")):
+            found = Shown(path, "function", said)
+            equal((path, said, found.error, found.address), (path, said, "", addresses[name]))
+        for said in ("first@TEA_3", "first@@TEA_1", "first@", "irst@TEA_2", "first@TEA"):
+            holds(Shown(path, "function", said).error)
 
 
 run_tests(globals())
