@@ -36,13 +36,13 @@ def chosen(name):
 
 
 def works(compiler, *flags):
-    """Can this compiler make programs with these flags (-m32 needs a library)?"""
+    """Can this compiler make programs with these flags? -m32 needs a library, and <asm/errno.h> of gcc-multilib."""
     if not compiler:
         return False
     with tempfile.TemporaryDirectory() as d:
         src = os.path.join(d, 'a.c')
         with open(src, 'w') as f:
-            f.write('#include <stdlib.h>\nint main(void) { return 0; }\n')
+            f.write('#include <errno.h>\n#include <linux/types.h>\n#include <stdlib.h>\nint main(void) { return errno; }\n')
         return subprocess.run([compiler, *flags, '-x', 'c', src, '-o', os.path.join(d, 'a')],
                               capture_output=True).returncode == 0
 

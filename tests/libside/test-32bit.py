@@ -15,10 +15,10 @@ COMPILE = ['gcc', '-m32', '-std=gnu17', '-O2', '-g', '-Wall', '-Wextra', '-Werro
 
 
 def build_empty(folder):
-    """A program that does nothing, or None where there is no 32-bit C library."""
+    """A program that does nothing, or None without a 32-bit C library and its headers (<asm/errno.h> is in gcc-multilib)."""
     source = os.path.join(folder, 'empty.c')
     with open(source, 'w', encoding='ascii') as file:
-        file.write('#include <stdlib.h>\nint main(void) { return 0; }\n')
+        file.write('#include <errno.h>\n#include <linux/types.h>\n#include <stdlib.h>\nint main(void) { return errno; }\n')
     program = os.path.join(folder, 'empty')
     failed = subprocess.run(['gcc', '-m32', source, '-o', program], check=False).returncode
     return None if failed else program
