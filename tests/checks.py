@@ -24,6 +24,14 @@ def contains(text, part, what=""):
     true(part in text, f"{what}: {part!r} is not in {text!r}")
 
 
+class Skipped(Exception):
+    """A test that cannot run here."""
+
+
+def skip(reason):
+    raise Skipped(reason)
+
+
 def run_tests(namespace):
     """Runs all functions called test_…; any that raises fails the program."""
     failures = 0
@@ -35,6 +43,8 @@ def run_tests(namespace):
         try:
             namespace[name]()
             print(f"ok {name}")
+        except Skipped as reason:
+            print(f"skipped {name}: {reason}")
         except Exception:
             failures += 1
             print(f"FAILED {name}")

@@ -78,8 +78,10 @@ symbols = {line.split()[2]: int(line.split()[0], 16)
            for line in subprocess.run(["nm", static], capture_output=True, text=True, check=True).stdout.splitlines()
            if len(line.split()) == 3}
 true(all(entry[name] > symbols[name] for name in ("main.fibonacci", "main.deep")), entry)
-equal([site["reason"] for name, site in sites(static, "runtime.gcWriteBarrierR8").items()],
-      ["the kernel, which would watch it, takes an exchange of registers there for a nop"])
+# Go 1.21 and later have no write barrier for one register each.
+if "runtime.gcWriteBarrierR8" in symbols:
+    equal([site["reason"] for name, site in sites(static, "runtime.gcWriteBarrierR8").items()],
+          ["the kernel, which would watch it, takes an exchange of registers there for a nop"])
 
 # The agent needs a C library.
 done, _ = traced(static, "--function", "main.cook", status=1)
@@ -87,7 +89,8 @@ true("statically linked" in done.err and "`side trace --global`" in done.err, do
 
 done, _ = traced(static, "--global", "--function", "main.cook", "--exit", status=1)
 if "run as root" in done.err:
-    skip("the kernel watches nothing for this user")
+    print("the kernel watches nothing for this user")
+    sys.exit(77)
 true("returns from main.cook cannot be seen: it is a function of Go" in done.err, done.err)
 for path in (static, stripped):
     done, events = traced(path, "--global", "--function", "main.*")
@@ -102,7 +105,7 @@ equal([(event["fields"]["of_dish"], event["fields"]["plates"]) for event in even
 # Of the runtime, too, where barriers stand that must leave all registers.
 done, events = traced(static, "--global", "--function", "runtime.gc*")
 is_whole(done.out)
-true("runtime.gcWriteBarrier" in {event["fields"]["function"] for event in events}, len(events))
+true(any(event["fields"]["function"].startswith("runtime.gcWriteBarrier") for event in events), len(events))
 
 if dynamic:
     done, events = traced(dynamic, "--function", "main.*", "-v")

@@ -114,8 +114,8 @@ def plain(value):
     return {name: plain(one) for name, one in inner.items()} if kind == "members" else inner
 
 
-def compare_lines(path, source, wanted):
-    """How many of the values were there, and how many of these were whole structures."""
+def compare_lines(path, source, wanted, truth):
+    """How many of the values were there, and how many of these were whole structures. `truth`: what gdb has of the first file."""
     numbers, jobs, fields = lines(source), [], []
     for place, expressions in wanted.items():
         address, found = shown(path, "probe", f"{source}:{numbers[place]}", expressions)
@@ -129,8 +129,13 @@ def compare_lines(path, source, wanted):
     for (place, found), result in zip(fields, gdb(path, jobs)):
         for expression, field in found.items():
             where, said = (path, place, expression), plain(result["gdb"][expression])
+            truth.setdefault((place, expression), said)
             if isinstance(field, list):
-                equal((where, plain(result["values"][expression])), (where, said))
+                # gdb 16 reads a structure as a whole, and has no member of one that is kept in part (clang 19).
+                value, true_value = plain(result["values"][expression]), truth[place, expression] if said == "none" else said
+                if said == "none" and isinstance(true_value, dict):
+                    true_value = {name: one for name, one in true_value.items() if name in value}
+                equal((where, value), (where, true_value))
                 there += 1
                 whole += isinstance(said, dict)
             elif said != "none":
@@ -156,12 +161,13 @@ def compare_entries(path, wanted):
 def test_lines():
     total = sum(len(v) for v in LINES.values())
     for compiler in COMPILERS:
+        truth = {}
         for options, least in ((("-gdwarf-5", "-O0"), total - 15), (("-gdwarf-4", "-O2"), total / 2),
                                (("-gdwarf-5", "-O2"), total / 2), (("-gdwarf-5", "-O3", "-flto"), total / 2)):
             # gdb has 0 where clang's linker leaves only a part of a variable.
             lost = ("globals",) if compiler == "clang" and "-flto" in options else ()
             wanted = {place: said for place, said in LINES.items() if place not in lost}
-            there, whole = compare_lines(built(compiler, *options), "values.c", wanted)
+            there, whole = compare_lines(built(compiler, *options), "values.c", wanted, truth)
             print(f"# {compiler} {' '.join(options)}: {there} of {total}, {whole} of them structures")
             holds(whole >= 6, "of too few structures it is known where they are")
             holds(there > least, "of too few of them it is known where they are")
