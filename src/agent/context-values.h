@@ -134,6 +134,9 @@ extern void (*context_clock_forbidden)(bool forbidden) __attribute__((visibility
  */
 enum context_hits {
 	CONTEXT_HITS_ALL,
+	/* None that reads memory which may be gone: handlers of side cannot return, so they end without that. */
+	CONTEXT_HITS_WITHOUT_RETURN,
+	CONTEXT_HITS_WITHOUT_CHANGES, /* likewise, and the program cannot change signals */
 	CONTEXT_HITS_WITHOUT_SIGNALS, /* not those of breakpoints: a handler cannot do its work */
 	CONTEXT_HITS_NONE,            /* reading the clock is forbidden */
 	CONTEXT_HITS_AS_BEFORE,

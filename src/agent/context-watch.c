@@ -231,16 +231,26 @@ static void clock_forbidden(bool forbidden)
 		context_clock_forbidden(forbidden);
 }
 
-/* System calls that handlers of the agent's signals make, and that the agent makes when the program sets signals. */
-static bool permits_handlers(const struct sock_fprog *filter)
+/*
+ * Handlers of faults make all of these system calls, handlers of breakpoints none. The agent makes the first two when the program changes signals:
+ * without one of them it cannot keep its handlers, and without both the program cannot change them.
+ */
+static enum context_hits hits_in(const struct sock_fprog *filter)
 {
-	static const unsigned int calls[] = {SYS_rt_sigreturn, SYS_rt_sigaction, SYS_rt_sigprocmask,
+	static const unsigned int calls[] = {SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,
 			SYS_getpid, SYS_gettid, SYS_rt_tgsigqueueinfo};
+	size_t count = sizeof(calls) / sizeof(calls[0]);
+	unsigned int permitted = 0;
 
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (!sandbox_permits(filter, calls[i]))
-			return false;
-	return true;
+	for (size_t i = 0; i < count; i++)
+		permitted |= (unsigned int)sandbox_permits(filter, calls[i]) << i;
+	if (permitted == (1u << count) - 1)
+		return CONTEXT_HITS_ALL;
+	switch (permitted & 3) {
+	case 3: return CONTEXT_HITS_WITHOUT_RETURN;
+	case 0: return CONTEXT_HITS_WITHOUT_CHANGES;
+	default: return CONTEXT_HITS_WITHOUT_SIGNALS;
+	}
 }
 
 /*
@@ -256,10 +266,8 @@ static void limit_hits(const struct sock_fprog *filter, bool clock)
 		return;
 	if (clock)
 		context_hits_limited(CONTEXT_HITS_NONE);
-	else if (filter && !permits_handlers(filter))
-		context_hits_limited(CONTEXT_HITS_WITHOUT_SIGNALS);
 	else
-		context_hits_limited(CONTEXT_HITS_ALL);
+		context_hits_limited(filter ? hits_in(filter) : CONTEXT_HITS_ALL);
 }
 
 static void hits_limited_in_vain(void)

@@ -242,6 +242,14 @@ static bool lock_for_sandbox(void)
 
 static enum context_hits hits_before, hits_now;
 
+static enum patch_sandbox sandbox_of(enum context_hits hits)
+{
+	if (hits == CONTEXT_HITS_ALL)
+		return PATCH_SANDBOX_NONE;
+	return hits == CONTEXT_HITS_WITHOUT_CHANGES ? PATCH_SANDBOX_NO_SIGNALS
+						    : PATCH_SANDBOX_NO_RETURN;
+}
+
 /* In the thread that is about to enter a sandbox. */
 static void limit_hits(enum context_hits hits)
 {
@@ -258,13 +266,17 @@ static void limit_hits(enum context_hits hits)
 		hits = hits_before;
 	else if (hits < hits_now)
 		hits = hits_now;
+	/* The handler of breakpoints must return, too. */
+	if ((hits == CONTEXT_HITS_WITHOUT_RETURN || hits == CONTEXT_HITS_WITHOUT_CHANGES) &&
+			!patch_traps_are_silent())
+		hits = CONTEXT_HITS_WITHOUT_SIGNALS;
 	hits_before = hits_now;
 	if (hits == hits_now || !probes_places_any() || !lock_for_sandbox())
 		return;
 	hits_now = hits;
 	probes_places_limit(hits);
 	(void)patch_reads(hits == CONTEXT_HITS_ALL && probes_places_read());
-	patch_signals_sandbox(hits != CONTEXT_HITS_ALL);
+	patch_signals_sandbox(sandbox_of(hits));
 	agent_each_session(session) for (table = session->tables; table; table = table->next)
 			table->said = false;
 	agent_probes_answer();

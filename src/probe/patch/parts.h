@@ -423,6 +423,16 @@ unsigned int patch_threads_stop(const pid_t *threads, unsigned int count, patch_
 /* From now on, pass the program's requests on, without system calls of side; side handles no signal any more. */
 void patch_signals_pass(bool pass);
 
+/* ---- resume.c, x86-64-resume.S ---- */
+
+void patch_resume_start(void);
+/* Whether handlers of traps can end without a system call, but for rare states of a thread. */
+bool patch_resumes(void);
+/* Which components of the processor's state patch_resume() restores; 0: the handler must return. */
+uint64_t patch_resume_components(const void *context);
+/* End the handler: the thread continues as the context says. */
+void patch_resume(const void *context, uint64_t components) __attribute__((noreturn));
+
 /* ---- sandboxed.c ---- */
 
 /* Whether a seccomp filter that was installed before the first breakpoint lets breakpoints work. */

@@ -239,11 +239,19 @@ void patch_read_so(uint64_t from, size_t size);
  */
 int patch_reads(bool wanted);
 
+/* Whether the handler of breakpoints makes no system call, but for rare states of a thread. */
+bool patch_traps_are_silent(void);
+
 /*
- * Called before a sandbox in which no handler of side can work, when no breakpoint is left: give the signals back to the program, and make no
- * system call in its calls that concern them. Also called when entering such a sandbox has failed.
+ * Called before a sandbox in which handlers of side cannot return, and when entering it has failed. Without breakpoints: give the signals back
+ * to the program. Then, or if the sandbox forbids the program to change signals, make no system call in its calls that concern them.
  */
-void patch_signals_sandbox(bool begins);
+enum patch_sandbox {
+	PATCH_SANDBOX_NONE,
+	PATCH_SANDBOX_NO_RETURN, /* breakpoints may be left, and the program may change signals */
+	PATCH_SANDBOX_NO_SIGNALS, /* breakpoints may be left, and the program cannot change signals */
+};
+void patch_signals_sandbox(enum patch_sandbox sandbox);
 
 /* In the child of a fork, whose parent's thread has set and removed nothing meanwhile: whoever was in patch_check() is not there. */
 void patch_forked(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a signal handler can return under a seccomp filter that was installed before the agent: a breakpoint needs that, and a filter can forbid it
+ * Whether a signal handler can return under a seccomp filter that was installed before the agent. A breakpoint needs that if its handler cannot end
+ * without a system call (resume.c), and a filter can forbid it
  * (rt_sigreturn), which the process cannot query. So a child tries it, once: a copy of the process that the filter may end. It has its own
  * handler, and touches nothing that it shares with its parent.
  */
@@ -84,8 +85,9 @@ bool patch_traps_return(void)
 	static enum { UNKNOWN, RETURN, FATAL } found;
 
 	if (found == UNKNOWN)
-		found = patch_system_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0, 0) !=
-								SECCOMP_MODE_FILTER ||
+		found = patch_resumes() ||
+						patch_system_call(SYS_prctl, PR_GET_SECCOMP, 0, 0,
+								0, 0, 0) != SECCOMP_MODE_FILTER ||
 						sandboxed_child_returns()
 				? RETURN
 				: FATAL;

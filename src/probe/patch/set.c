@@ -954,13 +954,18 @@ bool patch_rest(void)
 #define SANDBOX_TRIES 20
 #define SANDBOX_PAUSE_NS 1000000
 
-void patch_signals_sandbox(bool begins)
+bool patch_traps_are_silent(void)
+{
+	return patch_resumes();
+}
+
+void patch_signals_sandbox(enum patch_sandbox sandbox)
 {
 	const struct timespec pause = {.tv_nsec = SANDBOX_PAUSE_NS};
 	bool ended = false;
 
 	pthread_mutex_lock(&lock);
-	if (begins) {
+	if (sandbox != PATCH_SANDBOX_NONE) {
 		patch_faults_end(PATCH_FAULTS_LOADS | PATCH_FAULTS_COPIES);
 		/* A thread may still be on its way to the handler. */
 		for (unsigned int i = 0; !ended && !patch_any_breakpoint() && i < SANDBOX_TRIES;
@@ -969,7 +974,7 @@ void patch_signals_sandbox(bool begins)
 				patch_system_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
 			ended = patch_trap_end();
 		}
-		patch_signals_pass(ended);
+		patch_signals_pass(ended || sandbox == PATCH_SANDBOX_NO_SIGNALS);
 	} else {
 		patch_signals_pass(false);
 		if (patch_any_armed()) {

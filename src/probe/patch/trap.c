@@ -247,7 +247,7 @@ static __attribute__((noinline, no_stack_protector)) uint64_t target_of(
 static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *user = context;
-	uint64_t target;
+	uint64_t target, components;
 
 	if (user->uc_mcontext.gregs[REG_EFL] & (greg_t)PATCH_ALIGNMENT_CHECK)
 		clear_alignment_check();
@@ -260,6 +260,10 @@ static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *i
 	/* Relaxed: a figure. */
 	__atomic_fetch_add(&patch_traps, 1, __ATOMIC_RELAXED);
 	user->uc_mcontext.gregs[REG_RIP] = (greg_t)target;
+	/* A sandbox may forbid the system call by which handlers return. */
+	components = patch_resume_components(user);
+	if (components)
+		patch_resume(user, components);
 }
 
 static bool ours; /* the signals */
@@ -270,6 +274,7 @@ int patch_trap_start(void)
 			.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER};
 
 	ours = true;
+	patch_resume_start();
 	return patch_signals_take(&action);
 }
 

@@ -82,6 +82,9 @@ static struct sock_filter signals[] = {LOAD, ALLOW(write), ALLOW(exit_group), AL
 static struct sock_filter with_return[] = {LOAD, ALLOW(write), ALLOW(exit_group),
 		ALLOW(rt_sigreturn), ALLOW(rt_sigaction), ALLOW(rt_sigprocmask), ALLOW(getpid),
 		ALLOW(gettid), ALLOW(rt_tgsigqueueinfo), ALLOW(tgkill), KILL};
+/* The program can set actions, but no mask. */
+static struct sock_filter mixed[] = {
+		LOAD, ALLOW(write), ALLOW(exit_group), ALLOW(exit), ALLOW(rt_sigaction), KILL};
 /* By ranges, arithmetic and memory, as compilers of filters make them. */
 static struct sock_filter odd[] = {LOAD, BPF_STMT(BPF_ST, 3),
 		BPF_STMT(BPF_LDX | BPF_W | BPF_IMM, 0), BPF_STMT(BPF_ALU | BPF_ADD | BPF_X, 0),
@@ -108,6 +111,39 @@ static struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}
 static int prctl_filter(const struct sock_fprog *program)
 {
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program);
+}
+
+/* By system calls that no library makes. */
+static long bare_call(long number, long first, long second, long third)
+{
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(first), "S"(second), "d"(third)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+static long bare_filter(const struct sock_fprog *program)
+{
+	return bare_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)program);
+}
+
+/* The child calls only what is in registers and on its own part of the stack. */
+static int in_vfork(void)
+{
+	pid_t child = vfork();
+	int status;
+
+	if (!child) {
+		if (bare_filter(USE(few)))
+			bare_call(SYS_exit_group, 1, 0, 0);
+		for (int i = 0; i < BEFORE; i++)
+			tiny();
+		bare_call(SYS_exit_group, 0, 0, 0);
+	}
+	return waitpid(child, &status, 0) != child || status;
 }
 
 static void *busy(void *unused)
@@ -204,6 +240,14 @@ int main(int argc, char **argv)
 		ret = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, USE(few));
 	else if (!strcmp(kind, "prctl"))
 		ret = (int)syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, USE(few), 0, 0);
+	else if (!strcmp(kind, "bare"))
+		ret = (int)bare_filter(USE(few));
+	else if (!strcmp(kind, "twice"))
+		ret = prctl_filter(USE(all)) || prctl_filter(USE(few));
+	else if (!strcmp(kind, "vfork"))
+		ret = in_vfork();
+	else if (!strcmp(kind, "mixed"))
+		ret = prctl_filter(USE(mixed));
 	else if (!strcmp(kind, "odd"))
 		ret = prctl_filter(USE(odd));
 	else if (!strcmp(kind, "permits"))

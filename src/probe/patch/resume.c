@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether a handler of traps can end without a system call (x86-64-resume.S), and which components of the processor's state it then restores.
+ *
+ * The handler's action blocks no signal, so there is no mask to restore. What the code does not restore is compared instead: with a
+ * difference the handler returns by rt_sigreturn, as any other one.
+ */
+#include "parts.h"
+
+#include <stddef.h>
+#include <ucontext.h>
+
+#define CPUID_FEATURES 1
+#define CPUID_STATE 0xd
+#define HAS_OSXSAVE (1u << 27)
+#define STATE_PKRU 9
+#define STATE_ALIGNMENT 64
+#define FLOATING_NOTE 464 /* of the legacy area: where the kernel notes what is in the frame */
+#define FLOATING_HEADER 512
+#define NOTE_MAGIC 0x46505853u
+#define STACK_IS_DISARMED (1u << 31) /* SS_AUTODISARM: only the kernel can restore such a stack */
+#define FLAG_STEP UINT64_C(0x100)
+#define FLAG_NESTED UINT64_C(0x4000)
+
+/* The kernel's note. */
+struct resume_note {
+	uint32_t magic, size;
+	uint64_t components;
+};
+
+_Static_assert(offsetof(ucontext_t, uc_mcontext.gregs[REG_R8]) == 40 &&
+				offsetof(ucontext_t, uc_mcontext.gregs[REG_RIP]) == 168 &&
+				offsetof(ucontext_t, uc_mcontext.gregs[REG_CSGSFS]) == 184 &&
+				offsetof(ucontext_t, uc_mcontext.fpregs) == 224,
+		"as x86-64-resume.S has it");
+
+/* These read no thread-local memory, as the handler (trap.c). */
+#define NO_GUARD __attribute__((no_stack_protector))
+
+static bool resumes;
+static uint32_t pkru_at; /* in the frame */
+
+static void resume_cpuid(uint32_t leaf, uint32_t part, uint32_t registers[4])
+{
+	__asm__("cpuid"
+			: "=a"(registers[0]), "=b"(registers[1]), "=c"(registers[2]),
+			"=d"(registers[3])
+			: "a"(leaf), "c"(part));
+}
+
+/* A shadow stack has an entry for the handler, which rt_sigreturn removes. */
+static NO_GUARD bool has_shadow_stack(void)
+{
+	uint64_t pointer = 0;
+
+	/* rdsspq %rax: no operation without such a stack. */
+	__asm__ volatile(".byte 0xf3, 0x48, 0x0f, 0x1e, 0xc8" : "+a"(pointer));
+	return pointer != 0;
+}
+
+void patch_resume_start(void)
+{
+	uint32_t registers[4];
+
+	resume_cpuid(CPUID_FEATURES, 0, registers);
+	if (!(registers[2] & HAS_OSXSAVE))
+		return;
+	resume_cpuid(CPUID_STATE, STATE_PKRU, registers);
+	pkru_at = registers[0] == sizeof(uint32_t) ? registers[1] : 0;
+	resumes = true;
+}
+
+NO_GUARD bool patch_resumes(void)
+{
+	return resumes && !has_shadow_stack();
+}
+
+/* Whether the handler has the same rights of protection keys as the interrupted code. */
+static NO_GUARD bool has_same_rights(const uint8_t *state)
+{
+	uint64_t present;
+	uint32_t before = 0, now, zero;
+
+	if (!pkru_at)
+		return false;
+	__builtin_memcpy(&present, state + FLOATING_HEADER, sizeof(present));
+	if (present & 1u << STATE_PKRU)
+		__builtin_memcpy(&before, state + pkru_at, sizeof(before));
+	/* rdpkru */
+	__asm__ volatile(".byte 0x0f, 0x01, 0xee" : "=a"(now), "=d"(zero) : "c"(0));
+	return before == now;
+}
+
+static uint64_t code_segment(void)
+{
+	uint64_t segment;
+
+	__asm__("movq %%cs, %0" : "=r"(segment));
+	return segment;
+}
+
+/* Segments as 64-bit code has them, and no flag with which the last instruction does something else. */
+static NO_GUARD bool is_plain(const ucontext_t *context)
+{
+	const greg_t *registers = context->uc_mcontext.gregs;
+	uint64_t segments = (uint64_t)registers[REG_CSGSFS];
+
+	return (segments & UINT16_MAX) == code_segment() && segments >> 48 &&
+			!((uint64_t)registers[REG_EFL] & (FLAG_STEP | FLAG_NESTED)) &&
+			!(__builtin_ia32_readeflags_u64() & FLAG_NESTED) &&
+			!((uint32_t)context->uc_stack.ss_flags & STACK_IS_DISARMED);
+}
+
+NO_GUARD uint64_t patch_resume_components(const void *user)
+{
+	const ucontext_t *context = user;
+	const uint8_t *state = (const uint8_t *)context->uc_mcontext.fpregs;
+	struct resume_note note;
+
+	if (!patch_resumes() || !is_plain(context) || !state || (uintptr_t)state % STATE_ALIGNMENT)
+		return 0;
+	__builtin_memcpy(&note, state + FLOATING_NOTE, sizeof(note));
+	if (note.magic != NOTE_MAGIC)
+		return 0;
+	if (note.components & 1u << STATE_PKRU && !has_same_rights(state))
+		return 0;
+	return note.components & ~(UINT64_C(1) << STATE_PKRU);
+}
