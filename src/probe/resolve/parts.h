@@ -94,19 +94,6 @@ struct spec;
 int names_find(struct resolve_module *module, const struct spec *spec, struct places *places);
 int places_add(struct places *places, const struct place *place);
 
-/* ---- suggest.c ---- */
-
-/* Of all that is offered, the nearest. */
-struct suggestion {
-	const char *word;
-	char best[256];
-	unsigned int distance;
-};
-void suggest_begin(struct suggestion *suggestion, const char *word);
-void suggest_offer(struct suggestion *suggestion, const char *candidate);
-/* NULL: nothing is near. */
-const char *suggest_best(const struct suggestion *suggestion);
-
 /* ---- apart.c ---- */
 
 #define EVENT_NAME_MAX 240

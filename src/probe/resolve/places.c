@@ -8,6 +8,7 @@
 
 #include "debug.h"
 #include "names/names.h"
+#include "names/nearest.h"
 #include "spec.h"
 
 #include <errno.h>
@@ -59,16 +60,16 @@ static int look_at(struct finding *finding, struct resolve_module *module, look_
 static int look_in_library(struct finding *finding, look_fn *look)
 {
 	const char *library = finding->spec->library;
-	struct suggestion suggestion;
+	struct nearest nearest;
 	bool found = false;
 	int ret = 0;
 	char mend[320];
 
-	suggest_begin(&suggestion, library);
+	nearest_begin(&nearest, library);
 	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
 		struct resolve_module *module = &finding->resolve->modules[i];
 
-		suggest_offer(&suggestion, module->name);
+		nearest_offer(&nearest, module->name);
 		if (!module_is(module, library))
 			continue;
 		found = true;
@@ -76,9 +77,7 @@ static int look_in_library(struct finding *finding, look_fn *look)
 	}
 	if (found || ret)
 		return ret;
-	if (suggest_best(&suggestion))
-		snprintf(mend, sizeof(mend), "did you mean %s?", suggest_best(&suggestion));
-	else
+	if (!nearest_text(&nearest, "", mend, sizeof(mend)))
 		snprintf(mend, sizeof(mend),
 				"its files are in /proc/PID/maps; `ldd` lists what a "
 				"program will load");
@@ -136,7 +135,7 @@ static int find_names(struct finding *finding)
 	return ret ? resolve_fail(finding->error, ret, "", "out of memory") : 0;
 }
 
-static void offer_names(struct resolve_module *module, struct suggestion *suggestion)
+static void offer_names(struct resolve_module *module, struct nearest *nearest)
 {
 	const struct code_function *functions;
 	size_t count = code_functions(module->code, &functions);
@@ -146,10 +145,10 @@ static void offer_names(struct resolve_module *module, struct suggestion *sugges
 			const char *name = code_name(module->code, &functions[i], j);
 			char *readable = names_readable(name);
 
-			suggest_offer(suggestion, readable ? readable : name);
+			nearest_offer(nearest, readable ? readable : name);
 			if (readable) {
 				readable[strcspn(readable, "(")] = '\0';
-				suggest_offer(suggestion, readable);
+				nearest_offer(nearest, readable);
 			}
 			free(readable);
 		}
@@ -183,11 +182,11 @@ static int no_symbol(struct finding *finding)
 {
 	const struct spec *spec = finding->spec;
 	const struct code_function *functions;
-	struct suggestion suggestion;
+	struct nearest nearest;
 	char mend[400];
 	size_t known = 0;
 
-	suggest_begin(&suggestion, spec->name);
+	nearest_begin(&nearest, spec->name);
 	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
 		struct resolve_module *module = &finding->resolve->modules[i];
 		bool meant = spec->library ? module_is(module, spec->library) : module->executable;
@@ -196,13 +195,11 @@ static int no_symbol(struct finding *finding)
 			continue;
 		known += code_functions(module->code, &functions);
 		if (!spec->glob)
-			offer_names(module, &suggestion);
+			offer_names(module, &nearest);
 	}
 	if (!known)
 		return no_functions(finding);
-	if (suggest_best(&suggestion))
-		snprintf(mend, sizeof(mend), "did you mean `%s`?", suggest_best(&suggestion));
-	else
+	if (!nearest_text(&nearest, "", mend, sizeof(mend)))
 		snprintf(mend, sizeof(mend), "`side probe list` shows what there is%s",
 				spec->glob && !spec->library ? ", and LIBRARY:GLOB is for libraries"
 							     : "");
@@ -462,7 +459,7 @@ static int find_line(struct finding *finding)
 struct marker_search {
 	struct finding *finding;
 	const char *said, *provider, *name;
-	struct suggestion suggestion;
+	struct nearest nearest;
 };
 
 static int add_marker(void *user, const struct resolve_marker *marker)
@@ -473,7 +470,7 @@ static int add_marker(void *user, const struct resolve_marker *marker)
 	char full[512];
 
 	snprintf(full, sizeof(full), "%.250s:%.250s", marker->provider, marker->name);
-	suggest_offer(&search->suggestion, full);
+	nearest_offer(&search->nearest, full);
 	/* Both may have colons and brackets of their own. */
 	if (strcmp(search->said, full) != 0 && fnmatch(search->said, full, 0) != 0 &&
 			(fnmatch(search->provider, marker->provider, 0) != 0 ||
@@ -504,7 +501,7 @@ static int find_markers(struct resolve *resolve, const char *said, struct places
 		return resolve_fail(error, -EINVAL, "write PROVIDER:NAME",
 				"`%.128s` is no name of a marker", said);
 	search.provider = provider;
-	suggest_begin(&search.suggestion, said);
+	nearest_begin(&search.nearest, said);
 	for (size_t i = 0; i < resolve->nr_modules && !ret; i++) {
 		finding.module = &resolve->modules[i];
 		if (!finding.module->refused && !module_code(finding.module, error))
@@ -513,10 +510,7 @@ static int find_markers(struct resolve *resolve, const char *said, struct places
 	free(provider);
 	if (ret || places->count)
 		return ret;
-	if (suggest_best(&search.suggestion))
-		snprintf(mend, sizeof(mend), "did you mean `%s`?",
-				suggest_best(&search.suggestion));
-	else
+	if (!nearest_text(&search.nearest, "", mend, sizeof(mend)))
 		snprintf(mend, sizeof(mend), "`side probe list` shows those that there are");
 	return resolve_fail(error, -ENOENT, mend, "%s and its libraries have no marker `%.128s`",
 			program_name(resolve), said);

@@ -11,7 +11,6 @@
  *	names.c      functions by name, also by the name that C++ and Rust have for them
  *	written.c    the ways to write a name with types in it
  *	choose.c     functions that only choose another one when the program is loaded
- *	suggest.c    what may have been meant
  *	places.c     from a place that was said to those that there are
  *	fetch.c      operations that get a value
  *	said.c       values by register and offset: TYPE:NAME:ADDR

@@ -3,6 +3,7 @@
 #include "type.h"
 
 #include "library.h"
+#include "names/nearest.h"
 #include "numbers.h"
 
 #include <dwarf.h>
@@ -290,7 +291,7 @@ struct member_search {
 	const char *name;
 	Dwarf_Die found;
 	uint64_t offset; /* bytes */
-	struct suggestion suggestion;
+	struct nearest nearest;
 };
 
 static uint64_t member_offset(Dwarf_Die *member)
@@ -322,7 +323,7 @@ static bool search_members(Dwarf_Die *type, struct member_search *search, unsign
 		if (tag != DW_TAG_member && tag != DW_TAG_inheritance)
 			continue;
 		if (name && tag == DW_TAG_member)
-			suggest_offer(&search->suggestion, name);
+			nearest_offer(&search->nearest, name);
 		if (name && tag == DW_TAG_member && !strcmp(name, search->name)) {
 			search->found = child;
 			search->offset += member_offset(&child);
@@ -413,7 +414,7 @@ int item_own_member(struct item *item, const char *name)
 	struct member_search search = {.name = name};
 	struct resolve_error ignored;
 
-	suggest_begin(&search.suggestion, name);
+	nearest_begin(&search.nearest, name);
 	if (through_pointer(item, &ignored) || !search_members(&item->type, &search, 0))
 		return -ENOENT;
 	return enter(item, &search.found, search.offset, &ignored) ||
@@ -433,7 +434,7 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 	if (!ret && !item->is_part && number_part(&item->type, &size) > NUMBER_NONE &&
 			(!strcmp(name, "real") || !strcmp(name, "imag")))
 		return number_enter(item, *name == 'i', error);
-	suggest_begin(&search.suggestion, name);
+	nearest_begin(&search.nearest, name);
 	/* Nor do pointers of libraries keep anybody. */
 	for (unsigned int i = 0; i < DEPTH_MAX && !ret && !has; i++) {
 		search.offset = 0;
@@ -448,9 +449,7 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 		ret = enter(item, &search.found, search.offset, error);
 		return ret ? ret : item_follow_reference(item, error);
 	}
-	if (suggest_best(&search.suggestion))
-		snprintf(mend, sizeof(mend), "did you mean `%s`?",
-				suggest_best(&search.suggestion));
+	nearest_text(&search.nearest, "", mend, sizeof(mend));
 	return resolve_fail(error, -ENOENT, mend, "%s has no member `%.128s`",
 			dwarf_diename(&item->type) ? dwarf_diename(&item->type) : "the value",
 			name);

@@ -9,6 +9,7 @@
 #include "library.h"
 #include "locate.h"
 #include "names/names.h"
+#include "names/nearest.h"
 #include "numbers.h"
 #include "spec.h"
 #include "type.h"
@@ -138,7 +139,7 @@ static int find_place(struct expression *expression, Dwarf_Die *variable, struct
 	return ret;
 }
 
-static void offer_variables(Dwarf_Die *scopes, int count, struct suggestion *suggestion)
+static void offer_variables(Dwarf_Die *scopes, int count, struct nearest *nearest)
 {
 	for (int i = 0; i < count; i++) {
 		Dwarf_Die child;
@@ -150,7 +151,7 @@ static void offer_variables(Dwarf_Die *scopes, int count, struct suggestion *sug
 
 			if ((tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) &&
 					dwarf_diename(&child))
-				suggest_offer(suggestion, dwarf_diename(&child));
+				nearest_offer(nearest, dwarf_diename(&child));
 		} while (!dwarf_siblingof(&child, &child));
 	}
 }
@@ -158,15 +159,14 @@ static void offer_variables(Dwarf_Die *scopes, int count, struct suggestion *sug
 static int no_variable(
 		struct expression *expression, const char *name, Dwarf_Die *scopes, int count)
 {
-	struct suggestion suggestion;
+	struct nearest nearest;
 	char mend[320] = "", *readable = names_readable(expression->place->name);
 	const char *function = readable ? readable : expression->place->name;
 	int ret;
 
-	suggest_begin(&suggestion, name);
-	offer_variables(scopes, count, &suggestion);
-	if (suggest_best(&suggestion))
-		snprintf(mend, sizeof(mend), "did you mean `%s`?", suggest_best(&suggestion));
+	nearest_begin(&nearest, name);
+	offer_variables(scopes, count, &nearest);
+	nearest_text(&nearest, "", mend, sizeof(mend));
 	ret = resolve_fail(expression->error, -ENOENT, mend,
 			"there is no variable `%.128s` in %.300s", name,
 			*function ? function : "that code");
