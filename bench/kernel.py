@@ -115,7 +115,7 @@ class Bench:
     def perf_plain(self):
         self.need_user_events()
         return self.run(EVENT, (self.side, "record", "--json", "-e", "no:thing", "-k", "user_events:bench_*", "--kernel-way", "perf",
-                                "--kernel-buffer", "16M", "-o", TRACE, "--force", "--", "env", f"SIDE_PATIENCE={PATIENCE}",
+                                "--kernel-buffer", "16M", "-o", TRACE, "--force", "--", "env", f"SIDE_TIMEOUT_FACTOR={PATIENCE}",
                                 *(f"{name}={value}" for name, value in self.user_events.items())), **self.recorder)
 
     def recorded(self):

@@ -276,7 +276,7 @@ struct agent {
 	bool kernel; /* our events are the kernel's: only rules that say so mean them (AGENT_KERNEL_ENV) */
 	bool reserved; /* ... or those of `only` (AGENT_SESSION_ENV) */
 	char only[WIRE_SESSION_NAME_MAX + 1];
-	unsigned int patience; /* how many times as long to wait for answers (SIDE_PATIENCE); 0: once */
+	unsigned int patience; /* how many times as long to wait for answers (SIDE_TIMEOUT_FACTOR); 0: once */
 	bool debug;
 	bool prepared;
 	struct side_tracer_handle *tracer;

@@ -31,9 +31,12 @@ EXPORT void side_agent_start(void);
 /* On machines that are slow or busy. No number, or one out of bounds: as if nothing had been said. */
 static unsigned int chosen_patience(void)
 {
-	const char *text = environment_get("SIDE_PATIENCE");
+	const char *text = environment_get("SIDE_TIMEOUT_FACTOR");
 	unsigned int number = 0;
 
+	/* The name in earlier releases: the next release does not read it. */
+	if (!text)
+		text = environment_get("SIDE_PATIENCE");
 	for (; text && *text >= '0' && *text <= '9' && number <= PATIENCE_MAX; text++)
 		number = number * 10 + (unsigned int)(*text - '0');
 	return text && !*text && number <= PATIENCE_MAX ? number : 0;

@@ -34,8 +34,13 @@ static bool is_trusted(int fd)
 /* As the agent's, on machines that are slow or busy. */
 static int64_t patience_ms(void)
 {
-	const char *text = environment_get("SIDE_PATIENCE");
-	long factor = text ? strtol(text, NULL, 10) : 1;
+	const char *text = environment_get("SIDE_TIMEOUT_FACTOR");
+	long factor;
+
+	/* The name in earlier releases: the next release does not read it. */
+	if (!text)
+		text = environment_get("SIDE_PATIENCE");
+	factor = text ? strtol(text, NULL, 10) : 1;
 
 	return KERNEL_NOTICE_PATIENCE_MS *
 			(factor < 1                                             ? 1

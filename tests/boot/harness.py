@@ -51,7 +51,7 @@ def environment(**more):
                  "SIDE_RUNTIME"):
         env.pop(name, None)
     # The machine may be very busy.
-    env["SIDE_PATIENCE"] = "60"
+    env["SIDE_TIMEOUT_FACTOR"] = "60"
     env.update(more)
     return env
 

@@ -31,7 +31,7 @@ OTHERS = {"side_agent_lost", "side_agent_on_change", "side_agent_replay",  # cou
           "side_kernel_table_0"}  # data
 PATHS = {"SIDE_AGENT_SOCKET": "agents.sock", "SIDE_BOOT": "boot.conf", "SIDE_USER_EVENTS": "boot.conf"}
 SPECIAL = {"SIDE_CONTROL": ["sync", "thread", "signal:USR1", "off"], "SIDE_RCU": ["fence"], "SIDE_USER_EVENTS": ["all"],
-           "SIDE_USER_EVENTS_ENCODING": ["native", "bogus"], "SIDE_PATIENCE": ["3600"]}
+           "SIDE_USER_EVENTS_ENCODING": ["native", "bogus"], "SIDE_TIMEOUT_FACTOR": ["3600"], "SIDE_PATIENCE": ["3600"]}
 # In the program without privileges these change system calls or output (another variable is needed for the effect of most others).
 CONTROL = {"SIDE_LIB_DIR", "SIDE_RUNTIME", "SIDE_BOOT", "SIDE_AGENT_SOCKET", "SIDE_DEBUG", "SIDE_VALIDATE", "SIDE_RCU", "SIDE_USER_EVENTS"}
 
@@ -44,7 +44,7 @@ def skip(reason):
 def variables():
     """All that the manual page lists for programs, and all that the sources name."""
     with open(os.path.join(SOURCE, "docs/man/side-environment.7"), encoding="utf-8") as page:
-        section = re.search(r"^\.Ss In traced programs$(.*?)^\.Ss ", page.read(), re.M | re.S).group(1)
+        section = re.search(r"^\.Ss Traced programs$(.*?)^\.Ss ", page.read(), re.M | re.S).group(1)
     names = set(re.findall(r"^\.It Ev (\w+)", section, re.M)) | {"XDG_RUNTIME_DIR"}
     for room in ROOMS:
         for path in glob.glob(os.path.join(SOURCE, "src", room, "**", "*.[ch]"), recursive=True):

@@ -414,7 +414,7 @@ class Recorded(Case):
         """From the first call on, with no time in between: the program tells the recorder."""
         for way in "perf", "tracefs":
             recording = Recording("-k", "user_events:kern_tick", way=way)
-            done = subprocess.run([os.environ["KERNEL_PROGRAM"], "fire:20"], env=dict(os.environ, SIDE_USER_EVENTS="kern", SIDE_PATIENCE="600"), check=True)
+            done = subprocess.run([os.environ["KERNEL_PROGRAM"], "fire:20"], env=dict(os.environ, SIDE_USER_EVENTS="kern", SIDE_TIMEOUT_FACTOR="600"), check=True)
             self.assertEqual(done.returncode, 0)
             recording.end()
             self.assertEqual(recording.summary["late"], 0)

@@ -89,7 +89,7 @@ class Case(unittest.TestCase):
         return recording
 
     def environment(self, **more):
-        env = {**os.environ, "SIDE_RUNTIME": self.runtime, "SIDE_PATIENCE": getattr(self, "patience", "1")}
+        env = {**os.environ, "SIDE_RUNTIME": self.runtime, "SIDE_TIMEOUT_FACTOR": getattr(self, "patience", "1")}
         for name in ("SIDE_CONTROL", "SIDE_AGENT_SOCKET", "LD_PRELOAD", "SIDE_DEBUG"):
             env.pop(name, None)
         env.update(more)

@@ -111,7 +111,7 @@ class Program:
         for name in ("SIDE_CONTROL", "SIDE_AGENT_SOCKET", "LD_PRELOAD", "SIDE_DEBUG"):
             env.pop(name, None)
         # A machine may be busy: a program must not be late because of that.
-        env["SIDE_PATIENCE"] = "60"
+        env["SIDE_TIMEOUT_FACTOR"] = "60"
         env.update(environment)
         self.process = subprocess.Popen([*before, PROGRAM, *words], env=env, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, bufsize=1)

@@ -61,7 +61,7 @@ class Storms(Case):
         self.window_map[:] = struct.pack("<Q", window)
 
     def spawn(self, milliseconds, threads=1, forks=0, pause_us=2000, uid=None, control="thread"):
-        env = {**os.environ, "SIDE_RUNTIME": self.runtime, "SIDE_CONTROL": control, "SIDE_PATIENCE": "60"}
+        env = {**os.environ, "SIDE_RUNTIME": self.runtime, "SIDE_CONTROL": control, "SIDE_TIMEOUT_FACTOR": "60"}
         for name in ("SIDE_AGENT_SOCKET", "LD_PRELOAD", "SIDE_DEBUG"):
             env.pop(name, None)
         env.update(self.preloaded)

@@ -22,7 +22,7 @@ work = tempfile.TemporaryDirectory(prefix="side-first-")
 runtime = os.path.join(work.name, "run")
 os.mkdir(runtime, 0o700)
 environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-environment.update({"SIDE_RUNTIME": runtime, "SIDE_PATIENCE": "20"})
+environment.update({"SIDE_RUNTIME": runtime, "SIDE_TIMEOUT_FACTOR": "20"})
 failures = []
 runs = 0
 
