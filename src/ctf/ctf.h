@@ -537,6 +537,8 @@ int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct 
  * is broken in them is not told. Items of other times may come all the same. Before the first item.
  */
 void ctf_reader_set_times(struct ctf_reader *reader, int64_t from_ns, int64_t to_ns);
+/* The latest begin of a packet that was skipped because it ends too early, up to here. INT64_MIN: none was. */
+int64_t ctf_reader_skipped_begin(const struct ctf_reader *reader);
 
 /* 1: *item is the next in time; 0: the end; -ENOMEM. Allocates nothing in the steady state. */
 int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item);

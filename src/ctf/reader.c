@@ -392,7 +392,19 @@ void ctf_reader_set_times(struct ctf_reader *reader, int64_t from_ns, int64_t to
 		reader->streams[i]->bounded = true;
 		reader->streams[i]->from_ns = from_ns;
 		reader->streams[i]->to_ns = to_ns;
+		reader->streams[i]->skipped_begin = INT64_MIN;
 	}
+}
+
+int64_t ctf_reader_skipped_begin(const struct ctf_reader *reader)
+{
+	int64_t begin = INT64_MIN;
+
+	for (uint32_t i = 0; i < reader->stream_count; i++) {
+		if (reader->streams[i]->bounded && reader->streams[i]->skipped_begin > begin)
+			begin = reader->streams[i]->skipped_begin;
+	}
+	return begin;
 }
 
 void ctf_reader_close(struct ctf_reader *reader)

@@ -493,6 +493,8 @@ static enum ctf_stream_state choose_packet(struct ctf_stream_reader *stream)
 	if (stream->torn || !has_time(stream, CTF_ROLE_TIMESTAMP_END, &ns) || ns >= stream->from_ns)
 		return CTF_STREAM_RECORDS;
 	stream->skipped = true;
+	if (has_time(stream, CTF_ROLE_TIMESTAMP_BEGIN, &ns) && ns > stream->skipped_begin)
+		stream->skipped_begin = ns;
 	return CTF_STREAM_TAIL;
 }
 

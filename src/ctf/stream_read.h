@@ -52,6 +52,7 @@ struct ctf_stream_reader {
 	bool bounded; /* Packets with nothing between these times are skipped. */
 	bool skipped; /* The one before this was. */
 	int64_t from_ns, to_ns;
+	int64_t skipped_begin; /* the latest begin of a packet that was skipped; INT64_MIN: none */
 	/* One of several windows over a ring (overlap.c). */
 	uint64_t before; /* Only records before that tick are shown, … */
 	uint64_t after;  /* … and if `continues`, only those after that one. */
