@@ -141,8 +141,8 @@ static int fail_connect(int code, const char *path, bool system, struct control_
 {
 	if (is_absent(code))
 		return control_fail(error, CONTROL_NOT_FOUND, code,
-				system ? "start it: systemctl start sided"
-				       : "start it with `sided`, or `systemctl --user start sided`",
+				system ? "`systemctl start sided` starts it"
+				       : "`side daemon` starts it",
 				"no daemon listens at %s", path);
 	if (code == -EACCES || code == -EPERM)
 		return control_fail(error, CONTROL_PERMISSION, code,

@@ -242,6 +242,8 @@ struct json_object *json_error(const struct control_error *error)
 	if (json_put_flag(answer, "ok", false) &&
 			json_put_text(answer, "kind", control_kind_word(error->kind)) &&
 			json_put_text(answer, "error", error->text) &&
+			json_put_text(answer, "hint", error->mend) &&
+			/* Its name in earlier releases: the next release does not send it. */
 			json_put_text(answer, "mend", error->mend) &&
 			(!*error->where ||
 					(json_put_text(answer, "where", error->where) &&
@@ -265,8 +267,10 @@ int json_answer(struct json_object *answer, struct control_error *error)
 
 	if (member(answer, "ok", &value) && json_object_get_boolean(value))
 		return 0;
+	/* A daemon of an earlier release has "mend" only. */
 	control_fail(error, control_kind_of(text_of(answer, "kind")), -EREMOTEIO,
-			text_of(answer, "mend"), "%s", text_of(answer, "error"));
+			text_of(answer, member(answer, "hint", &value) ? "hint" : "mend"), "%s",
+			text_of(answer, "error"));
 	snprintf(error->where, sizeof(error->where), "%s", text_of(answer, "where"));
 	if (member(answer, "column", &value))
 		error->column = (unsigned int)json_object_get_int(value);

@@ -10,7 +10,7 @@
  * positions. There are two kinds, for two sources of values:
  *
  *	linked	reads SIDE arguments in place, inside the traced program
- *	bound	asks a loader for each value (records of a trace, `side view --where`)
+ *	bound	asks a loader for each value (records of a trace, `side view --filter`)
  *
  * Threads: programs and filters never change, so any number of threads may run one at a time.
  *

@@ -104,6 +104,15 @@ static size_t list_folders(DIR *directory, char ***names)
 	return nr;
 }
 
+static void show_progress(const struct session *session)
+{
+	if (session->progress)
+		session->progress(session->progress_user,
+				atomic_load_explicit(&session->written, memory_order_relaxed),
+				session->nr_instances,
+				atomic_load_explicit(&session->lost, memory_order_relaxed));
+}
+
 static void load_directory(struct session *session, const char *path)
 {
 	DIR *directory = opendir(path);
@@ -129,6 +138,7 @@ static void load_directory(struct session *session, const char *path)
 
 		if (asprintf(&whole, "%s/%s", path, names[i]) >= 0) {
 			load_folder(session, dirfd(directory), names[i], whole);
+			show_progress(session);
 			free(whole);
 		}
 		free(names[i]);
@@ -166,13 +176,16 @@ int session_recover(const struct session_recover_options *options, struct sessio
 	session->recovers = true;
 	session->format = options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
 	session->compress = options->compress;
+	session_on_progress(session, options->progress, options->progress_user);
 	ret = output_create(session, options->output, options->force, error);
 	if (ret) {
 		session_destroy(session);
 		return ret;
 	}
-	for (i = 0; i < options->nr_paths; i++)
+	for (i = 0; i < options->nr_paths; i++) {
 		load_path(session, options->paths[i]);
+		show_progress(session);
+	}
 	*result = session;
 	return 0;
 }

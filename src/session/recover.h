@@ -19,6 +19,9 @@ struct session_recover_options {
 	bool force;
 	enum session_format format;
 	int compress;
+	/* NULL, or called after each process, as that of session_on_progress(). */
+	void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost);
+	void *progress_user;
 };
 
 /*

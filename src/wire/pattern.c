@@ -122,6 +122,24 @@ static int scan_glob(const char *text, const char *glob, struct glob_scan *scan,
 	return 0;
 }
 
+size_t pattern_list_first(const char *text)
+{
+	bool set = false;
+	size_t i;
+
+	for (i = 0; text[i]; i++) {
+		if (text[i] == '\\' && text[i + 1])
+			i++;
+		else if (text[i] == '[')
+			set = true;
+		else if (text[i] == ']')
+			set = false;
+		else if (text[i] == ',' && !set)
+			break;
+	}
+	return i;
+}
+
 int pattern_parse(const char *text, struct pattern *pattern, struct pattern_error *error)
 {
 	const char *glob = text;

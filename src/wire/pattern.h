@@ -48,6 +48,12 @@ struct pattern_error {
 	const char *reason;  /* a static sentence part: "a set that is not closed" */
 };
 
+/*
+ * How many bytes of a comma list belong to its first pattern: up to a comma that is not within a set, `[,]`,
+ * and has no `\` before it.
+ */
+size_t pattern_list_first(const char *text);
+
 /* 0, or -EINVAL with `*error` filled in. */
 int pattern_parse(const char *text, struct pattern *pattern, struct pattern_error *error);
 

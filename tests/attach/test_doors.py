@@ -145,7 +145,7 @@ class Doors(Container, Daemon):
         end()
         self.sided.wait()
         self.work(inside)
-        self.side("status", "s")  # starts another one
+        self.side("daemon")  # starts another one
         self.addCleanup(self.end_daemon, self.runtime)
         self.over(lambda: self.present() != 2)
         self.work(inside)
@@ -182,7 +182,7 @@ class Doors(Container, Daemon):
         self.sided.wait()
         door, = self.doors()
         shutil.rmtree(self.file("root/run/" + door))
-        self.side("status", "s")
+        self.side("daemon")
         self.addCleanup(self.end_daemon, self.runtime)
         sentence = f"process {inside.pid}, and what sees the same files, does not find this daemon: the rendezvous socket /run/{door}/"
         for verb in ("status", "list"):

@@ -301,7 +301,7 @@ class Sessions(Daemon):
         self.sided.wait()
         self.assertIn("its sessions are kept", self.side("list").stderr)
         service.ask("work 5", "worked")
-        self.side("status", "s")  # starts another one
+        self.side("daemon")  # starts another one
         service.ask("work 5", "worked")
         self.side("destroy", "s", "--timeout", "60s")
         self.side("list")

@@ -31,7 +31,9 @@ class Result:
 def environment(**changes):
     """The environment without what a user's settings would change; None removes a variable."""
     result = {k: v for k, v in os.environ.items()
-              if k not in ("NO_COLOR", "TERM", "SIDE_DEBUG", "LD_PRELOAD")}
+              if k not in ("NO_COLOR", "TERM", "SIDE_DEBUG", "LD_PRELOAD", "PAGER", "LESS")}
+    # Tests have a terminal of their own where they need a pager.
+    result["SIDE_PAGER"] = ""
     result["TERM"] = "xterm"
     for name, value in changes.items():
         if value is None:

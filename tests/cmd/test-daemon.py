@@ -129,7 +129,7 @@ def test_a_session():
         place.side("view", "nobody", status=1, says=["cannot view nobody"])
         place.side("start")
         wanted += [(after.pid, "sided:tick", number) for number in after.fire(10)]
-        place.side("destroy", says=["session first is gone", "2 processes"])
+        place.side("destroy", says=["session first is destroyed", "from 2 processes"])
         after.fire(3)
         equal(sorted(place.events()), sorted(wanted))
         place.side("stop", status=2, says=["no current session"])
@@ -387,6 +387,31 @@ def test_names():
         contains(result.out.split(), "sided:tock")
 
 
+def test_stop():
+    """The daemon ends, its sessions are kept, and no events are missing."""
+    with Place() as place:
+        program = place.program()
+        pid = place.daemon()
+        place.side("create", "-o", "out", "lasting")
+        place.side("enable-event", "sided:tick")
+        place.side("start")
+        first = program.fire(10)
+        place.side("daemon", "--stop", says=[f"stopped the daemon sided (process {pid}); its 1 session is kept and continues"])
+        wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the daemon")
+        place.side("daemon", "--stop", says=["no daemon runs, so none was stopped"])
+        (line,) = json_lines(place.side("daemon", "--stop", "--json").out)
+        equal((line["type"], line["stopped"], line["sessions"]), ("daemon", False, 0))
+        equal(place.daemon(), 0)
+        second = program.fire(10)
+        place.side("daemon", says=["started the daemon"])
+        wait_until(lambda: place.session()["state"] == "active", "the session has returned")
+        place.side("stop")
+        equal(sorted(event[2] for event in place.events()), first + second)
+        place.side("destroy")
+        (line,) = json_lines(place.side("daemon", "--stop", "--json").out)
+        equal((line["stopped"], line["sessions"]), (True, 0))
+
+
 def test_daemon_that_was_killed():
     with Place() as place:
         program = place.program()
@@ -397,7 +422,12 @@ def test_daemon_that_was_killed():
         place.kill(signal.SIGKILL)
         place.side("status", "--no-daemon", status=1, says=["no daemon"])
         second = program.fire(10)
-        session = json_lines(place.side("status", "--json", says=["started the daemon"]).out)[0]
+        # Verbs that only read start no daemon, and name what is kept.
+        for verb in (("status",), ("top", "-n", "1"), ("save",)):
+            place.side(*verb, status=1, says=["no daemon", "`side daemon` starts it, and its sessions return: lasting"])
+        place.side("list", says=["its sessions are kept (lasting)"])
+        place.side("start", says=["started the daemon"])
+        session = json_lines(place.side("status", "--json").out)[0]
         equal((session["name"], session["generation"] >= 1), ("lasting", True))
         wait_until(lambda: place.session()["state"] == "active", "the session stands again")
         place.side("stop")

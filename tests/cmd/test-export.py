@@ -61,7 +61,7 @@ def test_jsonl():
     for trace in TRACES:
         equal(export(trace, "jsonl", "-q").decode(), viewed(trace), trace)
     out = path("lines.jsonl")
-    equal(export("synthetic", "jsonl", "-q", "-o", out, "-e", "db", "--where", "id > 100"), b"")
+    equal(export("synthetic", "jsonl", "-q", "-o", out, "-e", "db", "--filter", "id > 100"), b"")
     with open(out, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
     wanted = [line for line in json_lines(viewed("synthetic"))
@@ -219,7 +219,7 @@ def test_hostile_texts():
     for args in (["view"], ["view", "--json"], ["report"], ["report", "--json"], ["report", "--by", "text"],
                  ["report", "--by", "state", "--histogram", "state"], ["export", "--to", "jsonl"],
                  ["export", "--to", "chrome", "-o", "-"], ["export", "--to", "csv"], ["view", "-e", "nothing"],
-                 ["view", "--where", "text == \"a\""]):
+                 ["view", "--filter", "text == \"a\""]):
         result = side(*args, path("hostile"), text=False)
         equal(result.status, 0, f"{args} {result.err}")
         is_harmless(result.out)
@@ -350,7 +350,7 @@ def test_ctf_of_some_events():
     """Records that are left out must not take the time of those behind them away."""
     for to in ("ctf1", "ctf2"):
         out = path("some-" + to)
-        export("synthetic", to, "-o", out, "-e", "fn:*", "--where", "depth < 3 || $ctx.vpid == 200")
+        export("synthetic", to, "-o", out, "-e", "fn:*", "--filter", "depth < 3 || $ctx.vpid == 200")
         wanted = [e for e in events("synthetic", "-e", "fn:*")
                   if e["fields"]["depth"] < 3 or e["stream_context"]["vpid"] == 200]
         got = events(out)
@@ -432,7 +432,7 @@ def test_mistakes():
     refused(trace, "--to", "ctf1", says="add `-o DIR`")
     refused(trace, "--to", "ctf2", "-o", path("sample"), says="not there yet", status=1)
     refused(trace, "--key", "x", says="without `--pair`")
-    refused(trace, "--where", "x >", "-o", path("x"), says="`--where`")
+    refused(trace, "--filter", "x >", "-o", path("x"), says="`--filter`")
     refused("/nowhere", "-o", path("x"), says="No such file", status=1)
     terminal = side_on_terminal("export", trace)
     equal((terminal.status, terminal.out), (2, ""))

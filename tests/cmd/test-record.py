@@ -110,7 +110,8 @@ def test_command_starts_with_usual_signals():
 def test_summary():
     result, output = record(TALKER, "1000")
     equal(result.status, 0)
-    contains(result.err, "side: recorded 1 process, ")
+    true(re.search(r"^side: recorded [\d,]+ events from 1 process, ", result.err, re.M), result.err)
+    true(re.search(rf"^  {NAME}-\d+-0 +[\d,]+ events, .* \(\d+ event classes enabled\)$", result.err, re.M), result.err)
     contains(result.err, output)
     contains(result.err, NAME + "-")
     contains(result.err, f"side view {output}")
@@ -345,7 +346,7 @@ def test_interrupt():
     process = interrupt(["-o", output, TALKER, "50", "wait"])
     out, err = process.communicate(timeout=30)
     equal(process.returncode, 130, err)
-    contains(err, "side: recorded 1 process")
+    contains(err, "events from 1 process")
     found = names(output)
     if found is not None:
         equal(found, ["talker:said"] * 50 + ["talker:ends"])
@@ -406,7 +407,7 @@ def test_colors_and_progress():
     output = new_output()
     result = side_on_terminal("record", "-o", output, TALKER, "10", which="stderr")
     true("\r\033[K" not in result.out, repr(result.out))
-    contains(result.out, "\033[1mside:\033[0m recorded 1 process")
+    contains(result.out, "\033[1mside:\033[0m recorded 11 events from 1 process")
     result = side_on_terminal("record", "--color=never", "-o", new_output(), TALKER, "10", which="stderr")
     true("\033" not in result.out, repr(result.out))
 

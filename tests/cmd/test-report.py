@@ -160,11 +160,11 @@ def test_selection():
     wanted = [event for event in EVENTS if event.name.startswith("db:")]
     equal(report("-e", "db")["overview"][0]["events"], len(wanted))
     wanted = [event for event in EVENTS if event.name == "db:end" and int(event.fields["rows"]) > 500]
-    equal(report("--where", "rows > 500")["overview"][0]["events"], len(wanted))
+    equal(report("--filter", "rows > 500")["overview"][0]["events"], len(wanted))
     wanted = [event for event in EVENTS if event.pid == 200 or event.name == "app:tick"]
-    equal(report("--where", "$ctx.vpid == 200")["overview"][0]["events"],
+    equal(report("--filter", "$ctx.vpid == 200")["overview"][0]["events"],
           len([event for event in EVENTS if event.pid == 200]))
-    nothing = report("-q", "--where", "rows > 100000")
+    nothing = report("-q", "--filter", "rows > 100000")
     equal((nothing["overview"][0]["events"], "rate" in nothing["overview"][0], nothing["count"]), (0, False, []))
 
 
@@ -185,7 +185,7 @@ def test_times():
         true(all(begin <= event["ns"] <= end for event in slow["around"]), str(args))
     wrong = side("report", TRACE, "--to", "25:00")
     equal((wrong.status, wrong.out), (2, ""))
-    contains(wrong.err, "`--to` is no time")
+    contains(wrong.err, "` is not a time")
     contains(side("report", TRACE, "-e", "db:begin", "--to", "1").err, "at that time")
 
 
@@ -474,10 +474,10 @@ event { name = "e"; id = 0; stream_id = 0; fields := struct { floating_point { e
     equal(bars[-2][:2], ("[8E, 16E)", "1"))
     equal(bars[-1][:2], ("[16E, ...)", "2"))
     contains(text, "not counted: 4 infinite values\nnot counted: 2 NaN values\n")
-    result = side("report", "--json", folder, "--histogram", "r", "--where", "which == 1")
+    result = side("report", "--json", folder, "--histogram", "r", "--filter", "which == 1")
     (line,) = [line for line in json_lines(result.out) if line["type"] == "histogram"]
     equal((line["count"], line["nan"], line["buckets"], "min" in line), (0, 2, [], False))
-    contains(side("report", folder, "--histogram", "r", "--where", "which == 1").out, "r: count 0\nnot counted: 2 NaN")
+    contains(side("report", folder, "--histogram", "r", "--filter", "which == 1").out, "r: count 0\nnot counted: 2 NaN")
 
 
 CALLS = """/* CTF 1.8 */
@@ -612,10 +612,10 @@ def test_mistakes():
     refused(TRACE, "--pair", "a", "b", "--around", "3", says="without `--slowest`")
     refused(TRACE, "--pair", "a", "b", "--across", says="without `--key`")
     refused(TRACE, "--pair", "a", "b", "--slowest", "10001", says="10000 at most")
-    refused(TRACE, "--where", "rows >", says="`--where`")
+    refused(TRACE, "--filter", "rows >", says="`--filter`")
     refused(TRACE, "--by", "1 +", says="`--by`")
     refused(TRACE, "--histogram", ")", says="`--histogram`")
-    contains(side("report", TRACE, "--where", "rows >").err, "\n    rows >\n" if False else "rows >")
+    contains(side("report", TRACE, "--filter", "rows >").err, "\n    rows >\n" if False else "rows >")
 
 
 def test_notes():
@@ -623,8 +623,8 @@ def test_notes():
     contains(side("report", TRACE, "--histogram", "query").err, "no numbers")
     contains(side("report", TRACE, "--pair", "db:begin", "db:end", "--key", "rows").err, "no value of `--key`")
     equal(side("report", "-q", TRACE, "--histogram", "nowhere").err, "")
-    for args, part in ((["-e", "db:begn"], "did you mean db:begin"), (["--where", "rows > 100000"], "fits `--where"),
-                       (["-e", "db", "--where", "rows > 100000"], "and `-e`")):
+    for args, part in ((["-e", "db:begn"], "did you mean `-e db:begin`?"), (["--filter", "rows > 100000"], "matched `--filter"),
+                       (["-e", "db", "--filter", "rows > 100000"], "and `-e`")):
         result = side("report", TRACE, *args)
         equal((result.status, result.err.count("\n")), (0, 1), result.err)
         contains(result.err, part)

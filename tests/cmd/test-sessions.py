@@ -194,7 +194,7 @@ def test_destroy():
         "losses": [{"process": "a-1-0", "ring": "ring_0", "event": "a:b", "reason": "ring full", "count": 3}],
         "messages": ["something was odd"], "pending": [], "unchanged": []}
     result = ask("destroy")[0]
-    for part in ("session now is gone", "2 processes, 1,234 events, 1.0 KiB", "3 events were lost", "a:b", "ring full", "odd"):
+    for part in ("session now is destroyed", "1,234 events from 2 processes, 1.0 KiB", "3 events were lost", "a:b", "ring full", "odd"):
         contains(result.err, part)
     refused("stop", says=["no current session"])
     contains(ask("destroy", "x", "-q")[0].err, "3 events were lost")

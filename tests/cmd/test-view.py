@@ -44,27 +44,33 @@ def test_count():
 
 
 def test_where():
-    equal(shown("--where", "number >= 48"), ["talker:said"] * 2)
-    equal(shown("--where", "!has(number) || number < 2"), ["talker:said"] * 2 + ["talker:ends"])
-    equal(shown("--where", 'text == "a text*" && number % 10 == 3'), ["talker:said"] * 5)
-    equal(shown("--where", "number > 5", "-n", "1", "-e", "talker:said"), ["talker:said"])
-    equal(shown("--where", "nothing_is_called_so == 1"), [])
-    text = side("view", TRACE, "--where", "number == 7")
+    equal(shown("--filter", "number >= 48"), ["talker:said"] * 2)
+    equal(shown("--filter", "!has(number) || number < 2"), ["talker:said"] * 2 + ["talker:ends"])
+    equal(shown("--filter", 'text == "a text*" && number % 10 == 3'), ["talker:said"] * 5)
+    equal(shown("--filter", "number > 5", "-n", "1", "-e", "talker:said"), ["talker:said"])
+    equal(shown("--filter", "nothing_is_called_so == 1"), [])
+    text = side("view", TRACE, "--filter", "number == 7")
     equal((text.status, text.err, text.out.count("number = 7"), text.out.count("\n")), (0, "", 1, 1))
-    wrong = side("view", TRACE, "--where", "number > ")
+    wrong = side("view", TRACE, "--filter", "number > ")
     equal((wrong.status, wrong.out), (2, ""))
     said, expression, mark = wrong.err.splitlines()[:3]
-    contains(said, "`--where`")
+    contains(said, "`--filter`")
     equal(expression.strip(), "number >")
     true(mark.strip() == "^" and mark.index("^") >= expression.index(">"), wrong.err)
 
 
 def test_nothing_fits():
-    for args, part in ((["-e", "talker:sad"], "is called like `-e talker:sad`; did you mean talker:said"),
-                       (["-e", "nobody"], "is called like `-e nobody`"),
-                       (["--where", "number > 5000"], "fits `--where number > 5000`"),
-                       (["-e", "talker:said", "--where", "number > 5000"], "`--where number > 5000` and `-e`"),
-                       (["-e", "talker:said", "--to", "1"], "`-e talker:said` chooses happened")):
+    for args, part in ((["-e", "talker:sad"], "matched `-e talker:sad`: the trace has "),
+                       (["-e", "talker:sad"], "did you mean `-e talker:said`?"),
+                       (["-e", "nobody"], "matched `-e nobody`: no colon, so it names a provider; "),
+                       (["-e", "said"], "did you mean `-e talker:said`?"),
+                       (["-e", "talker:said@ERR"], "no event of that name has that log level"),
+                       (["-e", "nobody,talkr:*"], "matched `-e nobody -e 'talkr:*'`"),
+                       (["--filter", "nubmer > 5"], "no event has `nubmer`; there is number, text; did you mean `number`?"),
+                       (["--filter", "$ctx.vtid == 1"], "no event has `$ctx.vtid`"),
+                       (["--filter", "number > 5000"], "matched `--filter number > 5000`"),
+                       (["-e", "talker:said", "--where", "number > 5000"], "`--filter number > 5000` and `-e`"),
+                       (["-e", "talker:said", "--to", "1"], "`-e talker:said` selects happened")):
         for more in ([], ["--follow"]):
             result = side("view", TRACE, *args, *more)
             equal((result.status, result.out, result.err.count("\n")), (0, "", 1), str(args))
@@ -100,11 +106,32 @@ def test_times():
     equal(times("--from", utc[40]), all_times[40:], "as the JSON has it")
     local = time.strftime("%Y-%m-%d ", time.localtime(first // 10**9)) + clock[5]
     equal(times("--from", local), all_times[5:])
-    for wrong in ("x", "25:00", "12:60", "2026-13-01", "2026-01-01T", "1.", "+", "-1", "12:00:00.", "1e3",
+    for wrong in ("x", "25:00", "12:60", "2026-13-01", "2026-01-01T", "1.", "+", "-", "-1x", "5parsecs", "12:00:00.", "1e3",
                   "99999999999999999999", "2026-01-01T12:00ZZ"):
         result = side("view", "--from=" + wrong, TRACE)
         equal((result.status, result.out), (2, ""), wrong)
-        contains(result.err, "is no time")
+        contains(result.err, "is not a time")
+
+
+def test_relative_times():
+    """From the begin and the end of the trace, with units, and in nanoseconds."""
+    all_times = times()
+    first, last = all_times[0], all_times[-1]
+
+    for option in (["--last", f"{last - all_times[20]}ns"], ["--from", f"-{last - all_times[20]}ns"], ["--from=-" + seconds(last - all_times[20])]):
+        equal(times(*option), all_times[20:], str(option))
+    equal(times("--last", "1h"), all_times)
+    equal(times("--last", "0s"), [ns for ns in all_times if ns == last])
+    equal(times("--to", f"-{last - all_times[20]}ns"), all_times[:21])
+    equal(times("--from", f"+{all_times[30] - first}ns"), all_times[30:])
+    equal(times("--from", f"{all_times[30] - first}ns"), all_times[30:])
+    equal(times("--from", str(all_times[7]), "--to", f"{all_times[9]}ns"), all_times[7:10])
+    for wrong, said in ((["--last", "x"], "is not a duration"), (["--last", "-5s"], "is not a duration"), (["--last", ""], "is empty"),
+                        (["--last", "5s", "--from", "+1"], "`--last` and `--from` contradict each other"),
+                        (["--last", "5s", "--to", "+1"], "`--last` and `--to` contradict each other")):
+        result = side("view", TRACE, *wrong)
+        equal((result.status, result.out), (2, ""), str(wrong))
+        contains(result.err, said)
 
 
 def test_times_of_babeltrace():
@@ -157,8 +184,8 @@ def test_contexts():
     for line in json_lines(side("view", "--json", out).out):
         context = line["stream_context"]
         equal((context["vpid"], context["procname"]), (line["vpid"], name))
-    equal(len(side("view", out, "--where", f'$ctx.procname == "{name}" && $ctx.vpid > 0').out.splitlines()), 3)
-    equal(side("view", out, "--where", '$ctx.procname == "nobody"').out, "")
+    equal(len(side("view", out, "--filter", f'$ctx.procname == "{name}" && $ctx.vpid > 0').out.splitlines()), 3)
+    equal(side("view", out, "--filter", '$ctx.procname == "nobody"').out, "")
 
 
 def test_compressed():

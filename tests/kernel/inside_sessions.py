@@ -360,7 +360,7 @@ class Sessions(Case):
         helper = self.helper_pid()
         self.kill(self.daemon_pid(), signal.SIGKILL, "sided")
         self.caller.call(10)
-        self.side("status")
+        self.side("daemon")
         self.caller.call(10)
         self.assertEqual(self.helper_pid(), helper)
         self.side("stop")

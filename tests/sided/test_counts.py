@@ -169,7 +169,7 @@ class Counts(Case):
         self.assertIn("    recorded 1,200 events, ", text)
         self.assertRegex(text, r"(?m)^  sided-program +\d+ +thread +2 +1,200 ")
         self.assertRegex(said("list"), r"(?m)s +stopped +1,200 events ")
-        self.assertIn("it recorded 1 process, 1,200 events, ", said("destroy", "s"))
+        self.assertIn("it recorded 1,200 events from 1 process, ", said("destroy", "s"))
 
 
 class Versions(Case):

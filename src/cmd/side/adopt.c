@@ -202,10 +202,10 @@ static void print_text(const struct adopted *adopted, const struct session_statu
 	struct lost_sums losses = {.teller = LOST_OF_SESSION};
 
 	if (!say_is_quiet())
-		fprintf(stderr, "%s adopted %" PRIu64 " %s of session %s, %s, %s, in %s\n",
-				say_label(false), status->nr_seen,
-				status->nr_seen == 1 ? "process" : "processes", adopted->name,
-				say_events(status->recorded, events), say_size(status->bytes, size),
+		fprintf(stderr, "%s adopted %s from %" PRIu64 " %s of session %s, %s, in %s\n",
+				say_label(false), say_events(status->recorded, events),
+				status->nr_seen, status->nr_seen == 1 ? "process" : "processes",
+				adopted->name, say_size(status->bytes, size),
 				say_printable(path, output, sizeof(output)));
 	lost_take(&losses, session_summary(adopted->session), status->lost);
 	lost_print(&losses);

@@ -9,6 +9,7 @@
 
 #include "wire/runtime.h"
 
+#include <dirent.h>
 #include <json-c/json.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -62,6 +63,48 @@ static void say_started(struct ask *ask)
 				ask_number(answer, "pid"));
 	json_object_put(answer);
 	json_object_put(request);
+}
+
+/* A daemon that was killed leaves its sessions in files, which the next one reads. */
+bool ask_kept_sessions(bool system, char *names, size_t size)
+{
+	static const char suffix[] = ".json";
+	char path[PATH_MAX];
+	struct dirent *file;
+	size_t used = 0;
+	DIR *list = wire_runtime_path(path, sizeof(path), system, WIRE_RUNTIME_STATE)
+			? NULL
+			: opendir(path);
+
+	*names = 0;
+	while (list && (file = readdir(list))) {
+		size_t length = strlen(file->d_name);
+
+		if (length < sizeof(suffix) ||
+				strcmp(file->d_name + length - sizeof(suffix) + 1, suffix) != 0 ||
+				used + length + 4 > size)
+			continue;
+		used += (size_t)snprintf(names + used, size - used, "%s%.*s", used ? ", " : "",
+				(int)(length - sizeof(suffix) + 1), file->d_name);
+	}
+	if (list)
+		closedir(list);
+	return used;
+}
+
+int ask_connect_only(struct ask *ask, bool system)
+{
+	char kept[1024], shown[2048], hint[2200];
+	struct control_error error = {.kind = CONTROL_DONE};
+
+	if (!ask_connect_silently(ask, system, &error))
+		return COMMAND_DONE;
+	if (error.kind != CONTROL_NOT_FOUND || !ask_kept_sessions(system, kept, sizeof(kept)))
+		return ask_error(&error);
+	snprintf(hint, sizeof(hint), "%s starts it, and its sessions return: %s",
+			system ? "`systemctl start sided`" : "`side daemon`",
+			say_printable(kept, shown, sizeof(shown)));
+	return say_error(COMMAND_FAILED, hint, "%s", error.text);
 }
 
 int ask_connect(struct ask *ask, bool system, bool no_daemon)

@@ -29,6 +29,10 @@ struct ask {
 
 /* Connect; where no daemon runs, start the user's own, unless no_daemon. */
 int ask_connect(struct ask *ask, bool system, bool no_daemon);
+/* Connect for a verb that changes nothing: it never starts a daemon. */
+int ask_connect_only(struct ask *ask, bool system);
+/* The names of sessions that a killed daemon left in files, which the next daemon reads. False: none. */
+bool ask_kept_sessions(bool system, char *names, size_t size);
 /* The same, but without a word and without starting one; @error (or NULL) says why not. */
 int ask_connect_silently(struct ask *ask, bool system, struct control_error *error);
 void ask_close(struct ask *ask);

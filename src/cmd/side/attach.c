@@ -270,8 +270,8 @@ static void say_summary(const struct attached *attached, const struct session_st
 		fflush(stderr);
 		return;
 	}
-	say_note("recorded %s (process %d), %s, %s%s%s", attached->name, attached->pid,
-			say_events(sums->recorded, events), say_size(sums->bytes, count),
+	say_note("recorded %s from %s (process %d), %s%s%s", say_events(sums->recorded, events),
+			attached->name, attached->pid, say_size(sums->bytes, count),
 			attached->printing.made ? "" : ", in ",
 			attached->printing.made ? "" : say_printable(output, text, sizeof(text)));
 	lost_print(&losses);

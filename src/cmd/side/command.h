@@ -108,6 +108,9 @@ enum completion {
 struct option {
 	char letter; /* 0: long form only */
 	const char *name;
+	/* Earlier forms: accepted until the release after 0.1, and in no help text or completion. 0, NULL: none. */
+	char former_letter;
+	const char *former_name;
 	const char *argument; /* what it is called in help; NULL for a flag */
 	bool optional;        /* the argument may be left out, and stands behind `=` only */
 	bool two;     /* two arguments, the second one always a word of its own; OPTION_LIST */
@@ -185,6 +188,8 @@ struct common_options {
 	bool json;
 	bool quiet;
 	bool verbose;
+	bool no_pager;
+	bool no_progress;
 	bool help;
 	bool version;
 };
@@ -302,6 +307,7 @@ struct control_options {
 	int kernel_way; /* enum kernel_record_way */
 	bool all;
 	bool userspace;
+	bool stop; /* of `daemon` */
 	bool no_daemon;
 	bool system;
 };
@@ -325,15 +331,19 @@ struct probe_options {
 	bool sdt;
 };
 
+/* `--from`, `--to`, `--last`: view-time.h. NULL: not given. */
+struct time_range {
+	const char *from, *to, *last;
+};
+
 struct expand_options {
 	const char *output;
 };
 
 struct view_arguments {
 	struct text_list patterns;
-	const char *where;
-	const char *from;
-	const char *to;
+	const char *filter;
+	struct time_range times;
 	uint64_t count;
 	uint64_t threads;
 	bool follow;
@@ -345,8 +355,8 @@ struct view_arguments {
 
 struct report_options {
 	struct text_list patterns;
-	const char *where;
-	const char *from, *to;
+	const char *filter;
+	struct time_range times;
 	const char *by;
 	struct text_list histograms;
 	struct text_list pairs; /* begin, end, begin, end, … */
@@ -373,7 +383,8 @@ enum export_format {
 
 struct export_options {
 	struct text_list patterns;
-	const char *where;
+	const char *filter;
+	struct time_range times;
 	int format; /* enum export_format */
 	const char *output;
 	struct text_list pairs;
@@ -418,6 +429,8 @@ union verb_options {
 extern const struct option command_report_options[], command_export_options[];
 extern const char *const command_report_paragraphs[], *const command_export_paragraphs[];
 extern const struct example command_report_examples[], command_export_examples[];
+/* In the order of enum export_format; ends with NULL. */
+extern const char *const command_export_formats[];
 
 /* table.c. Each array ends with an entry whose name is NULL. */
 extern const struct verb command_verbs[];
@@ -438,12 +451,14 @@ struct parsed {
 	char **operands; /* inside argv, ends with NULL */
 	int operand_count;
 	bool dashes; /* a "--" stood before the operands */
+	struct text_list
+			kept; /* texts that were made of arguments: each is freed with the others */
 };
 
 /* What is wrong with a command line, for a person. */
 struct parse_error {
 	char message[512];
-	char mend[256]; /* what to do about it; may be empty */
+	char mend[1024]; /* what to do about it; may be empty */
 	const struct verb *verb;
 };
 
@@ -454,8 +469,6 @@ void parsed_free(struct parsed *parsed);
 int parse_size(const char *text, uint64_t *size);
 /* "10ms", "1.5s", "1": nanoseconds. A number without a unit is seconds. */
 int parse_time(const char *text, uint64_t *nanoseconds);
-/* The candidate that was probably meant, or NULL. @next gives candidates until NULL. */
-const char *parse_nearest(const char *word, const char *const *candidates, size_t count);
 
 /* habits.c */
 
@@ -479,10 +492,6 @@ void complete_print_zsh(FILE *out);
 /* select.c: the patterns of `-e`, for pattern_set_wants(); free() them. 0 or an exit status. */
 struct pattern;
 int command_select(const struct text_list *words, struct pattern **patterns);
-/* Say that `-e`, `--where` or times left nothing of a trace: a note. */
-struct ctf_reader;
-void command_nothing_fits(const struct ctf_reader *reader, const char *dir,
-		const struct text_list *words, const char *where, bool times);
 
 /* record.c: the exit status for what a session says went wrong (enum session_error_kind). */
 int command_session_status(int kind);
@@ -495,6 +504,8 @@ typedef int command_after_fn(void *user, struct session *session);
 int command_record(const struct parsed *parsed, const struct session_options *options,
 		command_after_fn *after, void *user);
 int command_session_error(const struct session_error *error);
+/* For session_on_progress(), with the command line: the line of a recording. */
+void command_progress(void *parsed, uint64_t bytes, size_t processes, uint64_t lost);
 /* Messages, and the summary in the form that is wanted; `verb` in JSON. */
 void command_session_messages(const struct session_summary *summary);
 /* Those of a session that goes on (session/live.h), since the last time. */

@@ -97,6 +97,10 @@ static void bash_options(FILE *out, const struct option *const *tables)
 				fprintf(out, "%s-%c", separator, option->letter), separator = " ";
 			fprintf(out, "%s--%s", separator, option->name);
 			separator = " ";
+			if (option->former_letter)
+				fprintf(out, " -%c", option->former_letter);
+			if (option->former_name)
+				fprintf(out, " --%s", option->former_name);
 		}
 	}
 	fputs("'\n\t\ttwo='", out);
@@ -136,6 +140,10 @@ static void bash_arguments(FILE *out, const char *verb, const struct option *opt
 		fprintf(out, "\t'%s --%s'", verb, option->name);
 		if (option->letter)
 			fprintf(out, " | '%s -%c'", verb, option->letter);
+		if (option->former_letter)
+			fprintf(out, " | '%s -%c'", verb, option->former_letter);
+		if (option->former_name)
+			fprintf(out, " | '%s --%s'", verb, option->former_name);
 		fputs(") want=", out);
 		if (option->choices) {
 			fputs("'choice", out);
@@ -316,6 +324,21 @@ static const char *zsh_action(const struct option *option)
 	return " ";
 }
 
+/* With `!`, an option is known but not offered. */
+static void zsh_former(FILE *out, const struct option *option)
+{
+	const char *many = option->ordered || option->kind == OPTION_LIST ? "*" : "";
+
+	if (option->former_letter && option->argument)
+		fprintf(out, "\t\t'!%s-%c+:%s:%s' \\\n", many, option->former_letter,
+				option->argument, zsh_action(option));
+	else if (option->former_letter)
+		fprintf(out, "\t\t'!%s-%c' \\\n", many, option->former_letter);
+	if (option->former_name)
+		fprintf(out, "\t\t'!%s--%s=:%s:%s' \\\n", many, option->former_name,
+				option->argument, zsh_action(option));
+}
+
 static void zsh_option(FILE *out, const struct option *option)
 {
 	const char *many = option->ordered || option->kind == OPTION_LIST ? "*" : "";
@@ -447,8 +470,10 @@ void complete_print_zsh(FILE *out)
 		}
 		fprintf(out, "\t\t%s) _arguments -s -S %s$common \\\n", verb->name,
 				verb->command_follows ? "-A '-*' " : "");
-		for (const struct option *option = verb->options; option->name; option++)
+		for (const struct option *option = verb->options; option->name; option++) {
 			zsh_option(out, option);
+			zsh_former(out, option);
+		}
 		zsh_operands(out, verb);
 		fputs("\t\t;;\n", out);
 	}

@@ -5,6 +5,8 @@
 #include "command.h"
 #include "say.h"
 
+#include "names/nearest.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +98,7 @@ static void print_json(const struct doctor_check *check, const struct doctor_fin
 	fputs(",\"found\":", stdout);
 	say_json_string(stdout, finding->found);
 	if (*finding->mend) {
-		fputs(",\"mend\":", stdout);
-		say_json_string(stdout, finding->mend);
+		say_json_hint(stdout, finding->mend);
 	}
 	puts("}");
 }
@@ -132,6 +133,7 @@ static bool is_wanted(const struct parsed *parsed, const char *name)
 static int check_names(const struct parsed *parsed)
 {
 	const char *names[CHECKS_MAX];
+	struct nearest nearest;
 	size_t count = 0;
 
 	for (size_t t = 0; t < NR_TABLES; t++) {
@@ -139,19 +141,21 @@ static int check_names(const struct parsed *parsed)
 			names[count++] = check->name;
 	}
 	for (int i = 0; i < parsed->operand_count; i++) {
-		const char *nearest;
-		char mend[128] = "`side doctor` shows them all";
+		char mend[NEAREST_TEXT_SIZE];
 		bool found = false;
 
 		for (size_t k = 0; k < count && !found; k++)
 			found = !strcmp(names[k], parsed->operands[i]);
 		if (found)
 			continue;
-		nearest = parse_nearest(parsed->operands[i], names, count);
-		if (nearest)
-			snprintf(mend, sizeof(mend), "did you mean `side doctor %s`?", nearest);
-		return say_error(COMMAND_USAGE, mend, "there is no check `%.128s`",
-				parsed->operands[i]);
+		nearest_begin(&nearest, parsed->operands[i]);
+		for (size_t k = 0; k < count; k++)
+			nearest_offer(&nearest, names[k]);
+		return say_error(COMMAND_USAGE,
+				nearest_text(&nearest, "side doctor ", mend, sizeof(mend))
+						? mend
+						: "`side doctor` shows them all",
+				"there is no check `%.128s`", parsed->operands[i]);
 	}
 	return COMMAND_DONE;
 }

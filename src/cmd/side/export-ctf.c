@@ -497,7 +497,8 @@ int export_ctf(const struct export_options *options, const char *dir)
 	struct walk_options walk = {.verb = "export",
 			.dir = dir,
 			.patterns = &options->patterns,
-			.where = options->where};
+			.where = options->filter,
+			.times = options->times};
 	int ret;
 
 	if (!options->output)
@@ -513,6 +514,8 @@ int export_ctf(const struct export_options *options, const char *dir)
 					copy.lost_packets,
 					copy.lost_packets == 1 ? " is" : "s are");
 	}
+	if (!copy.status && !copy.walk.events)
+		walk_note_nothing(&copy.walk);
 	free_copy(&copy);
 	return copy.status ? copy.status : copy.walk.damaged ? COMMAND_FAILED : COMMAND_DONE;
 }

@@ -13,6 +13,7 @@
 
 #include "cmd/side/say.h"
 #include "cmd/side/view.h"
+#include "names/nearest.h"
 
 #define FLUSH_SIZE (1u << 20)
 
@@ -317,7 +318,8 @@ static int export_items(
 	struct walk_options walk = {.verb = "export",
 			.dir = dir,
 			.patterns = &options->patterns,
-			.where = options->where};
+			.where = options->filter,
+			.times = options->times};
 	char number[SAY_NUMBER_MAX];
 	int status = pairs_create(&export.pairs, &options->pairs, options->key, options->across);
 	int ret;
@@ -341,6 +343,8 @@ static int export_items(
 		else if (export.lost && !ops->loss)
 			say_note("%s event%s lost while recording", say_number(export.lost, number),
 					export.lost == 1 ? " was" : "s were");
+		if (!status && !export.walk.events)
+			walk_note_nothing(&export.walk);
 		if (!status && lacks_threads(&export.pairs))
 			say_note("%s", PAIRS_NO_THREAD);
 	}
@@ -376,18 +380,37 @@ static void say_for_view(enum view_message kind, const char *mend, const char *s
 		say_error(COMMAND_FAILED, mend, "%s", sentence);
 }
 
+static void note_nothing(void *context, const struct ctf_reader *reader)
+{
+	const struct export *export = context;
+
+	command_nothing_fits(reader,
+			&(const struct walk_options){.verb = "export",
+					.dir = export->dir,
+					.patterns = &export->options->patterns,
+					.times = export->options->times},
+			export->options->filter);
+}
+
 static int export_lines(const struct export_options *options, const char *dir)
 {
-	struct export export = {.options = options, .fd = -1};
+	struct export export = {.options = options, .dir = dir, .fd = -1};
 	struct lines lines = {.count = options->patterns.count};
-	struct view_options view = {.dir = dir, .json = true, .say = say_for_view};
+	struct view_options view = {.dir = dir,
+			.verb = "export",
+			.json = true,
+			.say = say_for_view,
+			.nothing = note_nothing,
+			.nothing_context = &export};
 	struct where where = {0};
 	int status = command_select(&options->patterns, &lines.patterns), closed;
 
-	if (!status && options->where) {
-		status = where_parse("where", options->where, &where);
+	if (!status && options->filter) {
+		status = where_parse("filter", options->filter, &where);
 		view.where = &where;
 	}
+	if (!status)
+		status = view_times_read(&options->times, &view.from, &view.to);
 	if (!status)
 		status = walk_check(&(struct walk_options){.verb = "export", .dir = dir});
 	if (!status)
@@ -418,7 +441,7 @@ static int check_options(const struct export_options *options)
 	bool drawn = options->format == EXPORT_PERFETTO || options->format == EXPORT_CHROME;
 
 	if (options->pairs.count && !drawn)
-		return say_error(COMMAND_USAGE, "use `--to perfetto` or `--to chrome`",
+		return say_error(COMMAND_USAGE, "use `--format perfetto` or `--format chrome`",
 				"`--pair` makes slices, and this format has none");
 	if ((options->key || options->across) && !options->pairs.count)
 		return say_error(COMMAND_USAGE, "add `--pair BEGIN END`",
@@ -441,14 +464,39 @@ static bool is_directory(const char *path)
 					(!stat(path, &stat_of) && S_ISDIR(stat_of.st_mode)));
 }
 
-int cmd_export(const struct parsed *parsed)
+/* `--to FORMAT` of earlier releases: a format is no time. False: it may be a time. */
+static bool take_former_format(struct export_options *options)
 {
-	const struct export_options *options = &parsed->options.export;
-	const char *dir = parsed->operands[0];
-	int status = check_options(options);
+	for (int i = 0; options->times.to && command_export_formats[i]; i++) {
+		if (strcmp(options->times.to, command_export_formats[i]) != 0)
+			continue;
+		options->format = i;
+		options->times.to = NULL;
+		return true;
+	}
+	return false;
+}
 
-	if (status)
-		return status;
+/* What looks like a misspelled format gets that hint. */
+static int check_former_format(const struct export_options *options)
+{
+	char meant[NEAREST_TEXT_SIZE];
+	struct nearest nearest;
+
+	if (!options->times.to || strpbrk(options->times.to, "0123456789:"))
+		return COMMAND_DONE;
+	nearest_begin(&nearest, options->times.to);
+	for (size_t i = 0; command_export_formats[i]; i++)
+		nearest_offer(&nearest, command_export_formats[i]);
+	return say_error(COMMAND_USAGE,
+			nearest_text(&nearest, "--format ", meant, sizeof(meant))
+					? meant
+					: "`--format` is perfetto, chrome, csv, jsonl, ctf1 or ctf2",
+			"`--to %.128s` is not a time", options->times.to);
+}
+
+static int export_as(const struct export_options *options, const char *dir)
+{
 	switch ((enum export_format)options->format) {
 	case EXPORT_PERFETTO: return export_items(options, dir, &export_perfetto);
 	case EXPORT_CHROME: return export_items(options, dir, &export_chrome);
@@ -460,6 +508,16 @@ int cmd_export(const struct parsed *parsed)
 	case EXPORT_CTF2: return export_ctf(options, dir);
 	}
 	return COMMAND_USAGE;
+}
+
+int cmd_export(const struct parsed *parsed)
+{
+	struct export_options options = parsed->options.export;
+	int status = take_former_format(&options) ? COMMAND_DONE : check_former_format(&options);
+
+	if (!status)
+		status = check_options(&options);
+	return status ? status : export_as(&options, parsed->operands[0]);
 }
 
 /* ---- names ---- */

@@ -50,6 +50,7 @@ struct export_class {
 
 struct export
 {
+	const char *dir;
 	const struct export_options *options;
 	const struct export_ops *ops;
 	struct walk walk;

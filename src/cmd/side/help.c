@@ -186,6 +186,10 @@ static void json_options(FILE *out, const struct option *options)
 				option->name, kinds[option->kind]);
 		if (option->letter)
 			fprintf(out, ",\"letter\":\"-%c\"", option->letter);
+		if (option->former_name)
+			fprintf(out, ",\"former_name\":\"--%s\"", option->former_name);
+		if (option->former_letter)
+			fprintf(out, ",\"former_letter\":\"-%c\"", option->former_letter);
 		if (option->argument)
 			fprintf(out, ",\"argument\":\"%s\"%s", option->argument,
 					option->optional ? ",\"optional\":true" : "");

@@ -367,33 +367,6 @@ static int list_running(struct list *list)
 	return worst;
 }
 
-/* A daemon that was killed leaves its sessions in files, which the next one reads. */
-static bool sessions_are_kept(bool system, char *names, size_t room)
-{
-	static const char suffix[] = ".json";
-	char path[PATH_MAX];
-	struct dirent *file;
-	size_t used = 0;
-	DIR *list = wire_runtime_path(path, sizeof(path), system, WIRE_RUNTIME_STATE)
-			? NULL
-			: opendir(path);
-
-	*names = 0;
-	while (list && (file = readdir(list))) {
-		size_t length = strlen(file->d_name);
-
-		if (length < sizeof(suffix) ||
-				strcmp(file->d_name + length - sizeof(suffix) + 1, suffix) != 0 ||
-				used + length + 4 > room)
-			continue;
-		used += (size_t)snprintf(names + used, room - used, "%s%.*s", used ? ", " : "",
-				(int)(length - sizeof(suffix) + 1), file->d_name);
-	}
-	if (list)
-		closedir(list);
-	return used;
-}
-
 /* What the daemon, if it runs, knows by that name, or all of its sessions. *known: there is something. */
 static int list_sessions(const struct parsed *parsed, const char *name, bool *known)
 {
@@ -411,7 +384,7 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 		/* One that is there and does not talk to us has sessions, for all we know. */
 		if (error.kind != CONTROL_NOT_FOUND)
 			return ask_error(&error);
-		if (sessions_are_kept(parsed->options.list.system, kept, sizeof(kept)))
+		if (ask_kept_sessions(parsed->options.list.system, kept, sizeof(kept)))
 			say_note("no daemon runs; its sessions are kept (%s), and return when "
 				 "it is "
 				 "started: `side daemon`",

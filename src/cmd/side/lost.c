@@ -32,7 +32,7 @@ static const struct words known[] = {
 		{SESSION_LOST_BY_KIND,
 				"of event classes that stayed disabled: the recorder did not answer in "
 				"time",
-				"`SIDE_PATIENCE=N` in its environment has a program wait N times "
+				"`SIDE_TIMEOUT_FACTOR=N` in its environment has a program wait N times "
 				"as long"},
 		/* Whoever read it there says what would help. */
 		{SESSION_LOST_IN_KERNEL, "while a buffer of the kernel was full", NULL},
@@ -200,12 +200,11 @@ void lost_json(FILE *out, const struct lost_sums *losses)
 
 		fprintf(out, "%s{\"reason\":", i ? "," : "");
 		say_json_string(out, losses->reasons[i].reason);
-		fprintf(out, ",\"count\":%llu,\"mend\":",
-				(unsigned long long)losses->reasons[i].count);
+		fprintf(out, ",\"count\":%llu", (unsigned long long)losses->reasons[i].count);
 		if (mend)
-			say_json_string(out, mend);
+			say_json_hint(out, mend);
 		else
-			fputs("null", out);
+			fputs(",\"hint\":null,\"mend\":null", out);
 		fputc('}', out);
 	}
 	fputc(']', out);

@@ -4,6 +4,8 @@
  * command line already, answered what it can, and become this program (more.h).
  */
 #include "command.h"
+#include "pager.h"
+#include "progress.h"
 #include "say.h"
 #include "session-trace.h"
 
@@ -22,12 +24,28 @@ static int find_trace(struct parsed *parsed)
 	}
 }
 
+/* Output that can be longer than a terminal, and that ends. */
+static bool is_paged(const struct parsed *parsed)
+{
+	switch (parsed->verb->id) {
+	case VERB_VIEW: return !parsed->options.view.follow;
+	case VERB_REPORT:
+	case VERB_LIST:
+	case VERB_PROBE: return true;
+	default: return false;
+	}
+}
+
 static int run(struct parsed *parsed)
 {
 	int result = find_trace(parsed);
 
 	if (result)
 		return result;
+	progress_start(&parsed->common);
+	/* Before a verb drops its rights. */
+	if (is_paged(parsed))
+		pager_start(&parsed->common);
 	switch (parsed->verb->id) {
 	case VERB_RECORD: return cmd_record(parsed);
 	case VERB_LIST: return cmd_list(parsed);
@@ -74,6 +92,7 @@ int main(int argc, char **argv)
 				"this program is a part of side, with some of its verbs");
 	else
 		result = run(&parsed);
+	progress_end();
 	parsed_free(&parsed);
 	return result;
 }

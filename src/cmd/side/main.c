@@ -2,7 +2,10 @@
 /* side: the way in. Reads the command line, answers --help and --version, calls the verb or becomes side-more. */
 #include "command.h"
 #include "more.h"
+#include "pager.h"
 #include "say.h"
+
+#include "names/nearest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +23,10 @@ static int print_version(const struct common_options *common)
 
 static int print_help(const struct verb *verb, const struct common_options *common)
 {
-	bool color = say_color(stdout, common->color);
+	bool color;
 
+	pager_start(common);
+	color = say_color(stdout, common->color);
 	if (common->json && verb) {
 		help_print_json(stdout, verb);
 	} else if (common->json) {
@@ -35,32 +40,31 @@ static int print_help(const struct verb *verb, const struct common_options *comm
 	return say_flush(stdout);
 }
 
-#define HELP_CANDIDATES_MAX 96
-
 int cmd_help(const struct parsed *parsed)
 {
-	const char *name = parsed->operands[0], *candidates[HELP_CANDIDATES_MAX], *nearest;
+	const char *name = parsed->operands[0];
 	const struct topic *topic;
-	size_t count = 0;
-	char mend[128];
+	char mend[NEAREST_TEXT_SIZE];
+	struct nearest nearest;
 
 	if (!name || command_find_verb(name))
 		return print_help(name ? command_find_verb(name) : NULL, &parsed->common);
 	topic = command_find_topic(name);
 	if (topic) {
+		pager_start(&parsed->common);
 		help_print_topic(stdout, topic, say_color(stdout, parsed->common.color));
 		return say_flush(stdout);
 	}
+	nearest_begin(&nearest, name);
 	for (const struct verb *verb = command_verbs; verb->name; verb++)
-		candidates[count++] = verb->name;
+		nearest_offer(&nearest, verb->name);
 	for (topic = command_topics; topic->name; topic++)
-		candidates[count++] = topic->name;
-	nearest = parse_nearest(name, candidates, count);
-	if (nearest)
-		snprintf(mend, sizeof(mend), "did you mean `side help %s`?", nearest);
-	else
-		snprintf(mend, sizeof(mend), "`side help` lists both");
-	return say_error(COMMAND_USAGE, mend, "there is no verb or topic `%.128s`", name);
+		nearest_offer(&nearest, topic->name);
+	return say_error(COMMAND_USAGE,
+			nearest_text(&nearest, "side help ", mend, sizeof(mend))
+					? mend
+					: "`side help` lists both",
+			"there is no verb or topic `%.128s`", name);
 }
 
 /* @words is the command line as it was: parsing has put it in another order. */

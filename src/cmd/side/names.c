@@ -12,6 +12,8 @@
 #include "running.h"
 #include "say.h"
 
+#include "names/nearest.h"
+
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,8 +113,9 @@ static void print_programs(bool names)
 int cmd_complete(const struct parsed *parsed)
 {
 	static const char *const kinds[] = {"sessions", "channels", "events", "processes", "pids"};
-	const char *kind = parsed->operands[0], *nearest;
-	char mend[128] = "it is sessions, channels, events, processes or pids";
+	const char *kind = parsed->operands[0];
+	char mend[NEAREST_TEXT_SIZE];
+	struct nearest nearest;
 
 	if (!strcmp(kind, "sessions")) {
 		print_answer(parsed, "list", NULL, "sessions", "name");
@@ -125,10 +128,14 @@ int cmd_complete(const struct parsed *parsed)
 	} else if (!strcmp(kind, "pids")) {
 		print_programs(false);
 	} else {
-		nearest = parse_nearest(kind, kinds, sizeof(kinds) / sizeof(kinds[0]));
-		if (nearest)
-			snprintf(mend, sizeof(mend), "did you mean `side complete %s`?", nearest);
-		return say_error(COMMAND_USAGE, mend, "there is no kind of names `%.128s`", kind);
+		nearest_begin(&nearest, kind);
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+			nearest_offer(&nearest, kinds[i]);
+		return say_error(COMMAND_USAGE,
+				nearest_text(&nearest, "side complete ", mend, sizeof(mend))
+						? mend
+						: "it is sessions, channels, events, processes or pids",
+				"`side complete` has no kind `%.128s`", kind);
 	}
 	return say_flush(stdout);
 }

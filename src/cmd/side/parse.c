@@ -9,8 +9,13 @@
  */
 #include "command.h"
 
+#include "names/nearest.h"
+#include "wire/context.h"
+#include "wire/pattern.h"
+
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -50,67 +55,18 @@ static void advise(struct parser *parser, const char *format, ...)
 	va_end(arguments);
 }
 
-/* ---- what was probably meant ---- */
-
-#define NEAREST_WORD_MAX 32
-
-/* Fewest insertions, deletions, changes and swaps of neighbours that make one word the other. */
-static unsigned int distance(const char *one, const char *other)
-{
-	unsigned int cost[NEAREST_WORD_MAX + 1][NEAREST_WORD_MAX + 1];
-	size_t rows = strlen(one), columns = strlen(other);
-
-	if (rows > NEAREST_WORD_MAX || columns > NEAREST_WORD_MAX)
-		return UINT32_MAX;
-	for (size_t i = 0; i <= rows; i++)
-		cost[i][0] = (unsigned int)i;
-	for (size_t j = 0; j <= columns; j++)
-		cost[0][j] = (unsigned int)j;
-	for (size_t i = 1; i <= rows; i++) {
-		for (size_t j = 1; j <= columns; j++) {
-			unsigned int best = cost[i - 1][j - 1] + (one[i - 1] != other[j - 1]);
-
-			if (cost[i - 1][j] + 1 < best)
-				best = cost[i - 1][j] + 1;
-			if (cost[i][j - 1] + 1 < best)
-				best = cost[i][j - 1] + 1;
-			if (i > 1 && j > 1 && one[i - 1] == other[j - 2] &&
-					one[i - 2] == other[j - 1] && cost[i - 2][j - 2] + 1 < best)
-				best = cost[i - 2][j - 2] + 1;
-			cost[i][j] = best;
-		}
-	}
-	return cost[rows][columns];
-}
-
-const char *parse_nearest(const char *word, const char *const *candidates, size_t count)
-{
-	const char *nearest = NULL;
-	unsigned int least = UINT32_MAX;
-	size_t length = strlen(word);
-
-	for (size_t i = 0; i < count; i++) {
-		unsigned int far = distance(word, candidates[i]);
-
-		/* Somebody who stopped typing meant this, however much is missing. */
-		if (length >= 2 && !strncmp(word, candidates[i], length))
-			far = 1;
-		if (far < least) {
-			least = far;
-			nearest = candidates[i];
-		}
-	}
-	if (!nearest || least > 1 + strlen(nearest) / 3)
-		return NULL;
-	return nearest;
-}
-
 /* ---- the table ---- */
 
 static const struct option *option_in(const struct option *options, const char *name, size_t length)
 {
 	for (const struct option *option = options; option->name; option++) {
 		if (strlen(option->name) == length && !strncmp(option->name, name, length))
+			return option;
+	}
+	for (const struct option *option = options; option->name; option++) {
+		const char *former = option->former_name;
+
+		if (former && strlen(former) == length && !strncmp(former, name, length))
 			return option;
 	}
 	return NULL;
@@ -122,39 +78,50 @@ static const struct option *letter_in(const struct option *options, char letter)
 		if (option->letter == letter)
 			return option;
 	}
+	for (const struct option *option = options; option->name; option++) {
+		if (option->former_letter == letter)
+			return option;
+	}
 	return NULL;
 }
 
-#define CANDIDATES_MAX 64
+/* "--name" of the options that are near. False: none is. */
+static bool nearest_option(struct parser *parser, const char *word)
+{
+	const struct verb *verb = parser->parsed->verb;
+	struct nearest nearest;
+	char text[NEAREST_TEXT_SIZE];
+
+	nearest_begin(&nearest, word);
+	for (const struct option *option = command_common_options; option->name; option++)
+		nearest_offer(&nearest, option->name);
+	for (const struct option *option = verb ? verb->options : NULL; option && option->name;
+			option++)
+		nearest_offer(&nearest, option->name);
+	if (!nearest_text(&nearest, "--", text, sizeof(text)))
+		return false;
+	advise(parser, "%s", text);
+	return true;
+}
+
+#define OPTION_WORD_MAX 64
 
 static int unknown_option(struct parser *parser, const char *word, size_t length)
 {
 	const struct verb *verb = parser->parsed->verb;
-	const char *candidates[CANDIDATES_MAX], *nearest;
-	char name[NEAREST_WORD_MAX + 1], whole[NEAREST_WORD_MAX + 3];
+	char name[OPTION_WORD_MAX + 1], whole[OPTION_WORD_MAX + 3];
 	const char *habit;
-	size_t count = 0;
 
-	for (const struct option *option = command_common_options; option->name; option++)
-		candidates[count++] = option->name;
-	if (verb) {
-		for (const struct option *option = verb->options;
-				option->name && count < CANDIDATES_MAX; option++)
-			candidates[count++] = option->name;
-	}
-	snprintf(name, sizeof(name), "%.*s", (int)(length > NEAREST_WORD_MAX ? 0 : length), word);
-	nearest = *name ? parse_nearest(name, candidates, count) : NULL;
+	snprintf(name, sizeof(name), "%.*s", (int)(length > OPTION_WORD_MAX ? 0 : length), word);
 	snprintf(whole, sizeof(whole), "--%s", name);
 	habit = verb ? habits_mend(verb, whole) : NULL;
-	if (habit) {
+	if (habit)
 		advise(parser, "%s", habit);
-	} else if (nearest) {
-		advise(parser, "did you mean `--%s`?", nearest);
-	} else if (!verb) {
-		advise(parser, "options of a verb follow it; `side --help` lists the verbs");
-	} else {
-		advise(parser, "`side %s --help` lists the options", verb->name);
-	}
+	else if (!*name || !nearest_option(parser, name))
+		advise(parser,
+				verb ? "`side %s --help` lists the options"
+				     : "options of a verb follow it; `side --help` lists the verbs",
+				verb ? verb->name : "");
 	if (!verb)
 		return complain(parser, "there is no option `--%.*s`", (int)length, word);
 	return complain(parser, "`side %s` has no option `--%.*s`", verb->name, (int)length, word);
@@ -256,13 +223,16 @@ int parse_time(const char *text, uint64_t *nanoseconds)
 static int choose(struct parser *parser, const struct option *option, const char *text, int *choice)
 {
 	size_t used = 0;
-	char words[160] = "";
+	char words[160] = "", meant[NEAREST_TEXT_SIZE];
+	struct nearest nearest;
 
+	nearest_begin(&nearest, text);
 	for (int i = 0; option->choices[i]; i++) {
 		if (!strcmp(option->choices[i], text)) {
 			*choice = i;
 			return 0;
 		}
+		nearest_offer(&nearest, option->choices[i]);
 	}
 	for (int i = 0; option->choices[i] && used < sizeof(words); i++) {
 		used += (size_t)snprintf(words + used, sizeof(words) - used, "%s%s",
@@ -271,8 +241,101 @@ static int choose(struct parser *parser, const struct option *option, const char
 									 : " or ",
 				option->choices[i]);
 	}
-	advise(parser, "it is %s", words);
+	if (nearest_text(&nearest, "", meant, sizeof(meant)))
+		advise(parser, "it is %s; %s", words, meant);
+	else
+		advise(parser, "it is %s", words);
 	return complain(parser, "`--%s` cannot be `%.128s`", option->name, text);
+}
+
+/* ---- lists: several patterns or contexts in one argument ---- */
+
+/* Keeps a text that the options refer to until parsed_free(). NULL: out of memory. */
+static const char *keep_text(struct parser *parser, char *text)
+{
+	struct text_list *kept = &parser->parsed->kept;
+	const char **items = text ? realloc(kept->items, (kept->count + 1) * sizeof(*items)) : NULL;
+
+	if (!items) {
+		free(text);
+		complain(parser, "out of memory");
+		return NULL;
+	}
+	kept->items = items;
+	items[kept->count++] = text;
+	return text;
+}
+
+/* Of probes, TYPE:NAME:ADDR has a `*` of its own, so with a colon only counters are globs. */
+static bool is_context_glob(const char *word, size_t length)
+{
+	return memchr(word, '*', length) &&
+			(!memchr(word, ':', length) || !strncmp(word, "perf:", 5));
+}
+
+static bool add_context_name(FILE *out, const char *glob, const char *name, bool *found)
+{
+	if (fnmatch(glob, name, 0) != 0)
+		return false;
+	fprintf(out, "%s%s", *found ? "," : "", name);
+	*found = true;
+	return true;
+}
+
+/* The names that a glob matches, with commas. False: none. */
+static bool expand_context(FILE *out, const char *glob)
+{
+	bool found = false;
+	const char *name;
+
+	for (size_t i = 0; (name = context_name(i)); i++) {
+		if (!strchr(name, ':'))
+			add_context_name(out, glob, name, &found);
+	}
+	for (size_t i = 0; !strncmp(glob, "perf:", 5) && (name = context_perf_name(i)); i++) {
+		char counter[128];
+
+		snprintf(counter, sizeof(counter), "perf:thread:%s", name);
+		add_context_name(out, glob, counter, &found);
+	}
+	return found;
+}
+
+/* "*_ns,vpid": the list with the names that each glob matches. NULL: the mistake is reported. */
+static const char *expand_contexts(struct parser *parser, const char *text)
+{
+	char *list = NULL;
+	size_t size = 0;
+	FILE *out;
+
+	if (!strchr(text, '*'))
+		return text;
+	out = open_memstream(&list, &size);
+	if (!out) {
+		complain(parser, "out of memory");
+		return NULL;
+	}
+	for (const char *at = text; *at; at += *at == ',') {
+		const size_t length = strcspn(at, ",");
+		char *glob = is_context_glob(at, length) ? strndup(at, length) : NULL;
+		const bool found = !glob || expand_context(out, glob);
+
+		if (!glob)
+			fwrite(at, length, 1, out);
+		free(glob);
+		if (!found) {
+			fclose(out);
+			free(list);
+			advise(parser, "`side help contexts` lists them");
+			complain(parser, "no context matches `%.*s`", (int)length, at);
+			return NULL;
+		}
+		at += length;
+		if (*at)
+			putc(',', out);
+	}
+	fclose(out);
+	return keep_text(parser, list);
 }
 
 static int store_list(struct parser *parser, struct text_list *list, const char *text)
@@ -379,10 +442,39 @@ static int store_use(struct parser *parser, const struct option *option, struct 
 	return 0;
 }
 
+static int store(struct parser *parser, const struct option *option, void *base, const char *text);
+
+/* Each pattern of a comma list as a use of its own. */
+static int store_patterns(
+		struct parser *parser, const struct option *option, void *base, const char *text)
+{
+	int error = 0;
+
+	while (*text && !error) {
+		const size_t length = pattern_list_first(text);
+		const char *pattern = keep_text(parser, strndup(text, length));
+
+		if (!pattern)
+			return -EINVAL;
+		if (*pattern)
+			error = store(parser, option, base, pattern);
+		text += length + (text[length] == ',');
+	}
+	return error;
+}
+
 static int store(struct parser *parser, const struct option *option, void *base, const char *text)
 {
 	void *value = (char *)base + option->offset;
 
+	if (option->completion == COMPLETE_EVENT && !option->two && text &&
+			text[pattern_list_first(text)])
+		return store_patterns(parser, option, base, text);
+	if (option->completion == COMPLETE_CONTEXT && text) {
+		text = expand_contexts(parser, text);
+		if (!text)
+			return -EINVAL;
+	}
 	if (option->ordered)
 		return store_use(parser, option, value, text);
 	if (option->optional && !text) {
@@ -527,19 +619,20 @@ static int parse_letters(struct parser *parser)
 
 static int parse_verb(struct parser *parser)
 {
-	const char *name = parser->argv[parser->at], *candidates[CANDIDATES_MAX], *nearest;
-	size_t count = 0;
+	const char *name = parser->argv[parser->at];
+	struct nearest nearest;
+	char text[NEAREST_TEXT_SIZE];
 
 	parser->parsed->verb = command_find_verb(name);
 	if (parser->parsed->verb)
 		return 0;
+	nearest_begin(&nearest, name);
 	for (const struct verb *verb = command_verbs; verb->name; verb++)
-		candidates[count++] = verb->name;
-	nearest = parse_nearest(name, candidates, count);
+		nearest_offer(&nearest, verb->name);
 	if (habits_mend(NULL, name))
 		advise(parser, "%s", habits_mend(NULL, name));
-	else if (nearest)
-		advise(parser, "did you mean `side %s`?", nearest);
+	else if (nearest_text(&nearest, "side ", text, sizeof(text)))
+		advise(parser, "%s", text);
 	else
 		advise(parser, "`side --help` lists the verbs");
 	return complain(parser, "there is no verb `%.128s`", name);
@@ -552,6 +645,14 @@ static int check_operands(struct parser *parser)
 
 	if (!verb || parsed->common.help || parsed->common.version)
 		return 0;
+	for (int i = 0; verb->operand_completion == COMPLETE_CONTEXT && i < parsed->operand_count;
+			i++) {
+		const char *contexts = expand_contexts(parser, parsed->operands[i]);
+
+		if (!contexts)
+			return -EINVAL;
+		parsed->operands[i] = (char *)(uintptr_t)contexts;
+	}
 	if ((unsigned int)parsed->operand_count < verb->min_operands) {
 		advise(parser, "write `side %s %s`", verb->name, verb->operands);
 		return complain(parser, "%s", verb->missing);
@@ -623,6 +724,10 @@ int parse_command_line(int argc, char **argv, struct parsed *parsed, struct pars
 
 void parsed_free(struct parsed *parsed)
 {
+	for (size_t i = 0; i < parsed->kept.count; i++)
+		free((char *)(uintptr_t)parsed->kept.items[i]);
+	free(parsed->kept.items);
+	parsed->kept = (struct text_list){0};
 	if (!parsed->verb)
 		return;
 	for (const struct option *option = parsed->verb->options; option->name; option++) {

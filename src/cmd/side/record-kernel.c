@@ -91,7 +91,7 @@ int kernel_recording_prepare(struct kernel_recording *recording, const struct pa
 		return options->kernel_all || options->kernel_buffer || options->kernel_way
 				? say_error(COMMAND_USAGE, NULL,
 						  "`--kernel-all`, `--kernel-buffer` and "
-						  "`--kernel-way` belong to `--kernel`")
+						  "`--kernel-method` belong to `--kernel`")
 				: COMMAND_DONE;
 	status = take_choices(recording, &options->kernel);
 	if (status)

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "say.h"
+#include "unmatched.h"
 
 #include "elf/events.h"
 #include "elf/image.h"
@@ -24,7 +25,6 @@
 
 #define FILES_MAX 512
 #define EVENTS_MAX 4096
-#define NAMES_SHOWN 5
 #define PATTERNS_SHOWN 3
 #define LIBSIDE_PROVIDER "side" /* its events are the begin and the end of state dumps */
 #define LIBSIDE_EVENTS 2
@@ -154,58 +154,23 @@ static size_t nothing_patterns(
 	return count;
 }
 
-/* An event, or all of a provider, that the pattern probably meant; to be freed; NULL: none is near. */
-static char *nothing_nearest(const struct events *events, const char *pattern)
-{
-	const char **candidates = calloc(2 * events->nr_names, sizeof(*candidates)), *nearest;
-	char **globs = calloc(events->nr_names, sizeof(*globs)), *result = NULL;
-	size_t count = 0;
-
-	for (size_t i = 0; candidates && globs && i < events->nr_names; i++) {
-		const char *name = events->names[i], *colon = strchr(name, ':');
-
-		candidates[count++] = name;
-		if (colon && asprintf(&globs[i], "%.*s:*", (int)(colon - name), name) >= 0)
-			candidates[count++] = globs[i];
-	}
-	nearest = count ? parse_nearest(pattern, candidates, count) : NULL;
-	if (nearest)
-		result = strdup(nearest);
-	for (size_t i = 0; globs && i < events->nr_names; i++)
-		free(globs[i]);
-	free(globs);
-	free(candidates);
-	return result;
-}
-
-static const char *nothing_names(const struct events *events, char text[1024])
-{
-	size_t used = 0, shown = 0;
-
-	*text = '\0';
-	for (size_t i = 0; i < events->nr_names && shown < NAMES_SHOWN; i++, shown++)
-		used += (size_t)snprintf(text + used, 1024 - used, "%s%.150s", used ? ", " : "",
-				events->names[i]);
-	if (events->nr_names > shown)
-		snprintf(text + used, 1024 - used, ", ...");
-	return text;
-}
-
 static void nothing_print_unmatched(
 		const struct events *events, const char *patterns, const char *first)
 {
 	const char *slash = strrchr(events->program, '/');
-	char *nearest = nothing_nearest(events, first);
-	char names[1024], quoted[256], number[SAY_NUMBER_MAX], program[256];
+	char text[UNMATCHED_TEXT_SIZE], program[256];
 
-	say_note("no event matched `%s`: %s has %s: %s%s%s%s", patterns,
-			say_printable(slash ? slash + 1 : events->program, program,
-					sizeof(program)),
-			say_events(events->nr_names, number), nothing_names(events, names),
-			nearest ? "; did you mean `-e " : "",
-			nearest ? say_quoted(nearest, quoted, sizeof(quoted)) : "",
-			nearest ? "`?" : "");
-	free(nearest);
+	say_note("no event matched `%s`: %s", patterns,
+			unmatched_text(&(const struct unmatched){.pattern = first,
+						       .option = "-e ",
+						       .names = (const char *const *)events->names,
+						       .nr_names = events->nr_names,
+						       .owner = say_printable(
+								       slash ? slash + 1
+									     : events->program,
+								       program, sizeof(program)),
+						       .noun = "event"},
+					text));
 }
 
 static bool nothing_has_filter(const struct option_uses *uses)

@@ -12,6 +12,7 @@
 #include "record-nothing.h"
 #include "record-private.h"
 #include "printing.h"
+#include "progress.h"
 #include "say.h"
 #include "sending.h"
 
@@ -72,13 +73,15 @@ int command_compression(uint64_t value, int *status)
 	return -1;
 }
 
-static void show_progress(void *user, uint64_t bytes, size_t processes, uint64_t lost)
+void command_progress(void *user, uint64_t bytes, size_t processes, uint64_t lost)
 {
+	const struct parsed *parsed = user;
 	char size[SAY_NUMBER_MAX], count[SAY_NUMBER_MAX];
 
-	(void)user;
-	fprintf(stderr, "\rside: %s of %zu %s, %s lost \033[K\r", say_size(bytes, size), processes,
-			processes == 1 ? "process" : "processes", say_number(lost, count));
+	if (progress_is_due())
+		progress_show("side: %s: %s of %zu %s, %s lost", parsed->verb->name,
+				say_size(bytes, size), processes,
+				processes == 1 ? "process" : "processes", say_number(lost, count));
 }
 
 /* ---- the summary ---- */
@@ -87,7 +90,8 @@ static void print_processes(const struct session_summary *summary, size_t rows)
 {
 	for (size_t i = 0; i < summary->nr_processes && i < rows; i++) {
 		const struct session_process *process = &summary->processes[i];
-		char name[512], of[128], kinds[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
+		char name[512], of[128], events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
+		char classes[SAY_NUMBER_MAX];
 
 		if (*process->directory)
 			say_printable(process->directory, name, sizeof(name));
@@ -95,9 +99,11 @@ static void print_processes(const struct session_summary *summary, size_t rows)
 			snprintf(name, sizeof(name), "%s, pid %" PRIu32,
 					say_printable(process->procname, of, sizeof(of)),
 					process->pid);
-		fprintf(stderr, "  %-28s  %6s kind%s of event  %10s\n", name,
-				say_number(process->events, kinds),
-				process->events == 1 ? " " : "s", say_size(process->bytes, size));
+		fprintf(stderr, "  %-28s  %s, %s (%s event class%s enabled)\n", name,
+				say_events(process->recorded, events),
+				say_size(process->bytes, size),
+				say_number(process->events, classes),
+				process->events == 1 ? "" : "es");
 	}
 	if (summary->nr_processes > rows)
 		fprintf(stderr, "  and %zu more (see them all with --verbose)\n",
@@ -250,10 +256,9 @@ static void print_summary(const struct session_summary *summary, const struct pa
 	if (records && parsed->options.record.global.on && !summary->bytes && !has_losses(summary))
 		return;
 	if (!say_is_quiet()) {
-		fprintf(stderr, "%s %s %zu %s, %s, %s%s%s%s\n", say_label(false), done,
-				summary->nr_processes,
+		fprintf(stderr, "%s %s %s from %zu %s, %s%s%s%s\n", say_label(false), done,
+				say_events(summary->recorded, events), summary->nr_processes,
 				summary->nr_processes == 1 ? "process" : "processes",
-				say_events(summary->recorded, events),
 				say_size(summary->bytes, size),
 				to                     ? ", for "
 						: kept ? ", in "
@@ -452,7 +457,6 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 		command_after_fn *after, void *user)
 {
 	bool existed = options->output && !access(options->output, F_OK);
-	bool progress = parsed->common.verbose && !parsed->common.json && isatty(STDERR_FILENO);
 	struct session_error error;
 	struct session *session;
 	int status = COMMAND_DONE, sent, of_kernel;
@@ -495,15 +499,15 @@ static int record(const struct parsed *parsed, const struct session_options *opt
 	if (kernel->alone)
 		kernel_recording_say_begin();
 	sent = sending_start(sending, parsed, session_summary(session)->output);
-	if (progress)
-		session_on_progress(session, show_progress, NULL);
+	/* With --print the events themselves show the progress. */
+	if (!printing->made)
+		session_on_progress(session, command_progress, (void *)(uintptr_t)parsed);
 	if (session_run(session, &error))
 		status = command_session_error(&error);
 	/* From here on only we write, and a reader that left must not take the exit status from us.
 	 */
 	signal(SIGPIPE, SIG_IGN);
-	if (progress)
-		fputs("\r\033[K", stderr);
+	progress_end();
 	of_kernel = kernel_recording_finish(kernel, parsed, session);
 	if (kernel->refused) {
 		(void)sending_finish(sending, session_summary(session)->output);

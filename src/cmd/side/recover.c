@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The verb `recover`: traces of what a killed recorder or program left. */
 #include "command.h"
+#include "progress.h"
 #include "say.h"
 
 #include "session/recover.h"
@@ -15,6 +16,8 @@ int cmd_recover(const struct parsed *parsed)
 			.output = options->output,
 			.force = options->force,
 			.format = (enum session_format)options->format,
+			.progress = command_progress,
+			.progress_user = (void *)(uintptr_t)parsed,
 	};
 	const struct session_summary *summary;
 	struct session_error error;
@@ -24,7 +27,9 @@ int cmd_recover(const struct parsed *parsed)
 	recover.compress = command_compression(options->compress, &status);
 	if (status)
 		return status;
-	if (session_recover(&recover, &session, &error))
+	status = session_recover(&recover, &session, &error);
+	progress_end();
+	if (status)
 		return command_session_error(&error);
 	summary = session_summary(session);
 	command_session_messages(summary);

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/side/progress.h"
 #include "cmd/side/say.h"
 #include "cmd/side/view-time.h"
 #include "wire/pattern.h"
@@ -42,10 +43,8 @@ static int open_reader(struct walk *walk)
 {
 	struct view_time from = {0}, to = {0};
 	struct ctf_error error;
-	int status = view_time_read("from", walk->options.from, &from);
+	int status = view_times_read(&walk->options.times, &from, &to);
 
-	if (!status)
-		status = view_time_read("to", walk->options.to, &to);
 	if (status)
 		return status;
 	walk->sink = (struct view_sink){.ops = &view_json_ops, .out = &walk->scratch};
@@ -64,7 +63,7 @@ int walk_open(struct walk *walk, const struct walk_options *options)
 	*walk = (struct walk){.options = *options};
 	status = command_select(options->patterns, &walk->patterns);
 	if (!status && options->where)
-		status = where_parse("where", options->where, &walk->where);
+		status = where_parse("filter", options->where, &walk->where);
 	if (!status)
 		status = walk_check(options);
 	return status ? status : open_reader(walk);
@@ -77,7 +76,7 @@ int walk_open_again(struct walk *walk, const struct walk *first)
 	*walk = (struct walk){.options = first->options, .again = true};
 	status = command_select(walk->options.patterns, &walk->patterns);
 	if (!status && walk->options.where)
-		status = where_parse("where", walk->options.where, &walk->where);
+		status = where_parse("filter", walk->options.where, &walk->where);
 	return status ? status : open_reader(walk);
 }
 
@@ -167,6 +166,13 @@ static struct walk_class *make_class(struct walk *walk, const struct ctf_item *i
 	return class;
 }
 
+static void show_progress(const struct walk *walk)
+{
+	char events[SAY_NUMBER_MAX];
+
+	progress_show("side: %s: read %s", walk->options.verb, say_events(walk->read, events));
+}
+
 int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **out)
 {
 	struct walk_class *class;
@@ -174,6 +180,9 @@ int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **out)
 
 	while ((ret = ctf_reader_next(walk->reader, item)) > 0) {
 		*out = NULL;
+		walk->read++;
+		if (__builtin_expect(progress_is_due_often(), 0))
+			show_progress(walk);
 		if (__builtin_expect(item->ns < walk->from_ns || item->ns > walk->to_ns, 0) &&
 				item->timed && item->kind != CTF_ITEM_DAMAGE)
 			continue;
@@ -208,7 +217,16 @@ int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **out)
 		else
 			say_note("%s", item->text);
 	}
+	progress_clear();
 	return ret;
+}
+
+void walk_note_nothing(const struct walk *walk)
+{
+	struct walk_options options = walk->options;
+
+	options.where = NULL;
+	command_nothing_fits(walk->reader, &options, walk->options.where);
 }
 
 /* ---- losses ---- */

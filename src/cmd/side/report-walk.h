@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of a trace as `report` and `export` take them: opened, chosen by `-e` and `--where`,
+ * The events of a trace as `report` and `export` take them: opened, chosen by `-e` and `--filter`,
  * merged by time. What cannot be read is said here.
  */
 #ifndef CMD_SIDE_REPORT_WALK_H
@@ -26,8 +26,8 @@ struct walk_options {
 	const char *verb; /* "report" */
 	const char *dir;
 	const struct text_list *patterns;
-	const char *where;     /* NULL: all. */
-	const char *from, *to; /* The same. */
+	const char *where; /* NULL: all. */
+	struct time_range times;
 };
 
 struct walk {
@@ -40,6 +40,7 @@ struct walk {
 	int64_t from_ns; /* What is wanted lies between these, both included. */
 	int64_t to_ns;
 	uint64_t events; /* Wanted so far. */
+	uint64_t read;   /* Items so far. */
 	struct view_out scratch;
 	/* What the values of events are made for: JSON, or what is set before the first event. */
 	struct view_sink sink;
@@ -57,6 +58,8 @@ bool walk_pattern_wants(
 int walk_check(const struct walk_options *options);
 /* 0, or an exit status: said. */
 int walk_open(struct walk *walk, const struct walk_options *options);
+/* Print a note if the options selected no event. */
+void walk_note_nothing(const struct walk *walk);
 /* From the beginning, saying nothing again. The user's functions must be set anew. */
 int walk_open_again(struct walk *walk, const struct walk *first);
 void walk_close(struct walk *walk);
@@ -66,6 +69,13 @@ void walk_close(struct walk *walk);
  * NULL). 1, 0 at the end, -ENOMEM.
  */
 int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **class);
+
+/*
+ * Print a note if `-e`, the filter or the times selected no event: the reason, and what exists. `options` has no
+ * filter of its own.
+ */
+void command_nothing_fits(const struct ctf_reader *reader, const struct walk_options *options,
+		const char *filter);
 
 /* A count of a record of losses. */
 uint64_t walk_lost_count(const struct ctf_item *item);

@@ -120,9 +120,8 @@ static int start(struct report *report, const struct parsed *parsed)
 			.verb = "report",
 			.dir = parsed->operands[0],
 			.patterns = &options->patterns,
-			.where = options->where,
-			.from = options->from,
-			.to = options->to,
+			.where = options->filter,
+			.times = options->times,
 	};
 	int status = check_options(options);
 
@@ -213,9 +212,7 @@ static void note_of_calls(const struct report *report)
 static void note_what_is_missing(const struct report *report)
 {
 	if (!report->walk.events)
-		command_nothing_fits(report->walk.reader, report->walk.options.dir,
-				report->walk.options.patterns, report->walk.options.where,
-				report->walk.options.from || report->walk.options.to);
+		walk_note_nothing(&report->walk);
 	for (uint32_t i = 0; i < report->histogram_count; i++) {
 		bool any = false;
 

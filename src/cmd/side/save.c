@@ -98,7 +98,7 @@ int cmd_save(const struct parsed *parsed)
 	if (options->all && (parsed->operand_count || options->session))
 		return say_error(COMMAND_USAGE, "leave one of them out",
 				"`--all` is all sessions, and some are named");
-	status = ask_connect(&ask, options->system, options->no_daemon);
+	status = ask_connect_only(&ask, options->system);
 	if (status)
 		return status;
 	/* All of it first: a file is not replaced by half of what it should have. */

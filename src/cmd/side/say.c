@@ -2,6 +2,8 @@
 /* Sentences for people and JSON for programs, on standard error. */
 #include "say.h"
 
+#include "progress.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -21,6 +23,7 @@ static struct {
 	bool quiet;
 	bool verbose;
 	bool color;
+	bool paged;
 } say;
 
 bool say_color(FILE *stream, int mode)
@@ -33,7 +36,7 @@ bool say_color(FILE *stream, int mode)
 		return false;
 	if (terminal && !strcmp(terminal, "dumb"))
 		return false;
-	return isatty(fileno(stream));
+	return (say.paged && stream == stdout) || isatty(fileno(stream));
 }
 
 void say_start(const struct common_options *common, const char *verb)
@@ -50,6 +53,11 @@ const char *say_label(bool severe)
 	if (!say.color)
 		return "side:";
 	return severe ? "\033[1;31mside:\033[0m" : "\033[1mside:\033[0m";
+}
+
+void say_is_paged(void)
+{
+	say.paged = true;
 }
 
 bool say_is_json(void)
@@ -94,6 +102,14 @@ void say_json_string(FILE *out, const char *text)
 		at += length ? length : 1;
 	}
 	putc('"', out);
+}
+
+void say_json_hint(FILE *out, const char *hint)
+{
+	fputs(",\"hint\":", out);
+	say_json_string(out, hint);
+	fputs(",\"mend\":", out);
+	say_json_string(out, hint);
 }
 
 const char *say_printable(const char *text, char *printable, size_t size)
@@ -178,8 +194,7 @@ static void print_message(const char *type, const char *color, enum command_stat
 		fputs(",\"message\":", out);
 		say_json_string(out, message);
 		if (mend && *mend) {
-			fputs(",\"mend\":", out);
-			say_json_string(out, mend);
+			say_json_hint(out, mend);
 		}
 		if (place) {
 			fputs(",\"text\":", out);
@@ -198,6 +213,7 @@ static void print_message(const char *type, const char *color, enum command_stat
 			print_place(out, place);
 	}
 	fclose(out);
+	progress_clear();
 	fflush(stdout);
 	if (line)
 		fputs(line, stderr);

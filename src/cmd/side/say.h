@@ -23,6 +23,8 @@ bool say_color(FILE *stream, int mode);
 /* "side:", as it stands before a message, for lines that a verb prints itself on standard error. */
 const char *say_label(bool severe);
 
+/* From now on standard output is a pipe to a pager, which is shown on a terminal. */
+void say_is_paged(void);
 bool say_is_json(void);
 bool say_is_quiet(void);
 
@@ -48,6 +50,9 @@ void say_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A JSON string with its quotes. Bytes that are not UTF-8 become \u0080 to \u00ff. */
 void say_json_string(FILE *out, const char *text);
+
+/* The member "hint", and "mend", its name in earlier releases: the next release does not print that one. */
+void say_json_hint(FILE *out, const char *hint);
 
 /* 0, or a failure said: what was printed has not all arrived (disk full, closed pipe). */
 int say_flush(FILE *out);

@@ -6,8 +6,12 @@
 #include "command.h"
 #include "report-walk.h"
 #include "say.h"
+#include "unmatched.h"
+#include "view-time.h"
+#include "where.h"
 
 #include "ctf/ctf.h"
+#include "names/nearest.h"
 #include "wire/pattern.h"
 
 #include <stdlib.h>
@@ -38,51 +42,200 @@ int command_select(const struct text_list *words, struct pattern **patterns)
 /* ---- what was chosen and is not there ---- */
 
 #define NAMES_MAX 4096
+#define SEARCH_EVENTS_MAX 1000000
 
-/* A name of the trace that was probably meant by the first pattern, or NULL. *fits: one matches. */
-static const char *nearest_name(const struct ctf_reader *reader, const struct text_list *words,
-		const struct pattern *patterns, bool *fits)
+struct trace_names {
+	const char *names[NAMES_MAX];
+	size_t count;
+};
+
+static void read_names(const struct ctf_reader *reader, struct trace_names *names)
 {
-	const char **names = calloc(NAMES_MAX, sizeof(*names)), *nearest = NULL;
-	size_t count = 0;
+	for (uint32_t t = 0; t < ctf_reader_trace_count(reader); t++) {
+		const struct ctf_trace *trace = ctf_reader_trace(reader, t);
 
-	for (uint32_t t = 0; t < ctf_reader_trace_count(reader) && names; t++) {
+		for (uint32_t i = 0; i < ctf_trace_event_count(trace); i++) {
+			if (names->count < NAMES_MAX)
+				names->names[names->count++] = ctf_trace_event(trace, i)->name;
+		}
+	}
+}
+
+static bool matches_class(
+		const struct ctf_reader *reader, const struct pattern *patterns, size_t count)
+{
+	for (uint32_t t = 0; t < ctf_reader_trace_count(reader); t++) {
 		const struct ctf_trace *trace = ctf_reader_trace(reader, t);
 
 		for (uint32_t i = 0; i < ctf_trace_event_count(trace); i++) {
 			const struct ctf_event_class *event = ctf_trace_event(trace, i);
 
-			*fits |= walk_pattern_wants(
-					patterns, words->count, event->name, event->loglevel);
-			if (count < NAMES_MAX)
-				names[count++] = event->name;
+			if (walk_pattern_wants(patterns, count, event->name, event->loglevel))
+				return true;
 		}
 	}
-	if (!*fits && count)
-		nearest = parse_nearest(words->items[0], names, count);
-	free(names);
-	return nearest;
+	return false;
 }
 
-void command_nothing_fits(const struct ctf_reader *reader, const char *dir,
-		const struct text_list *words, const char *where, bool times)
+/* "-e 'db:*' -e net", as it can be typed again. */
+static void quote_patterns(const struct text_list *words, char *text, size_t size)
 {
-	const char *nearest = NULL;
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < words->count && used < size; i++) {
+		char quoted[2 * PATTERN_TEXT_MAX];
+
+		used += (size_t)snprintf(text + used, size - used, "%s-e %s", i ? " " : "",
+				say_quoted(words->items[i], quoted, sizeof(quoted)));
+	}
+}
+
+static void note_patterns(
+		const struct ctf_reader *reader, const char *dir, const struct text_list *words)
+{
+	struct trace_names *names = calloc(1, sizeof(*names));
+	char patterns[1024], text[UNMATCHED_TEXT_SIZE];
+
+	if (!names)
+		return;
+	read_names(reader, names);
+	quote_patterns(words, patterns, sizeof(patterns));
+	say_note("no event in %s matched `%s`: %s", dir, patterns,
+			unmatched_text(&(const struct unmatched){.pattern = words->items[0],
+						       .option = "-e ",
+						       .names = names->names,
+						       .nr_names = names->count,
+						       .owner = "the trace",
+						       .noun = "event class"},
+					text));
+	free(names);
+}
+
+/* ---- filters that select nothing ---- */
+
+/* The fields of the events, and whether the filter could be true for any of them. */
+struct filter_search {
+	struct where where;
+	struct nearest nearest;
+	char missing[128];
+	char fields[512];
+	size_t nr_fields;
+	bool is_bound;
+};
+
+#define FIELDS_SHOWN 8
+
+static void add_field(struct filter_search *search, const char *prefix, const char *member)
+{
+	const size_t used = strlen(search->fields);
+	char name[160], between[168];
+
+	snprintf(name, sizeof(name), "%s%.128s", prefix, member + (*member == '_'));
+	nearest_offer(&search->nearest, name);
+	snprintf(between, sizeof(between), ", %s,", name);
+	if (strstr(search->fields, between) || used + strlen(between) + 8 > sizeof(search->fields))
+		return;
+	if (search->nr_fields++ < FIELDS_SHOWN)
+		snprintf(search->fields + used, sizeof(search->fields) - used, "%s%s,",
+				used ? " " : ", ", name);
+}
+
+static void add_fields(
+		struct filter_search *search, const char *prefix, const struct ctf_value *value)
+{
+	for (uint32_t i = 0;
+			value && value->type->kind == CTF_STRUCT && i < value->type->member_count;
+			i++)
+		add_field(search, prefix, value->type->members[i].name);
+}
+
+static void *search_class(void *user, struct walk_class *class, const struct ctf_item *item)
+{
+	struct filter_search *search = user;
+	struct where_bound *bound;
+	struct where_reason why;
+
+	if (where_bind(&search->where, item, class->view, &bound, &why))
+		return NULL;
+	search->is_bound |= bound != NULL;
+	where_bound_free(bound);
+	if (!*search->missing && *why.missing) {
+		snprintf(search->missing, sizeof(search->missing), "%s", why.missing);
+		nearest_begin(&search->nearest, search->missing);
+	}
+	if (*search->missing) {
+		add_fields(search, "", item->fields);
+		add_fields(search, "$ctx.", item->common_context);
+		add_fields(search, "$ctx.", item->context);
+	}
+	return search;
+}
+
+/* Reads the trace until a class is found for which the filter can be true. */
+static void search_classes(struct filter_search *search, const struct walk_options *options)
+{
+	const struct walk first = {.options = *options};
+	uint64_t events = 0;
+	struct walk_class *class;
+	struct ctf_item item;
+	struct walk walk;
+
+	if (walk_open_again(&walk, &first))
+		return;
+	walk.own_create = search_class;
+	walk.user = search;
+	while (!search->is_bound && events++ < SEARCH_EVENTS_MAX &&
+			walk_next(&walk, &item, &class) > 0)
+		;
+	walk_close(&walk);
+}
+
+static void note_filter(const struct walk_options *options, const char *filter)
+{
+	struct filter_search *search = calloc(1, sizeof(*search));
+	const char *also = options->patterns->count ? " and `-e`" : "";
+	const char *when = view_times_given(&options->times) ? " at that time" : "";
+	char meant[NEAREST_TEXT_SIZE];
+
+	if (!search || where_parse("filter", filter, &search->where)) {
+		free(search);
+		return;
+	}
+	search_classes(search, options);
+	if (search->is_bound || !*search->missing)
+		say_note("no event in %s matched `--filter %s`%s%s", options->dir, filter, also,
+				when);
+	else
+		say_note("no event in %s matched `--filter %s`%s%s: no event has `%s`; there is %.*s%s%s%s",
+				options->dir, filter, also, when, search->missing,
+				*search->fields ? (int)strlen(search->fields) - 3 : 10,
+				*search->fields ? search->fields + 2 : "no field, ",
+				search->nr_fields > FIELDS_SHOWN ? ", ..." : "",
+				search->nearest.count ? "; " : "",
+				nearest_text(&search->nearest, "", meant, sizeof(meant)) ? meant
+											 : "");
+	where_free(&search->where);
+	free(search);
+}
+
+void command_nothing_fits(const struct ctf_reader *reader, const struct walk_options *options,
+		const char *filter)
+{
+	const struct text_list *words = options->patterns;
 	struct pattern *patterns;
-	bool fits = false;
+	bool matched = true;
 
 	if (words->count && !command_select(words, &patterns)) {
-		nearest = nearest_name(reader, words, patterns, &fits);
+		matched = matches_class(reader, patterns, words->count);
 		free(patterns);
 	}
-	if (words->count && !fits)
-		say_note("no event in %s is called like `-e %s`%s%s%s", dir, words->items[0],
-				words->count > 1 ? " and what else is given" : "",
-				nearest ? "; did you mean " : "", nearest ? nearest : "");
-	else if (where)
-		say_note("no event in %s fits `--where %s`%s%s", dir, where,
-				words->count ? " and `-e`" : "", times ? " at that time" : "");
+	if (!matched)
+		note_patterns(reader, options->dir, words);
+	else if (filter)
+		note_filter(options, filter);
 	else if (words->count)
-		say_note("no event that `-e %s` chooses happened in %s%s", words->items[0], dir,
-				times ? " at that time" : "");
+		say_note("no event that `-e %s` selects happened in %s%s", words->items[0],
+				options->dir,
+				view_times_given(&options->times) ? " at that time" : "");
 }

@@ -260,31 +260,12 @@ static int add_pattern(struct json_object *request, const char *text, const stru
 	return COMMAND_DONE;
 }
 
-/* Up to the next comma that is not within a set, `[,]`, and has no `\` before it. */
-static size_t pattern_length(const char *text)
-{
-	bool set = false;
-	size_t i;
-
-	for (i = 0; text[i]; i++) {
-		if (text[i] == '\\' && text[i + 1])
-			i++;
-		else if (text[i] == '[')
-			set = true;
-		else if (text[i] == ']')
-			set = false;
-		else if (text[i] == ',' && !set)
-			break;
-	}
-	return i;
-}
-
 static int add_patterns(struct json_object *request, const char *text, const struct levels *levels)
 {
 	int status = COMMAND_DONE;
 
 	while (*text && !status) {
-		size_t length = pattern_length(text);
+		size_t length = pattern_list_first(text);
 		char *pattern = strndup(text, length);
 
 		if (!pattern)
@@ -323,7 +304,7 @@ static int check_kernel(const struct parsed *parsed)
 		return options->syscall || options->kernel_buffer || options->kernel_way
 				? say_error(COMMAND_USAGE, "write `--kernel`, too",
 						  "`--syscall`, `--kernel-buffer` and "
-						  "`--kernel-way` apply to the kernel's events only")
+						  "`--kernel-method` apply to the kernel's events only")
 				: COMMAND_DONE;
 	if (options->userspace)
 		return say_error(COMMAND_USAGE, "write two commands",

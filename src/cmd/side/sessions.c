@@ -116,16 +116,16 @@ static void say_destroyed(const char *name, struct json_object *answer)
 
 	ask_print_messages(answer);
 	if (!seen)
-		say_note("session %s is gone; it recorded nothing", name);
+		say_note("session %s is destroyed; it recorded nothing", name);
 	else if (access(ask_text(answer, "output"), F_OK) && errno == ENOENT)
-		say_note("session %s is gone; it recorded %s %s, %s, %s", name,
-				say_number(seen, number), seen == 1 ? "process" : "processes",
+		say_note("session %s is destroyed; it recorded %s from %s %s, %s", name,
 				say_events(ask_number(answer, "recorded"), events),
+				say_number(seen, number), seen == 1 ? "process" : "processes",
 				say_size(ask_number(answer, "bytes"), size));
 	else
-		say_note("session %s is gone; it recorded %s %s, %s, %s, in %s", name,
-				say_number(seen, number), seen == 1 ? "process" : "processes",
+		say_note("session %s is destroyed; it recorded %s from %s %s, %s, in %s", name,
 				say_events(ask_number(answer, "recorded"), events),
+				say_number(seen, number), seen == 1 ? "process" : "processes",
 				say_size(ask_number(answer, "bytes"), size),
 				say_quoted(ask_text(answer, "output"), quoted, sizeof(quoted)));
 	say_lost(answer);

@@ -455,7 +455,7 @@ int cmd_status(const struct parsed *parsed)
 	if (options->all && (parsed->operand_count || options->session))
 		return say_error(COMMAND_USAGE, "leave one of them out",
 				"`--all` is all sessions, and one is named");
-	status = ask_connect(&ask, options->system, options->no_daemon);
+	status = ask_connect_only(&ask, options->system);
 	if (status)
 		return status;
 	if (!options->all &&

@@ -6,7 +6,7 @@
 /* A table: laid out by hand. */
 /* clang-format off */
 
-#define WHERE_SENTENCE "events for which EXPRESSION is true: fields by their names, contexts as " \
+#define FILTER_SENTENCE "events for which EXPRESSION is true: fields by their names, contexts as " \
 		"`$ctx.NAME`; see `side help filters`. Events without a field that it names are left out."
 #define PAIR_STANDARD "the thread if it was recorded (context vtid), otherwise the process"
 
@@ -24,30 +24,31 @@ const struct option command_report_options[] = {
 		.sentence = "Report on the events that match PATTERN. Can be given several times; see `side help patterns`.",
 	},
 	{
-		.name = "where",
+		.name = "filter",
+		.former_name = "where",
 		.argument = "EXPRESSION",
 		.kind = OPTION_TEXT,
-		.offset = offsetof(struct report_options, where),
+		.offset = offsetof(struct report_options, filter),
 		.standard = "all events",
-		.sentence = "Report on " WHERE_SENTENCE,
+		.sentence = "Report on " FILTER_SENTENCE,
 	},
 	{
 		.name = "from",
 		.argument = "TIME",
 		.kind = OPTION_TEXT,
-		.offset = offsetof(struct report_options, from),
+		.offset = offsetof(struct report_options, times.from),
 		.standard = "the beginning",
-		.sentence = "Ignore events before TIME, which is written as for `side view --from`: 12:34:56.789, +SECONDS since the "
-				"first event, and so on.",
+		.sentence = "Ignore events before TIME, such as 12:30:15, +500ms or -5s. See `side help times`.",
 	},
 	{
 		.name = "to",
 		.argument = "TIME",
 		.kind = OPTION_TEXT,
-		.offset = offsetof(struct report_options, to),
+		.offset = offsetof(struct report_options, times.to),
 		.standard = "the end",
 		.sentence = "Ignore events after TIME.",
 	},
+	TABLE_LAST_OPTION(report_options),
 	{
 		.letter = 'b',
 		.name = "by",
@@ -148,7 +149,7 @@ const struct option command_report_options[] = {
 		.sentence = "Also list processes and events with their counts if another table is requested.",
 	},
 	{
-		.letter = 'n',
+		.former_letter = 'n',
 		.name = "rows",
 		.argument = "COUNT",
 		.kind = OPTION_NUMBER,
@@ -181,7 +182,7 @@ const struct example command_report_examples[] = {
 		"Print the sizes of allocations by caller." },
 	{ "side report trace --pair 'db:query_begin' 'db:query_end' --key id --slowest 3 --around 5",
 		"Measure queries, and print the events around the slowest." },
-	{ "side report trace --calls -n 20",
+	{ "side report trace --calls --rows 20",
 		"Print where a program spends its time, by function." },
 	{ "side report trace --pair 'net:request' 'net:request'",
 		"Measure the times between requests." },
@@ -192,17 +193,17 @@ const struct example command_report_examples[] = {
 
 /* export */
 
-static const char *const format_words[] = { "perfetto", "chrome", "csv", "jsonl", "ctf1", "ctf2", NULL };
+const char *const command_export_formats[] = { "perfetto", "chrome", "csv", "jsonl", "ctf1", "ctf2", NULL };
 
 const struct option command_export_options[] = {
 	{
-		.letter = 't',
-		.name = "to",
+		.former_letter = 't',
+		.name = "format",
 		.argument = "FORMAT",
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct export_options, format),
-		.choices = format_words,
+		.choices = command_export_formats,
 		.standard = "perfetto",
 		.sentence = "The format to write; see above.",
 	},
@@ -228,13 +229,31 @@ const struct option command_export_options[] = {
 		.sentence = "Export the events that match PATTERN. Can be given several times; see `side help patterns`.",
 	},
 	{
-		.name = "where",
+		.name = "filter",
+		.former_name = "where",
 		.argument = "EXPRESSION",
 		.kind = OPTION_TEXT,
-		.offset = offsetof(struct export_options, where),
+		.offset = offsetof(struct export_options, filter),
 		.standard = "all events",
-		.sentence = "Export " WHERE_SENTENCE,
+		.sentence = "Export " FILTER_SENTENCE,
 	},
+	{
+		.name = "from",
+		.argument = "TIME",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct export_options, times.from),
+		.standard = "the beginning",
+		.sentence = "Ignore events before TIME, such as 12:30:15, +500ms or -5s. See `side help times`.",
+	},
+	{
+		.name = "to",
+		.argument = "TIME",
+		.kind = OPTION_TEXT,
+		.offset = offsetof(struct export_options, times.to),
+		.standard = "the end",
+		.sentence = "Ignore events after TIME.",
+	},
+	TABLE_LAST_OPTION(export_options),
 	{
 		.name = "pair",
 		.argument = "BEGIN END",
@@ -285,13 +304,13 @@ const struct example command_export_examples[] = {
 		"Write a file for https://ui.perfetto.dev." },
 	{ "side export trace -o trace.perfetto --pair 'db:query_begin' 'db:query_end' --key id",
 		"Draw queries as slices." },
-	{ "side export trace --to chrome -o trace.json",
+	{ "side export trace --format chrome -o trace.json",
 		"Write a file for speedscope or chrome://tracing." },
-	{ "side export trace --to csv -e 'libc:malloc' -o tables/",
+	{ "side export trace --format csv -e 'libc:malloc' -o tables/",
 		"Write one table for each event." },
-	{ "side export trace --to jsonl --where 'size > 4096' | jq .fields.size",
+	{ "side export trace --format jsonl --filter 'size > 4096' | jq .fields.size",
 		"Print events for another program." },
-	{ "side export trace --to ctf2 -o trace2",
+	{ "side export trace --format ctf2 -o trace2",
 		"Convert a CTF 1.8 trace to CTF 2." },
 	{ .command = NULL },
 };

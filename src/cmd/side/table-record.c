@@ -202,8 +202,9 @@ const struct option table_record_options[] = {
 				"kernel.perf_event_mlock_kb requires that.",
 	},
 	{
-		.name = "kernel-way",
-		.argument = "WAY",
+		.name = "kernel-method",
+		.former_name = "kernel-way",
+		.argument = "METHOD",
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct record_options, kernel_way),

@@ -29,7 +29,7 @@ static const char *const format_words[] = { "ctf1", "ctf2", NULL };
 		.sentence = "Use the session SESSION.", \
 	}
 #define CHANNEL_OPTION { \
-		.letter = 'c', \
+		.former_letter = 'c', \
 		.name = "channel", \
 		.argument = "CHANNEL", \
 		.kind = OPTION_TEXT, \
@@ -67,18 +67,26 @@ static const char *const format_words[] = { "ctf1", "ctf2", NULL };
 		.sentence = "Wait at most TIME until all programs have made the change; 0s does not wait. If some have not, " \
 				"they are named and the exit status is 5; they make the change when they continue.", \
 	}
-#define DAEMON_OPTIONS { \
-		.name = "no-daemon", \
-		.kind = OPTION_FLAG, \
-		.offset = offsetof(struct control_options, no_daemon), \
-		.sentence = "Fail if no daemon runs. Otherwise the user's daemon is started, and a note reports it.", \
-	}, { \
+#define SYSTEM_OPTION { \
 		.name = "system", \
 		.kind = OPTION_FLAG, \
 		.offset = offsetof(struct control_options, system), \
 		.sentence = "Use the daemon of the system (/run/side) instead of the user's. Root and members of the group " \
 				"tracing can use it.", \
 	}
+/* Of verbs that never start a daemon. */
+#define ONLY_OPTIONS { \
+		.name = "no-daemon", \
+		.kind = OPTION_FLAG, \
+		.offset = offsetof(struct control_options, no_daemon), \
+		.sentence = "Accepted for scripts: this verb never starts a daemon.", \
+	}, SYSTEM_OPTION
+#define DAEMON_OPTIONS { \
+		.name = "no-daemon", \
+		.kind = OPTION_FLAG, \
+		.offset = offsetof(struct control_options, no_daemon), \
+		.sentence = "Fail if no daemon runs. Otherwise the user's daemon is started, and a note reports it.", \
+	}, SYSTEM_OPTION
 #define END { .name = NULL }
 
 /* ---- create, set-session, start, stop, destroy, status ---- */
@@ -172,11 +180,11 @@ const struct option table_create_options[] = {
 	},
 	{
 		.name = "keep-count",
-		.argument = "COUNT",
+		.argument = "NUMBER",
 		.kind = OPTION_NUMBER,
 		ASKED,
 		.standard = "no limit",
-		.sentence = "Keep at most COUNT chunks.",
+		.sentence = "Keep at most NUMBER chunks.",
 	},
 	{
 		.name = "snapshot-on",
@@ -327,12 +335,13 @@ const struct option table_status_options[] = {
 		.offset = offsetof(struct control_options, all),
 		.sentence = "Show all sessions, one a line.",
 	},
-	SESSION_OPTION, DAEMON_OPTIONS, END,
+	SESSION_OPTION, ONLY_OPTIONS, END,
 };
 
 const char *const table_status_paragraphs[] = {
 	"Shows a session: its state, its traces, its channels with their events, tracking, its processes, and "
-	"losses. Without a name and a current session it shows all sessions, one a line.",
+	"losses. Without a name and a current session it shows all sessions, one a line. It starts no daemon; if "
+	"none runs, the exit status is 1.",
 	NULL,
 };
 
@@ -398,6 +407,7 @@ const struct option table_enable_event_options[] = {
 		.sentence = "Record these values with each of the events. Can be given several times; see `side help contexts`.",
 	},
 	{
+		.letter = 'p',
 		.name = "pid",
 		.argument = "PID",
 		.kind = OPTION_NUMBER,
@@ -438,8 +448,9 @@ const struct option table_enable_event_options[] = {
 				"recorded already.",
 	},
 	{
-		.name = "kernel-way",
-		.argument = "WAY",
+		.name = "kernel-method",
+		.former_name = "kernel-way",
+		.argument = "METHOD",
 		.kind = OPTION_CHOICE,
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct control_options, kernel_way),
@@ -495,6 +506,7 @@ const struct option table_disable_event_options[] = {
 		.sentence = "Remove all rules of the channel.",
 	},
 	{
+		.letter = 'p',
 		.name = "pid",
 		.argument = "PID",
 		.kind = OPTION_NUMBER,
@@ -519,7 +531,7 @@ const struct example table_disable_event_examples[] = {
 		"Stop recording kernel events." },
 	{ "side disable-event slow -u --pid 4711",
 		"Remove a probe from a program." },
-	{ "side disable-event -a -c trouble",
+	{ "side disable-event -a --channel trouble",
 		"Stop recording to the channel trouble." },
 	{ .command = NULL },
 };
@@ -623,6 +635,7 @@ const struct option table_add_context_options[] = {
 		.sentence = "Add it only to the rules with this pattern. Can be given several times.",
 	},
 	{
+		.letter = 'p',
 		.name = "pid",
 		.argument = "PID",
 		.kind = OPTION_NUMBER,
@@ -651,8 +664,9 @@ const struct example table_add_context_examples[] = {
 
 /* ---- tracking ---- */
 
-#define TRACK(LETTER, NAME, ARGUMENT, COMPLETION, SENTENCE) { \
+#define TRACK(LETTER, FORMER, NAME, ARGUMENT, COMPLETION, SENTENCE) { \
 		.letter = LETTER, \
+		.former_letter = FORMER, \
 		.name = NAME, \
 		.argument = ARGUMENT, \
 		.kind = OPTION_LIST, \
@@ -662,12 +676,12 @@ const struct example table_add_context_examples[] = {
 		.sentence = SENTENCE, \
 	}
 #define TRACK_OPTIONS \
-	TRACK('p', "pid", "PID,...", COMPLETE_PROCESS_ID, "Processes with these ids."), \
-	TRACK(0, "uid", "UID,...", COMPLETE_NONE, "Processes of these users, by number or name."), \
-	TRACK(0, "gid", "GID,...", COMPLETE_NONE, "Processes of these groups, by number or name."), \
-	TRACK('n', "name", "GLOB", COMPLETE_PROCESS, "Processes whose name matches, as in `redis*`."), \
-	TRACK(0, "cgroup", "GLOB", COMPLETE_NONE, "Processes whose control group matches."), \
-	TRACK(0, "container", "GLOB", COMPLETE_NONE, "Processes of containers whose id matches.")
+	TRACK('p', 0, "pid", "PID,...", COMPLETE_PROCESS_ID, "Processes with these ids."), \
+	TRACK(0, 0, "uid", "UID,...", COMPLETE_NONE, "Processes of these users, by number or name."), \
+	TRACK(0, 0, "gid", "GID,...", COMPLETE_NONE, "Processes of these groups, by number or name."), \
+	TRACK(0, 'n', "name", "GLOB", COMPLETE_PROCESS, "Processes whose name matches, as in `redis*`."), \
+	TRACK(0, 0, "cgroup", "GLOB", COMPLETE_NONE, "Processes whose control group matches."), \
+	TRACK(0, 0, "container", "GLOB", COMPLETE_NONE, "Processes of containers whose id matches.")
 
 const struct option table_track_options[] = {
 	SESSION_OPTION,
@@ -832,7 +846,7 @@ const struct option table_save_options[] = {
 		.offset = offsetof(struct control_options, all),
 		.sentence = "Save all sessions.",
 	},
-	SESSION_OPTION, DAEMON_OPTIONS, END,
+	SESSION_OPTION, ONLY_OPTIONS, END,
 };
 
 const char *const table_save_paragraphs[] = {
@@ -851,7 +865,7 @@ const struct example table_save_examples[] = {
 
 const struct option table_load_options[] = {
 	{
-		.letter = 'f',
+		.former_letter = 'f',
 		.name = "force",
 		.kind = OPTION_FLAG,
 		ASKED,
@@ -885,7 +899,16 @@ const struct example table_load_examples[] = {
 
 /* ---- daemon, complete ---- */
 
-const struct option table_daemon_options[] = { DAEMON_OPTIONS, END };
+const struct option table_daemon_options[] = {
+	{
+		.name = "stop",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct control_options, stop),
+		.sentence = "Stop the daemon, and wait until it has ended. Its sessions are kept and continue when it is started again. If no "
+				"daemon runs, a note reports it, and the exit status is 0.",
+	},
+	DAEMON_OPTIONS, END,
+};
 
 const char *const table_daemon_paragraphs[] = {
 	"Shows where the daemon sided runs, which keeps the sessions, and starts the user's daemon in the "
@@ -899,6 +922,8 @@ const char *const table_daemon_paragraphs[] = {
 const struct example table_daemon_examples[] = {
 	{ "side daemon",
 		"Start the daemon, or show where it runs." },
+	{ "side daemon --stop",
+		"Stop the daemon." },
 	{ "side daemon --no-daemon -q",
 		"Test whether it runs: the exit status is 0 then." },
 	{ .command = NULL },

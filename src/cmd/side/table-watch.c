@@ -66,7 +66,7 @@ const struct option table_top_options[] = {
 		.name = "no-daemon",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct top_options, no_daemon),
-		.sentence = "Fail if no daemon runs.",
+		.sentence = "Accepted for scripts: this verb never starts a daemon.",
 	},
 	{
 		.name = "system",
@@ -125,7 +125,7 @@ const struct example table_doctor_examples[] = {
 		"Check whether programs find this installation of libside, and whether its parts are of one release." },
 	{ "side doctor ptrace perf",
 		"Run two checks." },
-	{ "side doctor --json | jq -r 'select(.mend) | .mend'",
+	{ "side doctor --json | jq -r 'select(.hint) | .hint'",
 		"Print the commands that fix what is missing." },
 	{ .command = NULL },
 };

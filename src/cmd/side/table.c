@@ -45,6 +45,18 @@ const struct option command_common_options[] = {
 		.sentence = "Print what side does, and why.",
 	},
 	{
+		.name = "no-pager",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct common_options, no_pager),
+		.sentence = "Do not show long output through a pager (SIDE_PAGER, PAGER or less).",
+	},
+	{
+		.name = "no-progress",
+		.kind = OPTION_FLAG,
+		.offset = offsetof(struct common_options, no_progress),
+		.sentence = "Show no progress of long work on the terminal.",
+	},
+	{
 		.letter = 'h',
 		.name = "help",
 		.kind = OPTION_FLAG,
@@ -83,7 +95,7 @@ static const struct option list_table[] = {
 		.sentence = "List the events that match PATTERN. Can be given several times; see `side help patterns`.",
 	},
 	{
-		.letter = 'l',
+		.former_letter = 'l',
 		.name = "libraries",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct list_options, libraries),
@@ -184,32 +196,33 @@ static const struct option view_table[] = {
 		.sentence = "Print the events that match PATTERN. Can be given several times; see `side help patterns`.",
 	},
 	{
-		.name = "where",
-		.argument = "EXPR",
+		.name = "filter",
+		.former_name = "where",
+		.argument = "EXPRESSION",
 		.kind = OPTION_TEXT,
-		.offset = offsetof(struct view_arguments, where),
+		.offset = offsetof(struct view_arguments, filter),
 		.standard = "all events",
-		.sentence = "Print the events for which EXPR is true, such as `size > 4096 && $ctx.procname == \"redis*\"`; see `side "
+		.sentence = "Print the events for which EXPRESSION is true, such as `size > 4096 && $ctx.procname == \"redis*\"`; see `side "
 				"help filters`.",
 	},
 	{
 		.name = "from",
 		.argument = "TIME",
 		.kind = OPTION_TEXT,
-		.offset = offsetof(struct view_arguments, from),
+		.offset = offsetof(struct view_arguments, times.from),
 		.standard = "the beginning",
-		.sentence = "Ignore events before TIME: HH:MM[:SS[.FRACTION]] on the day on which the trace begins, the same after "
-				"YYYY-MM-DD and a space or T (and before Z: in UTC), SECONDS since 1970, or +SECONDS since the first "
-				"event. Packets of other times are not read, and damage in them is not reported.",
+		.sentence = "Ignore events before TIME. See `side help times`. Packets of other times are not read, and damage in "
+				"them is not reported.",
 	},
 	{
 		.name = "to",
 		.argument = "TIME",
 		.kind = OPTION_TEXT,
-		.offset = offsetof(struct view_arguments, to),
+		.offset = offsetof(struct view_arguments, times.to),
 		.standard = "the end",
 		.sentence = "Ignore events after TIME, which is written as for `--from`.",
 	},
+	TABLE_LAST_OPTION(view_arguments),
 	{
 		.letter = 'n',
 		.name = "count",
@@ -220,7 +233,7 @@ static const struct option view_table[] = {
 		.sentence = "Stop after COUNT events.",
 	},
 	{
-		.letter = 'f',
+		.former_letter = 'f',
 		.name = "follow",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, follow),
@@ -228,7 +241,7 @@ static const struct option view_table[] = {
 				"happened, until no recorder writes to DIR.",
 	},
 	{
-		.letter = 'a',
+		.former_letter = 'a',
 		.name = "attributes",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, attributes),
@@ -281,7 +294,7 @@ static const struct example view_examples[] = {
 		"Print a whole trace." },
 	{ "side view trace -e 'libc:malloc' -n 20",
 		"Print the first 20 calls of malloc." },
-	{ "side view trace --where 'size > 4096' --from +1.5 --to +2",
+	{ "side view trace --filter 'size > 4096' --from +1.5 --to +2",
 		"Print large requests of half a second." },
 	{ "side view --follow trace",
 		"Print a trace while it is recorded." },
@@ -335,12 +348,12 @@ static const struct option expand_table[] = {
 	{
 		.letter = 'o',
 		.name = "output",
-		.argument = "OUT",
+		.argument = "DIR",
 		.kind = OPTION_TEXT,
 		.completion = COMPLETE_DIRECTORY,
 		.offset = offsetof(struct expand_options, output),
-		.standard = "DIR-expanded",
-		.sentence = "Write to the new directory OUT.",
+		.standard = "the name of the trace with -expanded",
+		.sentence = "Write to the new directory DIR.",
 	},
 	{ .name = NULL },
 };
@@ -539,6 +552,25 @@ static const char *const contexts_paragraphs[] = {
 	NULL,
 };
 
+static const char *const times_paragraphs[] = {
+	"Times for `--from` and `--to` of `side view`, `side report` and `side export`. Both ends are included. `--last 5s` is the "
+	"same as `--from -5s`.",
+	"A relative time is a number of seconds, or a number with ns, us, ms, s, min or h.",
+	NULL,
+};
+
+static const struct term times_terms[] = {
+	{ "12:30, 12:30:15, 12:30:15.250", "A local time, on the day on which the trace begins." },
+	{ "2026-01-31T12:30:15, 2026-01-31", "A local date and time, with T or a space between them, or a date alone: its "
+			"midnight. With Z at the end the time is in UTC." },
+	{ "+1.5, +500ms, 500ms", "After the first event of the trace." },
+	{ "-5s, -1.5", "Before the last event of the trace." },
+	{ "1769862615.25", "Seconds since 1970." },
+	{ "1769862615250000000", "Nanoseconds since 1970, as `side view --json` prints them as \"ns\": a number of 17 digits or more, or "
+			"a number of at least 10 digits with ns." },
+	{ NULL, NULL },
+};
+
 static const char *const sessions_paragraphs[] = {
 	"A session records many programs at once: those that run now, and those that start later. "
 	"The daemon sided keeps it. Each user has a daemon, and the system may have another one. Verbs for sessions start the "
@@ -586,7 +618,10 @@ static const char *const environment_paragraphs[] = {
 
 static const struct term environment_terms[] = {
 	{ "NO_COLOR", "If set to anything but an empty text, colours are off unless `--color=always`." },
-	{ "TERM", "If dumb, colours are off unless `--color=always`." },
+	{ "TERM", "If dumb, colours are off unless `--color=always`; there is no pager and no progress." },
+	{ "SIDE_PAGER, PAGER", "The command that shows long output on a terminal: of `side view`, `side report`, `side list`, `side probe "
+			"list` and help. The first one that is set is used; if it is empty or cat, there is no pager. Default: less, with "
+			"LESS=FRX unless LESS is set." },
 	{ "SIDE_DEBUG", "If set, libside and the agent in a traced program report their errors on standard error." },
 	{ "SIDE_VALIDATE", "If set to anything but 0, each traced program checks its calls against the descriptions of its "
 			"events and reports mismatches on standard error (`side record --validate`)." },
@@ -607,7 +642,8 @@ static const char *const json_paragraphs[] = {
 };
 
 static const struct term json_terms[] = {
-	{ "error", "Any verb: status, message, and mend (a hint), if there is one." },
+	{ "error", "Any verb: status, message, and hint, if there is one. The member mend has the same text; it is deprecated, "
+		   "and the next release does not print it." },
 	{ "note", "Any verb: message; also detail, with `--verbose`." },
 	{ "summary", "Record, on standard error: output, bytes, processes, lost, losses, command_status." },
 	{ "event", "List: event is provider:event, description the whole description as in a "
@@ -627,7 +663,7 @@ static const struct term json_terms[] = {
 	{ "probe_marker", "Probe: module, provider, name, arguments, address, semaphore, method; of a process runtime and listeners." },
 	{ "kernel_event", "Kernel: event, tracepoint, state (native, eventheader, refused), pid, program, written, cut, lost, "
 			  "listeners, reason." },
-	{ "check", "Doctor: name, state, for, found, mend." },
+	{ "check", "Doctor: name, state, for, found, hint (and mend, deprecated)." },
 	{ "verb", "Help: the options and examples of a verb." },
 	{ "version", "Version: version of the program." },
 	{ NULL, NULL },
@@ -640,6 +676,7 @@ const struct topic command_topics[] = {
 		table_channels_terms },
 	{ "filters", "Select events by their values.", table_filters_paragraphs,
 		table_filters_terms },
+	{ "times", "Select events by their time.", times_paragraphs, times_terms },
 	{ "contexts", "Values that can be recorded with each event.", contexts_paragraphs, NULL },
 	{ "probes", "Record functions and instructions of programs without instrumentation.", table_probes_paragraphs, table_probes_terms },
 	{ "global", "Probes in every process, through the kernel (uprobes).", table_global_paragraphs, table_global_terms },

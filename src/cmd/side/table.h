@@ -194,6 +194,15 @@ extern const struct example table_doctor_examples[];
 			    "times.",                                                                            \
 	}
 
+/* The end of a trace; `of` has `times`. */
+#define TABLE_LAST_OPTION(of)                                                              \
+	{                                                                                  \
+		.name = "last", .argument = "TIME", .kind = OPTION_TEXT,                   \
+		.offset = offsetof(struct of, times.last), .standard = "all",              \
+		.sentence = "Ignore events earlier than TIME before the last event: `5s` " \
+			    "selects the last five seconds.",                              \
+	}
+
 #define TABLE_PRINT_OPTION(of, where)                                                        \
 	{                                                                                    \
 		.name = "print", .kind = OPTION_FLAG, .offset = offsetof(struct of, print),  \
@@ -221,7 +230,7 @@ extern const struct example table_doctor_examples[];
 			},                                                                                        \
 			{                                                                                         \
 					.name = "by",                                                             \
-					.argument = "WAY",                                                        \
+					.argument = "METHOD",                                                     \
 					.kind = OPTION_TEXT,                                                      \
 					.offset = offsetof(struct of, global.by),                                 \
 					.standard = "the first of them that works",                               \

@@ -310,7 +310,7 @@ int cmd_top(const struct parsed *parsed)
 
 	top.view.color = !top.json && say_color(stdout, parsed->common.color);
 	if (!status)
-		status = ask_connect(&top.ask, options->system, options->no_daemon);
+		status = ask_connect_only(&top.ask, options->system);
 	if (!status)
 		status = ask_which(&top.ask, parsed->operands[0], options->session, room, &name);
 	if (!status)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The verb `view`: its command line, made into what view.c works from. */
 #include "command.h"
+#include "report-walk.h"
 #include "say.h"
 #include "view.h"
 #include "where.h"
@@ -39,8 +40,12 @@ static void say_nothing_fits(void *context, const struct ctf_reader *reader)
 	const struct parsed *parsed = context;
 	const struct view_arguments *arguments = &parsed->options.view;
 
-	command_nothing_fits(reader, parsed->operands[0], &arguments->patterns, arguments->where,
-			arguments->from || arguments->to);
+	command_nothing_fits(reader,
+			&(const struct walk_options){.verb = "view",
+					.dir = parsed->operands[0],
+					.patterns = &arguments->patterns,
+					.times = arguments->times},
+			arguments->filter);
 }
 
 static void say_for_view(enum view_message kind, const char *mend, const char *sentence)
@@ -95,12 +100,10 @@ int cmd_view(const struct parsed *parsed)
 	struct where where = {0};
 	int status = command_select(&arguments->patterns, &selection.patterns);
 
-	if (!status && arguments->where)
-		status = where_parse("where", arguments->where, &where);
+	if (!status && arguments->filter)
+		status = where_parse("filter", arguments->filter, &where);
 	if (!status)
-		status = view_time_read("from", arguments->from, &options.from);
-	if (!status)
-		status = view_time_read("to", arguments->to, &options.to);
+		status = view_times_read(&arguments->times, &options.from, &options.to);
 	if (!status)
 		status = check_directory(options.dir);
 	if (status) {
@@ -108,7 +111,7 @@ int cmd_view(const struct parsed *parsed)
 		free(selection.patterns);
 		return status;
 	}
-	if (arguments->where)
+	if (arguments->filter)
 		options.where = &where;
 	if (selection.nr_patterns) {
 		options.wanted = wanted;

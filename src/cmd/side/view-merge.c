@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cmd/side/progress.h"
+#include "cmd/side/say.h"
 #include "cmd/side/view-merge.h"
 
 #define SECOND 1000000000
@@ -116,8 +118,17 @@ static void show_damage(struct view *view, const struct view_entry *entry, const
 	view_out_put(&view->buffer, bytes + entry->head, entry->size - entry->head);
 }
 
+static void show_progress(const struct view *view)
+{
+	char events[SAY_NUMBER_MAX];
+
+	progress_show("side: %s: wrote %s", view->options->verb, say_events(view->shown, events));
+}
+
 void view_show_entry(struct view *view, const struct view_entry *entry, const char *bytes)
 {
+	if (view->options->verb && progress_is_due_often())
+		show_progress(view);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no batch is without entries. */
 	switch ((enum view_entry_kind)entry->kind) {
 	case VIEW_ENTRY_EVENT: show_event(view, entry, bytes); break;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Times on the command line. */
 #include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -91,11 +93,46 @@ static bool read_date(const char *at, int64_t *ns)
 	return true;
 }
 
+/* A number of seconds, or one with a unit. */
+static bool read_duration(const char *text, int64_t *ns)
+{
+	const char *at = text;
+	int64_t seconds, fraction;
+	uint64_t duration;
+
+	if (read_number(&at, 0, &seconds) && read_fraction(&at, &fraction) && !*at) {
+		*ns = seconds * SECOND + fraction;
+		return true;
+	}
+	if (parse_time(text, &duration) || duration > INT64_MAX)
+		return false;
+	*ns = (int64_t)duration;
+	return true;
+}
+
+/* Nanoseconds since 1970 have 17 digits or more from 1973 on; seconds never have. */
+#define NANOSECOND_DIGITS 17
+/* With "ns" behind it, a smaller number is a duration. */
+#define EPOCH_DIGITS 10
+
+static bool read_nanoseconds(const char *text, int64_t *ns)
+{
+	const size_t digits = strspn(text, "0123456789");
+	const bool unit = !strcmp(text + digits, "ns");
+
+	if (digits < (unit ? EPOCH_DIGITS : NANOSECOND_DIGITS) || (text[digits] && !unit))
+		return false;
+	errno = 0;
+	*ns = strtoll(text, NULL, 10);
+	return !errno;
+}
+
 bool view_time_parse(const char *text, struct view_time *time)
 {
-	const char *at = text + (*text == '+');
-	int64_t seconds, fraction;
-
+	if (*text == '-') {
+		time->kind = VIEW_TIME_BEFORE_END;
+		return read_duration(text + 1, &time->ns);
+	}
 	if (strchr(text, '-')) {
 		time->kind = VIEW_TIME_EPOCH;
 		return read_date(text, &time->ns);
@@ -104,14 +141,16 @@ bool view_time_parse(const char *text, struct view_time *time)
 		time->kind = VIEW_TIME_DAY;
 		return read_clock(&text, &time->ns) && !*text;
 	}
-	time->kind = *text == '+' ? VIEW_TIME_SINCE : VIEW_TIME_EPOCH;
-	if (!read_number(&at, 0, &seconds) || !read_fraction(&at, &fraction) || *at)
-		return false;
-	time->ns = seconds * SECOND + fraction;
-	return true;
+	time->kind = VIEW_TIME_EPOCH;
+	if (read_nanoseconds(text, &time->ns))
+		return true;
+	/* A number alone is a date; with a sign or a unit it is relative. */
+	if (*text == '+' || (*text && !isdigit((unsigned char)text[strlen(text) - 1])))
+		time->kind = VIEW_TIME_SINCE;
+	return read_duration(text + (*text == '+'), &time->ns);
 }
 
-int64_t view_time_resolve(const struct view_time *time, int64_t begin)
+static int64_t view_time_resolve(const struct view_time *time, int64_t begin, int64_t end)
 {
 	time_t seconds = (time_t)(begin / SECOND);
 	struct tm day;
@@ -119,6 +158,8 @@ int64_t view_time_resolve(const struct view_time *time, int64_t begin)
 
 	switch (time->kind) {
 	case VIEW_TIME_SINCE: return __builtin_add_overflow(begin, time->ns, &ns) ? INT64_MAX : ns;
+	case VIEW_TIME_BEFORE_END:
+		return __builtin_sub_overflow(end, time->ns, &ns) ? INT64_MIN : ns;
 	case VIEW_TIME_DAY:
 		if (!localtime_r(&seconds, &day))
 			return time->ns;
@@ -129,16 +170,43 @@ int64_t view_time_resolve(const struct view_time *time, int64_t begin)
 	return time->ns;
 }
 
-int view_time_read(const char *option, const char *text, struct view_time *time)
+static int view_time_read(const char *option, const char *text, struct view_time *time)
 {
 	if (!text || view_time_parse(text, time))
 		return COMMAND_DONE;
 	return say_error(COMMAND_USAGE,
-			"write 12:34:56.789, 2026-01-31T12:34:56Z, seconds since 1970, or +1.5",
-			"`--%s` is no time: %.128s", option, text);
+			"write 12:34:56.789, 2026-01-31T12:34:56Z, seconds since 1970, +1.5 or -5s; see `side help times`",
+			"`--%s %.128s` is not a time", option, text);
 }
 
-/* When the first thing happened. A reader of its own looks: others begin at the front. */
+bool view_times_given(const struct time_range *times)
+{
+	return times->from || times->to || times->last;
+}
+
+int view_times_read(const struct time_range *times, struct view_time *from, struct view_time *to)
+{
+	uint64_t duration;
+	int status;
+
+	if (times->last && (times->from || times->to))
+		return say_error(COMMAND_USAGE, "leave one of them out",
+				"`--last` and `--%s` contradict each other",
+				times->from ? "from" : "to");
+	if (times->last) {
+		if (parse_time(times->last, &duration) || duration > INT64_MAX)
+			return say_error(COMMAND_USAGE, "write a duration, such as 5s or 100ms",
+					"`--last %.128s` is not a duration", times->last);
+		*from = (struct view_time){VIEW_TIME_BEFORE_END, (int64_t)duration};
+		return COMMAND_DONE;
+	}
+	status = view_time_read("from", times->from, from);
+	return status ? status : view_time_read("to", times->to, to);
+}
+
+/* ---- the ends of a trace ---- */
+
+/* When the first event happened. A reader of its own does this: other readers start at the first packet. */
 static int64_t find_begin(const char *dir)
 {
 	struct ctf_reader *reader;
@@ -158,13 +226,52 @@ static int64_t find_begin(const char *dir)
 	return ns;
 }
 
+/*
+ * The time of the last event in packets that end at `from_ns` or later; INT64_MIN if they have none. *ret_begin is
+ * the latest begin of a packet that was skipped.
+ */
+static int64_t find_last_event(const char *dir, int64_t from_ns, int64_t *ret_begin)
+{
+	int64_t last = INT64_MIN;
+	struct ctf_reader *reader;
+	struct ctf_error error;
+	struct ctf_item item;
+
+	if (ctf_reader_open(dir, &reader, &error))
+		return last;
+	ctf_reader_set_times(reader, from_ns, INT64_MAX);
+	while (ctf_reader_next(reader, &item) > 0) {
+		if (item.timed && item.kind == CTF_ITEM_EVENT && item.ns > last)
+			last = item.ns;
+	}
+	*ret_begin = ctf_reader_skipped_begin(reader);
+	ctf_reader_close(reader);
+	return last;
+}
+
+/* When the last event happened. Only the headers of packets are read, and then the last packets. */
+static int64_t find_end(const char *dir)
+{
+	int64_t begin = INT64_MIN, ignored, last = find_last_event(dir, INT64_MAX, &begin), end;
+
+	if (begin == INT64_MIN)
+		return last;
+	end = find_last_event(dir, begin, &ignored);
+	/* The packet that begins last has no event: an earlier one has the last event. */
+	if (end < begin)
+		end = find_last_event(dir, INT64_MIN, &ignored);
+	return end > last ? end : last;
+}
+
 void view_times_resolve(const char *dir, const struct view_time *from, const struct view_time *to,
 		int64_t *from_ns, int64_t *to_ns)
 {
-	int64_t begin = 0;
+	int64_t begin = 0, end = 0;
 
-	if (from->kind > VIEW_TIME_EPOCH || to->kind > VIEW_TIME_EPOCH)
+	if (from->kind == VIEW_TIME_BEFORE_END || to->kind == VIEW_TIME_BEFORE_END)
+		end = find_end(dir);
+	if (from->kind > VIEW_TIME_BEFORE_END || to->kind > VIEW_TIME_BEFORE_END)
 		begin = find_begin(dir);
-	*from_ns = from->kind ? view_time_resolve(from, begin) : INT64_MIN;
-	*to_ns = to->kind ? view_time_resolve(to, begin) : INT64_MAX;
+	*from_ns = from->kind ? view_time_resolve(from, begin, end) : INT64_MIN;
+	*to_ns = to->kind ? view_time_resolve(to, begin, end) : INT64_MAX;
 }

@@ -6,11 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cmd/side/command.h"
+
 enum view_time_kind {
 	VIEW_TIME_NONE,
-	VIEW_TIME_EPOCH, /* ns since 1970. */
-	VIEW_TIME_DAY,   /* ns since midnight, of the day on which the trace begins. */
-	VIEW_TIME_SINCE, /* ns since the first event. */
+	VIEW_TIME_EPOCH,      /* ns since 1970. */
+	VIEW_TIME_BEFORE_END, /* ns before the last event. */
+	VIEW_TIME_DAY,        /* ns since midnight, of the day on which the trace begins. */
+	VIEW_TIME_SINCE,      /* ns since the first event. */
 };
 
 struct view_time {
@@ -18,19 +21,15 @@ struct view_time {
 	int64_t ns;
 };
 
-/*
- * 12:34[:56[.789]], with YYYY-MM-DD before it (a blank or T between) and Z behind it for UTC;
- * SECONDS since 1970; +SECONDS since the trace begins. False: it is none of these.
- */
+/* The forms are those of the topic "times" (table.c). False: it is none of these. */
 bool view_time_parse(const char *text, struct view_time *time);
 
-/* Nanoseconds since 1970, of a trace that begins at `begin`. */
-int64_t view_time_resolve(const struct view_time *time, int64_t begin);
+bool view_times_given(const struct time_range *times);
 
-/* The same of an option (NULL: it was not given). 0, or an exit status: said. */
-int view_time_read(const char *option, const char *text, struct view_time *time);
+/* Both ends from the options; VIEW_TIME_NONE if not given. 0, or an exit status: the mistake is reported. */
+int view_times_read(const struct time_range *times, struct view_time *from, struct view_time *to);
 
-/* Both ends, included, of what is wanted of the trace in this directory, which is looked at if need be. */
+/* Both ends, included, in nanoseconds since 1970. Relative times need the first or last event of the trace in `dir`. */
 void view_times_resolve(const char *dir, const struct view_time *from, const struct view_time *to,
 		int64_t *from_ns, int64_t *to_ns);
 

@@ -16,14 +16,15 @@ enum view_message { VIEW_ERROR, VIEW_NOTE };
 
 struct view_options {
 	const char *dir;
-	bool json;       /* One object a line instead of text. */
-	bool colour;     /* The caller has looked at --color, NO_COLOR and the terminal. */
-	bool attributes; /* Show the attributes of events and types too. */
-	bool symbols;    /* Show addresses in the code as what stands there. */
-	bool debuginfod; /* For that, servers may be asked. */
-	bool repair;     /* First mend what a killed recorder left. */
-	uint64_t limit;  /* Show at most so many events; 0: all. */
-	bool follow;     /* Go on while the trace is being recorded. */
+	const char *verb; /* Show progress in its name; NULL: none. */
+	bool json;        /* One object a line instead of text. */
+	bool colour;      /* The caller has looked at --color, NO_COLOR and the terminal. */
+	bool attributes;  /* Show the attributes of events and types too. */
+	bool symbols;     /* Show addresses in the code as what stands there. */
+	bool debuginfod;  /* For that, servers may be asked. */
+	bool repair;      /* First mend what a killed recorder left. */
+	uint64_t limit;   /* Show at most so many events; 0: all. */
+	bool follow;      /* Go on while the trace is being recorded. */
 
 	/* Only what happened from … to (both included). */
 	struct view_time from;

@@ -43,6 +43,7 @@ struct binding {
 	const struct ctf_item *item;
 	const struct view_event *event;
 	bool no_memory;
+	struct where_reason *reason;
 };
 
 static void free_path(struct where_path *path)
@@ -67,14 +68,34 @@ static bool copy_steps(struct where_path *path, const struct filter_path *from)
 	return path->steps;
 }
 
+/* has() may ask for anything, so only a value is missing. */
+static void set_missing(struct where_reason *reason, const struct filter_path *path)
+{
+	size_t used;
+
+	if (!reason || *reason->missing || path->ask == FILTER_ASK_PRESENCE || !path->nr_steps ||
+			!path->steps[0].name)
+		return;
+	used = (size_t)snprintf(reason->missing, sizeof(reason->missing), "%s%s",
+			path->root == FILTER_CONTEXT && *path->steps[0].name != '$' ? "$ctx." : "",
+			path->steps[0].name);
+	for (uint32_t i = 1; i < path->nr_steps && used < sizeof(reason->missing); i++) {
+		if (path->steps[i].name)
+			used += (size_t)snprintf(reason->missing + used,
+					sizeof(reason->missing) - used, ".%s", path->steps[i].name);
+	}
+}
+
 static int resolve(void *user, const struct filter_path *wanted)
 {
 	struct binding *binding = user;
 	struct where_bound *bound = binding->bound;
 	struct where_path path = {0}, *paths;
 
-	if (!where_path_find(&path, wanted, binding->item, binding->event))
+	if (!where_path_find(&path, wanted, binding->item, binding->event)) {
+		set_missing(binding->reason, wanted);
 		return -1;
+	}
 	paths = realloc(bound->paths, (bound->path_count + 1) * sizeof(*paths));
 	if (paths)
 		bound->paths = paths;
@@ -88,18 +109,21 @@ static int resolve(void *user, const struct filter_path *wanted)
 }
 
 int where_bind(const struct where *where, const struct ctf_item *item,
-		const struct view_event *event, struct where_bound **out, struct filter_error *why)
+		const struct view_event *event, struct where_bound **out, struct where_reason *why)
 {
 	struct where_bound *bound = calloc(1, sizeof(*bound));
-	struct binding binding = {bound, item, event, false};
+	struct binding binding = {bound, item, event, false, why};
 	struct filter_schema schema = {resolve, &binding};
 	struct filter_error error;
 	int ret;
 
+	if (why)
+		*why = (struct where_reason){0};
 	*out = NULL;
 	if (!bound)
 		return -ENOMEM;
-	ret = filter_bind(where->program, where->size, &schema, &bound->filter, why ? why : &error);
+	ret = filter_bind(where->program, where->size, &schema, &bound->filter,
+			why ? &why->error : &error);
 	if (binding.no_memory)
 		ret = -ENOMEM;
 	if (ret) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Expressions (src/filter) over the events of a trace: `--where`, `--by`, `--histogram`, `--key`.
+ * Expressions (src/filter) over the events of a trace: `--filter`, `--by`, `--histogram`, `--key`.
  *
  * An expression is parsed once, bound once to each class of events, and then asked for each record.
  * Neither changes afterwards: any number of threads may ask at a time.
@@ -30,12 +30,16 @@ void where_free(struct where *where);
 /*
  * Bind to the class of an event, of which this is a record. @event lays the description over the
  * fields; it must live as long. 0 with *bound NULL: records of this class never have a value (*why
- * says it; it may be NULL). -ENOMEM.
+ * has the reason; it may be NULL). -ENOMEM.
  */
 struct where_bound;
+struct where_reason {
+	struct filter_error error;
+	char missing[128]; /* the first field or context that the class does not have: "size", "$ctx.vtid"; or "" */
+};
 int where_bind(const struct where *where, const struct ctf_item *item,
 		const struct view_event *event, struct where_bound **bound,
-		struct filter_error *why);
+		struct where_reason *why);
 void where_bound_free(struct where_bound *bound);
 
 bool where_matches(const struct where_bound *bound, const struct ctf_item *item);

@@ -186,7 +186,7 @@ class Trace(Command):
     """side trace [COUNT|all] [OPTION...]: what the rings of a program that is being recorded hold, or held.
 
     Of a program that runs, or of the core dump of one that died: the last 20 events, the last COUNT, or all.
-    The options are those of `side view`, as -e PATTERN or --where EXPR.  The command `side` must be in PATH."""
+    The options are those of `side view`, as -e PATTERN or --filter EXPRESSION.  The command `side` must be in PATH."""
 
     def words(self, before):
         return ["all"] if not before else []

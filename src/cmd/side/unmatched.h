@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Patterns that match no event: the reason, the events that exist, and what was probably meant. */
+#ifndef SIDE_CMD_UNMATCHED_H
+#define SIDE_CMD_UNMATCHED_H
+
+#include <stddef.h>
+
+#define UNMATCHED_TEXT_SIZE 2048
+
+struct unmatched {
+	const char *pattern;      /* the first one that matches nothing, as it was typed */
+	const char *option;       /* "-e ": how the pattern is given */
+	const char *const *names; /* provider:event of the events that exist; may have equal ones */
+	size_t nr_names;
+	const char *owner; /* "the trace", "server" */
+	const char *noun;  /* "event" of programs, "event class" of traces */
+};
+
+/*
+ * "no colon, so it names a provider; the trace has 2 event classes: db:open, db:close; did you mean `-e db:open`?"
+ * Returns `text`.
+ */
+const char *unmatched_text(const struct unmatched *unmatched, char text[UNMATCHED_TEXT_SIZE]);
+
+#endif /* SIDE_CMD_UNMATCHED_H */
