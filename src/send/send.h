@@ -75,7 +75,7 @@ struct send_status {
 		uint64_t packets, events, bytes;
 	} dropped_users[SEND_SPOOL_USERS];
 	uint32_t nr_dropped_users; /* Without the last one. */
-	uint64_t connections; /* Made so far. */
+	uint64_t connections;      /* Made so far. */
 	bool connected;
 	bool over; /* Everything is delivered or dropped, and said to the receiver; or given up. */
 	bool failed;   /* Given up: something was not delivered. */

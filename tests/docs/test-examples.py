@@ -263,7 +263,7 @@ def prepare(shared):
     for name, folder in (("server", HERE), ("talker", HERE), ("till", HERE), ("every-type", SOURCE + "/examples")):
         subprocess.run(["gcc", "-I", SOURCE + "/include", f"{folder}/{name}.c", "-o", f"{shared}/programs/{name}", "-L", library,
                         "-Wl,-rpath," + library, "-lside"], check=True, timeout=PATIENCE)
-    subprocess.run(["gcc", "-g", "-O1", "-pthread", f"{HERE}/shop.c", "-o", shared + "/programs/shop"], check=True, timeout=PATIENCE)
+    subprocess.run(["gcc", "-g", "-O1", "-pthread", f"{HERE}/canteen.c", "-o", shared + "/programs/canteen"], check=True, timeout=PATIENCE)
     shutil.copy(HERE + "/server.c", shared + "/programs")
     os.symlink("server", shared + "/programs/program")
     with open(shared + "/programs/Makefile", "w", encoding="utf-8") as file:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The `shop` of the how-to pages, a program that does not know side: two threads take orders. The orders of customer 7 are
+ * The `canteen` of the how-to pages, a program that does not know side: two threads take orders. The orders of customer 7 are
  * slow, receipts are never freed, and the till has one lock.
  *
- *	shop [ORDERS]		of each thread, 100 without an argument
+ *	canteen [ORDERS]		of each thread, 100 without an argument
  */
 #include <pthread.h>
 #include <stdio.h>
