@@ -3,26 +3,6 @@
  * Functions that change where they return to: each one's caller has 4 bytes of data behind the call, which the function returns and
  * passes. They get at the return address by the frame pointer, by other pointers to the stack, and in code that they call or end in.
  */
-	.macro begin name
-	.globl \name
-	.type \name, @function
-	.p2align 4
-\name:
-	.cfi_startproc
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
-	.globl call_\name
-	.type call_\name, @function
-call_\name:
-	.cfi_startproc
-	call \name
-	.long 0x5eed
-	ret
-	.cfi_endproc
-	.size call_\name, . - call_\name
-	.endm
 	.macro helper name
 	.type \name, @function
 	.p2align 4
@@ -33,6 +13,25 @@ call_\name:
 	.cfi_endproc
 	.size \name, . - \name
 	.endm
+	.macro begin name
+	.globl \name
+	helper \name
+	.endm
+	.macro end name
+	end_helper \name
+	.globl call_\name
+	helper call_\name
+	call \name
+	.long 0x5eed
+	ret
+	end_helper call_\name
+	.endm
+	/* Returns the data behind the call whose return address is there, and changes that. */
+	.macro change at:vararg
+	mov \at, %rcx
+	mov (%rcx), %eax
+	addq $4, \at
+	.endm
 
 	.text
 begin by_frame
@@ -40,9 +39,7 @@ begin by_frame
 	.cfi_adjust_cfa_offset 8
 	mov %rsp, %rbp
 	sub $16, %rsp
-	mov 8(%rbp), %rdx
-	mov (%rdx), %eax
-	addq $4, 8(%rbp)
+	change 8(%rbp)
 	leave
 	ret
 end by_frame
@@ -50,9 +47,7 @@ end by_frame
 begin by_lea
 	nopl 0(%rax)
 	lea (%rsp), %rdx
-	mov (%rdx), %rcx
-	mov (%rcx), %eax
-	addq $4, (%rdx)
+	change (%rdx)
 	ret
 end by_lea
 
@@ -60,9 +55,7 @@ begin by_copy
 	push %rbx
 	.cfi_adjust_cfa_offset 8
 	mov %rsp, %rbx
-	mov 8(%rbx), %rdx
-	mov (%rdx), %eax
-	addq $4, 8(%rbx)
+	change 8(%rbx)
 	pop %rbx
 	.cfi_adjust_cfa_offset -8
 	ret
@@ -74,26 +67,20 @@ begin by_sum
 	add $80, %rcx
 	mov %rcx, %r9
 	sub $16, %r9
-	mov (%r9), %rdx
-	mov (%rdx), %eax
-	addq $4, (%r9)
+	change (%r9)
 	ret
 end by_sum
 
 begin in_label
 	call 1f
 	ret
-1:	mov 8(%rsp), %rdx
-	mov (%rdx), %eax
-	addq $4, 8(%rsp)
+1:	change 8(%rsp)
 	ret
 end in_label
 
 helper called
 	nopl 0(%rax)
-	mov 8(%rsp), %rdx
-	mov (%rdx), %eax
-	addq $4, 8(%rsp)
+	change 8(%rsp)
 	ret
 end_helper called
 
@@ -104,9 +91,7 @@ end in_called
 
 helper ended_in
 	nopl 0(%rax)
-	mov (%rsp), %rdx
-	mov (%rdx), %eax
-	addq $4, (%rsp)
+	change (%rsp)
 	ret
 end_helper ended_in
 
@@ -127,9 +112,7 @@ end in_chain
 
 helper gets_pointer
 	nopl 0(%rax)
-	mov (%rdi), %rdx
-	mov (%rdx), %eax
-	addq $4, (%rdi)
+	change (%rdi)
 	ret
 end_helper gets_pointer
 

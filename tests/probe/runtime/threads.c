@@ -3,33 +3,15 @@
  * Thousands of threads on few stacks, beside two that never pause: joined, detached and canceled ones. Writes how often work() was called, and
  * how many threads it has started: threads ROUNDS
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "busy.h"
+
 #define AT_ONCE 6
 
-static long stop, calls, ended;
-
-__attribute__((noinline)) long work(long n)
-{
-	__asm__ volatile("" : "+r"(n));
-	return n + 1;
-}
-
-static void *busy(void *unused)
-{
-	long n = 0;
-
-	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-		n = work(n);
-		for (volatile int i = 0; i < 2000; i++)
-			;
-	}
-	__atomic_fetch_add(&calls, n, __ATOMIC_RELAXED);
-	return unused;
-}
+static long ended;
 
 static void *brief(void *kind)
 {
@@ -48,11 +30,10 @@ static void *brief(void *kind)
 
 int main(int argc, char **argv)
 {
-	pthread_t first[2], threads[AT_ONCE];
+	pthread_t threads[AT_ONCE];
 	long rounds = argc > 1 ? atol(argv[1]) : 100, started = 0;
 
-	for (int i = 0; i < 2; i++)
-		pthread_create(first + i, NULL, busy, NULL);
+	busy_begin();
 	for (long round = 0; round < rounds; round++) {
 		for (long i = 0; i < AT_ONCE; i++, started++)
 			pthread_create(threads + i, NULL, brief, (void *)(i % 3));
@@ -68,9 +49,7 @@ int main(int argc, char **argv)
 	}
 	while (__atomic_load_n(&ended, __ATOMIC_ACQUIRE) < rounds * (AT_ONCE - AT_ONCE / 3))
 		usleep(1000);
-	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-	for (int i = 0; i < 2; i++)
-		pthread_join(first[i], NULL);
+	busy_end();
 	printf("%ld %ld\n", calls, started + 2);
 	return 0;
 }
