@@ -165,9 +165,9 @@ def test_static():
 
 def test_changes():
     """Functions that change their return address by the frame pointer, by other pointers, and in what they call or end in."""
-    reasons = {"by_frame": "it reads", "by_lea": "it looks", "by_copy": "it looks", "by_sum": "it looks", "by_pointer": "it looks",
-               "in_label": "it reads", "in_called": "a function that it calls", "in_tail": "a function that it calls",
-               "in_chain": "a function that it calls"}
+    own, called = "it reads", "a function that it calls"
+    reasons = {"by_frame": own, "by_lea": own + " its own", "by_copy": own + " its own", "by_sum": own + " its own", "by_pointer": own + " its own",
+               "in_label": own, "in_called": called, "in_tail": called, "in_chain": called}
     for options in (("-O2",), ("-O2", "-fno-pie", "-no-pie")):
         program = compiled("gcc", "changes.c", f"changes{len(options)}", *options, "-Wl,--no-as-needed", HERE + "/changes.S")
         _, counts = same([program], "--exit", "--function", "by_*", "--function", "in_*", "--function", "kept_*")
