@@ -904,8 +904,8 @@ const struct option table_daemon_options[] = {
 		.name = "stop",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct control_options, stop),
-		.sentence = "Stop the daemon, and wait until it has ended. Its sessions are kept and continue when it is started again. If no "
-				"daemon runs, a note reports it, and the exit status is 0.",
+		.sentence = "Stop the daemon, and wait until it has ended. Its sessions are kept and continue when it is started again. "
+				"If no daemon runs, a note reports it, and the exit status is 0.",
 	},
 	DAEMON_OPTIONS, END,
 };

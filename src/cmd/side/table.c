@@ -211,8 +211,8 @@ static const struct option view_table[] = {
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct view_arguments, times.from),
 		.standard = "the beginning",
-		.sentence = "Ignore events before TIME. See `side help times`. Packets of other times are not read, and damage in "
-				"them is not reported.",
+		.sentence = "Ignore events before TIME. See `side help times`. "
+				"Packets of other times are not read, and damage in them is not reported.",
 	},
 	{
 		.name = "to",
@@ -553,21 +553,21 @@ static const char *const contexts_paragraphs[] = {
 };
 
 static const char *const times_paragraphs[] = {
-	"Times for `--from` and `--to` of `side view`, `side report` and `side export`. Both ends are included. `--last 5s` is the "
-	"same as `--from -5s`.",
+	"Times for `--from` and `--to` of `side view`, `side report` and `side export`. Both ends are included. "
+	"`--last 5s` is the same as `--from -5s`.",
 	"A relative time is a number of seconds, or a number with ns, us, ms, s, min or h.",
 	NULL,
 };
 
 static const struct term times_terms[] = {
 	{ "12:30, 12:30:15, 12:30:15.250", "A local time, on the day on which the trace begins." },
-	{ "2026-01-31T12:30:15, 2026-01-31", "A local date and time, with T or a space between them, or a date alone: its "
-			"midnight. With Z at the end the time is in UTC." },
+	{ "2026-01-31T12:30:15, 2026-01-31", "A local date and time, with T or a space between them, or a date alone. "
+			"With Z at the end the time is in UTC." },
 	{ "+1.5, +500ms, 500ms", "After the first event of the trace." },
 	{ "-5s, -1.5", "Before the last event of the trace." },
 	{ "1769862615.25", "Seconds since 1970." },
-	{ "1769862615250000000", "Nanoseconds since 1970, as `side view --json` prints them as \"ns\": a number of 17 digits or more, or "
-			"a number of at least 10 digits with ns." },
+	{ "1769862615250000000", "Nanoseconds since 1970, as `side view --json` prints them as \"ns\". "
+			"The number has 17 digits or more, or 10 digits or more and ns behind it." },
 	{ NULL, NULL },
 };
 
@@ -619,9 +619,9 @@ static const char *const environment_paragraphs[] = {
 static const struct term environment_terms[] = {
 	{ "NO_COLOR", "If set to anything but an empty text, colours are off unless `--color=always`." },
 	{ "TERM", "If dumb, colours are off unless `--color=always`; there is no pager and no progress." },
-	{ "SIDE_PAGER, PAGER", "The command that shows long output on a terminal: of `side view`, `side report`, `side list`, `side probe "
-			"list` and help. The first one that is set is used; if it is empty or cat, there is no pager. Default: less, with "
-			"LESS=FRX unless LESS is set." },
+	{ "SIDE_PAGER, PAGER", "The command that shows long output on a terminal: of view, report, list, probe list and help. "
+			"The first one that is set is used; if it is empty or cat, there is no pager. "
+			"Default: less, with LESS=FRX unless LESS is set." },
 	{ "SIDE_DEBUG", "If set, libside and the agent in a traced program report their errors on standard error." },
 	{ "SIDE_VALIDATE", "If set to anything but 0, each traced program checks its calls against the descriptions of its "
 			"events and reports mismatches on standard error (`side record --validate`)." },
@@ -642,8 +642,7 @@ static const char *const json_paragraphs[] = {
 };
 
 static const struct term json_terms[] = {
-	{ "error", "Any verb: status, message, and hint, if there is one. The member mend has the same text; it is deprecated, "
-		   "and the next release does not print it." },
+	{ "error", "Any verb: status, message, and hint, if there is one; mend is an earlier name of hint, and deprecated." },
 	{ "note", "Any verb: message; also detail, with `--verbose`." },
 	{ "summary", "Record, on standard error: output, bytes, processes, lost, losses, command_status." },
 	{ "event", "List: event is provider:event, description the whole description as in a "
