@@ -225,11 +225,9 @@ class Site:
         """Debian's furo expects a web server with files of other packages, and a bundler: the site must do without both."""
         static = os.path.join(self.work, 'html/_static')
         style = os.path.join(static, 'styles/furo.css')
-        for address in re.findall(r'@import url\((/javascript/[^)]*)\);', read(style)):
-            shutil.copy('/usr/share' + address, os.path.dirname(style))
-            text = read(style).replace('url(%s)' % address, 'url(%s)' % os.path.basename(address))
-            with open(style, 'w', encoding='utf-8') as file:
-                file.write(text)
+        text = re.sub(r'@import url\((/javascript/[^)]*)\);', lambda found: read('/usr/share' + found[1]), read(style))
+        with open(style, 'w', encoding='utf-8') as file:
+            file.write(text)
         script = os.path.join(static, 'scripts/furo.js')
         text = read(script)
         missing = re.match(r'import (?:\* as )?Gumshoe from "\./([\w-]+\.js)";\n', text)
