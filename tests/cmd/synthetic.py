@@ -25,7 +25,7 @@ trace {
 	packet.header := struct { u32 magic; u8 uuid[16]; u32 stream_id; };
 };
 env { hostname = "%(host)s"; domain = "ust"; tracer_name = "other"; };
-clock { name = "k"; freq = 1000000000; offset_s = %(start)d; offset = 0; };
+clock { name = "k"; freq = 1000000000; offset_s = %(start)d; offset = 0; absolute = true; };
 typealias integer { size = 64; align = 8; signed = false; map = clock.k.value; } := time;
 stream {
 	id = 0;

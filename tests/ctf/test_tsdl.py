@@ -101,6 +101,21 @@ UUID = 'uuid = "01020304-0506-0708-090a-0b0c0d0e0f10"; '
 WITH_UUID = TRACE.replace("packet.header := struct {", UUID + "packet.header := struct { u8 uuid[16];")
 SIZED = STREAM.replace("event.header", "packet.context := struct { u8 packet_size; }; event.header")
 
+
+def aborts():
+    """babeltrace2 2.1.1 (Debian 13) aborts at each packet of a stream with a clock that has no time of its begin: it decides nothing here."""
+    with tempfile.TemporaryDirectory() as path:
+        with open(os.path.join(path, "metadata"), "w", encoding="utf-8") as file:
+            file.write("/* CTF 1.8 */\n" + U8 + CLOCK + T8 + TRACE + TIMED + EVENT)
+        with open(os.path.join(path, "stream"), "wb") as file:
+            file.write(b"\0" + b"\0\1\7")
+        return subprocess.run(["babeltrace2", path], capture_output=True, check=False, timeout=60).returncode == -6
+
+
+if aborts():
+    print("this babeltrace2 aborts at valid streams: the comparison needs another version (2.0 of Debian 12)")
+    sys.exit(77)
+
 VALID = {
     "an event before its stream": (U8 + TRACE + EVENT + STREAM, DATA),
     "an event before the trace": (U8 + EVENT + TRACE + STREAM, DATA),

@@ -265,7 +265,7 @@ def test_mistakes_have_suggestions():
                        (["sdt", "marks:first"], "no marker"),
                        (["function", "libnone:foo"], "has not loaded"),
                        (["function", "target_item", "s32:n"], ""),
-                       (["probe", ""], "no place"), (["probe", "0x12z"], "no address"), (["sdt", "x"], "PROVIDER:NAME")]:
+                       (["probe", ""], "is no location"), (["probe", "0x12z"], "no address"), (["sdt", "x"], "PROVIDER:NAME")]:
         found = Shown(path, *words)
         holds(found.error and why in found.error, f"{words}: {found.error}")
     holds("no debug information" in Shown(compiled("target.c", "gcc", "plain"), "function", "target_item", "item").error)
