@@ -295,7 +295,9 @@ void ring_bells_arm(struct ring_bells *bells)
 		struct ring_doorbell *doorbell = ring_memory_doorbell(&bell->consumer->memory);
 
 		bell->seen = __atomic_load_n(&doorbell->sequence, __ATOMIC_ACQUIRE);
-		__atomic_store_n(&doorbell->sleeping, 1, __ATOMIC_RELAXED);
+		/* Overwritten rings ring only with a question for leased memory, not when a sub-buffer is full. */
+		if (bell->consumer->memory.geometry.mode != RING_MODE_OVERWRITE)
+			__atomic_store_n(&doorbell->sleeping, 1, __ATOMIC_RELAXED);
 	}
 	/* sleeping before the heads that the caller reads next: see ring_doorbell_crossed(). */
 	ring_doorbell_fence();

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "ring/consumer.h"
+#include "ring/lease.h"
 #include "ring/room.h"
 
 const char *ring_consumer_truncated(const struct ring_consumer *consumer)
@@ -363,6 +364,8 @@ bool ring_consumer_pending(const struct ring_consumer *consumer)
 {
 	uint64_t block = consumer->memory.geometry.size / RING_BLOCKS;
 
+	if (ring_lease_is_asked(consumer) && ring_lease_is_due(consumer))
+		return true;
 	if (consumer->memory.geometry.mode == RING_MODE_OVERWRITE)
 		return false;
 	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++) {

@@ -27,6 +27,7 @@ struct ring_view {
 struct ring_consumer {
 	struct ring_memory memory;
 	uint64_t counts_since; /* CLOCK_BOOTTIME when all counters of lost records were 0; 0: unknown */
+	uint64_t lease_due_ns; /* CLOCK_MONOTONIC: no earlier question of the producer is answered. */
 	struct ring_view views[];
 };
 

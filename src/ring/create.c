@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ring/layout.h"
+#include "ring/lease.h"
 
 #define RING_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
@@ -124,17 +125,17 @@ int ring_memory_create_named(const struct ring_geometry *geometry, const char *n
 	return 0;
 }
 
-static int ring_file_fill(
-		int fd, const struct ring_geometry *geometry, const struct ring_layout *layout)
+static int ring_file_fill(int fd, const struct ring_geometry *geometry,
+		const struct ring_layout *layout, uint64_t size)
 {
 	/* A hole would be a SIGBUS in the traced program when the disk is full. */
-	int rc = -posix_fallocate(fd, 0, (off_t)layout->total);
+	int rc = -posix_fallocate(fd, 0, (off_t)size);
 
 	return rc ? rc : ring_memory_begin(fd, geometry, layout, RING_IN_FILE);
 }
 
-int ring_memory_create_file(
-		const struct ring_geometry *geometry, int dir_fd, const char *name, int *result)
+static int ring_file_create(const struct ring_geometry *geometry, bool revoked, int dir_fd,
+		const char *name, int *result)
 {
 	struct ring_layout layout;
 	int rc, fd;
@@ -148,13 +149,48 @@ int ring_memory_create_file(
 	fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
 	if (fd < 0)
 		return -errno;
-	rc = ring_file_fill(fd, geometry, &layout);
+	rc = ring_file_fill(fd, geometry, &layout, revoked ? layout.lost_offset : layout.total);
 	if (rc) {
 		unlinkat(dir_fd, name, 0);
 		return ring_close_failed(fd, rc);
 	}
 	*result = fd;
 	return 0;
+}
+
+int ring_memory_create_file(
+		const struct ring_geometry *geometry, int dir_fd, const char *name, int *result)
+{
+	return ring_file_create(geometry, false, dir_fd, name, result);
+}
+
+/* No other process has it yet. */
+static int ring_memory_begin_revoked(int fd)
+{
+	const struct ring_lease lease = {.word = RING_LEASE_REVOKED};
+	ssize_t written = pwrite(fd, &lease, sizeof(lease), RING_LEASE_OFFSET);
+
+	return written == (ssize_t)sizeof(lease) ? 0 : written < 0 ? -errno : -EIO;
+}
+
+int ring_memory_create_revoked(
+		const struct ring_geometry *geometry, int dir_fd, const char *name, int *result)
+{
+	int rc;
+
+	if (!(geometry->flags & RING_LEASED))
+		return -EINVAL;
+	/* A memfd has pages only where something was written. */
+	rc = dir_fd < 0 ? ring_memory_create(geometry, result)
+			: ring_file_create(geometry, true, dir_fd, name, result);
+	if (rc)
+		return rc;
+	rc = ring_memory_begin_revoked(*result);
+	if (!rc)
+		return 0;
+	if (dir_fd >= 0)
+		unlinkat(dir_fd, name, 0);
+	return ring_close_failed(*result, rc);
 }
 
 /* ---- Import ---- */
@@ -165,6 +201,7 @@ struct ring_import {
 	void *user;
 	uint64_t base;
 	bool doubled; /* Each ring stands there twice, as in a process; not as in a file. */
+	bool leased;  /* And does not overwrite. */
 	struct ring_memory memory;
 };
 
@@ -201,6 +238,10 @@ static void ring_import_ring(const struct ring_import *import, uint32_t ring)
 	/* It may come from a program that wrote nonsense; and no page for what was never used. */
 	control->absent = 0;
 	ring_import_lost(import, ring);
+	/* Memory that is taken back holds nothing. */
+	if (import->leased &&
+			ring_head_position(control->head) == (control->tail & RING_POSITION_MASK))
+		return;
 	if (control->head != RING_EPOCH_FLIP)
 		control->absent = ring_import_bytes(import, from,
 						  ring_memory_data(&import->memory, ring),
@@ -231,7 +272,7 @@ static int ring_import_memfd(const struct ring_header *header)
 	if (fd < 0)
 		return fd;
 	own.storage = RING_IN_MEMFD;
-	own.flags &= ~(uint32_t)RING_PREFAULT;
+	own.flags &= ~(uint32_t)(RING_PREFAULT | RING_LEASED);
 	if (pwrite(fd, &own, sizeof(own), 0) != (ssize_t)sizeof(own))
 		return ring_close_failed(fd, errno ? -errno : -EIO);
 	return fd;
@@ -251,6 +292,7 @@ int ring_memory_import(ring_memory_read *read, void *user, uint64_t base, int *r
 		rc = ring_header_check(&header, &geometry, &layout);
 	if (rc)
 		return rc;
+	import.leased = (geometry.flags & RING_LEASED) && geometry.mode != RING_MODE_OVERWRITE;
 	fd = ring_import_memfd(&header);
 	if (fd < 0)
 		return fd;

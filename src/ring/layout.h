@@ -4,6 +4,7 @@
  *
  *	0		struct ring_header, never written after the creation
  *	1024		struct ring_doorbell, by which the producer wakes the consumer
+ *	2048		struct ring_lease: whether the memory from lost_offset on is there
  *	4096		struct ring_control[rings]
  *	lost_offset	lost[rings][event_slots][RING_LOSS_REASONS], each ring's part on whole pages;
  *			sparse: memory appears where something was lost
@@ -58,6 +59,7 @@
 #define RING_HEADER_BYTES 4096
 #define RING_DOORBELL_OFFSET \
 	1024 /* Zero at first, as in rings of older producers, which never ring it. */
+#define RING_LEASE_OFFSET 2048
 #define RING_CONTROL_BYTES 1024
 #define RING_LOST_GROUP_SLOTS 64 /* Event slots that share two pages of counters. */
 #define RING_POSITION_MASK ((UINT64_C(1) << 40) - 1)
@@ -193,6 +195,11 @@ bool ring_truncation_seen(const struct ring_truncation *truncation);
 static inline struct ring_doorbell *ring_memory_doorbell(const struct ring_memory *memory)
 {
 	return (struct ring_doorbell *)(memory->base + RING_DOORBELL_OFFSET);
+}
+
+static inline struct ring_lease *ring_memory_lease(const struct ring_memory *memory)
+{
+	return (struct ring_lease *)(memory->base + RING_LEASE_OFFSET);
 }
 
 static inline struct ring_control *ring_memory_control(

@@ -85,20 +85,43 @@ uint64_t ring_consumer_lost_total(const struct ring_consumer *consumer, uint32_t
 			counts, consumer->views[ring].control->lost, ring_loss_limit(consumer));
 }
 
+/*
+ * Records for which there was no leased memory are counted by ring, because the counters of events are in that memory. The last slot
+ * has them, as all records without an event.
+ */
+static uint64_t ring_loss_unleased(
+		const struct ring_consumer *consumer, uint32_t ring, uint32_t slot)
+{
+	return slot == consumer->memory.geometry.event_slots - 1
+			? ring_consumer_lost(consumer, ring, RING_LOST_NO_MEMORY)
+			: 0;
+}
+
+static int ring_lost_slot(const struct ring_consumer *consumer, uint32_t ring, uint32_t slot,
+		bool is_there, ring_lost_visit *visit, void *data)
+{
+	uint64_t counts[RING_LOSS_REASONS] = {0};
+	uint64_t total = 0;
+
+	if (is_there)
+		total = ring_loss_copy(counts,
+				&consumer->views[ring].lost[(size_t)slot * RING_LOSS_REASONS],
+				ring_loss_limit(consumer));
+	total -= counts[RING_LOST_NO_MEMORY];
+	counts[RING_LOST_NO_MEMORY] = ring_loss_unleased(consumer, ring, slot);
+	total += counts[RING_LOST_NO_MEMORY];
+	return total ? visit(data, ring, slot, counts) : 0;
+}
+
 /* One group of slots, which is on pages that the producer has touched. */
 static int ring_lost_group_each(const struct ring_consumer *consumer, uint32_t ring, uint32_t group,
 		ring_lost_visit *visit, void *data)
 {
-	const uint64_t *lost = consumer->views[ring].lost;
-	uint64_t limit = ring_loss_limit(consumer);
 	uint32_t slot = group * RING_LOST_GROUP_SLOTS;
 	uint32_t end = slot + RING_LOST_GROUP_SLOTS;
 
 	for (; slot < end && slot < consumer->memory.geometry.event_slots; slot++) {
-		uint64_t counts[RING_LOSS_REASONS];
-		uint64_t total = ring_loss_copy(
-				counts, &lost[(size_t)slot * RING_LOSS_REASONS], limit);
-		int rc = total ? visit(data, ring, slot, counts) : 0;
+		int rc = ring_lost_slot(consumer, ring, slot, true, visit, data);
 
 		if (rc)
 			return rc;
@@ -110,21 +133,17 @@ int ring_consumer_lost_each(const struct ring_consumer *consumer, uint32_t ring,
 		ring_lost_visit *visit, void *data)
 {
 	const uint64_t *groups = consumer->views[ring].control->lost_groups;
-	uint32_t count = (consumer->memory.geometry.event_slots + RING_LOST_GROUP_SLOTS - 1) /
-			RING_LOST_GROUP_SLOTS;
+	uint32_t last = consumer->memory.geometry.event_slots - 1, group, nr_visited = 0;
 
-	for (uint32_t word = 0; word * 64 < count; word++) {
-		uint64_t bits = __atomic_load_n(&groups[word], __ATOMIC_RELAXED);
+	for (group = 0; group <= last / RING_LOST_GROUP_SLOTS; group++) {
+		int rc = 0;
 
-		for (; bits; bits &= bits - 1) {
-			uint32_t group = word * 64 + (uint32_t)__builtin_ctzll(bits);
-			int rc = group < count
-					? ring_lost_group_each(consumer, ring, group, visit, data)
-					: 0;
-
-			if (rc)
-				return rc;
+		if (__atomic_load_n(&groups[group / 64], __ATOMIC_RELAXED) >> group % 64 & 1) {
+			rc = ring_lost_group_each(consumer, ring, group, visit, data);
+			nr_visited = group + 1;
 		}
+		if (rc)
+			return rc;
 	}
-	return 0;
+	return nr_visited == group ? 0 : ring_lost_slot(consumer, ring, last, false, visit, data);
 }

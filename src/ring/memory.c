@@ -32,6 +32,7 @@ static const char *const ring_loss_names[RING_LOSS_REASONS] = {
 		[RING_LOST_SHARED] = "process in another one's memory",
 		[RING_LOST_IMPLAUSIBLE] = "implausible counter, each counts once",
 		[RING_LOST_RETURN_COPIED] = "return not watched, the program copies its stack",
+		[RING_LOST_NO_MEMORY] = "no ring memory",
 };
 
 const char *ring_loss_name(enum ring_loss reason)
@@ -136,7 +137,10 @@ static int ring_geometry_check_static(const struct ring_geometry *geometry)
 	if ((unsigned int)geometry->mode > RING_MODE_BLOCK ||
 			(unsigned int)geometry->placement > RING_PER_THREAD ||
 			(geometry->flags &
-					~(uint32_t)(RING_HUGE_PAGES | RING_PREFAULT | RING_COUNTS)))
+					~(uint32_t)(RING_HUGE_PAGES | RING_PREFAULT | RING_COUNTS |
+							RING_LEASED)))
+		return -EINVAL;
+	if ((geometry->flags & RING_LEASED) && geometry->flags != RING_LEASED)
 		return -EINVAL;
 	if ((geometry->flags & RING_COUNTS) && geometry->mode != RING_MODE_DISCARD)
 		return -EINVAL;
@@ -261,6 +265,20 @@ int ring_header_check(const struct ring_header *header, struct ring_geometry *ge
 	return memcmp(header, &wanted, sizeof(wanted)) ? -EPROTO : 0;
 }
 
+size_t ring_memory_kept(const struct ring_geometry *geometry)
+{
+	struct ring_layout layout;
+
+	return ring_geometry_layout(geometry, &layout) ? 0 : (size_t)layout.lost_offset;
+}
+
+/* A file is cut off where leased memory begins that is taken back. */
+static uint64_t ring_size_least(
+		const struct ring_geometry *geometry, const struct ring_layout *layout, bool sealed)
+{
+	return !sealed && (geometry->flags & RING_LEASED) ? layout->lost_offset : layout->total;
+}
+
 /*
  * The header is copied once, and only the copy is believed: the other end may write while we read.
  * Memory that could shrink is taken only if it says that it is in a file.
@@ -283,7 +301,7 @@ static int ring_header_read(
 	rc = ring_header_check(&header, geometry, layout);
 	if (rc)
 		return rc;
-	if ((uint64_t)status.st_size < layout->total ||
+	if ((uint64_t)status.st_size < ring_size_least(geometry, layout, *sealed) ||
 			*sealed != (header.storage == RING_IN_MEMFD))
 		return -EPROTO;
 	return 0;

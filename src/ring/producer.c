@@ -14,6 +14,7 @@
 #include "environment/environment.h"
 #include "ring/clock.h"
 #include "ring/doorbell.h"
+#include "ring/lease.h"
 #include "ring/portable.h"
 #include "ring/room.h"
 #include "ring/rseq.h"
@@ -101,6 +102,17 @@ static void ring_producer_choose(struct ring_producer *producer)
 
 static ring_publish_way ring_publish_one_other;
 
+/*
+ * Others may go on for a moment, with what they have read. The same for the rings that sections may use as for the limit: some
+ * sections are called without a check of the limit.
+ */
+static void ring_producer_set(struct ring_producer *producer, uint64_t limit, uint32_t usable)
+{
+	/* Release: a thread that sees the limit of 0 must see why. Pairs with the load in ring_publish_slow(). */
+	__atomic_store_n(&producer->payload_limit, limit, __ATOMIC_RELEASE);
+	__atomic_store_n(&producer->usable, usable, __ATOMIC_RELEASE);
+}
+
 static void ring_producer_fill(struct ring_producer *producer, struct ring_producer_cold *cold)
 {
 	const struct ring_memory *memory = &cold->memory;
@@ -111,7 +123,6 @@ static void ring_producer_fill(struct ring_producer *producer, struct ring_produ
 	producer->size_word = geometry->size << RING_EPOCH_BITS;
 	producer->block_word = geometry->size / RING_BLOCKS << RING_EPOCH_BITS;
 	producer->block_shift = (uint32_t)__builtin_ctzll(producer->block_word);
-	producer->payload_limit = cold->payload_max + 1;
 	producer->clock = geometry->clock;
 	producer->mode = geometry->mode;
 	producer->publish = ring_publish_one_other;
@@ -126,7 +137,10 @@ static void ring_producer_fill(struct ring_producer *producer, struct ring_produ
 	producer->lost = ring_memory_lost(memory, 0);
 	producer->lost_stride_words = memory->layout.lost_stride / sizeof(uint64_t);
 	producer->rings = rings;
-	producer->usable = rings;
+	if (geometry->flags & RING_LEASED)
+		producer->lease = ring_memory_lease(memory);
+	else
+		ring_producer_set(producer, cold->payload_max + 1, rings);
 	/* In this order: ring_producer_bytes(). */
 	producer->locks = (uint64_t *)&producer->places[rings];
 	producer->owners = producer->locks + (size_t)rings * RING_LOCK_WORDS;
@@ -258,7 +272,18 @@ static uint32_t ring_producer_ring(const struct ring_producer *producer)
 	return ring < producer->rings ? ring : 0;
 }
 
-static void ring_count_in(const struct ring_producer *producer, uint32_t ring, uint32_t event_id,
+static void ring_count_no_memory(
+		const struct ring_producer *producer, uint32_t ring, uint64_t count)
+{
+	struct ring_control *control = producer->places[ring].control;
+
+	/* NULL in a child that a signal handler has forked, perhaps while this record waited for memory. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!ring_producer_forked(producer))
+		__atomic_fetch_add(&control->lost[RING_LOST_NO_MEMORY], count, __ATOMIC_RELAXED);
+}
+
+static void ring_count_in(struct ring_producer *producer, uint32_t ring, uint32_t event_id,
 		enum ring_loss reason, uint64_t count)
 {
 	struct ring_control *control = producer->places[ring].control;
@@ -271,6 +296,11 @@ static void ring_count_in(const struct ring_producer *producer, uint32_t ring, u
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (ring_producer_forked(producer))
 		return;
+	/* The counters of events are in leased memory, too. */
+	if (producer->lease && !ring_lease_claim(producer, false)) {
+		ring_count_no_memory(producer, ring, count);
+		return;
+	}
 	if ((unsigned int)reason >= RING_LOSS_REASONS)
 		reason = RING_LOST_OTHER;
 	/* Nothing is ordered by these counters; a consumer reads them as they are. */
@@ -282,8 +312,7 @@ static void ring_count_in(const struct ring_producer *producer, uint32_t ring, u
 	__atomic_fetch_add(&control->lost[reason], count, __ATOMIC_RELAXED);
 }
 
-static void ring_count(
-		const struct ring_producer *producer, uint32_t event_id, enum ring_loss reason)
+static void ring_count(struct ring_producer *producer, uint32_t event_id, enum ring_loss reason)
 {
 	ring_count_in(producer, ring_producer_ring(producer), event_id, reason, 1);
 }
@@ -409,6 +438,13 @@ static bool ring_producer_wait(struct ring_producer *producer, const struct ring
 	return ring_room_wait(producer, ring_producer_ring(producer), bytes, patience);
 }
 
+/* Closed for a recall while this record was on its way. True: open again. */
+static bool ring_producer_reopen(struct ring_producer *producer)
+{
+	return producer->lease && !__atomic_load_n(&producer->usable, __ATOMIC_RELAXED) &&
+			ring_lease_claim(producer, true);
+}
+
 /* Everything after a first attempt with the result `code` that was not plain success. */
 static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_id,
 		const struct ring_parts *parts, int code, bool *loan)
@@ -434,6 +470,10 @@ static int ring_publish_attempts(struct ring_producer *producer, uint32_t event_
 			ring_count(producer, event_id, RING_LOST_FULL);
 			return -ENOSPC;
 		case RING_SECTION_NO_RING:
+			if (ring_producer_reopen(producer)) {
+				code = RING_SECTION_ABORTED;
+				break;
+			}
 			if (!*loan && ring_producer_find(producer, loan)) {
 				code = RING_SECTION_ABORTED;
 				break;
@@ -461,11 +501,18 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 	} else if (__atomic_load_n(&producer->stopped, __ATOMIC_ACQUIRE)) {
 		ring_count(producer, event_id, RING_LOST_OTHER);
 		rc = -EPERM;
-	} else if (parts->head_size >= producer->payload_limit ||
-			parts->body_size >= producer->payload_limit - parts->head_size) {
+	} else if (producer->lease && !ring_lease_claim(producer, true)) {
+		ring_count_no_memory(producer, ring_producer_ring(producer), 1);
+		rc = -ENOSPC;
+	} else if (parts->head_size > ring_producer_cold(producer)->payload_max ||
+			parts->body_size > ring_producer_cold(producer)->payload_max -
+							parts->head_size) {
 		ring_count(producer, event_id, RING_LOST_TOO_BIG);
 		rc = -E2BIG;
 	} else {
+		/* The rings were closed. */
+		if (producer->lease && code == RING_SECTION_NO_RING)
+			code = RING_SECTION_ABORTED;
 		rc = ring_publish_attempts(producer, event_id, parts, code, &loan);
 		if (loan)
 			ring_producer_return(producer);
@@ -560,26 +607,38 @@ int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const 
 #endif
 }
 
+void ring_producer_close(struct ring_producer *producer)
+{
+	ring_producer_set(producer, 0, 0);
+}
+
+void ring_producer_open(struct ring_producer *producer)
+{
+	if (ring_producer_forked(producer) || __atomic_load_n(&producer->stopped, __ATOMIC_ACQUIRE))
+		return;
+	ring_producer_set(producer, ring_producer_cold(producer)->payload_max + 1, producer->rings);
+	/* Opened before `stopped` is read. Pairs with the fence in ring_producer_stop(). */
+	ring_doorbell_fence();
+	/* A signal handler may have forked: there is nothing to open in the child. */
+	if (ring_producer_forked(producer) || __atomic_load_n(&producer->stopped, __ATOMIC_RELAXED))
+		ring_producer_close(producer);
+}
+
 void ring_producer_stop(struct ring_producer *producer, bool stop)
 {
 	/* In a forked child the page is wiped: nothing is published there. */
 	if (ring_producer_forked(producer))
 		return;
-	/*
-	 * Others may go on for a moment, with what they have read. Whoever sees the limit of 0 must
-	 * see why: the word is stored before it. Pairs with the load in ring_publish_slow(). The same
-	 * for the rings that sections may use: some are called without a look at the limit.
-	 */
-	if (!stop) {
-		__atomic_store_n(&producer->payload_limit,
-				ring_producer_cold(producer)->payload_max + 1, __ATOMIC_RELAXED);
-		__atomic_store_n(&producer->usable, producer->rings, __ATOMIC_RELAXED);
-	}
+	/* A record that finds them closed opens leased rings. */
+	if (!stop && !producer->lease)
+		ring_producer_set(producer, ring_producer_cold(producer)->payload_max + 1,
+				producer->rings);
 	__atomic_store_n(&producer->stopped, stop, __ATOMIC_RELEASE);
-	if (stop) {
-		__atomic_store_n(&producer->payload_limit, 0, __ATOMIC_RELEASE);
-		__atomic_store_n(&producer->usable, 0, __ATOMIC_RELEASE);
-	}
+	if (!stop)
+		return;
+	/* `stopped` before the limit. Pairs with the fence in ring_producer_open(). */
+	ring_doorbell_fence();
+	ring_producer_close(producer);
 }
 
 const void *ring_producer_base(const struct ring_producer *producer)

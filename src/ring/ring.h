@@ -48,6 +48,11 @@ enum ring_flag {
 	 * and none is kept. A consumer finds nothing but the counters. Only with RING_MODE_DISCARD.
 	 */
 	RING_COUNTS = 4,
+	/*
+	 * A lease: the producer takes the memory with its first record, and the consumer can take it back
+	 * while it is not used (lease.h). Not with the other flags.
+	 */
+	RING_LEASED = 8,
 };
 
 enum ring_clock {
@@ -73,8 +78,10 @@ enum ring_loss {
 	/* No producer counts this: a counter has a number that no program reaches by counting. Each such counter counts once. */
 	RING_LOST_IMPLAUSIBLE = 11,
 	RING_LOST_RETURN_COPIED = 12, /* A probe at a return: the program copies its stack. */
+	RING_LOST_NO_MEMORY =
+			13, /* The consumer has taken the memory back, and had none left. By ring only. */
 };
-#define RING_LOSS_REASONS 16 /* Thirteen are in use. */
+#define RING_LOSS_REASONS 16 /* Fourteen are in use. */
 
 #define RING_PAYLOAD_MAX 65536u /* Bytes of one payload, in any ring. */
 #define RING_SIZE_MIN 4096u     /* And at least a page. */
@@ -134,6 +141,14 @@ int ring_memory_create_named(const struct ring_geometry *geometry, const char *n
  */
 int ring_memory_create_file(
 		const struct ring_geometry *geometry, int dir_fd, const char *name, int *fd);
+/*
+ * With RING_LEASED, the same two without the memory that a consumer can take back: the producer asks for it with its first record.
+ * dir_fd -1: as ring_memory_create().
+ */
+int ring_memory_create_revoked(
+		const struct ring_geometry *geometry, int dir_fd, const char *name, int *fd);
+/* Bytes of such memory; 0 for a geometry that does not pass. */
+size_t ring_memory_kept(const struct ring_geometry *geometry);
 
 /*
  * Rebuild the memory from where another process had mapped it (a core dump), or from a file that
@@ -276,6 +291,15 @@ enum ring_clock ring_producer_clock(const struct ring_producer *producer);
 size_t ring_producer_payload_max(const struct ring_producer *producer);
 bool ring_producer_is_portable(const struct ring_producer *producer); /* Not the rseq path. */
 
+/*
+ * RING_LEASED: give the memory back if the consumer has asked for that. True: the next record takes it again, and
+ * ring_producer_left() is due once no thread can be in a publication that began before.
+ */
+bool ring_producer_leave(struct ring_producer *producer);
+/* How many times as long as 100 ms a record waits for memory that it asks for, in all rings of the process. */
+void ring_lease_patience(unsigned int factor);
+void ring_producer_left(struct ring_producer *producer);
+
 /* Where the rings are mapped: for ring_memory_import() out of a core dump of this process. */
 const void *ring_producer_base(const struct ring_producer *producer);
 
@@ -329,6 +353,31 @@ void ring_consumer_release(
 int ring_consumer_skip(struct ring_consumer *consumer, uint32_t ring, const void *bytes,
 		size_t size, uint64_t end_timestamp);
 const char *ring_consumer_error(const struct ring_consumer *consumer, uint32_t ring);
+
+/*
+ * RING_LEASED, for one thread at a time, which need not be the consumer's; `fd` is the memory's descriptor.
+ *
+ * ring_lease_revoke() takes memory back that the producer does not use and that holds no record: the bytes that stay, or 0: nothing
+ * was taken. ring_lease_grant() provides it again, for a producer that has asked or that will: 0 or a negative errno.
+ * ring_lease_deny() answers a producer that has asked: there is none now.
+ */
+uint64_t ring_lease_revoke(struct ring_consumer *consumer, int fd);
+int ring_lease_grant(struct ring_consumer *consumer, int fd);
+void ring_lease_deny(struct ring_consumer *consumer);
+bool ring_lease_is_asked(const struct ring_consumer *consumer);
+/* Whether a question is to be answered now: a producer that asks all the time does not keep the consumer busy. */
+bool ring_lease_is_due(const struct ring_consumer *consumer);
+/* Whether there are no records that were not released, and in overwrite mode none ever. */
+bool ring_lease_is_empty(const struct ring_consumer *consumer);
+/* The sum of all positions: it changes with each record. */
+uint64_t ring_lease_activity(const struct ring_consumer *consumer);
+/* Ask a producer that has the memory to leave it (ring_producer_leave()). True if it was asked just now. */
+bool ring_lease_recall(struct ring_consumer *consumer);
+/*
+ * Of memory that another consumer lent: *ret_missing is how much of it is taken back. -EPROTO: the producer has changed what it
+ * may not.
+ */
+int ring_lease_adopt(struct ring_consumer *consumer, int fd, uint64_t *ret_missing);
 /* Everything before is released, by this consumer or by one before it. */
 uint64_t ring_consumer_position(const struct ring_consumer *consumer, uint32_t ring);
 

@@ -130,7 +130,13 @@ struct ring_producer {
 
 	ring_publish_given_way *given; /* RING_PATH_RSEQ_TSC; else NULL */
 
-	uint64_t reserved[6];
+	struct ring_lease *lease; /* Of RING_LEASED memory; else NULL. */
+	uint64_t lease_until_ns;  /* How long records wait for the answer to a question. */
+	uint64_t lease_again_ns;  /* When the next question may be asked. */
+	uint32_t lease_left;      /* The word that the producer leaves for; 0: none. */
+	uint32_t reserved_half;
+
+	uint64_t reserved[2];
 	struct ring_place places[];
 };
 /* Everything after a first attempt with the result `code` that was not plain success. */

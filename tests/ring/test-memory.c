@@ -47,7 +47,9 @@ static void test_geometry(void)
 	CHECK(WITH(mode, (enum ring_mode)3) == -EINVAL, "mode");
 	CHECK(WITH(placement, RING_PER_THREAD) == 0, "placement");
 	CHECK(WITH(placement, (enum ring_placement)2) == -EINVAL, "placement");
-	CHECK(WITH(flags, RING_PREFAULT) == 0 && WITH(flags, 8) == -EINVAL, "flags");
+	CHECK(WITH(flags, RING_PREFAULT) == 0 && WITH(flags, 16) == -EINVAL, "flags");
+	CHECK(WITH(flags, RING_LEASED) == 0 && WITH(flags, RING_LEASED | RING_COUNTS) == -EINVAL,
+			"leased");
 	CHECK(WITH(flags, RING_HUGE_PAGES) == (ring_huge_page_size() ? -EINVAL : -ENOTSUP),
 			"a ring smaller than a huge page");
 	CHECK(WITH(clock, (enum ring_clock)2) == -EINVAL, "clock");

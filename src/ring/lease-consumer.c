@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The consumer's end of a lease (lease.h): takes memory back, and provides it again.
+ *
+ * The producer can write any word at any time. The caller knows from its own notes whether the memory is there. So a false word
+ * costs only the producer its records: a file is cut off, so what a program writes there is a SIGBUS of its own. A
+ * memfd cannot be cut off: what a program writes there is found by ring_consumer_resident().
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/falloc.h>
+#include <linux/futex.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ring/consumer.h"
+#include "ring/lease.h"
+
+/* After an answer. A producer that was denied waits longer than that before it asks again. */
+#define LEASE_PAUSE_NS 90000000
+
+static uint64_t lease_now(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static struct ring_lease *lease_of(const struct ring_consumer *consumer)
+{
+	return ring_memory_lease(&consumer->memory);
+}
+
+static uint32_t lease_load(const struct ring_consumer *consumer)
+{
+	return __atomic_load_n(&lease_of(consumer)->word, __ATOMIC_ACQUIRE);
+}
+
+static bool lease_is_leased(const struct ring_consumer *consumer)
+{
+	return consumer->memory.geometry.flags & RING_LEASED;
+}
+
+static bool lease_is_in_file(const struct ring_consumer *consumer)
+{
+	return ((const struct ring_header *)consumer->memory.base)->storage == RING_IN_FILE;
+}
+
+static void lease_answered(struct ring_consumer *consumer)
+{
+	syscall(SYS_futex, &lease_of(consumer)->word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	consumer->lease_due_ns = lease_now() + LEASE_PAUSE_NS;
+}
+
+/* From this state to that one; false: it is in another one. */
+static bool lease_step(struct ring_consumer *consumer, enum ring_lease_state from,
+		enum ring_lease_state to)
+{
+	struct ring_lease *lease = lease_of(consumer);
+	uint32_t word = lease_load(consumer);
+
+	while (ring_lease_state(word) == from)
+		if (ring_lease_change(lease, &word, to, 0))
+			return true;
+	return false;
+}
+
+/* The memory is there. */
+static void lease_lend(struct ring_consumer *consumer)
+{
+	while (!lease_step(consumer, RING_LEASE_REVOKED, RING_LEASE_FREE)) {
+		if (lease_step(consumer, RING_LEASE_ASKED, RING_LEASE_USED)) {
+			lease_answered(consumer);
+			return;
+		}
+		/* The producer has written what it may not. It is its own loss. */
+		if (ring_lease_state(lease_load(consumer)) != RING_LEASE_REVOKED)
+			return;
+	}
+}
+
+bool ring_lease_is_empty(const struct ring_consumer *consumer)
+{
+	bool overwrites = consumer->memory.geometry.mode == RING_MODE_OVERWRITE;
+
+	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++) {
+		const struct ring_control *control = consumer->views[ring].control;
+		uint64_t head = ring_head_position(
+				__atomic_load_n(&control->head, __ATOMIC_ACQUIRE));
+		/* Acquire: the consumer has done with what is before it. Pairs with ring_consumer_release(). */
+		uint64_t tail = __atomic_load_n(&control->tail, __ATOMIC_ACQUIRE);
+
+		if (overwrites ? head != 0 : head != (tail & RING_POSITION_MASK))
+			return false;
+	}
+	return true;
+}
+
+uint64_t ring_lease_activity(const struct ring_consumer *consumer)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++)
+		sum += __atomic_load_n(&consumer->views[ring].control->head, __ATOMIC_RELAXED);
+	return sum;
+}
+
+/* Counters of lost records stay if there are any, but for those that are not in this memory. */
+static bool lease_has_counters(const struct ring_consumer *consumer)
+{
+	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++)
+		for (unsigned int reason = 0; reason < RING_LOSS_REASONS; reason++)
+			if (reason != RING_LOST_NO_MEMORY &&
+					__atomic_load_n(&consumer->views[ring]
+									 .control->lost[reason],
+							__ATOMIC_RELAXED))
+				return true;
+	return false;
+}
+
+static int lease_take_memory(struct ring_consumer *consumer, int fd, uint64_t kept)
+{
+	uint64_t total = consumer->memory.layout.total;
+
+	if (lease_is_in_file(consumer))
+		return ftruncate(fd, (off_t)kept) ? -errno : 0;
+	return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)kept,
+			       (off_t)(total - kept))
+			? -errno
+			: 0;
+}
+
+uint64_t ring_lease_revoke(struct ring_consumer *consumer, int fd)
+{
+	uint64_t kept;
+
+	if (!lease_is_leased(consumer) ||
+			!lease_step(consumer, RING_LEASE_FREE, RING_LEASE_REVOKED))
+		return 0;
+	/* Only now: a producer could have taken the memory and left it again since an earlier check. */
+	kept = lease_has_counters(consumer) ? consumer->memory.layout.data_offset
+					    : consumer->memory.layout.lost_offset;
+	if (ring_lease_is_empty(consumer) && !lease_take_memory(consumer, fd, kept))
+		return kept;
+	lease_lend(consumer);
+	return 0;
+}
+
+/* 0: it is all there. */
+static int lease_missing(const struct ring_consumer *consumer, int fd, uint64_t *ret_missing)
+{
+	uint64_t total = consumer->memory.layout.total;
+	struct stat status;
+
+	*ret_missing = 0;
+	if (!lease_is_leased(consumer) || !lease_is_in_file(consumer))
+		return 0;
+	if (fstat(fd, &status))
+		return -errno;
+	if ((uint64_t)status.st_size < total)
+		*ret_missing = total - (uint64_t)status.st_size;
+	return 0;
+}
+
+int ring_lease_grant(struct ring_consumer *consumer, int fd)
+{
+	uint64_t total = consumer->memory.layout.total, missing;
+	int rc = lease_missing(consumer, fd, &missing);
+
+	/* A hole would be a SIGBUS in the traced program when the disk is full. */
+	if (!rc && missing) {
+		rc = -posix_fallocate(fd, (off_t)(total - missing), (off_t)missing);
+		/* A part of it may be there. */
+		if (rc && ftruncate(fd, (off_t)(total - missing)))
+			rc = -errno;
+	}
+	if (!rc)
+		lease_lend(consumer);
+	return rc;
+}
+
+void ring_lease_deny(struct ring_consumer *consumer)
+{
+	if (lease_step(consumer, RING_LEASE_ASKED, RING_LEASE_REVOKED))
+		lease_answered(consumer);
+}
+
+bool ring_lease_is_due(const struct ring_consumer *consumer)
+{
+	return lease_now() >= consumer->lease_due_ns;
+}
+
+bool ring_lease_is_asked(const struct ring_consumer *consumer)
+{
+	return lease_is_leased(consumer) &&
+			ring_lease_state(lease_load(consumer)) == RING_LEASE_ASKED;
+}
+
+bool ring_lease_recall(struct ring_consumer *consumer)
+{
+	return lease_is_leased(consumer) &&
+			lease_step(consumer, RING_LEASE_USED, RING_LEASE_RECALLED);
+}
+
+int ring_lease_adopt(struct ring_consumer *consumer, int fd, uint64_t *ret_missing)
+{
+	enum ring_lease_state state = ring_lease_state(lease_load(consumer));
+	int rc = lease_missing(consumer, fd, ret_missing);
+
+	if (rc || !lease_is_leased(consumer))
+		return rc;
+	if (*ret_missing)
+		return state == RING_LEASE_REVOKED || state == RING_LEASE_ASKED ? 0 : -EPROTO;
+	/* The consumer was killed before it took the memory, or after it had provided it. */
+	if (state == RING_LEASE_REVOKED || state == RING_LEASE_ASKED)
+		lease_lend(consumer);
+	return 0;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The producer's end of a lease (lease.h): takes the memory with a record, and leaves it when it is recalled.
+ *
+ * Runs in the slow path of a publication, in any context: it takes no lock and allocates nothing.
+ */
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ring/clock.h"
+#include "ring/doorbell.h"
+#include "ring/lease.h"
+
+#define RING_LEASE_WAIT_MS 100                  /* of a record, for the consumer's answer */
+#define RING_LEASE_AGAIN_NS UINT64_C(100000000) /* between two questions */
+#define RING_LEASE_STEPS 256                    /* of one record, while others change the word */
+
+/* Relaxed: it is set before rings are mapped. */
+static unsigned int lease_wait_ms = RING_LEASE_WAIT_MS;
+
+void ring_lease_patience(unsigned int factor)
+{
+	__atomic_store_n(&lease_wait_ms, RING_LEASE_WAIT_MS * factor, __ATOMIC_RELAXED);
+}
+
+static uint64_t lease_wait_ns(void)
+{
+	return __atomic_load_n(&lease_wait_ms, __ATOMIC_RELAXED) * UINT64_C(1000000);
+}
+
+static uint64_t lease_now(void)
+{
+	return (uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC);
+}
+
+/* Until the word is another one: what it is then. */
+static uint32_t lease_wait_for_change(struct ring_lease *lease, uint32_t word, uint64_t until)
+{
+	for (uint64_t now = lease_now(); now < until; now = lease_now()) {
+		struct timespec timeout = {.tv_sec = (time_t)((until - now) / 1000000000),
+				.tv_nsec = (long)((until - now) % 1000000000)};
+		uint32_t found = __atomic_load_n(&lease->word, __ATOMIC_ACQUIRE);
+
+		if (found != word)
+			return found;
+		/* Not FUTEX_PRIVATE: the consumer is another process. A signal ends it: the loop continues. */
+		syscall(SYS_futex, &lease->word, FUTEX_WAIT, word, &timeout, NULL, 0);
+	}
+	return __atomic_load_n(&lease->word, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * REVOKED or ASKED. True if it can be another state now. Relaxed accesses to the times: a thread that sees an older one asks or waits
+ * once more than it must.
+ */
+static bool lease_ask(struct ring_producer *producer, struct ring_lease *lease, uint32_t word)
+{
+	struct ring_doorbell *doorbell = producer->doorbell;
+	uint64_t now;
+
+	/* Not in a sandbox, nor where the parent of a vfork() sleeps until we are done. */
+	if (!ring_calls_permitted() || producer->pid != getpid())
+		return false;
+	now = lease_now();
+	if (ring_lease_state(word) == RING_LEASE_REVOKED) {
+		if (now < __atomic_load_n(&producer->lease_again_ns, __ATOMIC_RELAXED))
+			return false;
+		__atomic_store_n(
+				&producer->lease_until_ns, now + lease_wait_ns(), __ATOMIC_RELAXED);
+		__atomic_store_n(&producer->lease_again_ns, now + RING_LEASE_AGAIN_NS,
+				__ATOMIC_RELAXED);
+		if (!ring_lease_change(lease, &word, RING_LEASE_ASKED, 0))
+			return true;
+		word = ring_lease_word(word, RING_LEASE_ASKED);
+		/* NULL in a child that a signal handler has forked. */
+		if (doorbell)
+			ring_doorbell_wake(doorbell);
+	}
+	word = lease_wait_for_change(
+			lease, word, __atomic_load_n(&producer->lease_until_ns, __ATOMIC_RELAXED));
+	return ring_lease_state(word) <= RING_LEASE_RECALLED;
+}
+
+/* Also after ring_producer_leave() of another thread has closed a part of it. */
+static void lease_open(struct ring_producer *producer)
+{
+	if (!__atomic_load_n(&producer->usable, __ATOMIC_RELAXED) ||
+			!__atomic_load_n(&producer->payload_limit, __ATOMIC_RELAXED))
+		ring_producer_open(producer);
+}
+
+/* What the lease is after this step. False: the memory is not there. */
+static bool lease_step(struct ring_producer *producer, struct ring_lease *lease, bool ask)
+{
+	/* Acquire: the memory that the consumer has provided. Pairs with ring_lease_change(). */
+	uint32_t word = __atomic_load_n(&lease->word, __ATOMIC_ACQUIRE);
+
+	switch (ring_lease_state(word)) {
+	case RING_LEASE_USED: return true;
+	case RING_LEASE_FREE:
+	case RING_LEASE_RECALLED:
+		(void)ring_lease_change(lease, &word, RING_LEASE_USED, RING_LEASE_TAKEN_ONCE);
+		return true;
+	default: return ask && lease_ask(producer, lease, word);
+	}
+}
+
+bool ring_lease_claim(struct ring_producer *producer, bool ask)
+{
+	struct ring_lease *lease;
+	unsigned int step = 0;
+
+	/* NULL also in a child that a signal handler has forked meanwhile: the caller finds out. */
+	while ((lease = __atomic_load_n(&producer->lease, __ATOMIC_RELAXED)) != NULL) {
+		if (ring_lease_state(__atomic_load_n(&lease->word, __ATOMIC_ACQUIRE)) ==
+				RING_LEASE_USED) {
+			lease_open(producer);
+			return true;
+		}
+		if (!lease_step(producer, lease, ask) || ++step == RING_LEASE_STEPS)
+			return false;
+	}
+	return true;
+}
+
+bool ring_producer_leave(struct ring_producer *producer)
+{
+	struct ring_lease *lease = producer->lease;
+	uint32_t word = lease ? __atomic_load_n(&lease->word, __ATOMIC_ACQUIRE) : 0;
+
+	if (!lease || ring_lease_state(word) != RING_LEASE_RECALLED)
+		return false;
+	/*
+	 * A record that finds the rings closed takes the memory again and opens them, perhaps while they are being closed. Then
+	 * ring_producer_left() finds another word, and the next record that finds anything closed opens it.
+	 */
+	ring_producer_close(producer);
+	producer->lease_left = word;
+	return true;
+}
+
+void ring_producer_left(struct ring_producer *producer)
+{
+	uint32_t word = producer->lease_left;
+
+	producer->lease_left = 0;
+	if (producer->lease && ring_lease_state(word) == RING_LEASE_RECALLED)
+		(void)ring_lease_change(producer->lease, &word, RING_LEASE_FREE, 0);
+}
