@@ -16,6 +16,7 @@
  *	select.c    one event of one channel: filters, contexts, the function that records it
  *	spare.c     ids of events that are gone, for when they come back
  *	memory.c    what lives as long as a session
+ *	leases.c    ring memory that a recorder takes back
  *	recovery.c  what a core dump must hold
  *	probe*.c    probes that a session wants of this program (probes.h)
  *	update.c    sessions that come, change and go while the program runs
@@ -332,6 +333,9 @@ struct agent_wanted {
 /* True if a session whose share was used up must be asked again. The control thread calls it in its turn. */
 bool agent_declined_due(void);
 int agent_sessions_update(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace);
+
+/* leases.c, without the event lock: give back ring memory that recorders have recalled. Waits for the calls of now. */
+void agent_leases_check(void);
 
 /*
  * ask.c, without the event lock: send each session the question in `asked` with the token, and wait for the first answers. `given`: no rendezvous

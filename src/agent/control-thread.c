@@ -488,6 +488,7 @@ static int hear(struct control_room *room)
 		end_if_alone();
 		rest(room);
 		agent_probes_check();
+		agent_leases_check();
 	}
 	if (!is_wanted())
 		return -ECANCELED;

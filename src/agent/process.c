@@ -441,6 +441,7 @@ int agent_prepare(void)
 	if (agent.prepared)
 		return 0;
 	agent.seccomp = prctl(PR_GET_SECCOMP);
+	ring_lease_timeout_factor(agent_patient(1));
 	ret = agent_pool_create();
 	if (!ret)
 		ret = install_handlers();

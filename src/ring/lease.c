@@ -21,7 +21,7 @@
 /* Relaxed: it is set before rings are mapped. */
 static unsigned int lease_wait_ms = RING_LEASE_WAIT_MS;
 
-void ring_lease_patience(unsigned int factor)
+void ring_lease_timeout_factor(unsigned int factor)
 {
 	__atomic_store_n(&lease_wait_ms, RING_LEASE_WAIT_MS * factor, __ATOMIC_RELAXED);
 }

@@ -297,7 +297,7 @@ bool ring_producer_is_portable(const struct ring_producer *producer); /* Not the
  */
 bool ring_producer_leave(struct ring_producer *producer);
 /* How many times as long as 100 ms a record waits for memory that it asks for, in all rings of the process. */
-void ring_lease_patience(unsigned int factor);
+void ring_lease_timeout_factor(unsigned int factor);
 void ring_producer_left(struct ring_producer *producer);
 
 /* Where the rings are mapped: for ring_memory_import() out of a core dump of this process. */

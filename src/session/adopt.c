@@ -136,11 +136,40 @@ static int open_rings(int folder, const char *name, struct ring_geometry *geomet
 	return ret;
 }
 
+/* Memory that an earlier recorder has taken back is not charged. */
+static int note_revoked(struct instance_channel *channel, int fd)
+{
+	uint64_t size = ring_memory_size(&channel->geometry);
+	struct stat status;
+
+	if (!(channel->geometry.flags & RING_LEASED))
+		return 0;
+	if (fstat(fd, &status))
+		return -errno;
+	channel->revoked = (uint64_t)status.st_size < size ? size - (uint64_t)status.st_size : 0;
+	return 0;
+}
+
+static int adopt_lease(struct instance_channel *channel, int fd)
+{
+	uint64_t missing;
+	int ret = ring_lease_adopt(channel->rings, fd, &missing);
+
+	if (ret || !(channel->geometry.flags & RING_LEASED))
+		return ret;
+	if (missing != channel->revoked)
+		return -EPROTO;
+	channel->ring_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return channel->ring_fd < 0 ? -errno : 0;
+}
+
 static int adopt_channel(struct instance_channel *channel, struct channel *own, int fd,
 		const struct ring_geometry *geometry)
 {
 	int ret = ring_consumer_map(fd, geometry, &channel->rings);
 
+	if (!ret)
+		ret = adopt_lease(channel, fd);
 	if (ret)
 		return ret;
 	if (channel->channel == own) {
@@ -164,7 +193,7 @@ static int adopt_rings(struct session *session, struct instance *instance, int f
 
 		found_ring_file(channel->channel->name, name);
 		fds[nr] = open_rings(folder, name, &channel->geometry);
-		ret = fds[nr] < 0 ? fds[nr] : 0;
+		ret = fds[nr] < 0 ? fds[nr] : note_revoked(channel, fds[nr]);
 	}
 	if (!ret && !memory_take_found(session, instance)) {
 		snprintf(name, sizeof(name), "rings");

@@ -202,7 +202,10 @@ int buffers_make_rings(struct session *session, struct instance *instance,
 	if (folder < 0)
 		return -errno;
 	found_ring_file(channel->channel->name, name);
-	ret = ring_memory_create_file(&channel->geometry, folder, name, fd);
+	if (channel->revoked)
+		ret = ring_memory_create_revoked(&channel->geometry, folder, name, fd);
+	else
+		ret = ring_memory_create_file(&channel->geometry, folder, name, fd);
 	close(folder);
 	return ret;
 }

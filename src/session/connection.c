@@ -718,8 +718,10 @@ static int handle_events(struct session *session, struct connection *connection,
 	if (!kind_stream_is_whole(&connection->stream))
 		return -EPROTO;
 	report_refusals(session, connection);
-	if (connection->accepted)
+	if (connection->accepted) {
 		maps_read(session, connection->instance);
+		leases_matched(session, connection->instance);
+	}
 	ret = send_acks(session, connection);
 	/* It has no callback on events for which it received no answer. */
 	if (ret && connection->accepted)

@@ -38,7 +38,8 @@ static void listen_to(struct session *session, const struct instance *instance)
 	uint32_t i;
 
 	for (i = 0; i < instance->nr_channels; i++)
-		if (!channel_overwrites(instance->channels[i].channel))
+		if (!channel_overwrites(instance->channels[i].channel) ||
+				instance->channels[i].ring_fd >= 0)
 			ring_bells_add(session->bells, instance->channels[i].rings);
 }
 
@@ -143,8 +144,7 @@ static bool is_pending_in(const struct instance *instance)
 	uint32_t i;
 
 	for (i = 0; i < instance->nr_channels; i++)
-		if (!channel_overwrites(instance->channels[i].channel) &&
-				ring_consumer_pending(instance->channels[i].rings))
+		if (ring_consumer_pending(instance->channels[i].rings))
 			return true;
 	return false;
 }
@@ -283,6 +283,7 @@ static void *drain_thread(void *argument)
 		for (; drainer.snapshots != snapshots_wanted(&drainer); drainer.snapshots++)
 			snapshot_make(session, drainer.active, "");
 		trigger_turn(session, drainer.active, stop);
+		leases_turn(session, drainer.active);
 		drain_round(&drainer, stop);
 		if (stop)
 			break;

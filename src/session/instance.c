@@ -46,7 +46,7 @@ static char *clean_path(const char *path)
 bool instance_link(struct session *session, struct instance *instance)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &instance->watch};
-	bool lives = instance->state == INSTANCE_LIVE;
+	bool lives = instance->state == INSTANCE_LIVE, asks = leases_has_revoked(instance);
 
 	if (lives && epoll_ctl(session->epoll, EPOLL_CTL_ADD, instance->watch.fd, &event))
 		return false;
@@ -66,6 +66,9 @@ bool instance_link(struct session *session, struct instance *instance)
 		return true;
 	instance->next_live = session->live;
 	session->live = instance;
+	/* Its first event may ask for memory at once: the drain thread must listen to it. */
+	if (session->bells && asks)
+		ring_bells_ring(session->bells);
 	return true;
 }
 
@@ -98,7 +101,8 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 	instance->exe = clean_path(exe);
 	instance->channels = calloc(nr_channels + 1, sizeof(*instance->channels));
 	for (i = 0; instance->channels && i < nr_channels; i++)
-		instance->channels[i].channel = &channels[i];
+		instance->channels[i] =
+				(struct instance_channel){.channel = &channels[i], .ring_fd = -1};
 	instance->nr_all_channels = instance->channels ? nr_channels : 0;
 	for (i = 0; i < instance->nr_all_channels && !channels[i].counts; i++)
 		instance->nr_channels++;
@@ -145,6 +149,7 @@ static int fill(struct session *session, struct instance *instance, const struct
 	instance->number = session->nr_instances;
 	instance->begin_ticks = ring_clock_now(session->clock);
 	instance->takes_probes = hello->features & WIRE_FEATURE_PROBES;
+	instance->takes_leases = hello->features & WIRE_FEATURE_LEASE;
 	instance->is_command = instance->peer == session->command.pid && !session->command.came;
 	probes_inherit(session, instance, find_parent(session, hello));
 	if (!instance->procname || !instance->exe || !instance->channels)
@@ -235,6 +240,8 @@ static void free_channel(struct instance_channel *channel)
 {
 	if (channel->rings)
 		ring_consumer_unmap(channel->rings);
+	if (channel->ring_fd >= 0)
+		close(channel->ring_fd);
 	free(channel->by_id);
 	free(channel->each);
 }

@@ -210,6 +210,7 @@ struct session_status {
 	size_t nr_processes;
 	struct session_status_refused *refused;
 	size_t nr_waiting; /* of them */
+	uint64_t nr_idle;  /* processes without ring memory: they get it with their next event */
 };
 
 /* A copy of everything, to be freed. -ENOMEM. */

@@ -4,9 +4,12 @@
  *
  * A process gets rings of the sizes asked for while there is plenty. Once it would take more than 1/32 of what its
  * user can still take of the session's limit (shares.h), all its rings are halved, down to the minimum, so that
- * some hundred programs fit that are idle. If not even the smallest rings fit, the process is refused; it asks again later.
+ * some hundred programs fit that record. Idle programs need nothing (leases.c): if there is not enough for the smallest rings, memory of
+ * idle programs of the same user is taken back. If that is too little, the process begins without memory, and gets it with its first
+ * event. A process that cannot do that is refused; it asks again later.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +85,10 @@ static uint64_t part_of(const struct session *session, const struct instance *in
 {
 	const struct shares *shares = &session->memory_shares;
 	uint64_t left = shares_left(shares, instance->account);
+	uint64_t revoked = leases_revoked(session, instance->account);
 
+	/* Memory that was taken back is asked for again: rings are as small as if all had it. */
+	left = left > revoked ? left - revoked : 0;
 	if (shares_used(shares, instance->account))
 		return left / SHARE_OF_WHAT_IS_LEFT;
 	/* With floors, other users can have taken all but one of them. */
@@ -112,9 +118,40 @@ static bool fit_memory(struct session *session, struct instance *instance, bool 
 
 		channel->geometry = geometry_of(session, channel->channel, halvings);
 		channel->memory = ring_memory_size(&channel->geometry);
+		if (instance->takes_leases && !channel->geometry.flags)
+			channel->geometry.flags = RING_LEASED;
 	}
 	*plenty = fits && (!halvings || process_memory(session, 0) <= left / PLENTY);
 	return fits;
+}
+
+/* The same, with memory of idle processes. */
+static bool fit_with_idle(struct session *session, struct instance *instance, bool *plenty)
+{
+	uint64_t left = shares_left(&session->memory_shares, instance->account);
+	bool fits = fit_memory(session, instance, plenty);
+
+	if (fits || instance->memory <= left)
+		return fits;
+	leases_reclaim(session, instance->account, instance->memory - left);
+	return fit_memory(session, instance, plenty);
+}
+
+/* Without the memory that it can ask for later, with the lock held. False: there is not even so much, or it cannot ask. */
+static bool fit_without_rings(const struct session *session, struct instance *instance)
+{
+	uint32_t i;
+
+	instance->memory = 0;
+	for (i = 0; i < instance->nr_all_channels; i++) {
+		struct instance_channel *channel = &instance->channels[i];
+
+		if (channel->geometry.flags & RING_LEASED)
+			channel->revoked = channel->memory - ring_memory_kept(&channel->geometry);
+		instance->memory += channel->memory - channel->revoked;
+	}
+	return instance->memory &&
+			instance->memory <= shares_left(&session->memory_shares, instance->account);
 }
 
 void memory_trim(struct session *session, struct instance *instance)
@@ -182,12 +219,13 @@ static bool take_memory(struct session *session, struct instance *instance)
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&session->lock);
 	for (;;) {
-		fits = fit_memory(session, instance, &plenty);
+		fits = fit_with_idle(session, instance, &plenty);
 		if (plenty || !session->memory_ended ||
 				pthread_cond_clockwait(&session->memory_back, &session->lock,
 						CLOCK_MONOTONIC, &until))
 			break;
 	}
+	fits = fits || fit_without_rings(session, instance);
 	fits = fits && shares_take(&session->memory_shares, instance->account, instance->memory);
 	if (fits)
 		count_memory(session, instance->memory);
@@ -205,7 +243,7 @@ bool memory_take_found(struct session *session, struct instance *instance)
 
 	for (i = 0; i < instance->nr_channels; i++) {
 		instance->channels[i].memory = ring_memory_size(&instance->channels[i].geometry);
-		sum += instance->channels[i].memory;
+		sum += instance->channels[i].memory - instance->channels[i].revoked;
 	}
 	pthread_mutex_lock(&session->lock);
 	fits = sum <= session->memory_limit - session->memory_used;
@@ -245,6 +283,8 @@ static int create_rings(struct session *session, struct instance *instance,
 
 	if (session->buffers && !channel->channel->counts)
 		return buffers_make_rings(session, instance, channel, fd);
+	if (channel->revoked)
+		return ring_memory_create_revoked(&channel->geometry, -1, NULL, fd);
 	ret = ring_memory_create(&channel->geometry, fd);
 	if (!ret || !(channel->geometry.flags & RING_HUGE_PAGES))
 		return ret;
@@ -257,6 +297,15 @@ static int create_rings(struct session *session, struct instance *instance,
 	channel->geometry.flags &= ~(uint32_t)RING_HUGE_PAGES;
 	channel->memory = ring_memory_size(&channel->geometry);
 	return ring_memory_create(&channel->geometry, fd);
+}
+
+/* The descriptor by which memory is taken back and provided again. */
+static int keep_descriptor(struct instance_channel *channel, int ring_fd)
+{
+	if (!(channel->geometry.flags & RING_LEASED))
+		return 0;
+	channel->ring_fd = fcntl(ring_fd, F_DUPFD_CLOEXEC, 0);
+	return channel->ring_fd < 0 ? -errno : 0;
 }
 
 int memory_make_rings(struct session *session, struct instance *instance, int *ring_fds,
@@ -284,6 +333,8 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 		ret = create_rings(session, instance, channel, &ring_fds[i]);
 		if (!ret)
 			ret = ring_consumer_map(ring_fds[i], &channel->geometry, &channel->rings);
+		if (!ret)
+			ret = keep_descriptor(channel, ring_fds[i]);
 	}
 	if (!ret && session->buffers)
 		ret = buffers_complete(session, instance);
@@ -299,6 +350,11 @@ uint64_t memory_least(const struct session *session)
 	while (!are_smallest(session, halvings))
 		halvings++;
 	return process_memory(session, halvings);
+}
+
+uint64_t memory_most(const struct session *session)
+{
+	return process_memory(session, 0);
 }
 
 /* Is there a huge page at all? */

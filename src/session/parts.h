@@ -19,6 +19,7 @@
  *	connection.c  what an agent says, and the answers
  *	instance.c    a process image
  *	memory.c      its rings, and the session's limit on all of them
+ *	leases.c      rings whose memory is taken back while they are not used
  *	refusals.c    programs that are not recorded, and ask again
  *	shares.c      what each user can take of such limits (shares.h)
  *	kinds.c       the events that it described
@@ -93,6 +94,7 @@
 #define LIMIT_LINES_OF_OWNER 60
 #define LIMIT_LINES_OF_USER 24
 #define LIMIT_LINES_OF_PROCESS 12
+#define REFUSALS_OF_USER 32              /* programs of one user that wait and are named */
 #define LIMIT_HELLO_MS 3000              /* from accept to HELLO */
 #define LIMIT_CONNECTION_MS 10000        /* a connection's whole life */
 #define LIMIT_UNREAD_MS 3000             /* a peer that reads nothing of what waits for it */
@@ -178,6 +180,12 @@ struct instance_channel {
 	const struct channel *channel;
 	struct ring_geometry geometry;
 	uint64_t memory;
+	int ring_fd;      /* of leased rings (leases.c), or -1 */
+	uint64_t revoked; /* bytes of `memory` that are taken back, and not charged (lock) */
+	bool unmatched;   /* that was because the program had described no event (lock) */
+	bool refuses;     /* it has used what was taken back, and keeps all for ever (lock) */
+	uint64_t activity,
+			active_ns; /* the drain thread's: the last change of ring_lease_activity() */
 
 	/* Kinds by id: index into instance.kinds + 1, with holes. */
 	uint32_t *by_id;
@@ -294,6 +302,9 @@ struct instance {
 	uint32_t nr_all_channels; /* with those of triggers */
 	uint64_t memory;          /* that the session is charged with for all of them (lock) */
 	bool trimmed;             /* that is what they hold, for the process has ended */
+	bool takes_leases;        /* WIRE_FEATURE_LEASE */
+	const char *denied;       /* why it asked for ring memory in vain, or NULL (lock) */
+	bool counted_denied;      /* in nr_denied (lock) */
 	uint64_t refused; /* processes that it has forked, atomically: not recorded; or it itself */
 	uint64_t begin_ticks;
 
@@ -579,6 +590,8 @@ struct session {
 	struct lines lines;               /* messages about programs (lock) */
 	uint64_t memory_used, memory_peak;
 	uint64_t memory_ended; /* of instances that have ended: will be given back soon */
+	size_t nr_denied;      /* processes whose events found no ring memory */
+	uint64_t leases_next;  /* the drain thread's: next search for idle rings */
 	pthread_cond_t memory_back;
 
 	struct session_message *messages;
@@ -714,10 +727,25 @@ void memory_trim(struct session *session, struct instance *instance);
 bool memory_take_found(struct session *session, struct instance *instance);
 int memory_check(struct session *session, const struct session_options *options,
 		struct session_error *error);
-/* Bytes of the smallest rings of one process. */
+/* Bytes of the smallest rings of one process, and of those that were asked for. */
 uint64_t memory_least(const struct session *session);
+uint64_t memory_most(const struct session *session);
 /* The tables for an instance's rings; false: no memory. */
 bool memory_make_tables(struct instance_channel *channel);
+
+/*
+ * leases.c. With the lock: take back at least `bytes` of what processes of this user do not use, if there is so much.
+ * The bytes of its processes that are taken back now.
+ */
+void leases_reclaim(struct session *session, uid_t account, uint64_t bytes);
+uint64_t leases_revoked(const struct session *session, uid_t account);
+/* By the main thread: an event of the channel was described, and no program hits it before this returns. */
+void leases_matched(struct session *session, struct instance *instance);
+/* By the drain thread, each round: answer programs that have asked, and find idle rings. */
+void leases_turn(struct session *session, struct instance *active);
+bool leases_has_revoked(const struct instance *instance);
+/* Programs that wait for memory, and the number of those that need none. */
+int leases_status(struct session *session, struct session_status *status);
 
 /* kinds.c */
 enum wire_refusal kinds_add(struct session *session, struct instance *instance,

@@ -14,7 +14,6 @@
 #include "session/parts.h"
 
 #define REFUSALS_MAX 512
-#define REFUSALS_OF_USER 32
 
 static void refusals_forget(struct session *session, size_t at)
 {

@@ -144,7 +144,8 @@ static void raise_file_size(struct session *session)
 void session_raise_files(struct session *session)
 {
 	struct rlimit limit;
-	uint64_t each = FILES_PER_INSTANCE + rings_in_use(session), ended, live;
+	uint64_t each = FILES_PER_INSTANCE + session->nr_channels + rings_in_use(session), ended,
+		 live;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		limit.rlim_cur = limit.rlim_max = 1024;

@@ -238,7 +238,7 @@ int session_status(struct session *session, struct session_status *status)
 			.memory_peak = session->memory_peak,
 			.memory_limit = session->memory_limit,
 			.nr_seen = sums.processes,
-			.nr_refused = session->nr_refused,
+			.nr_refused = session->nr_refused + session->nr_denied,
 			.nr_untracked = service->nr_untracked,
 			.bytes = sums.bytes,
 			.recorded = sums.recorded,
@@ -252,6 +252,8 @@ int session_status(struct session *session, struct session_status *status)
 	pthread_mutex_unlock(&session->lock);
 	if (!ret)
 		ret = refusals_status(session, status);
+	if (!ret)
+		ret = leases_status(session, status);
 	if (ret)
 		session_status_free(status);
 	return ret;

@@ -392,6 +392,7 @@ static void free_channel(struct session *session, struct instance *instance, uin
 	struct ring_consumer *rings = channel->rings;
 	struct instance_ring *each = channel->each;
 	uint64_t unwritten = 0, lost = 0;
+	int ring_fd = channel->ring_fd;
 	uint32_t ring;
 
 	for (ring = 0; each && ring < channel->geometry.rings; ring++) {
@@ -401,10 +402,13 @@ static void free_channel(struct session *session, struct instance *instance, uin
 	pthread_mutex_lock(&session->lock);
 	channel->rings = NULL;
 	channel->each = NULL;
+	channel->ring_fd = -1;
 	channel->lost = lost;
 	instance->unwritten += unwritten;
 	pthread_mutex_unlock(&session->lock);
 	free(each);
+	if (ring_fd >= 0)
+		close(ring_fd);
 	if (!rings)
 		return;
 	if (session->bells)

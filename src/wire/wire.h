@@ -143,6 +143,8 @@ enum wire_feature {
 	WIRE_FEATURE_FORKED = 1 << 1, /* a forked child, not a fresh program image */
 	WIRE_FEATURE_PROBES = 1 << 2, /* it can set probes */
 	WIRE_FEATURE_RETRY = 1 << 3,  /* it was refused before, with WIRE_CONFIG_RETRY */
+	WIRE_FEATURE_LEASE =
+			1 << 4, /* it knows rings whose memory can be taken back (RING_LEASED) */
 };
 
 /* How a program hears that something has changed. */

@@ -68,6 +68,47 @@ static void test_random(uint64_t total, uint32_t nr_floors, uint64_t least, int 
 	shares_free(&shares);
 }
 
+/*
+ * Users that take back what their own idle programs have: no other user can take less than before, and the memory that was taken back
+ * can be taken by that user again.
+ */
+static void test_reclaim(uint64_t total, uint32_t nr_floors, uint64_t least, int users)
+{
+	struct shares shares;
+	uint64_t used[USERS] = {0}, left[USERS];
+
+	shares_init(&shares, total, nr_floors, least);
+	CHECK(shares_keep(&shares, 0));
+	for (int step = 0; step < STEPS; step++) {
+		int user = (int)random_below((uint64_t)users);
+		uint64_t amount = 1 + random_below(shares.floor * 2);
+		uint64_t before = shares_left(&shares, (uid_t)user);
+		uint64_t idle = used[user] ? random_below(used[user] + 1) : 0;
+
+		for (int i = 0; i < users; i++)
+			left[i] = shares_left(&shares, (uid_t)i);
+		if (amount > before) {
+			shares_give_back(&shares, (uid_t)user, idle);
+			used[user] -= idle;
+			CHECK(shares_left(&shares, (uid_t)user) >= before + idle);
+			for (int i = 0; i < users; i++)
+				CHECK(shares_left(&shares, (uid_t)i) >= left[i]);
+		}
+		if (amount <= before || amount <= before + idle) {
+			CHECK(shares_take(&shares, (uid_t)user, amount));
+			used[user] += amount;
+		}
+		if (random_below(8) == 0) {
+			shares_give_back(&shares, (uid_t)user, used[user]);
+			used[user] = 0;
+		}
+		for (int i = 0; i < users && (uint32_t)users <= shares.nr_floors; i++)
+			CHECK(used[i] + shares_left(&shares, (uid_t)i) >= shares.floor);
+		CHECK(sum(used) <= total);
+	}
+	shares_free(&shares);
+}
+
 static void test_alone(void)
 {
 	struct shares shares;
@@ -146,6 +187,9 @@ int main(void)
 		test_random(512u << 20, 16, 0, users);
 		test_random(512u << 20, 16, 100u << 20, users);
 		test_random(256, 8, 0, users);
+		test_reclaim(1000, 4, 0, users);
+		test_reclaim(512u << 20, 16, 0, users);
+		test_reclaim(512u << 20, 16, 100u << 20, users);
 	}
 	return 0;
 }

@@ -245,6 +245,26 @@ class Case(unittest.TestCase):
                 said.setdefault(pid, []).append(sequence)
         return said
 
+    def sums(self, session):
+        """Of each process, by its pid: its sequences, in order, and what is noted as lost there, by reason."""
+        recorded, lost = {}, {}
+        output = os.path.join(self.dir, session)
+        for directory, _, files in sorted(os.walk(output)):
+            if "metadata" not in files:
+                continue
+            pid = int(re.search(r"-(\d+)-\d+(-r\d+)?$", directory).group(1))
+            for message in bt2.TraceCollectionMessageIterator(directory):
+                if not isinstance(message, bt2._EventMessageConst):
+                    continue
+                field = message.event.payload_field
+                if message.event.name == "side:lost":
+                    reasons = lost.setdefault(pid, {})
+                    reason = str(field["reason"])
+                    reasons[reason] = reasons.get(reason, 0) + int(field["count"])
+                else:
+                    recorded.setdefault(pid, []).append(int(field["sequence"]))
+        return recorded, lost
+
     def events(self, session):
         output = os.path.join(self.dir, session)
         for directory, _, files in os.walk(output):

@@ -7,6 +7,8 @@ It prints one line of JSON when it is ready, and holds what it has until its sta
     scribble        and write to all of that, again and again
     connect N       N connections, each with a batch of descriptions that never ends
     hello N         N processes that introduce themselves, and stay
+    keep N          N processes that introduce themselves as programs whose ring memory can be taken back, and never leave it
+    refill N        N of them that use memory that was taken back, and ask for more all the time
     complain N      N batches of descriptions of which none can be taken
 """
 import array
@@ -34,8 +36,8 @@ def names():
     return struct.pack("<II", len(texts[0]), len(texts[1])) + b"".join(texts)
 
 
-def hello(token):
-    return message(HELLO, struct.pack("<IIQQIIII", os.getpid(), 1, token, 0, 8, 4, 0, 0) + names())
+def hello(token, features=4):
+    return message(HELLO, struct.pack("<IIQQIIII", os.getpid(), 1, token, 0, 8, features, 0, 0) + names())
 
 
 def arrive(token):
@@ -61,10 +63,10 @@ def receive(one):
     return data, list(descriptors)
 
 
-def introduce(path, token):
+def introduce(path, token, features=4):
     """The connection and all descriptors that came, or the reason of a refusal."""
     one = connect(path)
-    one.send(hello(token))
+    one.send(hello(token, features))
     data, descriptors = receive(one)
     config = struct.unpack_from("<10I", data, 16)
     if not config[0]:
@@ -101,17 +103,49 @@ def hold():
         pass
 
 
-def introduce_many(path, number):
+LEASE_AT, LEASE_FREE, LEASE_USED, LEASE_REVOKED, LEASE_ASKED = 2048, 0, 1, 3, 4
+WITH_LEASE = 4 | 16
+
+
+def keep(descriptors):
+    """Claim all memory. It is there, or is asked for."""
+    for fd in descriptors:
+        rings = mmap.mmap(fd, 4096)
+        if rings[LEASE_AT] == LEASE_FREE:
+            rings[LEASE_AT] = LEASE_USED
+        yield rings
+
+
+def refill(descriptors):
+    """Write behind the memory that is left, and lie about it."""
+    for fd in descriptors:
+        # As seen by a program that mapped everything in time.
+        rings = mmap.mmap(fd, os.fstat(fd).st_size)
+        yield rings
+
+
+def misuse(all_rings):
+    for rings in all_rings:
+        for state in (LEASE_ASKED, LEASE_FREE, LEASE_ASKED, LEASE_REVOKED, 77, LEASE_ASKED):
+            rings[LEASE_AT] = state
+        # Behind the end of a file this is a SIGBUS, which ends this process alone.
+        for at in range(8192, len(rings), 4096):
+            rings[at] = 1
+
+
+def introduce_many(path, number, features=4, use=None):
     """Children that hold what they got. How many of them were accepted."""
     accepted = 0
     for _ in range(number):
         read, write = os.pipe()
         if not os.fork():
-            one, _ = introduce(path, random.getrandbits(62) | 1)
+            one, descriptors = introduce(path, random.getrandbits(62) | 1, features)
+            all_rings = list(use(descriptors)) if one and use else []
             os.write(write, b"1" if one else b"0")
             os.close(write)
-            while os.getppid() != 1 and not is_over(1):
-                pass
+            while os.getppid() != 1 and not is_over(0.01 if use == refill else 1):
+                if use == refill:
+                    misuse(all_rings)
             os._exit(0)
         os.close(write)
         accepted += os.read(read, 1) == b"1"
@@ -148,6 +182,9 @@ def main():
         hold()
     elif verb == "hello":
         print_json(introduce_many(path, number))
+        hold()
+    elif verb in ("keep", "refill"):
+        print_json(introduce_many(path, number, WITH_LEASE, {"keep": keep, "refill": refill}[verb]))
         hold()
     elif verb == "complain":
         one, _ = introduce(path, token)

@@ -336,10 +336,12 @@ class Refused(Case):
         self.assertEqual(self.status("small")["refused"], 1)
         refused.quit()
         self.ask("destroy", "small")
-        recorded = self.counts("small")[refused.pid]
+        all_recorded, lost = self.sums("small")
+        recorded = all_recorded[refused.pid]
         self.assertGreaterEqual(recorded[0], 10)
         self.assertEqual(recorded, list(range(recorded[0], fired)))
-        self.assertEqual(len(self.counts("small")), len(programs) + 1)
+        self.assertEqual(lost, {refused.pid: {"no ring memory": recorded[0]}})
+        self.assertEqual(len(all_recorded), len(programs) + 1)
 
 
 if __name__ == "__main__":

@@ -221,6 +221,16 @@ static void print_refused(struct json_object *session, const struct style *style
 	}
 }
 
+static void print_idle(struct json_object *session)
+{
+	uint64_t idle = ask_number(session, "idle");
+	char text[SAY_NUMBER_MAX];
+
+	if (idle)
+		printf("\n  %s idle program%s ring memory that was taken back: the next event gets it again\n",
+				say_number(idle, text), idle == 1 ? " has" : "s have");
+}
+
 static void print_losses(struct json_object *losses, const struct style *style)
 {
 	if (!losses || !json_object_array_length(losses))
@@ -369,6 +379,7 @@ static void print_full(struct ask *ask, struct json_object *session, const struc
 	print_probes(session, style);
 	print_processes(ask_list(session, "processes"), style);
 	print_refused(session, style);
+	print_idle(session);
 	print_losses(ask_list(session, "losses"), style);
 	ask_print_messages(session);
 }

@@ -94,6 +94,7 @@ static bool put_sums(struct json_object *object, const struct session_status *st
 			json_put_number(object, "memory-limit", status->memory_limit) &&
 			json_put_number(object, "seen", status->nr_seen) &&
 			json_put_number(object, "refused", status->nr_refused) &&
+			json_put_number(object, "idle", status->nr_idle) &&
 			json_put_number(object, "untracked", status->nr_untracked);
 }
 
