@@ -181,7 +181,7 @@ def environment(**changes):
     kept["SIDE_LIB_DIR"] = inside(os.environ["SIDE_LIB_DIR"])
     kept["PYTHONDONTWRITEBYTECODE"] = "1"
     # A busy machine must not make a program give up; how late it starts is measured.
-    kept["SIDE_PATIENCE"] = "10"
+    kept["SIDE_TIMEOUT_FACTOR"] = "10"
     return {**kept, **changes}
 
 

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 """How programs are reached: arrival, thread, signal, sync and off, and the daemon coming and going."""
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import unittest
 
 import daemon
-from harness import PROGRAM, SANITIZED, Case
+from harness import PATIENCE, PROGRAM, SANITIZED, Case
+
+PLUGIN = os.environ["REACH_PLUGIN"]
 
 
 def numbers(first, last):
@@ -109,6 +113,89 @@ class Arrival(Case):
                                   program=sys.executable)
         self.assertEqual(self.said, {pid: [numbers(0, 7)]})
         self.assertEqual(sorted(self.report("report")[0])[1:], ["side-control"])
+
+
+class Waiting(Case):
+    """The agent waits for a recorder or a daemon that does not answer; it holds no lock that other threads need meanwhile."""
+
+    def silent_socket(self, name):
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(listener.close)
+        listener.bind(self.file(name))
+        listener.listen(8)
+        listener.settimeout(PATIENCE)
+        return listener
+
+    def start_acting(self, *words, **options):
+        """A program that goes on when the file `go` is there, and ends when `end` is there."""
+        process = self.start("tick", "1", "say", self.file("begun"), "wait", self.file("go"), *words, "say", self.file("acted"), "wait",
+                             self.file("end"), start_new_session=True, **options)
+        # A forked child may still wait for the recorder.
+        self.addCleanup(self.end_group, process.pid)
+        self.wait_for_file("begun", process)
+        return process
+
+    @staticmethod
+    def end_group(group):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+    def end_now(self, process):
+        """The wait does not keep the program from its end, either. Its forked child can still have the pipes."""
+        self.say("end")
+        self.assertEqual(process.wait(PATIENCE), 0)
+
+    def assert_waits(self, connection):
+        """Its agent has not given up: it waits for as long as SIDE_TIMEOUT_FACTOR says, which is longer than this test."""
+        connection.setblocking(False)
+        with self.assertRaises(BlockingIOError, msg="the agent has given up before the program went on"):
+            connection.recv(65536)
+
+    def act_beside(self, *words):
+        control = self.start_daemon()
+        recording = self.start_recording()
+        control.sessions = [(recording.path, 1)]
+        process = self.start_acting(*words)
+        control.wait_connected(process.pid)
+        listener = self.silent_socket("silent.sock")
+        control.change([(recording.path, 1), (self.file("silent.sock"), 1)])
+        connection, _ = listener.accept()
+        self.addCleanup(connection.close)
+        connection.settimeout(PATIENCE)
+        self.assertTrue(connection.recv(65536))
+        # The thread of the agent waits for the answer.
+        self.say("go")
+        self.wait_for_file("acted", process)
+        self.assert_waits(connection)
+        self.end_now(process)
+        return recording.finish()[process.pid]
+
+    def test_events(self):
+        self.assertEqual(self.act_beside("tick", "5"), [numbers(0, 6)])
+
+    def test_a_library_that_registers_events(self):
+        # The library has two of its own.
+        self.assertEqual(self.act_beside("load", PLUGIN, "tick", "2"), [[0, 0, 1, 1, 2]])
+
+    def test_threads(self):
+        self.assertEqual(sum(len(one) for one in self.act_beside("thread", "3", "tick", "2")), 6)
+
+    def test_a_daemon_that_is_silent_when_it_returns(self):
+        """The thread of the agent waits for the WELCOME of a daemon that follows another one."""
+        control = self.start_daemon()
+        recording = self.start_recording()
+        control.sessions = [(recording.path, 1)]
+        process = self.start_acting("tick", "2", "load", PLUGIN, "fork-beside", "0", "tick", "2")
+        control.wait_connected(process.pid)
+        control.silent = True
+        control.stop()
+        control.restart()
+        waiting = control.wait("an arrival", lambda: [agent for agent in control.arrivals() if agent.is_open()])
+        self.say("go")
+        self.wait_for_file("acted", process)
+        self.assertTrue(waiting[-1].is_open(), "the agent has given up before the program went on")
+        self.end_now(process)
+        self.assertEqual(recording.finish()[process.pid], [[0, 1, 2, 0, 1, 3, 4]])
 
 
 class Thread(Case):

@@ -4,6 +4,7 @@
 
 usage: test_sided.py CASE
 """
+import contextlib
 import json
 import os
 import random
@@ -21,6 +22,7 @@ import time
 import unittest
 
 import harness
+import speaker
 from harness import Case, Control, Program, Refused, wait_until
 
 
@@ -372,7 +374,7 @@ class Running(Case):
             self.daemon.send_signal(signal.SIGSTOP)
             if is_patient:
                 threading.Timer(2, self.daemon.send_signal, [signal.SIGCONT]).start()
-            program = Program(self, SIDE_CONTROL="sync", SIDE_PATIENCE=patience)
+            program = Program(self, SIDE_CONTROL="sync", SIDE_TIMEOUT_FACTOR=patience)
             self.daemon.send_signal(signal.SIGCONT)
             program.fire(10)
             program.quit()
@@ -1063,6 +1065,84 @@ class Hostile(Case):
         self.ask("destroy", "s")
         self.assertEqual(self.counts("s"), {program.pid: sequences(20000)})
         self.assertEqual(self.status("full")["state"], "active")
+
+
+class Silent(Case):
+    """A connection that says nothing does not outlive its process: a child that inherits it cannot speak for that process."""
+
+    SCRIPT = """
+import os, socket, sys
+one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+one.connect({path!r})
+for data in {before!r}:
+    one.send(data)
+    one.recv(65536)
+if os.fork():
+    os._exit(0)
+sys.stdin.readline()
+heard = []
+try:
+    for data in {after!r}:
+        one.send(data)
+        heard.append(one.recv(65536))
+except OSError:
+    pass
+# Not a CONFIG that refuses: it is for a process that has just exited.
+print([data[6] for data in heard if data and (data[6] != 2 or any(data[16:20]))], flush=True)
+"""
+
+    def inherit(self, name, after, before=()):
+        """The kinds of messages that a child receives on a connection of a process that has exited."""
+        path = os.path.join(self.runtime, name)
+        process = subprocess.Popen([sys.executable, "-c", self.SCRIPT.format(path=path, before=before, after=after)],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.assertEqual(process.wait(harness.PATIENCE), 0)
+        heard, _ = process.communicate("go\n", timeout=harness.PATIENCE)
+        return heard.strip()
+
+    def test_inherited_connections(self):
+        self.start_daemon()
+        self.create("s")
+        session = os.path.join(self.runtime, "sessions", "s.sock")
+        for number in range(5):
+            token = 1000 + 10 * number
+            self.assertEqual(self.inherit("agents.sock", [speaker.arrive(token)]), "[]")
+            self.assertEqual(self.inherit("sessions/s.sock", [speaker.hello(token + 1)]), "[]")
+            # Passed on to the session while the process lived, and before.
+            self.assertEqual(self.inherit("agents.sock", [speaker.hello(token + 2)], [speaker.passing(session)]), "[]")
+            self.assertEqual(self.inherit("agents.sock", [speaker.done(token + 3, 1)], [speaker.arrive(token + 3)]), "[]")
+        self.assertEqual(self.ask("list")["processes"], [])
+        self.assertEqual([one for one in self.status("s")["processes"] if one["live"]], [])
+
+    def test_connections_of_a_process_that_lives(self):
+        """The same messages, from the process itself."""
+        self.start_daemon()
+        self.create("s")
+        for name, data, kind in (("agents.sock", speaker.arrive(1), speaker.WELCOME), ("sessions/s.sock", speaker.hello(2), speaker.CONFIG)):
+            with speaker.dial(os.path.join(self.runtime, name), harness.PATIENCE) as one:
+                one.send(data)
+                self.assertEqual(speaker.kind_of(one.recv(65536)), kind)
+
+    def test_places_of_silent_connections(self):
+        """More silent connections than there are places, all of them held: those that speak get one each time."""
+        self.start_daemon()
+        self.create("s")
+        held = []
+        self.addCleanup(lambda: [one.close() for one in held])
+        for number in range(600):
+            held.append(harness.connect_patiently(os.path.join(self.runtime, "sessions/s.sock" if number % 2 else "agents.sock")))
+        for number in range(3):
+            program = Program(self)
+            program.fire(10)
+            program.quit()
+            self.assertIn(program.pid, [one["pid"] for one in self.status("s")["processes"]])
+        # Each of them is closed in the end, without any message.
+        for one in held:
+            one.settimeout(harness.PATIENCE)
+            with contextlib.suppress(ConnectionError):
+                self.assertEqual(one.recv(100), b"")
+        self.ask("destroy", "s")
+        self.assertEqual(self.counts("s")[program.pid], sequences(10))
 
 
 class Others(Case):

@@ -45,7 +45,7 @@ class Waits(Case):
 
     def trace(self, script, *options, preload="", **changes):
         env = {**os.environ, "SIDE_RUNTIME": self.runtime, **changes}
-        for name in ("SIDE_CONTROL", "LD_PRELOAD", "SIDE_DEBUG", "SIDE_PATIENCE"):
+        for name in ("SIDE_CONTROL", "LD_PRELOAD", "SIDE_DEBUG", "SIDE_TIMEOUT_FACTOR"):
             env.pop(name, None)
         log = os.path.join(self.dir, "strace")
         subprocess.run(["strace", *options, "-o", log, "-e", "trace=ppoll,nanosleep,clock_nanosleep,write",
@@ -114,10 +114,14 @@ class Waits(Case):
         self.assert_waits(self.waited(preload=agent, SIDE_AGENT_SOCKET=":".join(paths)))
 
     def test_a_recorder_that_goes_on_records_the_program(self):
+        """The program waits once and not longer than for any other start, and is recorded as soon as the recorder continues."""
         self.begin("one", "two")
         recorder = self.recorder_of("two")
         self.stop(recorder)
-        program = Program(self, SIDE_PATIENCE="1")
+        log = os.path.join(self.dir, "strace")
+        # The tracer is the detached one of both processes (-D).
+        tracer = ("strace", "-D", "-o", log, "-e", "trace=ppoll,nanosleep,clock_nanosleep,write")
+        program = Program(self, before=tracer, SIDE_TIMEOUT_FACTOR="1")
         program.fire(100)
         self.go_on(recorder)
 
@@ -132,6 +136,7 @@ class Waits(Case):
         for name in ("one", "two"):
             self.ask("stop", name)
             self.assertGreaterEqual(len(self.counts(name)[program.pid]), 10)
+        self.assert_waits(self.waits_in(log))
 
 
 if __name__ == "__main__":
