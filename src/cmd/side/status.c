@@ -227,7 +227,7 @@ static void print_idle(struct json_object *session)
 	char text[SAY_NUMBER_MAX];
 
 	if (idle)
-		printf("\n  %s idle program%s ring memory that was taken back: the next event gets it again\n",
+		printf("\n  %s idle program%s ring memory that was reclaimed: the next event gets it again\n",
 				say_number(idle, text), idle == 1 ? " has" : "s have");
 }
 
