@@ -38,7 +38,7 @@ int change_get_channel(struct change *change, struct definition_channel **channe
 	if (*channel)
 		return 0;
 	return control_fail(change->error, CONTROL_NOT_FOUND, -ENOENT,
-			"`side list` shows the channels of a session",
+			"`side status` shows the channels of a session",
 			"the session %s has no channel \"%.80s\"", change->definition->name, name);
 }
 

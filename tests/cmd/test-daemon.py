@@ -387,6 +387,23 @@ def test_names():
         contains(result.out.split(), "sided:tock")
 
 
+def test_meant():
+    """Names of sessions and channels that are nearly right; each suggestion works."""
+    with Place() as place:
+        place.side("create", "orders")
+        place.side("create", "others")
+        place.side("enable-channel", "flight", "-s", "orders", "--mode", "overwrite")
+        place.side("enable-event", "sided:*", "--channel", "flight", "-s", "orders")
+        for verb in (("status", "ordes"), ("start", "-s", "ordes"), ("destroy", "ordes"), ("set-session", "ordes")):
+            place.side(*verb, status=1, says=["there is no session ordes; did you mean `orders`?"])
+        place.side("status", "orde", status=1, says=["did you mean `orders`?"])
+        place.side("status", "o_hers", status=1, says=["did you mean `others`?"])
+        place.side("status", "zzz", status=1, says=["there is no session zzz; `side list`"])
+        place.side("disable-channel", "fligt", "-s", "orders", status=1, says=["has no channel", "did you mean `--channel flight`?"])
+        place.side("disable-event", "sided:tick", "--channel", "flihgt", "-s", "orders", status=1, says=["did you mean `--channel flight`?"])
+        place.side("disable-event", "sided:*", "--channel", "flight", "-s", "orders")
+
+
 def test_stop():
     """The daemon ends, its sessions are kept, and no events are missing."""
     with Place() as place:

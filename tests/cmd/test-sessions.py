@@ -178,7 +178,7 @@ def test_what_was_recorded():
     asks("regenerate", "statedump", verb="statedump", session="now")
     asks("regenerate", "statedump", "x", verb="statedump", session="x")
     refused("regenerate", "metadata", says=["metadata of a trace is complete at any time"])
-    refused("regenerate", "all", says=["`all` cannot be made anew"])
+    refused("regenerate", "all", says=["`side regenerate` does not understand `all`", "did you mean `side regenerate statedump`?"])
     asks("clear", "s", verb="clear", session="s")
     contains(ask("clear", "s")[0].err, "session s has nothing of what was recorded before")
     equal(side("version").out, side("--version").out)

@@ -6,6 +6,7 @@
 #include "say.h"
 
 #include "control/text.h"
+#include "names/nearest.h"
 
 #include "wire/runtime.h"
 
@@ -155,6 +156,52 @@ int ask_call(struct ask *ask, struct json_object *request, int patience_ms,
 	return ask_call_with(ask, request, -1, patience_ms, answer);
 }
 
+/* ---- "did you mean" ---- */
+
+static void offer_members(struct nearest *nearest, struct json_object *list, const char *member)
+{
+	for (size_t i = 0; list && i < json_object_array_length(list); i++)
+		nearest_offer(nearest, ask_text(json_object_array_get_idx(list, i), member));
+}
+
+/* The channels of the first session of an answer to `status`. */
+static struct json_object *channels_of(struct json_object *answer)
+{
+	struct json_object *sessions = ask_list(answer, "sessions"), *definition = NULL;
+
+	if (!sessions || !json_object_array_length(sessions) ||
+			!json_object_object_get_ex(json_object_array_get_idx(sessions, 0),
+					"definition", &definition))
+		return NULL;
+	return ask_list(definition, "channels");
+}
+
+/* Puts the nearest session or channel into the hint of an error that reports an unknown one. */
+static void ask_meant(struct ask *ask, struct json_object *request, struct control_error *error)
+{
+	const bool session = !strncmp(error->text, "there is no session ", 20);
+	const bool channel = strstr(error->text, " has no channel ") != NULL;
+	const char *word = ask_text(request, session ? "session" : "channel");
+	struct json_object *query, *answer = NULL;
+	struct control_error ignored;
+	struct nearest nearest;
+
+	if (error->kind != CONTROL_NOT_FOUND || (!session && !channel) || !*word)
+		return;
+	query = session ? control_request("list", NULL)
+			: control_request("status", ask_text(request, "session"));
+	nearest_begin(&nearest, word);
+	if (query && !control_call(ask->client, query, SILENT_PATIENCE_MS, &answer, &ignored))
+		offer_members(&nearest,
+				session ? ask_list(answer, "sessions") : channels_of(answer),
+				session ? "name" : "channel");
+	if (nearest.count)
+		nearest_text(&nearest, session ? "" : "--channel ", error->mend,
+				sizeof(error->mend));
+	json_object_put(answer);
+	json_object_put(query);
+}
+
 int ask_call_with(struct ask *ask, struct json_object *request, int fd, int patience_ms,
 		struct json_object **answer)
 {
@@ -165,6 +212,8 @@ int ask_call_with(struct ask *ask, struct json_object *request, int fd, int pati
 	if (!request)
 		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	ret = control_call_with(ask->client, request, fd, patience_ms, answer, &error);
+	if (ret)
+		ask_meant(ask, request, &error);
 	json_object_put(request);
 	return ret ? ask_error(&error) : COMMAND_DONE;
 }

@@ -218,9 +218,8 @@ int cmd_kernel(const struct parsed *parsed)
 	int status;
 
 	if (strcmp(parsed->operands[0], "status") != 0)
-		return say_error(COMMAND_USAGE, "write `side kernel status`",
-				"there is nothing that `%.128s` could mean here",
-				parsed->operands[0]);
+		return say_error(COMMAND_USAGE, "did you mean `side kernel status`?",
+				"`side kernel` does not understand `%.128s`", parsed->operands[0]);
 	missing = why_not(&view, &mend);
 	status = look_at_programs(&view);
 	if (!status && missing)

@@ -25,7 +25,7 @@ int cmd_probe(const struct parsed *parsed)
 
 	if (strcmp(what, "list") != 0)
 		return say_error(COMMAND_USAGE, "write `side probe list FILE|PID [GLOB]`",
-				"there is nothing that `%.128s` could mean here", what);
+				"`side probe` does not understand `%.128s`", what);
 	if (!parsed->operands[1] && !parsed->options.probe.sdt)
 		return say_error(COMMAND_USAGE, "write `side probe list FILE|PID [GLOB]`",
 				"missing operand: a file or a process");

@@ -226,9 +226,7 @@ static void print_nothing_said(const struct session_summary *summary, const stru
 		return;
 	}
 	if (parsed->verb->id == VERB_TRACE) {
-		fprintf(stderr,
-				"%s nothing was recorded: the program came to none of the "
-				"places%s\n",
+		fprintf(stderr, "%s nothing was recorded: the program reached none of the locations%s\n",
 				say_label(false),
 				parsed->options.record.filter
 						? ", or `--filter` was true of no event"

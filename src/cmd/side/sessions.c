@@ -415,8 +415,8 @@ int cmd_regenerate(const struct parsed *parsed)
 				"time, and "
 				"the clock is measured again when a trace ends");
 	if (strcmp(what, "statedump") != 0)
-		return say_error(COMMAND_USAGE, "write `side regenerate statedump`",
-				"`%.128s` cannot be made anew", what);
+		return say_error(COMMAND_USAGE, "did you mean `side regenerate statedump`?",
+				"`side regenerate` does not understand `%.128s`", what);
 	statedump.verb = command_find_verb("statedump");
 	statedump.operands++;
 	statedump.operand_count--;

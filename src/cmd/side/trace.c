@@ -32,6 +32,7 @@
 #define EVENTS_FEW 4 /* of one table, which are named one by one */
 
 struct tracing {
+	const char *filter; /* NULL: none */
 	struct probe_wish *wishes;
 	size_t nr_wishes;
 	char exe[PATH_MAX];
@@ -246,6 +247,22 @@ static bool were_removed(const struct session_probe_answer *answer)
 	return removed && removed == answer->states[WIRE_PROBE_REFUSED];
 }
 
+/* No rule records the events of this answer, because the filter names fields that they do not have. */
+static bool is_filtered_out(const struct session_probe_answer *answer)
+{
+	return !answer->error && answer->places &&
+			answer->states[WIRE_PROBE_RESTS] == answer->places;
+}
+
+static int say_filtered_out(
+		const struct tracing *tracing, const struct session_probe_answer *answer)
+{
+	return say_error(COMMAND_FAILED,
+			"`--args` records the arguments if there is debug information; `--arg s32:x:%edi` names a register",
+			"nothing was recorded: no event of %s has the fields that `--filter %.256s` names",
+			text_of(tracing, answer->number), tracing->filter);
+}
+
 static void say_answer(struct tracing *tracing, const struct session_probe_answer *answer)
 {
 	uint64_t set = 0;
@@ -289,12 +306,16 @@ static int look_after(void *user, struct session *session)
 {
 	struct tracing *tracing = user;
 	struct session_probe_answer *answers;
-	size_t count;
+	size_t count, filtered_out = 0;
 
 	if (session_probe_answers(session, &answers, &count))
 		return COMMAND_DONE;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		say_answer(tracing, &answers[i]);
+		filtered_out += is_filtered_out(&answers[i]);
+	}
+	if (count && filtered_out == count && tracing->filter && !tracing->status)
+		tracing->status = say_filtered_out(tracing, &answers[0]);
 	if (!count)
 		tracing->status = say_error(COMMAND_FAILED,
 				tracing->running ? NULL
@@ -610,6 +631,7 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 	const struct record_options *options = &parsed->options.record;
 	int status = check(parsed, count);
 
+	tracing->filter = options->filter;
 	tracing->forced = options->allow_unsafe_exit ||
 			(options->force && !overwrites(options->output));
 	tracing->starts = count > 0;

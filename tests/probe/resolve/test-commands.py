@@ -278,6 +278,19 @@ def test_all_arguments():
     refused("there is no debug information", 1, "trace", "-o", FOLDER + "/none", "-c", bare, "--function", "target_pair", "--args")
 
 
+def test_a_filter_of_fields_that_no_event_has():
+    """An error, with --quiet too; what it suggests works."""
+    path, words = compiled("target.c", "-g", "-O2"), ["trace", "-q", "--filter", "number >= 0", "--function", "target_scalars"]
+    for more, status in (([], 1), (["--args"], 0), (["--arg", "s32:number:%edx"], 0)):
+        trace = f"{FOLDER}/no-fields-{len(more)}-{status}"
+        done = side(*words, *more, "-o", trace, "-c", f"{path} {ROUNDS}", "--force", env=ENV)
+        equal((done.status, done.out), (status, ""), done.err)
+        if status:
+            contains(done.err, "no event of target_scalars has the fields that `--filter number >= 0` names; `--args` records")
+        else:
+            equal((done.err, len(read(trace))), ("", ROUNDS))
+
+
 def left_behind():
     return {name for name in os.listdir(FOLDER) if name.startswith("side-print-")}
 
@@ -415,7 +428,7 @@ def test_programs_that_are_not_started():
     true(not os.path.exists(FOLDER + "/unstarted"), "nothing was recorded")
     path = compiled("target.c", "-g", "-O2")
     done = good("trace", "-o", FOLDER + "/nowhere", "-c", path, "--function", "libc:realpath@GLIBC_2.3")
-    contains(done.err, "nothing was recorded: the program came to none of the places")
+    contains(done.err, "nothing was recorded: the program reached none of the locations")
 
 
 def test_sums_under_overload():
