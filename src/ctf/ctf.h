@@ -346,13 +346,15 @@ struct ctf_expand_result {
 };
 
 typedef void ctf_expand_say(void *user, const char *sentence);
+/* The new directory exists, and nothing has been read. */
+typedef void ctf_expand_ready(const char *dir, const char *out);
 
 /*
  * Make the directory `out` a copy of `dir` in which all data streams are plain. Damage is told by
  * `say` and counted, and the rest is expanded all the same; an error is what ends the work.
  */
-int ctf_expand(const char *dir, const char *out, ctf_expand_say *say, void *user,
-		struct ctf_expand_result *result, struct ctf_error *error);
+int ctf_expand(const char *dir, const char *out, ctf_expand_ready *ready, ctf_expand_say *say,
+		void *user, struct ctf_expand_result *result, struct ctf_error *error);
 
 /* ---- Packets as they are, for who passes traces of ours on ---- */
 

@@ -279,8 +279,8 @@ static int expand_dir(struct expansion *e, const struct place *from, const struc
 	return !ret && metadata ? expand_entry(e, from, to, "metadata", depth) : ret;
 }
 
-int ctf_expand(const char *dir, const char *out, ctf_expand_say *say, void *user,
-		struct ctf_expand_result *result, struct ctf_error *error)
+int ctf_expand(const char *dir, const char *out, ctf_expand_ready *ready, ctf_expand_say *say,
+		void *user, struct ctf_expand_result *result, struct ctf_error *error)
 {
 	struct expansion e = {.result = result, .say = say, .user = user, .error = error};
 	struct place from = {open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir}, to = {-1, out};
@@ -297,6 +297,8 @@ int ctf_expand(const char *dir, const char *out, ctf_expand_say *say, void *user
 	else if (mkdir(out, CTF_DIRECTORY_MODE))
 		ret = ctf_write_error(error, -errno, out, "");
 	if (!ret) {
+		if (ready)
+			ready(dir, out);
 		to.fd = open(out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		ret = to.fd < 0 || fstat(to.fd, &e.out) ? ctf_write_error(error, -errno, out, "")
 							: expand_dir(&e, &from, &to, 0);

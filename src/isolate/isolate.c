@@ -6,9 +6,12 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <unistd.h>
 
 #ifdef HAVE_LANDLOCK
@@ -17,6 +20,17 @@
 #ifdef HAVE_SECCOMP
 #include <sched.h>
 #include <seccomp.h>
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SEARCHES_LEAKS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SEARCHES_LEAKS 1
+#endif
+#endif
+#ifndef SEARCHES_LEAKS
+#define SEARCHES_LEAKS 0
 #endif
 
 /* ---- landlock ---- */
@@ -77,10 +91,90 @@ void isolate_files(const char *const *writable)
 	syscall(SYS_landlock_restrict_self, rules, 0);
 	close(rules);
 }
+
+/* As in newer kernels than the headers may know. The kernel accepts the first members alone. */
+struct isolate_ruleset {
+	uint64_t handled_files;
+	uint64_t handled_network; /* version 4 */
+	uint64_t scoped;          /* version 6 */
+};
+
+#define ISOLATE_REFER (UINT64_C(1) << 13)     /* version 2 */
+#define ISOLATE_TRUNCATE (UINT64_C(1) << 14)  /* version 3 */
+#define ISOLATE_IOCTL_DEV (UINT64_C(1) << 15) /* version 5 */
+#define ISOLATE_BIND (UINT64_C(1) << 0)
+#define ISOLATE_CONNECT (UINT64_C(1) << 1)
+#define ISOLATE_ABSTRACT_SOCKETS (UINT64_C(1) << 0)
+#define ISOLATE_SIGNALS (UINT64_C(1) << 1)
+
+static struct isolate_ruleset isolate_ruleset(long version, bool connects)
+{
+	struct isolate_ruleset ruleset = {
+			.handled_files = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1,
+	};
+
+	if (version >= 2)
+		ruleset.handled_files |= ISOLATE_REFER;
+	if (version >= 3)
+		ruleset.handled_files |= ISOLATE_TRUNCATE;
+	if (version >= 4)
+		ruleset.handled_network = ISOLATE_BIND | (connects ? 0 : ISOLATE_CONNECT);
+	if (version >= 5)
+		ruleset.handled_files |= ISOLATE_IOCTL_DEV;
+	if (version >= 6)
+		ruleset.scoped = ISOLATE_ABSTRACT_SOCKETS | ISOLATE_SIGNALS;
+	return ruleset;
+}
+
+static size_t isolate_ruleset_size(long version)
+{
+	if (version >= 6)
+		return sizeof(struct isolate_ruleset);
+	return version >= 4 ? offsetof(struct isolate_ruleset, scoped)
+			    : offsetof(struct isolate_ruleset, handled_network);
+}
+
+static void isolate_paths(const struct isolate_limits *limits)
+{
+	/* The C library and the runtimes of sanitizers read about the process and the machine. */
+	static const char *const always[] = {
+			"/proc/self", "/sys/devices/system/cpu", "/dev/urandom", "/dev/null", NULL};
+	const uint64_t read_directory = LANDLOCK_ACCESS_FS_READ_DIR;
+	const uint64_t read_file = LANDLOCK_ACCESS_FS_READ_FILE;
+	long version = syscall(
+			SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	struct isolate_ruleset ruleset = isolate_ruleset(version, limits->connects);
+	uint64_t write_file = read_file | LANDLOCK_ACCESS_FS_WRITE_FILE |
+			(ruleset.handled_files & (ISOLATE_TRUNCATE | ISOLATE_IOCTL_DEV));
+	uint64_t change = read_directory | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+			LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
+			LANDLOCK_ACCESS_FS_MAKE_REG | (ruleset.handled_files & ISOLATE_REFER);
+	int rules;
+
+	if (version < 1)
+		return;
+	rules = (int)syscall(
+			SYS_landlock_create_ruleset, &ruleset, isolate_ruleset_size(version), 0);
+	if (rules < 0)
+		return;
+	for (size_t i = 0; always[i]; i++)
+		isolate_allow_path(rules, always[i], read_directory, read_file);
+	for (size_t i = 0; i < limits->nr_readable; i++)
+		isolate_allow_path(rules, limits->readable[i], read_directory, read_file);
+	for (size_t i = 0; i < limits->nr_writable; i++)
+		isolate_allow_path(rules, limits->writable[i], change, write_file);
+	syscall(SYS_landlock_restrict_self, rules, 0);
+	close(rules);
+}
 #else
 void isolate_files(const char *const *writable)
 {
 	(void)writable;
+}
+
+static void isolate_paths(const struct isolate_limits *limits)
+{
+	(void)limits;
 }
 #endif
 
@@ -139,10 +233,136 @@ static bool isolate_calls(enum isolate_network network)
 		seccomp_release(filter);
 	return good;
 }
+
+/* What a parser needs: files, memory, threads, time, and the descriptors that it has. */
+static const char *const isolate_parsing[] = {"read", "write", "readv", "writev", "pread64",
+		"pwrite64", "preadv", "pwritev", "preadv2", "pwritev2", "open", "openat", "close",
+		"close_range", "fstat", "fstat64", "stat", "stat64", "lstat", "lstat64",
+		"newfstatat", "fstatat64", "statx", "statfs", "statfs64", "fstatfs", "fstatfs64",
+		"access", "faccessat", "faccessat2", "readlink", "readlinkat", "getdents",
+		"getdents64", "getcwd", "lseek", "_llseek", "fcntl", "fcntl64", "flock", "dup",
+		"dup2", "dup3", "ftruncate", "ftruncate64", "fallocate", "fsync", "fdatasync",
+		"copy_file_range", "sendfile", "sendfile64", "fadvise64", "fadvise64_64",
+		"readahead", "sync_file_range", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat",
+		"rename", "renameat", "renameat2", "utimensat", "umask", "pipe", "pipe2",
+		"eventfd2", "memfd_create", "mmap", "mmap2", "mprotect", "munmap", "mremap", "brk",
+		"madvise", "mincore", "msync", "futex", "futex_time64", "futex_waitv",
+		"set_robust_list", "get_robust_list", "rseq", "membarrier", "gettid", "getpid",
+		"getppid", "sched_yield", "sched_getaffinity", "getcpu", "rt_sigaction",
+		"rt_sigprocmask", "rt_sigreturn", "sigreturn", "rt_sigtimedwait",
+		"rt_sigtimedwait_time64", "rt_sigsuspend", "rt_sigpending", "sigaltstack",
+		"signalfd4", "exit", "exit_group", "restart_syscall", "clock_gettime",
+		"clock_gettime64", "clock_getres", "clock_getres_time64", "clock_nanosleep",
+		"clock_nanosleep_time64", "nanosleep", "gettimeofday", "time", "poll", "ppoll",
+		"ppoll_time64", "select", "_newselect", "pselect6", "pselect6_time64",
+		"epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "inotify_init1",
+		"inotify_add_watch", "inotify_rm_watch", "getuid", "geteuid", "getgid", "getegid",
+		"getuid32", "geteuid32", "getgid32", "getegid32", "getgroups", "uname", "sysinfo",
+		"getrlimit", "ugetrlimit", "getrusage", "times", "getrandom", "wait4", "waitid",
+		"sendto", "recvfrom", "sendmsg", "recvmsg", "send", "recv", "shutdown",
+		"getsockopt", "setsockopt", "getsockname", "getpeername", NULL};
+
+static bool isolate_permit(scmp_filter_ctx filter, const char *const *names)
+{
+	for (; *names; names++) {
+		int number = seccomp_syscall_resolve_name(*names);
+
+		/* Negative: this architecture has no such call of its own. */
+		if (number >= 0 && seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0))
+			return false;
+	}
+	return true;
+}
+
+/* Permit a call only if the masked argument has that value. */
+static bool isolate_permit_if(scmp_filter_ctx filter, const char *name, unsigned int argument,
+		uint64_t mask, uint64_t value)
+{
+	int number = seccomp_syscall_resolve_name(name);
+
+	return number < 0 ||
+			!seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
+					SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, mask, value));
+}
+
+/* TIOCSTI would write to the terminal in the user's name, so terminals can be asked only. */
+static bool isolate_permit_arguments(scmp_filter_ctx filter, bool terminals)
+{
+	static const unsigned long asks[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO};
+	static const unsigned long sets[] = {TCSETS, TCSETSW, TCSETSF, TCFLSH, TCSBRK};
+	static const unsigned int names[] = {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
+			PR_CAPBSET_READ, 0x53564d41 /* PR_SET_VMA, which newer C libraries use */};
+	const uint64_t whole = UINT64_MAX, number = UINT32_MAX;
+	bool good = isolate_permit_if(filter, "clone", 0, CLONE_THREAD, CLONE_THREAD) &&
+			isolate_permit_if(filter, "tgkill", 0, number, (uint32_t)getpid()) &&
+			isolate_permit_if(filter, "prlimit64", 2, whole, 0);
+
+	for (size_t i = 0; i < sizeof(asks) / sizeof(*asks); i++)
+		good = good && isolate_permit_if(filter, "ioctl", 1, number, asks[i]);
+	for (size_t i = 0; terminals && i < sizeof(sets) / sizeof(*sets); i++)
+		good = good && isolate_permit_if(filter, "ioctl", 1, number, sets[i]);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		good = good && isolate_permit_if(filter, "prctl", 0, number, names[i]);
+	return good;
+}
+
+/* The search for leaks at the end is a process that traces this one. */
+static bool isolate_permit_sanitizer(scmp_filter_ctx filter)
+{
+	static const char *const calls[] = {"clone", "ptrace", "prctl", "tgkill", "tkill", NULL};
+
+	return !SEARCHES_LEAKS || isolate_permit(filter, calls);
+}
+
+static bool isolate_permit_network(scmp_filter_ctx filter)
+{
+	static const char *const calls[] = {"connect", NULL};
+
+	return isolate_permit(filter, calls) &&
+			isolate_permit_if(filter, "socket", 0, UINT32_MAX, AF_INET) &&
+			isolate_permit_if(filter, "socket", 0, UINT32_MAX, AF_INET6);
+}
+
+/*
+ * All calls that are not permitted do not exist: the C library uses older ones instead (clone3). Those that show what
+ * happens are forbidden.
+ */
+static bool isolate_refuse_clearly(scmp_filter_ctx filter, bool connects)
+{
+	static const char *const names[] = {
+			"kill", "tkill", "pidfd_send_signal", "listen", "bind", "accept", NULL};
+	static const char *const network[] = {"socket", "connect", NULL};
+
+	if (SEARCHES_LEAKS)
+		return true;
+	return isolate_refuse(filter, isolate_refused) && isolate_refuse(filter, names) &&
+			(connects || isolate_refuse(filter, network));
+}
+
+static bool isolate_calls_of_parser(const struct isolate_limits *limits)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+	bool good = filter && isolate_refuse_clearly(filter, limits->connects) &&
+			isolate_permit(filter, isolate_parsing) &&
+			isolate_permit_arguments(filter, limits->connects) &&
+			isolate_permit_sanitizer(filter) &&
+			(!limits->connects || isolate_permit_network(filter)) &&
+			!seccomp_load(filter);
+
+	if (filter)
+		seccomp_release(filter);
+	return good;
+}
 #else
 static bool isolate_calls(enum isolate_network network)
 {
 	(void)network;
+	return true;
+}
+
+static bool isolate_calls_of_parser(const struct isolate_limits *limits)
+{
+	(void)limits;
 	return true;
 }
 #endif
@@ -153,4 +373,12 @@ bool isolate_process(const char *const *writable, enum isolate_network network)
 		return false;
 	isolate_files(writable);
 	return isolate_calls(network);
+}
+
+bool isolate_parser(const struct isolate_limits *limits)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return false;
+	isolate_paths(limits);
+	return isolate_calls_of_parser(limits);
 }

@@ -16,10 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "send/resolver.h"
 #include "send/sink.h"
 
 #define TICK_MS 200
 #define CONNECT_MS 10000
+#define RESOLVE_MS 60000
 /* What a pipe takes without blocking, once it takes anything. */
 #define SHARED_PIECE 4096
 /* A peer that does not answer to what we send has gone. */
@@ -82,16 +84,16 @@ static void tune(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
 }
 
-static int connect_one(const struct addrinfo *address, const struct patience *patience)
+static int connect_one(const struct resolver_address *address, const struct patience *patience)
 {
-	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			address->ai_protocol);
+	int fd = socket(address->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			address->protocol);
 	int ret = fd < 0 ? -errno : 0, code = 0;
 	socklen_t size = sizeof(code);
 
 	if (ret)
 		return ret;
-	if (connect(fd, address->ai_addr, address->ai_addrlen)) {
+	if (connect(fd, (const struct sockaddr *)&address->address, address->size)) {
 		ret = errno == EINPROGRESS ? await(fd, POLLOUT, now_ms() + CONNECT_MS, patience)
 					   : -errno;
 		if (!ret && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size))
@@ -107,22 +109,43 @@ static int connect_one(const struct addrinfo *address, const struct patience *pa
 	return fd;
 }
 
+static int find_host(const char *host, const char *port, const struct patience *patience,
+		struct resolver_answer *answer)
+{
+	static uint64_t number;
+	int64_t deadline = now_ms() + RESOLVE_MS;
+	int ret, socket = patience->resolver ? *patience->resolver : -1;
+
+	if (socket < 0) {
+		resolver_search(host, port, answer);
+		return 0;
+	}
+	ret = resolver_ask(socket, ++number, host, port);
+	while (!ret) {
+		ret = await(socket, POLLIN, deadline, patience);
+		if (ret)
+			break;
+		ret = resolver_take(socket, number, answer);
+		if (ret != -EAGAIN)
+			break;
+		ret = 0;
+	}
+	return ret;
+}
+
 int line_connect(const char *host, const char *port, const struct patience *patience,
 		struct send_error *error)
 {
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
-	struct addrinfo *addresses = NULL;
-	int ret = getaddrinfo(host, port, &hints, &addresses), fd = -EHOSTUNREACH;
+	struct resolver_answer answer;
+	int ret = find_host(host, port, patience, &answer), fd = -EHOSTUNREACH;
 
-	if (ret) {
+	if (ret || answer.error) {
 		snprintf(error->text, sizeof(error->text), "cannot reach %s: %s", host,
-				gai_strerror(ret));
-		return -EHOSTUNREACH;
+				ret ? line_error(ret) : gai_strerror(answer.error));
+		return ret == -ECANCELED ? ret : -EHOSTUNREACH;
 	}
-	for (const struct addrinfo *each = addresses; each && fd < 0 && fd != -ECANCELED;
-			each = each->ai_next)
-		fd = connect_one(each, patience);
-	freeaddrinfo(addresses);
+	for (unsigned int i = 0; i < answer.count && fd < 0 && fd != -ECANCELED; i++)
+		fd = connect_one(&answer.addresses[i], patience);
 	if (fd < 0)
 		snprintf(error->text, sizeof(error->text), "cannot reach %s, port %s: %s", host,
 				port, line_error(fd));

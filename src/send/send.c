@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "send/resolver.h"
 #include "send/sink.h"
 #include "send/spool.h"
 
@@ -1024,8 +1025,11 @@ static int make_parts(struct send *send, const struct send_options *options, con
 	send->sink->url = *url;
 	send->sink->session = send->session;
 	send->sink->speed = options->speed;
-	send->sink->patience = (struct patience){
-			.stop_fd = -1, .stopped = &send->stopped, .tick = tick, .user = send};
+	send->sink->patience = (struct patience){.stop_fd = -1,
+			.stopped = &send->stopped,
+			.resolver = options->resolver,
+			.tick = tick,
+			.user = send};
 	return 0;
 }
 
@@ -1081,6 +1085,22 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 		return ret;
 	}
 	*out = send;
+	return 0;
+}
+
+int send_resolver(const char *text, int *socket)
+{
+	struct send_error error;
+	struct url url;
+	int ret = url_parse(text, &url, &error);
+
+	*socket = -1;
+	if (ret || (url.kind != URL_TCP && url.kind != URL_RELAY))
+		return ret;
+	ret = resolver_start();
+	if (ret < 0)
+		return ret;
+	*socket = ret;
 	return 0;
 }
 

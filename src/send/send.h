@@ -54,6 +54,8 @@ struct send_options {
 	bool marks;
 	/* How far the recorder is, if it says so; NULL: what is written stays. */
 	const struct send_rounds *rounds;
+	/* Socket of resolver_start(), which looks up names of hosts; NULL: this process does. */
+	const int *resolver;
 	send_say *say; /* NULL: nobody listens. */
 	void *user;
 };
@@ -110,6 +112,9 @@ bool send_wait(struct send *send, int timeout_ms);
  * is accepted.
  */
 void send_stop(struct send *send, struct send_status *status);
+
+/* Start the process that looks up names, if the URL has one. *socket is -1 if it has none. 0 or a negative errno. */
+int send_resolver(const char *url, int *socket);
 
 /* ---- for those who receive ---- */
 

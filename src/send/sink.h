@@ -30,6 +30,7 @@ int url_parse(const char *text, struct url *url, struct send_error *error);
 struct patience {
 	int stop_fd;             /* Becomes readable when all waiting is over; or -1. */
 	bool *stopped;           /* Set then. */
+	const int *resolver;     /* as in struct send_options */
 	int (*tick)(void *user); /* About five times a second while one waits; not 0 ends the wait. */
 	void *user;
 };

@@ -182,6 +182,8 @@ int session_recover(const struct session_recover_options *options, struct sessio
 		session_destroy(session);
 		return ret;
 	}
+	if (options->ready)
+		options->ready(session->output);
 	for (i = 0; i < options->nr_paths; i++) {
 		load_path(session, options->paths[i]);
 		show_progress(session);

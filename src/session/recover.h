@@ -13,6 +13,8 @@
 #include "session/session.h"
 
 struct session_recover_options {
+	/* Called when the output exists and nothing has been read; NULL: not needed. */
+	void (*ready)(const char *output);
 	const char *const *paths; /* directories of --buffers, folders in them, core dumps */
 	size_t nr_paths;
 	const char *output; /* as in struct session_options */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions and answers are single messages on a pair of sockets. The worker ends with it, or when a
- * question takes too long.
+ * Questions and answers are single messages on a pair of sockets. A supervisor, a process without threads, starts the worker, and
+ * another one after each that ends: by a damaged file, or because a question takes too long. So the process that asks needs
+ * no right to start and to end processes. Both end with the socket, and with their parents.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,6 +23,7 @@
 #define ANSWER_SECONDS 60
 
 struct question {
+	uint64_t number;
 	uint32_t module;
 	bool call;
 	uint64_t place, inode;
@@ -30,6 +33,8 @@ struct question {
 };
 
 struct answer {
+	uint64_t number; /* of the question */
+	bool is_lost;    /* The worker ended by it. */
 	uint64_t offset, inside;
 	uint32_t line;
 	char function[TEXT_MAX], file[TEXT_MAX];
@@ -40,7 +45,7 @@ struct worker {
 	struct symbols_options options;
 	int socket; /* -1: there is none */
 	pid_t pid;
-	unsigned int started;
+	uint64_t questions;
 };
 
 /* ---- in the worker ---- */
@@ -117,17 +122,67 @@ static _Noreturn void work(int socket, const struct symbols_options *options)
 	/* It parses files of others. Only what downloads files needs the network, and writes: into its cache. */
 	if (!options->debuginfod)
 		(void)isolate_process((const char *const[]){NULL}, ISOLATE_NO_NETWORK);
-	while (recv(socket, &question, sizeof(question), 0) == (ssize_t)sizeof(question)) {
+	/* The question stays in the socket until it is answered: the supervisor finds it there if the worker ends by it. */
+	while (recv(socket, &question, sizeof(question), MSG_PEEK) == (ssize_t)sizeof(question)) {
 		const struct module *module;
 
 		memset(&answer, 0, sizeof(answer));
+		answer.number = question.number;
 		alarm(ANSWER_SECONDS);
 		module = open_module(&question, options);
 		if (module)
 			look_up(&question, module);
 		alarm(0);
-		if (send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) != (ssize_t)sizeof(answer))
+		if (send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) !=
+						(ssize_t)sizeof(answer) ||
+				recv(socket, &question, sizeof(question), 0) !=
+						(ssize_t)sizeof(question))
 			break;
+	}
+	_exit(0);
+}
+
+/* ---- the supervisor ---- */
+
+static void report_lost(int socket)
+{
+	static struct question question;
+
+	if (recv(socket, &question, sizeof(question), MSG_DONTWAIT) != (ssize_t)sizeof(question))
+		return;
+	answer = (struct answer){.number = question.number, .is_lost = true};
+	(void)!send(socket, &answer, sizeof(answer), MSG_NOSIGNAL);
+}
+
+static _Noreturn void supervise(int socket, const struct symbols_options *options)
+{
+	/* Signals from the terminal are for the process that asks, which may have more to ask. */
+	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	static const int ours[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGCHLD};
+	pid_t supervisor = getpid();
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		signal(ours[i], SIG_DFL);
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (unsigned int started = 0; started < WORKERS_MAX; started++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (getppid() != supervisor)
+				_exit(1);
+			work(socket, options);
+		}
+		while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		if (pid < 0 || (WIFEXITED(status) && !WEXITSTATUS(status)))
+			break;
+		report_lost(socket);
 	}
 	_exit(0);
 }
@@ -140,36 +195,33 @@ static void stop(struct worker *worker)
 		return;
 	close(worker->socket);
 	worker->socket = -1;
-	/* It has nothing that it could lose. */
-	kill(worker->pid, SIGKILL);
-	while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
+	/* It has nothing that it could lose. If this process is confined, it can only wait, and a hostile worker need not end. */
+	while (waitpid(worker->pid, NULL, kill(worker->pid, SIGKILL) ? WNOHANG : 0) < 0 &&
+			errno == EINTR)
 		;
 }
 
 static void start(struct worker *worker)
 {
+	/* Longer than the worker waits: it need not keep to that. */
+	const struct timeval limit = {.tv_sec = 2 * ANSWER_SECONDS};
 	sigset_t all, before;
 	int sockets[2];
 
-	if (worker->started++ >= WORKERS_MAX ||
-			socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		return;
 	/* Handlers of ours are for us. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	worker->pid = fork();
 	if (!worker->pid) {
-		static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGSEGV, SIGBUS,
-				SIGABRT, SIGFPE, SIGILL};
-
-		for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-			signal(ours[i], SIG_DFL);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(sockets[0]);
-		work(sockets[1], &worker->options);
+		supervise(sockets[1], &worker->options);
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	close(sockets[1]);
+	setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (worker->pid > 0)
 		worker->socket = sockets[0];
 	else
@@ -184,7 +236,7 @@ struct worker *worker_create(const struct symbols_options *options)
 		return NULL;
 	worker->options = *options;
 	worker->socket = -1;
-	/* Now, when there is hardly more than one thread. */
+	/* Now, when the process has one thread and is not confined. */
 	start(worker);
 	return worker;
 }
@@ -211,6 +263,7 @@ static void fill_in(const struct worker_question *from, struct question *questio
 		strcpy(question->link, from->name->debug_link);
 }
 
+/* False: no process answers any more. */
 static bool exchange(struct worker *worker, const struct question *question, struct answer *got)
 {
 	ssize_t size;
@@ -218,9 +271,11 @@ static bool exchange(struct worker *worker, const struct question *question, str
 	if (send(worker->socket, question, sizeof(*question), MSG_NOSIGNAL) !=
 			(ssize_t)sizeof(*question))
 		return false;
+	/* A worker that ended just after an answer has its question reported as lost, too. */
 	do {
 		size = recv(worker->socket, got, sizeof(*got), 0);
-	} while (size < 0 && errno == EINTR);
+	} while ((size < 0 && errno == EINTR) ||
+			(size == (ssize_t)sizeof(*got) && got->number != question->number));
 	/* What damaged files do to it may be anything. */
 	got->function[TEXT_MAX - 1] = got->file[TEXT_MAX - 1] = got->sentence[TEXT_MAX - 1] = '\0';
 	return size == (ssize_t)sizeof(*got);
@@ -233,14 +288,14 @@ bool worker_ask(struct worker *worker, const struct worker_question *question,
 	struct answer *got = malloc(sizeof(*got));
 	bool ok = asked && got && strlen(question->name->path) < TEXT_MAX;
 
-	if (worker->socket < 0)
-		start(worker);
 	ok = ok && worker->socket >= 0;
 	if (ok) {
 		fill_in(question, asked);
+		asked->number = ++worker->questions;
 		ok = exchange(worker, asked, got);
 		if (!ok)
 			stop(worker);
+		ok = ok && !got->is_lost;
 	}
 	if (ok) {
 		symbol->offset = got->offset;

@@ -87,7 +87,7 @@ static void expand(void)
 	char out[80];
 
 	snprintf(out, sizeof(out), "%s-plain", scratch);
-	if (!ctf_expand(scratch, out, note, NULL, &result, &error))
+	if (!ctf_expand(scratch, out, NULL, note, NULL, &result, &error))
 		read_trace(out);
 	scratch_delete(out);
 }

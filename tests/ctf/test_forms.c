@@ -60,7 +60,7 @@ static struct ctf_expand_result expand(struct fixture *f, const char *to, struct
 	*said = (struct said){0};
 	snprintf(out, sizeof(out), "%s/%s", f->scratch, to);
 	scratch_delete(out);
-	assert_int_equal(ctf_expand(f->dir, out, note, said, &result, &f->error), 0);
+	assert_int_equal(ctf_expand(f->dir, out, NULL, note, said, &result, &f->error), 0);
 	assert_int_equal(result.damaged, said->count);
 	return result;
 }
@@ -229,15 +229,16 @@ static void test_places(void **state)
 
 	assert_int_equal(append(f, TICK0 + 10, 0, 4, 0), 0);
 	close_writer(f);
-	assert_int_equal(ctf_expand(f->dir, f->scratch, note, &said, &result, &f->error), -EEXIST);
-	assert_int_equal(
-			ctf_expand("/nowhere", "/tmp/x", note, &said, &result, &f->error), -ENOENT);
+	assert_int_equal(ctf_expand(f->dir, f->scratch, NULL, note, &said, &result, &f->error),
+			-EEXIST);
+	assert_int_equal(ctf_expand("/nowhere", "/tmp/x", NULL, note, &said, &result, &f->error),
+			-ENOENT);
 	snprintf(path, sizeof(path), "%s/link", f->dir);
 	assert_int_equal(symlink("/etc", path), 0);
 	snprintf(path, sizeof(path), "%s/passwd.zst", f->dir);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
 	snprintf(path, sizeof(path), "%s/inside", f->dir);
-	assert_int_equal(ctf_expand(f->dir, path, note, &said, &result, &f->error), 0);
+	assert_int_equal(ctf_expand(f->dir, path, NULL, note, &said, &result, &f->error), 0);
 	assert_int_equal(said.count, 0);
 	assert_int_equal(result.expanded + result.copied, 2);
 	free(scratch_read(path, "ring_2", &size));

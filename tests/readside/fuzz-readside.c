@@ -50,6 +50,7 @@ static void end_image(void *opaque, struct image *image, const char *path)
 
 #ifdef READSIDE_CALLS
 	check_calls(reading->check, image, path, reading->side.events, reading->side.nr);
+	check_calls_finish();
 #else
 	(void)reading;
 	(void)image;

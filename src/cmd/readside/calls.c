@@ -76,6 +76,7 @@ struct calls {
 	struct kind *right, *wrong_kind;
 	size_t nr_right, right_room, nr_wrong_kind, wrong_kind_room;
 	struct symbols *symbols;
+	uint32_t process; /* this file among those of the symbols */
 	const struct code_function *current;
 	uint8_t *bytes;
 	size_t seen, fit, wrong;
@@ -357,6 +358,22 @@ static int find_given(struct calls *calls)
 
 /* ---- what is told ---- */
 
+/* The process that reads debug files starts before this one is confined. Each file with calls is a process of its own there. */
+static struct symbols *prepared;
+static uint32_t nr_processes;
+
+void check_calls_prepare(void)
+{
+	if (!prepared)
+		prepared = symbols_create(&(struct symbols_options){0});
+}
+
+void check_calls_finish(void)
+{
+	symbols_free(prepared);
+	prepared = NULL;
+}
+
 static struct symbols *symbols_of(struct calls *calls)
 {
 	size_t nr;
@@ -369,11 +386,13 @@ static struct symbols *symbols_of(struct calls *calls)
 
 	if (calls->symbols)
 		return calls->symbols;
-	calls->symbols = symbols_create(&(struct symbols_options){0});
+	check_calls_prepare();
+	calls->symbols = prepared;
+	calls->process = nr_processes++;
 	path = calls->symbols ? realpath(calls->path, NULL) : NULL;
 	library.path = path;
 	if (path)
-		symbols_load(calls->symbols, 0, 0, &library);
+		symbols_load(calls->symbols, calls->process, 0, &library);
 	free(path);
 	return calls->symbols;
 }
@@ -383,7 +402,8 @@ static void place_of(struct calls *calls, const struct code_function *function, 
 		char *text, size_t size)
 {
 	struct symbols *symbols = symbols_of(calls);
-	const struct symbol *symbol = symbols ? symbols_find(symbols, 0, 0, at, false) : NULL;
+	const struct symbol *symbol =
+			symbols ? symbols_find(symbols, calls->process, 0, at, false) : NULL;
 	const char *name = symbol && symbol->function ? symbol->function
 						      : code_name(calls->code, function, 0);
 	uint64_t inside = at - function->address;
@@ -617,8 +637,6 @@ void check_calls(struct check *check, struct image *image, const char *path,
 		qsort(calls.events, nr, sizeof(*calls.events), compare_states);
 		check_all(&calls);
 	}
-	if (calls.symbols)
-		symbols_free(calls.symbols);
 	code_close(calls.code);
 	free(calls.events);
 	free(calls.bytes);

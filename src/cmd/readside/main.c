@@ -2,10 +2,14 @@
 /* readside: what is done with the files that the command line names. */
 #include "options.h"
 
+#include "isolate/isolate.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct run {
 	struct options options;
@@ -193,8 +197,35 @@ static int finish(struct run *run)
 	diff_free(&run->sides[0]);
 	diff_free(&run->sides[1]);
 	walk_free(&run->walk);
+#ifdef READSIDE_CALLS
+	check_calls_finish();
+#endif
 	options_free(&run->options);
 	return run->status;
+}
+
+/* Reads all files, because libraries and links lead anywhere, but writes only the outputs, and executes nothing. */
+static void confine(const struct options *options)
+{
+	static const char *const everything = "/";
+	const struct isolate_limits limits = {
+			.readable = &everything,
+			.nr_readable = 1,
+			.writable = options->outputs,
+			.nr_writable = options->nr_outputs,
+	};
+
+	for (size_t i = 0; i < options->nr_outputs; i++) {
+		int fd = open(options->outputs[i], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+		if (fd >= 0)
+			close(fd);
+	}
+#ifdef READSIDE_CALLS
+	if (options->mode == MODE_CHECK)
+		check_calls_prepare();
+#endif
+	(void)isolate_parser(&limits);
 }
 
 int main(int argc, char **argv)
@@ -207,6 +238,7 @@ int main(int argc, char **argv)
 	if (step != STEP_FILE)
 		return step == STEP_LEAVE ? READSIDE_DONE : READSIDE_TROUBLE;
 	say_set_verbose(run.options.verbose);
+	confine(&run.options);
 	run.walk.options = &run.options.walk;
 	run.walk.ops = (struct source_ops){take_event, take_broken, NULL, end_image, &run};
 	read_all(&run, argc, argv);

@@ -180,6 +180,18 @@ static enum step take_option(struct options *options, int option, const char *ar
 	return STEP_FILE;
 }
 
+static bool add_output(struct options *options, const char *path)
+{
+	const char **outputs =
+			reallocarray(options->outputs, options->nr_outputs + 1, sizeof(*outputs));
+
+	if (!outputs)
+		return false;
+	options->outputs = outputs;
+	outputs[options->nr_outputs++] = path;
+	return true;
+}
+
 enum step options_scan(int argc, char **argv, struct options *options)
 {
 	size_t nr_files = 0;
@@ -200,6 +212,8 @@ enum step options_scan(int argc, char **argv, struct options *options)
 			options->strict = true;
 		else if (option == 'v')
 			options->verbose = true;
+		else if (option == 'o' && !add_output(options, optarg))
+			return usage("out of memory");
 		nr_files += option == 1;
 	}
 	nr_files += (size_t)(argc - optind);
@@ -239,4 +253,5 @@ void options_free(struct options *options)
 {
 	free(options->patterns);
 	free(options->providers);
+	free(options->outputs);
 }

@@ -21,6 +21,8 @@ struct options {
 	const char **providers;
 	size_t nr_providers;
 	const char *output;
+	const char **outputs; /* of the whole command line; options_scan() finds them */
+	size_t nr_outputs;
 };
 
 enum step {

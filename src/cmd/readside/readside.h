@@ -160,6 +160,9 @@ void check_broken(struct check *check, const struct broken *broken);
 /* The code of a file that has these events: do its calls of them fit? */
 void check_calls(struct check *check, struct image *image, const char *path,
 		const struct event *events, size_t nr);
+/* Start the process that names locations in files; it must start before this one is confined. */
+void check_calls_prepare(void);
+void check_calls_finish(void);
 /* Says what was found, frees it and returns the exit status. */
 int check_close(struct check *check);
 

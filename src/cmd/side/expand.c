@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The verb `expand`: a compressed trace as a plain one, for programs that read nothing else. */
 #include "command.h"
+#include "confine.h"
 #include "say.h"
 
 #include "ctf/ctf.h"
@@ -69,7 +70,7 @@ int cmd_expand(const struct parsed *parsed)
 		return say_error(COMMAND_USAGE, "name the new directory with `-o`",
 				"%s has no name to make a new one from", dir);
 	out = out ? out : made;
-	ret = ctf_expand(dir, out, say_damage, NULL, &result, &error);
+	ret = ctf_expand(dir, out, confine, say_damage, NULL, &result, &error);
 	if (ret) {
 		ret = say_error(status_of(ret), NULL, "%s", error.text);
 	} else {

@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd/side/export-types.h"
 #include "cmd/side/export.h"
+#include "cmd/side/confine.h"
 #include "cmd/side/say.h"
 
 #define PACKET_SIZE (256u << 10)
@@ -433,12 +435,6 @@ static int make_traces(struct copy *copy)
 	copy->traces = calloc(count + 1u, sizeof(*copy->traces));
 	if (!copy->traces)
 		return -ENOMEM;
-	if (mkdir(copy->options->output, CTF_DIRECTORY_MODE)) {
-		copy->status = say_error(COMMAND_FAILED,
-				errno == EEXIST ? "name a directory that is not there yet" : NULL,
-				"cannot make %s: %s", copy->options->output, strerror(errno));
-		return -EEXIST;
-	}
 	for (uint32_t i = 0; !ret && i < count; i++)
 		ret = make_trace(copy, ctf_reader_trace(copy->walk.reader, i));
 	return ret;
@@ -490,6 +486,22 @@ static void free_copy(struct copy *copy)
 	walk_close(&copy->walk);
 }
 
+static int make_output(struct copy *copy, struct keeper *keeper)
+{
+	const char *path = copy->options->output;
+	int ret;
+
+	if (mkdir(path, CTF_DIRECTORY_MODE))
+		return say_error(COMMAND_FAILED,
+				errno == EEXIST ? "name a directory that is not there yet" : NULL,
+				"cannot make %s: %s", path, strerror(errno));
+	ret = keeper_start(keeper, path, NULL);
+	if (!ret)
+		return COMMAND_DONE;
+	rmdir(path);
+	return say_error(COMMAND_FAILED, NULL, "cannot make %s: %s", path, strerror(-ret));
+}
+
 int export_ctf(const struct export_options *options, const char *dir)
 {
 	struct copy copy = {.options = options,
@@ -499,11 +511,17 @@ int export_ctf(const struct export_options *options, const char *dir)
 			.patterns = &options->patterns,
 			.where = options->filter,
 			.times = options->times};
+	struct keeper keeper = {.socket = -1};
 	int ret;
 
 	if (!options->output)
 		return say_error(COMMAND_USAGE, "add `-o DIR`", "a CTF trace is a directory");
-	copy.status = walk_open(&copy.walk, &walk);
+	copy.status = walk_prepare(&copy.walk, &walk);
+	if (!copy.status)
+		copy.status = make_output(&copy, &keeper);
+	confine(dir, options->output);
+	if (!copy.status)
+		copy.status = walk_open(&copy.walk);
 	if (!copy.status) {
 		ret = copy_items(&copy);
 		if (ret)
@@ -517,5 +535,6 @@ int export_ctf(const struct export_options *options, const char *dir)
 	if (!copy.status && !copy.walk.events)
 		walk_note_nothing(&copy.walk);
 	free_copy(&copy);
+	(void)keeper_end(&keeper, !copy.status);
 	return copy.status ? copy.status : copy.walk.damaged ? COMMAND_FAILED : COMMAND_DONE;
 }

@@ -304,12 +304,6 @@ struct csv_files {
 
 static int start_many(struct export *export)
 {
-	const char *dir = export->options->output;
-
-	if (mkdir(dir, CTF_DIRECTORY_MODE) && errno != EEXIST) {
-		export->write_error = -errno;
-		return export->write_error;
-	}
 	export->state = calloc(1, sizeof(struct csv_files));
 	return export->state ? 0 : -ENOMEM;
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/side/confine.h"
 #include "cmd/side/say.h"
 #include "cmd/side/view.h"
 #include "names/nearest.h"
@@ -54,6 +55,25 @@ static bool is_binary(const struct export_options *options)
 	return options->format == EXPORT_PERFETTO;
 }
 
+/* A file that is written as a whole: another process gives it its name. */
+static int open_partial(struct export *export)
+{
+	int ret;
+
+	if (asprintf(&export->partial, "%s.partial", export->path) < 0) {
+		export->partial = NULL;
+		return say_cannot_write(export, -ENOMEM);
+	}
+	export->fd = open(export->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (export->fd < 0)
+		return say_cannot_write(export, -errno);
+	ret = keeper_start(&export->keeper, export->partial, export->path);
+	if (!ret)
+		return COMMAND_DONE;
+	unlink(export->partial);
+	return say_cannot_write(export, ret);
+}
+
 static int open_output(struct export *export)
 {
 	const char *path = export->options->output;
@@ -71,11 +91,8 @@ static int open_output(struct export *export)
 	/* A pipe, a device: written as it is. */
 	if (!stat(path, &stat_of) && !S_ISREG(stat_of.st_mode)) {
 		export->fd = open(path, O_WRONLY | O_CLOEXEC);
-	} else if (asprintf(&export->partial, "%s.partial", path) < 0) {
-		export->partial = NULL;
-		return say_cannot_write(export, -ENOMEM);
 	} else {
-		export->fd = open(export->partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		return open_partial(export);
 	}
 	return export->fd < 0 ? say_cannot_write(export, -errno) : COMMAND_DONE;
 }
@@ -85,12 +102,12 @@ static int close_output(struct export *export, bool good)
 {
 	int error = 0;
 
+	int renamed;
+
 	if (export->fd > STDERR_FILENO && close(export->fd))
 		error = -errno;
-	if (export->partial && good && !error && rename(export->partial, export->path))
-		error = -errno;
-	if (export->partial && (!good || error))
-		unlink(export->partial);
+	renamed = keeper_end(&export->keeper, good && !error);
+	error = error ? error : renamed;
 	free(export->partial);
 	return good && error ? say_cannot_write(export, error) : COMMAND_DONE;
 }
@@ -311,10 +328,24 @@ static bool lacks_threads(const struct pairs *pairs)
 	return false;
 }
 
+/* For tables. It is removed again if it remains empty. */
+static int make_directory(struct export *export)
+{
+	int ret;
+
+	if (mkdir(export->path, CTF_DIRECTORY_MODE))
+		return errno == EEXIST ? COMMAND_DONE : say_cannot_write(export, -errno);
+	ret = keeper_start(&export->keeper, export->path, NULL);
+	if (!ret)
+		return COMMAND_DONE;
+	rmdir(export->path);
+	return say_cannot_write(export, ret);
+}
+
 static int export_items(
 		const struct export_options *options, const char *dir, const struct export_ops *ops)
 {
-	struct export export = {.options = options, .ops = ops, .fd = -1};
+	struct export export = {.options = options, .ops = ops, .fd = -1, .keeper = {.socket = -1}};
 	struct walk_options walk = {.verb = "export",
 			.dir = dir,
 			.patterns = &options->patterns,
@@ -325,11 +356,13 @@ static int export_items(
 	int ret;
 
 	if (!status)
-		status = walk_open(&export.walk, &walk);
-	if (!status && ops != &export_tables)
-		status = open_output(&export);
-	else
-		export.path = options->output;
+		status = walk_prepare(&export.walk, &walk);
+	export.path = options->output;
+	if (!status)
+		status = ops == &export_tables ? make_directory(&export) : open_output(&export);
+	confine(dir, ops == &export_tables ? options->output : NULL);
+	if (!status)
+		status = walk_open(&export.walk);
 	if (!status) {
 		export.walk.own_create = create_class;
 		export.walk.own_free = free_class;
@@ -348,10 +381,8 @@ static int export_items(
 		if (!status && lacks_threads(&export.pairs))
 			say_note("%s", PAIRS_NO_THREAD);
 	}
-	if (export.fd >= 0) {
-		ret = close_output(&export, !status);
-		status = status ? status : ret;
-	}
+	ret = close_output(&export, !status);
+	status = status ? status : ret;
 	if (!status && export.walk.damaged)
 		status = COMMAND_FAILED;
 	free_export(&export);
@@ -394,7 +425,7 @@ static void note_nothing(void *context, const struct ctf_reader *reader)
 
 static int export_lines(const struct export_options *options, const char *dir)
 {
-	struct export export = {.options = options, .dir = dir, .fd = -1};
+	struct export export = {.options = options, .dir = dir, .fd = -1, .keeper = {.socket = -1}};
 	struct lines lines = {.count = options->patterns.count};
 	struct view_options view = {.dir = dir,
 			.verb = "export",

@@ -6,6 +6,7 @@
 #ifndef CMD_SIDE_EXPORT_H
 #define CMD_SIDE_EXPORT_H
 
+#include "cmd/side/keeper.h"
 #include "cmd/side/report-pair.h"
 #include "cmd/side/report-walk.h"
 #include "cmd/side/report-who.h"
@@ -61,6 +62,7 @@ struct export
 	int fd;
 	const char *path; /* For messages. */
 	char *partial;    /* The name that the file has until it is whole, or NULL. */
+	struct keeper keeper;
 	struct view_out out;
 	void *state; /* The format's own. */
 	uint64_t lost;

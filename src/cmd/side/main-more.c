@@ -4,6 +4,7 @@
  * command line already, answered what it can, and become this program (more.h).
  */
 #include "command.h"
+#include "confine.h"
 #include "pager.h"
 #include "progress.h"
 #include "say.h"
@@ -83,6 +84,7 @@ int main(int argc, char **argv)
 
 	/* Whoever looks at processes knows it by the name that was typed. */
 	prctl(PR_SET_NAME, "side");
+	confine_enable();
 	result = parse_command_line(argc, argv, &parsed, &error);
 	say_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
 	if (result)

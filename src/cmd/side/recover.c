@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The verb `recover`: traces of what a killed recorder or program left. */
 #include "command.h"
+#include "confine.h"
 #include "progress.h"
 #include "say.h"
 
@@ -15,6 +16,7 @@ int cmd_recover(const struct parsed *parsed)
 			.nr_paths = (size_t)parsed->operand_count,
 			.output = options->output,
 			.force = options->force,
+			.ready = confine_output,
 			.format = (enum session_format)options->format,
 			.progress = command_progress,
 			.progress_user = (void *)(uintptr_t)parsed,

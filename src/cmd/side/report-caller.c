@@ -9,8 +9,16 @@ static void say_sentence(void *user, const char *sentence)
 	say_note("%s", sentence);
 }
 
-struct symbols *report_symbols_open(const struct report *report)
+int report_symbols_start(struct report *report)
 {
-	return trace_symbols_open(
-			report->walk.options.dir, report->options->debuginfod, say_sentence, NULL);
+	if (!report->options->callers)
+		return COMMAND_DONE;
+	report->symbols = trace_symbols_start(report->options->debuginfod, say_sentence, NULL);
+	return report->symbols ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
+}
+
+struct symbols *report_symbols(const struct report *report)
+{
+	return trace_symbols_read(report->symbols, report->walk.options.dir) ? NULL
+									     : report->symbols;
 }

@@ -401,7 +401,7 @@ static int print_pairs(struct json *json, const struct report_around *around)
 static int print_callers(struct json *json)
 {
 	const struct report *report = json->report;
-	struct symbols *symbols = report_symbols_open(report);
+	struct symbols *symbols = report_symbols(report);
 	uint32_t count, *order = report_caller_order(report, &count);
 
 	for (uint32_t i = 0; order && symbols && i < count; i++) {
@@ -428,7 +428,6 @@ static int print_callers(struct json *json)
 		end(json);
 	}
 	free(order);
-	symbols_free(symbols);
 	return order && symbols ? 0 : -ENOMEM;
 }
 

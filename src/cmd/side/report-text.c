@@ -344,14 +344,13 @@ static int print_callers(struct text *text)
 	};
 	const struct report *report = text->report;
 	struct table table = {columns, 6, report->colour, NULL, 0, 0, false};
-	struct symbols *symbols = report_symbols_open(report);
+	struct symbols *symbols = report_symbols(report);
 	uint32_t count, *order = report_caller_order(report, &count);
 	char cell[1400];
 	bool sources;
 
 	if (!order || !symbols) {
 		free(order);
-		symbols_free(symbols);
 		return -ENOMEM;
 	}
 	sources = any_source(report, symbols, order, count);
@@ -373,7 +372,6 @@ static int print_callers(struct text *text)
 	}
 	table_print(&table, &text->out);
 	free(order);
-	symbols_free(symbols);
 	return 0;
 }
 

@@ -56,7 +56,7 @@ static int open_reader(struct walk *walk)
 	return COMMAND_DONE;
 }
 
-int walk_open(struct walk *walk, const struct walk_options *options)
+int walk_prepare(struct walk *walk, const struct walk_options *options)
 {
 	int status;
 
@@ -66,7 +66,12 @@ int walk_open(struct walk *walk, const struct walk_options *options)
 		status = where_parse("filter", options->where, &walk->where);
 	if (!status)
 		status = walk_check(options);
-	return status ? status : open_reader(walk);
+	return status;
+}
+
+int walk_open(struct walk *walk)
+{
+	return open_reader(walk);
 }
 
 int walk_open_again(struct walk *walk, const struct walk *first)

@@ -57,7 +57,9 @@ bool walk_pattern_wants(
 /* Whether the directory is there. 0, or an exit status: said. */
 int walk_check(const struct walk_options *options);
 /* 0, or an exit status: said. */
-int walk_open(struct walk *walk, const struct walk_options *options);
+int walk_prepare(struct walk *walk, const struct walk_options *options);
+/* Then read what the trace has. 0 or an exit status. */
+int walk_open(struct walk *walk);
 /* Print a note if the options selected no event. */
 void walk_note_nothing(const struct walk *walk);
 /* From the beginning, saying nothing again. The user's functions must be set anew. */

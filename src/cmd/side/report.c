@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/side/confine.h"
 #include "cmd/side/say.h"
 
 /* ---- classes of events ---- */
@@ -143,7 +144,12 @@ static int start(struct report *report, const struct parsed *parsed)
 	if (!status && !report->slowest)
 		status = say_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!status)
-		status = walk_open(&report->walk, &walk);
+		status = walk_prepare(&report->walk, &walk);
+	if (!status)
+		status = report_symbols_start(report);
+	confine(parsed->operands[0], NULL);
+	if (!status)
+		status = walk_open(&report->walk);
 	report->calls.gaps = &report->gaps;
 	report->pairs.by_call = true;
 	if (!status && (options->calls || options->tree || options->pairs.count) &&
@@ -298,6 +304,7 @@ static void free_report(struct report *report)
 	free(report->rows);
 	free(report->scope_events);
 	free(report->callers);
+	symbols_free(report->symbols);
 	free(report->loss_items);
 }
 

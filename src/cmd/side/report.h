@@ -142,6 +142,7 @@ struct report {
 
 	struct keys caller_keys;
 	struct report_caller *callers;
+	struct symbols *symbols;
 	uint64_t caller_events; /* That have an address. */
 
 	struct calls calls;
@@ -202,7 +203,10 @@ void report_around_free(struct report_around *around);
 size_t report_around_find(const struct report_around *around, uint32_t scope, uint64_t number);
 
 /* report-caller.c: what stands at addresses of the traced processes. NULL: no memory. */
-struct symbols *report_symbols_open(const struct report *report);
+/* Start the process that reads debug files, if `--callers` needs it. 0 or an exit status. */
+int report_symbols_start(struct report *report);
+/* With what the trace has about its processes. NULL: out of memory. Freed with the report. */
+struct symbols *report_symbols(const struct report *report);
 
 /* report-text.c, report-json.c: the whole report. Exit status. */
 int report_print_text(struct report *report, const struct report_around *around);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The verb `send`: a trace, finished or running, to somewhere else. */
 #include "command.h"
+#include "confine.h"
 #include "say.h"
 #include "sending.h"
 
@@ -8,11 +9,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 static void say_sentence(void *user, bool is_error, const char *sentence)
 {
@@ -125,6 +129,36 @@ static bool has_traces(const char *dir)
 	return true;
 }
 
+/* A file that is written to must exist before the process is confined to it. */
+static void make_file(const char *dir, const char *url)
+{
+	int fd;
+
+	if (strstr(url, "://") || !strcmp(url, "-") || !strncmp(url, "/dev/", 5) ||
+			access(dir, X_OK))
+		return;
+	fd = open(url, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* 0 or an exit status. */
+static int confine_to_sending(const char *dir, const char *url, bool has_spool, int *resolver)
+{
+	char *marks;
+	int ret = send_resolver(url, resolver);
+
+	if (ret)
+		return say_error(COMMAND_FAILED, NULL,
+				"cannot start a process that looks up %s: %s", url, strerror(-ret));
+	if (asprintf(&marks, "%s/" SEND_MARKS, dir) < 0)
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
+	make_file(dir, url);
+	confine_sender(dir, has_spool ? dir : marks, url);
+	free(marks);
+	return COMMAND_DONE;
+}
+
 int cmd_send(const struct parsed *parsed)
 {
 	const struct send_arguments *arguments = &parsed->options.send;
@@ -134,7 +168,7 @@ int cmd_send(const struct parsed *parsed)
 	struct send_error error;
 	struct send *send;
 	sigset_t signals;
-	int ret;
+	int ret, resolver;
 
 	if (send_check(url, NULL, &error))
 		return say_error(COMMAND_USAGE, NULL, "%s", error.text);
@@ -147,6 +181,10 @@ int cmd_send(const struct parsed *parsed)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
+	ret = confine_to_sending(dir, url, options.spool, &resolver);
+	if (ret)
+		return ret;
+	options.resolver = &resolver;
 	ret = send_start(&options, &send, &error);
 	if (ret)
 		return say_error(ret == -EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,

@@ -123,8 +123,8 @@ static int take_maps(struct symbols *symbols, struct ctf_reader *reader)
 	return ret;
 }
 
-struct symbols *trace_symbols_open(const char *dir, bool debuginfod,
-		void (*say)(void *user, const char *sentence), void *user)
+struct symbols *trace_symbols_start(
+		bool debuginfod, void (*say)(void *user, const char *sentence), void *user)
 {
 	const struct symbols_options options = {
 			.path = getenv(PATH_ENV),
@@ -132,21 +132,24 @@ struct symbols *trace_symbols_open(const char *dir, bool debuginfod,
 			.say = say,
 			.user = user,
 	};
-	struct symbols *symbols = symbols_create(&options);
+
+	return symbols_create(&options);
+}
+
+int trace_symbols_read(struct symbols *symbols, const char *dir)
+{
 	struct ctf_reader *reader;
 	struct ctf_error error;
-	int ret;
+	int ret = ctf_reader_open(dir, &reader, &error);
 
-	if (!symbols || ctf_reader_open(dir, &reader, &error))
-		return symbols;
+	/* The caller opens it, too, and reports other errors. */
+	if (ret)
+		return ret == -ENOMEM ? ret : 0;
 	ret = take_maps(symbols, reader);
 	if (!ret && has_records(reader))
 		ret = take_records(symbols, reader);
 	ctf_reader_close(reader);
-	if (!ret)
-		return symbols;
-	symbols_free(symbols);
-	return NULL;
+	return ret;
 }
 
 /* ---- showing ---- */

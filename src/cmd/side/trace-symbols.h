@@ -9,13 +9,15 @@
 
 struct view_sink;
 
+/* Start the process that reads debug files; it must start before this one is confined. NULL: out of memory. */
+struct symbols *trace_symbols_start(
+		bool debuginfod, void (*say)(void *user, const char *sentence), void *user);
+
 /*
- * What the recording in this folder says of its processes: base address records, and the maps
- * that the recorder keeps. Numbers of processes are those of traces (ctf_trace.index). When the
- * recording cannot be read there is nothing to find in it. NULL: no memory.
+ * Read what the recording in this directory has about its processes: base address records, and the maps that the recorder keeps.
+ * Numbers of processes are those of traces (ctf_trace.index). A recording that cannot be read has none. 0 or -ENOMEM.
  */
-struct symbols *trace_symbols_open(const char *dir, bool debuginfod,
-		void (*say)(void *user, const char *sentence), void *user);
+int trace_symbols_read(struct symbols *symbols, const char *dir);
 
 /* "name+0x12 (file:line)", "/path+0x123" or, if nothing is known, nothing: false. */
 bool trace_symbol_text(struct view_sink *sink, const struct symbol *symbol);

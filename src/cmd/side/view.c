@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "cmd/side/confine.h"
 #include "cmd/side/say.h"
 #include "cmd/side/trace-symbols.h"
 #include "cmd/side/view-follow.h"
@@ -100,13 +101,19 @@ static void say_symbols(void *user, const char *sentence)
 		options->say(VIEW_NOTE, NULL, sentence);
 }
 
-static int open_symbols(struct view *view)
+static struct symbols *start_symbols(const struct view_options *options)
 {
+	return options->symbols ? trace_symbols_start(options->debuginfod, say_symbols,
+						  (void *)(uintptr_t)options)
+				: NULL;
+}
+
+static int read_symbols(struct view *view, struct symbols *symbols)
+{
+	view->lines.symbols = symbols;
 	if (!view->options->symbols)
 		return 0;
-	view->lines.symbols = trace_symbols_open(view->options->dir, view->options->debuginfod,
-			say_symbols, (void *)(uintptr_t)view->options);
-	return view->lines.symbols ? 0 : -ENOMEM;
+	return symbols ? trace_symbols_read(symbols, view->options->dir) : -ENOMEM;
 }
 
 static int show_all(struct view *view, struct ctf_reader *reader)
@@ -127,19 +134,22 @@ int cmd_view_run(const struct view_options *options)
 			.options = options,
 			.out = options->out ? options->out : stdout,
 	};
+	struct symbols *symbols = start_symbols(options);
 	struct ctf_reader *reader;
 	struct ctf_error error;
 	int ret;
 
+	confine(options->dir, options->repair ? options->dir : NULL);
 	if (options->repair)
 		repair(&view);
 	if (view_open(options->dir, options->follow, &reader, &error)) {
 		view_say(&view, VIEW_ERROR, NULL, error.text);
+		symbols_free(symbols);
 		return 1;
 	}
 	view_lines_start(&view.lines, options);
 	set_times(&view, reader);
-	ret = open_symbols(&view);
+	ret = read_symbols(&view, symbols);
 	if (!ret)
 		ret = show_all(&view, reader);
 	if (!view.write_error)
@@ -148,7 +158,7 @@ int cmd_view_run(const struct view_options *options)
 		options->nothing(options->nothing_context, reader);
 	view_lines_stop(&view.lines, reader);
 	ctf_reader_close(reader);
-	symbols_free(view.lines.symbols);
+	symbols_free(symbols);
 	view_out_free(&view.buffer);
 	if (ret)
 		say_format(&view, VIEW_ERROR, "cannot go on reading %s: %s", options->dir,
