@@ -560,6 +560,81 @@ class Hostile(unittest.TestCase):
         self.send(receiver)
 
 
+class Ends(unittest.TestCase):
+    """One signal ends the verbs that otherwise wait: what is complete is delivered, and the summary has the remainder."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.trace = record(os.path.join(WORK, "trace"), 40000)
+
+    def ended(self, sender, number, wanted):
+        """Its first signal is the last one that it gets."""
+        sender.send_signal(number)
+        _, err = finish(sender, wanted)
+        return err
+
+    def remains(self, sender, number, target):
+        err = self.ended(sender, number, 1)
+        self.assertRegex(err, r"not everything was delivered: [\d.,]+ \S+ remain; what was recorded is in " + re.escape(self.trace))
+        self.assertIn(f"`side send {self.trace} {target}` sends it again", err)
+
+    def test_nobody_listens(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            target = f"tcp://127.0.0.1:{ports(1)[0]}"
+            sender = start(SIDE, "send", self.trace, target)
+            self.assertIn(b"it is tried again", sender.stderr.readline())
+            self.remains(sender, number, target)
+
+    def test_a_receiver_that_takes_nothing(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        target = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sender = start(SIDE, "send", self.trace, target)
+        connection, _ = listener.accept()
+        connection.recv(100)
+        self.remains(sender, signal.SIGTERM, target)
+        connection.close()
+        listener.close()
+
+    def test_pipes(self):
+        """Without a reader, and with one that reads nothing."""
+        fifo = os.path.join(WORK, "ends.fifo")
+        os.mkfifo(fifo)
+        sender = start(SIDE, "send", self.trace, fifo)
+        self.assertIn(b"no process reads from it", sender.stderr.readline())
+        self.remains(sender, signal.SIGINT, fifo)
+        sender = start(SIDE, "send", self.trace, "-", stdout=subprocess.PIPE)
+        # Its first byte: it is at work, and the pipe does not take all.
+        os.read(sender.stdout.fileno(), 1)
+        sender.send_signal(signal.SIGTERM)
+        self.assertEqual(sender.wait(WAIT), 1)
+        self.assertIn(b"not everything was delivered", sender.stderr.read())
+
+    def test_running_recording(self):
+        """All that is there is delivered, and that is everything."""
+        trace, out = os.path.join(WORK, "live"), os.path.join(WORK, "live.out")
+        recorder = start(SIDE, "record", "-o", trace, "--", "sh", "-c", f"{TALKER} 1000; echo ready; exec sleep 1000", stdout=subprocess.PIPE)
+        self.assertEqual(recorder.stdout.readline(), b"ready\n")
+        port, = ports(1)
+        receiver = start(SIDE, "receive", "--json", "--keep", "--listen", f"127.0.0.1:{port}", "-o", out)
+        sender = start(SIDE, "send", "--json", trace, f"tcp://127.0.0.1:{port}")
+        until(lambda: any(os.path.getsize(os.path.join(top, name)) for top, _, names in os.walk(out) for name in names
+                          if name.startswith("ring")) if os.path.isdir(out) else False, "packets")
+        sent = result(self.ended(sender, signal.SIGTERM, 0), "sent")
+        self.assertEqual((sent["pending"], sent["events"]), (0, 3000))
+        got = result(self.ended(receiver, signal.SIGTERM, 0), "received")
+        self.assertEqual(got["events"], 3000)
+        # A view that follows shows what there is.
+        viewer = start(SIDE, "view", "--follow", trace, stdout=subprocess.PIPE)
+        first = viewer.stdout.readline()
+        viewer.send_signal(signal.SIGINT)
+        self.assertEqual((first + viewer.stdout.read()).count(b"talker:said"), 3000)
+        self.assertEqual(viewer.wait(WAIT), 0)
+        recorder.send_signal(signal.SIGTERM)
+        recorder.communicate(timeout=WAIT)
+        self.assertEqual(side("view", trace).stdout.count(b"talker:said"), 3000)
+
+
 def read_status(pid):
     with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
         return file.read()

@@ -27,6 +27,14 @@ static void say_sentence(void *user, bool is_error, const char *sentence)
 		say_note("%s", sentence);
 }
 
+static int64_t steady_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 struct send_options sending_options(
 		const char *dir, const char *url, uint64_t spool, uint64_t timeout_ns)
 {
@@ -45,6 +53,8 @@ void sending_wait(struct send *send, unsigned int wanted)
 {
 	const struct timespec moment = {0, 100000000};
 	unsigned int interrupts = 0;
+	int64_t end = INT64_MAX;
+	struct send_status status;
 	sigset_t signals, before;
 
 	sigemptyset(&signals);
@@ -52,11 +62,13 @@ void sending_wait(struct send *send, unsigned int wanted)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, &before);
-	while (!send_wait(send, 0)) {
+	while (!send_wait(send, 0) && steady_ns() < end) {
 		if (sigtimedwait(&signals, NULL, &moment) < 0)
 			continue;
 		if (++interrupts == wanted)
 			break;
+		send_status(send, &status);
+		end = steady_ns() + (status.connected ? SENDING_END_NS : SENDING_AWAY_NS);
 		send_finish(send);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
@@ -91,9 +103,25 @@ static void say_delivered(const struct send_status *status, const char *url)
 			is_file ? "the file " : "", say_printable(url, place, sizeof(place)));
 }
 
+static int say_remainder(const struct send_status *status, const char *url, const char *dir)
+{
+	char bytes[SAY_NUMBER_MAX], place[1024], hint[2200], target[1024];
+
+	say_printable(dir, place, sizeof(place));
+	snprintf(hint, sizeof(hint),
+			"`side send %s %s` sends it again; `side receive` takes no packet twice",
+			place, say_printable(url, target, sizeof(target)));
+	if (!status->pending)
+		return say_error(COMMAND_FAILED, hint,
+				"not everything was delivered; what was recorded is in %s", place);
+	return say_error(COMMAND_FAILED, hint,
+			"not everything was delivered: %s remain; what was recorded is in %s",
+			say_size(status->pending, bytes), place);
+}
+
 int sending_end(struct send *send, const char *url, const char *dir)
 {
-	char events[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX], place[1024];
+	char events[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX];
 	struct send_status status;
 
 	send_stop(send, &status);
@@ -109,9 +137,7 @@ int sending_end(struct send *send, const char *url, const char *dir)
 				say_number(status.dropped_packets, packets),
 				status.dropped_packets == 1 ? "" : "s");
 	if (status.failed || status.pending)
-		return say_error(COMMAND_FAILED, NULL,
-				"not everything was delivered; what was recorded is in %s",
-				say_printable(dir, place, sizeof(place)));
+		return say_remainder(&status, url, dir);
 	return status.dropped_packets ? COMMAND_LOST : COMMAND_DONE;
 }
 

@@ -7,6 +7,11 @@
 
 #include "send/send.h"
 
+/* After the first signal, what is complete is delivered within this time. */
+#define SENDING_END_NS INT64_C(5000000000)
+/* Without a connection there is one more try. */
+#define SENDING_AWAY_NS INT64_C(1000000000)
+
 /* With nothing delivered for so long after the end, one gives up. */
 #define SENDING_TIMEOUT_NS UINT64_C(60000000000)
 
@@ -15,8 +20,8 @@ struct send_options sending_options(
 		const char *dir, const char *url, uint64_t spool, uint64_t timeout_ns);
 
 /*
- * Wait until it is over. Before the last of so many signals that end programs, which ends the
- * sending, the first one is taken as the end of the recording.
+ * Wait until it is over. Of so many signals that end programs, the last one ends the sending at once. One before it is taken as
+ * the end of the recording, and ends the sending after SENDING_END_NS or SENDING_AWAY_NS.
  */
 void sending_wait(struct send *send, unsigned int signals);
 
