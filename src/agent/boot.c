@@ -161,8 +161,7 @@ static int make_rings(struct agent_session *session, int *ring_fds)
 	if (!ret)
 		boot_place_keep_config(config, config_text, config_size);
 	if (is_too_early(ret)) {
-		agent_debug("%s cannot have the rings (error %d): they are in memory of the "
-			    "process alone; `side adopt %ld` finds them there",
+		agent_debug("%s cannot have the rings (error %d): they are in memory of the process alone; `side adopt %ld` finds them there",
 				config->place, -ret, raw_call(SYS_getpid));
 		for (i = 0; i < session->nr_channels; i++) {
 			wire_close(ring_fds[i]);
@@ -208,8 +207,7 @@ static int take_rule(struct agent_session *session, uint32_t channel, const stru
 	if (from->filter)
 		ret = filter_parse(from->filter, &program, &size, &error);
 	if (ret) {
-		agent_debug("line %u of the configuration: the filter, column %u: %s; `side help "
-			    "filters` describes them",
+		agent_debug("line %u of the configuration: the filter, column %u: %s; `side help filters` describes them",
 				from->filter_line, error.column, error.text);
 		return ret;
 	}

@@ -386,8 +386,7 @@ static uint32_t chosen_mode(uint32_t *signal)
 			return WIRE_CONTROL_SIGNAL;
 	}
 	if (strcmp(word, "off") != 0)
-		agent_debug("SIDE_CONTROL is \"%s\", which is unknown: use thread, sync, "
-			    "signal:NAME or off",
+		agent_debug("SIDE_CONTROL is \"%s\", which is unknown: use thread, sync, signal:NAME or off",
 				word);
 	return WIRE_CONTROL_OFF;
 }

@@ -51,21 +51,17 @@ static void put_warnings(struct console_line *line, const struct side_event_desc
 			side_offsetofend(struct side_event_description,
 					side_event_description_orig_abi_last))
 		visit_buffer_printf(&line->text,
-				"Warning: the event description has %u bytes, the console tracer "
-				"knows %zu\n",
+				"Warning: the event description has %u bytes, the console tracer knows %zu\n",
 				desc->struct_size,
 				side_offsetofend(struct side_event_description,
 						side_event_description_orig_abi_last));
 	if (desc->nr_side_type_label > _NR_SIDE_TYPE_LABEL)
 		visit_buffer_printf(&line->text,
-				"Warning: the event may use %u type labels that the console tracer "
-				"does not know\n",
+				"Warning: the event may use %u type labels that the console tracer does not know\n",
 				(unsigned int)desc->nr_side_type_label - _NR_SIDE_TYPE_LABEL);
 	if (desc->nr_side_attr_type > _NR_SIDE_ATTR_TYPE)
 		visit_buffer_printf(&line->text,
-				"Warning: the event may use %u attribute types that the console "
-				"tracer "
-				"does not know\n",
+				"Warning: the event may use %u attribute types that the console tracer does not know\n",
 				(unsigned int)desc->nr_side_attr_type - _NR_SIDE_ATTR_TYPE);
 }
 
@@ -79,8 +75,7 @@ static void insert_event(struct console_line *line, struct side_event_descriptio
 	if (desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION) {
 		/* Nothing else in it has a known meaning. */
 		visit_buffer_printf(&line->text,
-				"Error: an event description has version %u, the console tracer "
-				"knows %u\n",
+				"Error: an event description has version %u, the console tracer knows %u\n",
 				desc->version, SIDE_EVENT_DESCRIPTION_ABI_VERSION);
 		return;
 	}

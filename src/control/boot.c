@@ -23,8 +23,7 @@ static int fail_line(
 
 	return control_fail(error, CONTROL_USAGE, inner.code,
 			*inner.mend ? inner.mend
-				    : "`side help filters` and `side help patterns` describe "
-				      "them",
+				    : "`side help filters` and `side help patterns` describe them",
 			"%s:%u: %s", source->path, line, inner.text);
 }
 

@@ -46,9 +46,7 @@ static int fail_fixed(struct change *change, const char *name)
 {
 	return control_fail(change->error, CONTROL_BUSY, -EBUSY,
 			"make another session, or destroy this one and create it anew",
-			"the session %s has been started, and its channels stay as they are: "
-			"\"%.80s\" "
-			"cannot be added or changed",
+			"the session %s has been started, and its channels stay as they are: \"%.80s\" cannot be added or changed",
 			change->definition->name, name);
 }
 
@@ -332,8 +330,7 @@ static int add_to_rules(struct change *change, struct definition_channel *channe
 	if (!ret && !found)
 		return control_fail(change->error, CONTROL_NOT_FOUND, -ENOENT,
 				"`side list` shows the patterns that are enabled",
-				"no events of the channel %s were enabled with the pattern "
-				"\"%.80s\"",
+				"no events of the channel %s were enabled with the pattern \"%.80s\"",
 				channel->name, patterns->items[0]);
 	return ret;
 }
@@ -414,8 +411,7 @@ static int track_one(struct change *change, const struct definition_track *wante
 		if (!track)
 			return control_fail(change->error, CONTROL_NOT_FOUND, -ENOENT,
 					"`side list` shows what a session tracks",
-					"the session %s does not name %s %.80s among those that it "
-					"tracks",
+					"the session %s does not name %s %.80s among those that it tracks",
 					change->definition->name,
 					definition_track_words[wanted->kind],
 					wanted->text ? wanted->text : number);

@@ -212,8 +212,7 @@ static int read_timeout(struct definition_channel *channel, struct json_object *
 	if (channel->mode != SESSION_BLOCK)
 		return control_fail(error, CONTROL_USAGE, -EINVAL,
 				"write `--mode block`, or leave it out",
-				"\"block-timeout\" means nothing in the channel %s, which does not "
-				"block",
+				"\"block-timeout\" means nothing in the channel %s, which does not block",
 				channel->name);
 	channel->block_timeout_us = (uint32_t)(ns / 1000);
 	return 0;
@@ -331,8 +330,7 @@ static int read_track(struct definition *definition, struct json_object *json,
 		return ret;
 	if (found != 1 || (!text && !definition_track_is_number(track->kind)))
 		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
-				"an element of \"track\" has not exactly one of pid, uid, gid, "
-				"name, cgroup and container");
+				"an element of \"track\" has not exactly one of pid, uid, gid, name, cgroup and container");
 	if (text) {
 		track->text = strdup(text);
 		if (!track->text)

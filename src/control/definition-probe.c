@@ -93,8 +93,7 @@ static int read_target(struct definition_probe *probe, struct json_object *json,
 	probe->pid = (uint32_t)pid;
 	if (!pid != !probe->started || (pid && exe))
 		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
-				"a probe is for a process, which has \"pid\" and \"started\", or "
-				"for a file, \"exe\", or for all programs");
+				"a probe is for a process, which has \"pid\" and \"started\", or for a file, \"exe\", or for all programs");
 	if (exe && *exe != '/')
 		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
 				"the program %.256s is not an absolute path", exe);
@@ -170,8 +169,7 @@ static int read_element(struct definition *definition, struct json_object *json,
 	probe->gid = (uint32_t)gid;
 	if (!has_channel(definition, probe->channel))
 		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
-				"a probe is of a channel that the session %s does not have: "
-				"\"%.80s\"",
+				"a probe is of a channel that the session %s does not have: \"%.80s\"",
 				definition->name, probe->channel);
 	probe->table = (uint32_t)table;
 	if (definition->last_table < probe->table)

@@ -30,9 +30,7 @@ int definition_create(const char *name, struct definition **definition, struct c
 	*definition = NULL;
 	if (!definition_is_name(name))
 		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
-				"\"%.80s\" cannot name a session: a name has 1 to %d letters, "
-				"digits, \"_\", "
-				"\".\" and \"-\", and begins with none of the last two",
+				"\"%.80s\" cannot name a session: a name has 1 to %d letters, digits, \"_\", \".\" and \"-\", and begins with none of the last two",
 				name, DEFINITION_NAME_MAX);
 	*definition = calloc(1, sizeof(**definition));
 	if (*definition)
@@ -268,9 +266,7 @@ static int check_sending(const struct definition *definition, struct control_err
 	if (!definition->to)
 		return definition->spool || definition->speed || definition->send_timeout_ns
 				? control_fail(error, CONTROL_USAGE, -EINVAL, "add `--to URL`",
-						  "`--spool`, `--speed` and `--send-timeout` "
-						  "belong "
-						  "to `--to`")
+						  "`--spool`, `--speed` and `--send-timeout` belong to `--to`")
 				: 0;
 	if (send_check(definition->to, &ctf1_only, &send_error))
 		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL, "%s", send_error.text);

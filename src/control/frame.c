@@ -255,8 +255,7 @@ static int take_piece(struct frame_in *in, struct json_object *object, size_t ma
 	if (!json_object_object_get_ex(object, "part", &part) ||
 			!json_object_object_get_ex(object, "more", NULL))
 		return in->more ? control_fail(error, CONTROL_USAGE, -EPROTO, NULL,
-						  "a message came between the pieces of another "
-						  "one")
+						  "a message came between the pieces of another one")
 				: 2;
 	ret = json_flag(object, "more", &more, error);
 	if (ret || !json_object_is_type(part, json_type_string))

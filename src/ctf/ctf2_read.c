@@ -188,8 +188,7 @@ static void read_trace(struct ctf2_reader *r, const struct json *json)
 	if (classes->has_trace || classes->stream_count) {
 		ctf2_error(r,
 				classes->has_trace ? "there is more than one trace class"
-						   : "the trace class follows a data stream "
-						     "class");
+						   : "the trace class follows a data stream class");
 		return;
 	}
 	classes->has_trace = true;

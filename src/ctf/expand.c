@@ -109,8 +109,8 @@ static int expand_stream(struct expansion *e, int in, int out, const struct plac
 		code = expand_frame(e, &frames, out, &at, to, name);
 		if (code > 0 && ret > 0)
 			tell(e,
-					"%s/%s, byte %" PRIu64 ", is damaged: the frame cannot be "
-					"decoded; it is left out",
+					"%s/%s, byte %" PRIu64
+					", is damaged: the frame cannot be decoded; it is left out",
 					from->path, from_name, (uint64_t)frames.next);
 		if (code > 0) {
 			at = begin;

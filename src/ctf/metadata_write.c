@@ -93,12 +93,9 @@ static void print_clock(const struct ctf_clock *clock, struct ctf_arena *arena, 
 			"};\n\n",
 			clock->frequency, clock->precision, clock->offset_s, clock->offset);
 	fprintf(out,
-			"typealias integer { size = 64; align = 8; signed = false; map = "
-			"clock.%s.value; } := "
-			"tick64;\n"
+			"typealias integer { size = 64; align = 8; signed = false; map = clock.%s.value; } := tick64;\n"
 			"typealias integer { size = 27; align = 1; signed = false; map = "
-			"clock.%s.value; } := "
-			"tick27;\n\n",
+			"clock.%s.value; } := tick27;\n\n",
 			clock->name, clock->name);
 }
 
@@ -139,8 +136,7 @@ static int print_channel(const struct ctf_channel *channel, uint32_t id, FILE *o
 			"\t\tvariant <id> {\n"
 			"\t\t\tstruct { tick27 timestamp; } compact;\n"
 			"\t\t\tstruct { tick27 timestamp; integer { size = 16; align = 1; signed = "
-			"false; } "
-			"id; } medium;\n"
+			"false; } id; } medium;\n"
 			"\t\t\tstruct { u32 id; tick64 timestamp; } extended;\n"
 			"\t\t} v;\n"
 			"\t} align(8);\n",
@@ -166,8 +162,7 @@ static void print_session(uint32_t id, FILE *out)
 			"\tid = 0;\n"
 			"\tstream_id = %" PRIu32 ";\n"
 			"\tloglevel = 4;\n"
-			"\tfields := struct { string _ring; string _event; string _reason; u64 "
-			"_count; };\n"
+			"\tfields := struct { string _ring; string _event; string _reason; u64 _count; };\n"
 			"};\n\n",
 			id, packet_context, id);
 }

@@ -358,8 +358,7 @@ static int open_all(const char *dir, bool growing, struct ctf_reader **out, stru
 	ret = ctf_find_traces(dir, growing, found_trace, reader);
 	if (!ret && !reader->trace_count)
 		ret = ctf_fail(error, -ENOENT,
-				"there is no trace in %s: neither it nor a directory in it has a "
-				"file \"metadata\"",
+				"there is no trace in %s: neither it nor a directory in it has a file \"metadata\"",
 				dir);
 	else if (ret)
 		ctf_fail(error, ret, "cannot read %s: %s", dir, strerror(-ret));

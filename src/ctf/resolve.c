@@ -247,8 +247,7 @@ static int bind(const struct resolver *r, const struct resolve_level *level, str
 	member = found.member;
 	if (!member)
 		return ctf_fail(r->error, -EINVAL,
-				"the metadata names the field \"%s\", which is not before "
-				"its use",
+				"the metadata names the field \"%s\", which is not before its use",
 				name);
 	if (type->kind == CTF_SEQUENCE &&
 			(member->type->is_signed ||

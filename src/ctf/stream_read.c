@@ -223,8 +223,8 @@ static int unreadable(struct ctf_stream_reader *stream)
 		return 1;
 	}
 	snprintf(stream->text, sizeof(stream->text),
-			"%s/%s cannot be read from byte %" PRIu64 " on: %s; what follows in it is "
-			"not shown",
+			"%s/%s cannot be read from byte %" PRIu64
+			" on: %s; what follows in it is not shown",
 			stream->classes->trace.path, stream->info.name,
 			stream->packet + position(stream) / 8, stream->decoder.why);
 	stream->state = CTF_STREAM_END;

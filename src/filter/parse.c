@@ -341,8 +341,7 @@ static struct filter_node *make_logic(struct parser *parser, unsigned int code, 
 	for (i = 0; i < 2; i++) {
 		if (sides[i]->sort == FILTER_SORT_TEXT)
 			return fail(parser, sides[i]->column,
-					"a string is neither true nor false: compare it with "
-					"something");
+					"a string is neither true nor false: compare it with something");
 	}
 	/* true && x is x, false && x is false; the other way round for ||. */
 	for (i = 0; i < 2; i++) {
@@ -387,8 +386,7 @@ static bool check_sorts(struct parser *parser, const struct filter_node *node)
 	}
 	if (node->code > FILTER_CODE_UNEQUAL && (is_glob(left) || is_glob(right))) {
 		fail(parser, is_glob(left) ? left->column : right->column,
-				"patterns are compared by == and !=; write \\* and \\? for the "
-				"characters");
+				"patterns are compared by == and !=; write \\* and \\? for the characters");
 		return false;
 	}
 	if (is_glob(left) && is_glob(right)) {
@@ -675,14 +673,12 @@ static bool check_precedence(struct parser *parser, const struct binary *op,
 		return true;
 	if (side->compares && op->level >= LEVEL_EQUAL) {
 		fail(parser, column,
-				"comparisons do not chain: write a < b && b < c, or put "
-				"parentheses");
+				"comparisons do not chain: write a < b && b < c, or put parentheses");
 		return false;
 	}
 	if (side->compares || (side->negates && is_left)) {
 		fail(parser, column,
-				"%s binds closer than \"%s\": put parentheses around what belongs "
-				"together",
+				"%s binds closer than \"%s\": put parentheses around what belongs together",
 				side->compares ? "a comparison" : "\"!\"", code_text(op->code));
 		return false;
 	}

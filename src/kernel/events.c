@@ -224,8 +224,8 @@ static bool all_static(const struct side_event_description *desc)
 
 static int try_header(struct kernel_event *event)
 {
-	static const char fields[] = " u8 eventheader_flags; u8 version; u16 id; u16 tag; "
-				     "u8 opcode; u8 level";
+	static const char fields[] =
+			" u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level";
 	const struct side_event_description *desc = event->desc;
 	const char *refusal = metadata_refusal(desc);
 	char *name = event->shown.tracepoint;

@@ -206,9 +206,7 @@ const char *metadata_refusal(const struct side_event_description *desc)
 		if (!shape_is_static(type))
 			continue;
 		if (shape_depth(type) > HEADER_DEPTH_MAX)
-			return "it has structures or arrays nested more than 8 deep, which "
-			       "decoders "
-			       "refuse";
+			return "it has structures or arrays nested more than 8 deep, which decoders refuse";
 	}
 	return NULL;
 }

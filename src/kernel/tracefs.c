@@ -121,18 +121,10 @@ int kernel_open(char *reason, size_t room)
 		return move_away(fd);
 	if (fd == -EACCES)
 		(void)snprintf(reason, room,
-				"no permission to open user_events_data: as root, `chgrp GROUP "
-				"/sys/kernel/tracing /sys/kernel/tracing/user_events_data; chmod "
-				"g+x "
-				"/sys/kernel/tracing; chmod g+w "
-				"/sys/kernel/tracing/user_events_data`");
+				"no permission to open user_events_data: as root, `chgrp GROUP /sys/kernel/tracing /sys/kernel/tracing/user_events_data; chmod g+x /sys/kernel/tracing; chmod g+w /sys/kernel/tracing/user_events_data`");
 	else
 		(void)snprintf(reason, room,
-				"the kernel has no user_events_data: the kernel needs CONFIG_USER_EVENTS "
-				"(6.4 "
-				"or later) and tracefs at /sys/kernel/tracing; a container needs "
-				"that "
-				"file mounted into it");
+				"the kernel has no user_events_data: the kernel needs CONFIG_USER_EVENTS (6.4 or later) and tracefs at /sys/kernel/tracing; a container needs that file mounted into it");
 	return fd;
 }
 

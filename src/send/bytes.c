@@ -123,8 +123,7 @@ static int open_path(struct bytes *bytes, struct send_error *error)
 	if (!ret && bytes->sink.no_files && (fstat(fd, &status) || S_ISREG(status.st_mode))) {
 		close(fd);
 		snprintf(error->text, sizeof(error->text),
-				"%.200s is a file: a daemon of the system sends to devices and "
-				"pipes only",
+				"%.200s is a file: a daemon of the system sends to devices and pipes only",
 				path);
 		bytes->sink.final_error = true;
 		return -EPERM;

@@ -154,10 +154,7 @@ static bool take_slots(struct receive *receive, uint32_t count)
 {
 	if (count > SLOTS_MAX - receive->slots) {
 		if (!receive->told_full)
-			say(receive,
-					"there are more traces and streams than are taken; the "
-					"others are "
-					"lost");
+			say(receive, "there are more traces and streams than are taken; the others are lost");
 		receive->told_full = receive->failed = true;
 		return false;
 	}
@@ -288,9 +285,7 @@ static bool prepare_trace(struct receive *receive, const struct session *session
 		return true;
 	trace->refused = true;
 	if (ret == -EINVAL) {
-		say(receive,
-				"a trace has a name that is no path below the output: it is not "
-				"taken");
+		say(receive, "a trace has a name that is no path below the output: it is not taken");
 		receive->failed = true;
 	} else {
 		fail(receive, receive->text, ret);

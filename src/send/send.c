@@ -162,8 +162,8 @@ static void tell_marks(struct send *send, int ret)
 {
 	if (ret && !send->told_marks)
 		say(send, true,
-				"%s/" SEND_MARKS " cannot be written: %s; what is sent until it "
-				"can be may be sent again after a kill",
+				"%s/" SEND_MARKS
+				" cannot be written: %s; what is sent until it can be may be sent again after a kill",
 				send->options.dir, strerror(-ret));
 	send->told_marks = ret;
 }

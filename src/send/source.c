@@ -23,8 +23,7 @@ static int open_way(const struct url *url, const char *text, int stop_fd, struct
 	switch (url->kind) {
 	case URL_RELAY:
 		snprintf(error->text, sizeof(error->text),
-				"`%.300s` is a relay daemon, from which viewers read: write "
-				"tcp://HOST:PORT, a path, or `-`",
+				"`%.300s` is a relay daemon, from which viewers read: write tcp://HOST:PORT, a path, or `-`",
 				text);
 		return -EINVAL;
 	case URL_TCP: return line_connect(url->host, url->port, &patience, error);

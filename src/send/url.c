@@ -112,13 +112,10 @@ static int parse_relay(const char *text, struct url *url, struct send_error *err
 			!take_port(&rest, url->data_port, sizeof(url->data_port)) ||
 			(*rest && *rest != '/'))
 		return fail(error, text,
-				"has a port that is none: write "
-				"net://HOST[:CONTROL[:DATA]][/SESSION]");
+				"has a port that is none: write net://HOST[:CONTROL[:DATA]][/SESSION]");
 	if (*rest && rest[1] && !is_session_name(rest + 1))
 		return fail(error, text,
-				"has a session name of other characters than letters, digits, `_`, "
-				"`.` "
-				"and `-`");
+				"has a session name of other characters than letters, digits, `_`, `.` and `-`");
 	snprintf(url->session, sizeof(url->session), "%s", *rest ? rest + 1 : "");
 	return 0;
 }
@@ -204,8 +201,7 @@ int url_parse(const char *text, struct url *url, struct send_error *error)
 	}
 	if (strstr(text, "://"))
 		return fail(error, text,
-				"is of an unknown kind: write net://HOST for a relay daemon, "
-				"tcp://HOST:PORT, a path, or `-`");
+				"is of an unknown kind: write net://HOST for a relay daemon, tcp://HOST:PORT, a path, or `-`");
 	if (!strcmp(text, "-")) {
 		url->kind = URL_STANDARD;
 		return 0;

@@ -438,8 +438,7 @@ void adopt_add(struct session *session, struct instance *instance, int process)
 		/* Drained as long as it lives, but it cannot be spoken to. */
 		instance->token = 0;
 		report_instance(session, instance, true,
-				"process %d (%s) has other channels than the session: its rules "
-				"stay as they are",
+				"process %d (%s) has other channels than the session: its rules stay as they are",
 				(int)instance->peer, instance->procname);
 	}
 	if (instance->state == INSTANCE_LIVE) {

@@ -275,9 +275,7 @@ void buffers_remove(struct session *session, struct instance *instance)
 	instance->described_fd = -1;
 	if (buffers_stay(instance)) {
 		report_instance(session, instance, true,
-				"the rings of process %d (%s) are still in %s/%s: side recover "
-				"reads "
-				"them",
+				"the rings of process %d (%s) are still in %s/%s: side recover reads them",
 				(int)instance->peer, instance->procname, session->buffers,
 				instance->folder);
 		return;
@@ -389,8 +387,7 @@ static struct instance *load(
 
 	if (is_locked(folder)) {
 		snprintf(error->text, sizeof(error->text),
-				"its recorder is at work; when it ends, it writes the trace "
-				"itself");
+				"its recorder is at work; when it ends, it writes the trace itself");
 		return NULL;
 	}
 	instance = make_instance(session, found);

@@ -308,8 +308,7 @@ static int take_size(struct session *session, struct channel *channel, uint64_t 
 	};
 	if (size < SESSION_RING_MIN || !ring_memory_size(&geometry))
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"a ring of %llu bytes (--buffer-size) is not between 64 KiB and 4 "
-				"GiB",
+				"a ring of %llu bytes (--buffer-size) is not between 64 KiB and 4 GiB",
 				(unsigned long long)wanted);
 	channel->ring_size = size;
 	return 0;
@@ -349,9 +348,7 @@ static int take_channel(struct session *session, struct channel *channel,
 
 	if (!options->name || !channel_is_name(options->name))
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"\"%s\" cannot name a channel: a name has at most %d letters, "
-				"digits, "
-				"\"_\" and \"-\"",
+				"\"%s\" cannot name a channel: a name has at most %d letters, digits, \"_\" and \"-\"",
 				options->name ? options->name : "", SESSION_CHANNEL_NAME_MAX);
 	if (nr > WIRE_RULES_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
@@ -437,13 +434,11 @@ static int check_change(const struct channel *wanted, const struct channel *now,
 			wanted->rings != now->rings || wanted->ring_size != now->ring_size ||
 			wanted->block_timeout_us != now->block_timeout_us)
 		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
-				"mode and size of the channel %s stay what they are once the "
-				"session has begun",
+				"mode and size of the channel %s stay what they are once the session has begun",
 				name);
 	if (!are_same_contexts(&wanted->contexts, &now->contexts))
 		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
-				"the contexts of the channel %s stay what they are once the "
-				"session has begun; events can have more of their own",
+				"the contexts of the channel %s stay what they are once the session has begun; events can have more of their own",
 				name);
 	return 0;
 }
@@ -614,9 +609,7 @@ static void report_filter(struct session *session, const struct rule *rule)
 				rule->filter, rule->missing);
 	else
 		report(session, false,
-				"the filter `%s` fits none of the events that it was meant for: "
-				"there was "
-				"none, or none that has the fields that it names",
+				"the filter `%s` fits none of the events that it was meant for: there was none, or none that has the fields that it names",
 				rule->filter);
 }
 

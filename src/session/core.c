@@ -179,11 +179,7 @@ static int import_rings(struct core *core, struct instance *instance, uint32_t i
 	if (ret) {
 		snprintf(error->text, sizeof(error->text),
 				ret == -EPROTO ? "the rings of its channel %s are damaged"
-					       : "the rings of its channel %s are not in the dump: "
-						 "shared memory is there only with bit 1 in "
-						 "/proc/PID/coredump_filter (bit 3 for --buffers, "
-						 "whose "
-						 "directory has them, too)",
+					       : "the rings of its channel %s are not in the dump: shared memory is there only with bit 1 in /proc/PID/coredump_filter (bit 3 for --buffers, whose directory has them, too)",
 				own->name);
 		return ret;
 	}
@@ -282,8 +278,7 @@ static void take_clock(struct core *core, const struct recovery_head *head)
 
 	if (!head->frequency)
 		report(core->session, false,
-				"%s does not describe its clock: times count its ticks as "
-				"nanoseconds",
+				"%s does not describe its clock: times count its ticks as nanoseconds",
 				core->path);
 	session_fill_clock(&core->session->ctf_clock, &calibration);
 	strcpy(core->session->hostname, "unknown");
@@ -430,8 +425,7 @@ int core_load(struct session *session, const char *path, struct ctf_error *error
 		if (ret)
 			wrong = strerror(-ret);
 		else if (!core.nr_records)
-			wrong = "no recording is in it: the program was not recorded, or its "
-				"anonymous memory was not dumped";
+			wrong = "no recording is in it: the program was not recorded, or its anonymous memory was not dumped";
 	}
 	if (wrong)
 		snprintf(error->text, sizeof(error->text), "%s", wrong);

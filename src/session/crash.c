@@ -114,9 +114,7 @@ void crash_look(struct session *session, struct instance *instance)
 	}
 	if (!session->triggers.blind)
 		report_instance(session, instance, false,
-				"whether process %d (%s) crashed is not known: its parent has "
-				"taken "
-				"its exit status already, which Linux 6.15 keeps for others, too",
+				"whether process %d (%s) crashed is not known: its parent has taken its exit status already, which Linux 6.15 keeps for others, too",
 				(int)instance->peer, instance->procname);
 	session->triggers.blind = true;
 }

@@ -456,8 +456,7 @@ static void adopt_rings(struct adoption *adoption)
 		cut_stream(adoption, SESSION_STREAM, 0);
 	if (adoption->unknown)
 		report_instance(adoption->session, instance, true,
-				"of %u rings of process %u (%s) it is not known what was written: "
-				"their last packets may be in two traces, or in none",
+				"of %u rings of process %u (%s) it is not known what was written: their last packets may be in two traces, or in none",
 				adoption->unknown, instance->pid, instance->procname);
 	if (adoption->path && ctf_repair_metadata(adoption->path, &error))
 		report_instance(adoption->session, instance, true, "%s", error.text);

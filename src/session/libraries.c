@@ -117,14 +117,10 @@ static int fail_missing(struct session_error *error, const char *wrapper, const 
 				file, list);
 	if (wrapper)
 		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
-				"there is no wrapper \"%s\": %s is not installed beside this "
-				"program (known "
-				"ones are libc and pthread)",
+				"there is no wrapper \"%s\": %s is not installed beside this program (known ones are libc and pthread)",
 				wrapper, file);
 	return session_fail(error, SESSION_ERROR_FAILED, ENOENT,
-			"%s is not installed beside this program; reinstall it or name its "
-			"directory in "
-			"SIDE_LIB_DIR",
+			"%s is not installed beside this program; reinstall it or name its directory in SIDE_LIB_DIR",
 			file);
 }
 
@@ -189,9 +185,7 @@ static int add_preload(struct session *session, const char *existing, const char
 	path = path_for_loaders(path, file);
 	if (strpbrk(path, ": \t\n")) {
 		int ret = session_fail(error, SESSION_ERROR_FAILED, EINVAL,
-				"the path %s has a blank or a colon in it, which LD_PRELOAD cannot "
-				"carry; "
-				"install it elsewhere",
+				"the path %s has a blank or a colon in it, which LD_PRELOAD cannot carry; install it elsewhere",
 				path);
 
 		free(path);
@@ -265,8 +259,7 @@ int libraries_find(struct session *session, const struct session_options *option
 	for (i = 0; i < options->nr_wrappers && !ret; i++) {
 		if (!is_wrapper_name(options->wrappers[i]))
 			return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-					"\"%s\" is no name of a wrapper (known ones are libc and "
-					"pthread)",
+					"\"%s\" is no name of a wrapper (known ones are libc and pthread)",
 					options->wrappers[i]);
 		snprintf(file, sizeof(file), "libside-wrap-%s.so", options->wrappers[i]);
 		ret = add_preload(session, existing, options->wrappers[i], file, error);

@@ -33,9 +33,7 @@ int listener_open(struct session *session, struct session_error *error)
 
 	if (ret)
 		return session_fail(error, session_error_kind_of(ret), ret,
-				"cannot make a directory for the socket in XDG_RUNTIME_DIR, TMPDIR "
-				"or /tmp: "
-				"%s",
+				"cannot make a directory for the socket in XDG_RUNTIME_DIR, TMPDIR or /tmp: %s",
 				strerror(-ret));
 	memcpy(address.sun_path, session->socket_path, strlen(session->socket_path) + 1);
 	if (listener_make(session) ||
@@ -134,9 +132,7 @@ int listener_open_at(struct session *session, const char *path, struct session_e
 	/* With a byte for the name aside. */
 	if (path[0] != '/' || strlen(path) + 2 > sizeof(address.sun_path))
 		return session_fail(error, SESSION_ERROR_USAGE, ENAMETOOLONG,
-				"%s cannot be the path of a socket: it is absolute, and has at "
-				"most "
-				"%zu bytes",
+				"%s cannot be the path of a socket: it is absolute, and has at most %zu bytes",
 				path, sizeof(address.sun_path) - 2);
 	if (!lstat(path, &status) && !S_ISSOCK(status.st_mode))
 		return fail_at(error, path, EEXIST);

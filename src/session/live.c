@@ -99,8 +99,7 @@ static int open_parts(struct session *session, const struct session_options *opt
 		ret = listener_open_at(session, live->socket, error);
 	if (!ret && live->settled && live->settled(live->user))
 		ret = session_fail(error, SESSION_ERROR_PERMISSION, EPERM,
-				"cannot record as user %u: the daemon has no permission to become "
-				"that user",
+				"cannot record as user %u: the daemon has no permission to become that user",
 				(unsigned int)live->owner);
 	if (!ret)
 		ret = open_output(session, options, error);

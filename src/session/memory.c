@@ -290,8 +290,7 @@ static int create_rings(struct session *session, struct instance *instance,
 		return ret;
 	if (session->huge_pages)
 		report(session, false,
-				"no huge pages left (%s): ordinary ones are used; sysctl "
-				"vm.nr_hugepages=N keeps more of them",
+				"no huge pages left (%s): ordinary ones are used; sysctl vm.nr_hugepages=N keeps more of them",
 				strerror(-ret));
 	session->huge_pages = false;
 	channel->geometry.flags &= ~(uint32_t)RING_HUGE_PAGES;
@@ -375,8 +374,7 @@ static void try_huge_pages(struct session *session)
 		large |= session->channels[i].ring_size >= geometry.size;
 	if (geometry.size && !large) {
 		report(session, false,
-				"no ring is as large as a huge page (%llu KiB; --buffer-size): "
-				"ordinary pages are used",
+				"no ring is as large as a huge page (%llu KiB; --buffer-size): ordinary pages are used",
 				(unsigned long long)geometry.size / 1024);
 		session->huge_pages = false;
 		return;
@@ -391,8 +389,7 @@ static void try_huge_pages(struct session *session)
 		report(session, false, "this kernel has no huge pages: ordinary ones are used");
 	else
 		report(session, false,
-				"there are no huge pages (%s): ordinary ones are used; sysctl "
-				"vm.nr_hugepages=N makes them",
+				"there are no huge pages (%s): ordinary ones are used; sysctl vm.nr_hugepages=N makes them",
 				strerror(-ret));
 }
 
@@ -428,8 +425,7 @@ int memory_check(struct session *session, const struct session_options *options,
 			options->memory_limit ? options->memory_limit : SESSION_MEMORY_DEFAULT;
 	if (session->huge_pages && options->buffers) {
 		report(session, false,
-				"rings in files have the pages of their file system: --huge-pages "
-				"changes nothing");
+				"rings in files have the pages of their file system: --huge-pages changes nothing");
 		session->huge_pages = false;
 	}
 	if (session->huge_pages)
@@ -438,11 +434,7 @@ int memory_check(struct session *session, const struct session_options *options,
 	if (size && size <= session->memory_limit)
 		return check_file_size(session, error);
 	return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-			"the rings of %s of one process take %llu KiB on this machine, more than "
-			"the "
-			"session's limit of %llu KiB; make them smaller with --buffer-size, or "
-			"raise "
-			"the limit with --memory-limit",
+			"the rings of %s of one process take %llu KiB on this machine, more than the session's limit of %llu KiB; make them smaller with --buffer-size, or raise the limit with --memory-limit",
 			session->nr_channels == 1 ? "the channel" : "all channels",
 			(unsigned long long)size / 1024,
 			(unsigned long long)session->memory_limit / 1024);

@@ -19,9 +19,7 @@ static int fail_output(struct session_error *error, int code, const char *path)
 {
 	if (session_error_kind_of(code) == SESSION_ERROR_PERMISSION)
 		return session_fail(error, SESSION_ERROR_PERMISSION, code,
-				"cannot write to %s: %s; recording needs write permission there "
-				"(choose "
-				"another directory with -o)",
+				"cannot write to %s: %s; recording needs write permission there (choose another directory with -o)",
 				path, strerror(code));
 	return session_fail(error, SESSION_ERROR_FAILED, code, "cannot write to %s: %s%s", path,
 			strerror(code),
@@ -104,9 +102,7 @@ int output_create(struct session *session, const char *output, bool force,
 		return fail_output(error, -empty, session->output);
 	if (!empty && !force)
 		return session_fail(error, SESSION_ERROR_FAILED, EEXIST,
-				"%s is not empty; choose another directory with -o, or add to it "
-				"with "
-				"--force",
+				"%s is not empty; choose another directory with -o, or add to it with --force",
 				session->output);
 	return 0;
 }

@@ -133,8 +133,8 @@ static bool read_saved(struct session *session, struct saved *saved)
 	free(text);
 	if (!good)
 		report(session, true,
-				"%s/" SESSION_FILE " is not what a recorder writes there: output "
-				"and clock are those of a new session",
+				"%s/" SESSION_FILE
+				" is not what a recorder writes there: output and clock are those of a new session",
 				session->place->path);
 	return good;
 }

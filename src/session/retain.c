@@ -47,8 +47,7 @@ int retain_take(struct session *session, const struct session_options *options,
 	if ((retention->size || retention->age_ns || retention->count) &&
 			!session->rotation.chunks && !session->service)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"--keep-size, --keep-age and --keep-count count "
-				"chunks: they need --rotate-size, --rotate-every or --rotate");
+				"--keep-size, --keep-age and --keep-count count chunks: they need --rotate-size, --rotate-every or --rotate");
 	if (retention->size && retention->size < session->rotation.size)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"--keep-size is smaller than one chunk (--rotate-size)");

@@ -218,9 +218,7 @@ static void report_survivors(struct session *session)
 
 	if (nr)
 		report(session, false,
-				"%u process%s of the command still run%s; what %s from now on is "
-				"not "
-				"recorded (--wait waits for all)",
+				"%u process%s of the command still run%s; what %s from now on is not recorded (--wait waits for all)",
 				nr, nr == 1 ? "" : "es", nr == 1 ? "s" : "",
 				nr == 1 ? "it does" : "they do");
 }
@@ -232,8 +230,7 @@ static void report_silence(struct session *session)
 
 	if (session->instances && session->mode == SESSION_LIST && !session->instances->listed)
 		report(session, true,
-				"the list may be incomplete: %s ended before its main() was "
-				"reached",
+				"the list may be incomplete: %s ended before its main() was reached",
 				session->command.name);
 	/* Refused processes have their own messages. */
 	if (session->instances || session->nr_refused)
@@ -242,9 +239,7 @@ static void report_silence(struct session *session)
 		report(session, true, "%s nothing: %s", verb, session->command.never_meets);
 	else if (!session->interrupted)
 		report(session, true,
-				"%s nothing: no process of %s has loaded the agent (SIDE_DEBUG=1 "
-				"in the "
-				"environment prints the reason)",
+				"%s nothing: no process of %s has loaded the agent (SIDE_DEBUG=1 in the environment prints the reason)",
 				verb, session->command.name);
 }
 

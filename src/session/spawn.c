@@ -116,9 +116,9 @@ static int fail_exec(struct session_error *error, const char *name, int code)
 
 	if (code == ENOENT && !is_there)
 		return session_fail(error, SESSION_ERROR_NOT_FOUND, code,
-				strchr(name, '/') ? "cannot run %s: there is no such file"
-						  : "cannot run %s: there is no such command in "
-						    "PATH",
+				strchr(name, '/')
+						? "cannot run %s: there is no such file"
+						: "cannot run %s: there is no such command in PATH",
 				name);
 	if (code == ENOENT)
 		return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code,
@@ -126,8 +126,7 @@ static int fail_exec(struct session_error *error, const char *name, int code)
 				name);
 	if (code == EACCES)
 		return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code,
-				"cannot run %s: it is a directory, or you may not execute it "
-				"(chmod +x)",
+				"cannot run %s: it is a directory, or you may not execute it (chmod +x)",
 				name);
 	return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code, "cannot run %s: %s", name,
 			strerror(code));

@@ -116,9 +116,7 @@ static int take_one(struct session *session, const char *text, struct session_er
 			ret = take_events(session, trigger, rest, error);
 	} else {
 		ret = fail(error, text,
-				"write event:PATTERN, event:PATTERN where FILTER, "
-				"rate:PATTERN>N/s, "
-				"crash or signal:USR1");
+				"write event:PATTERN, event:PATTERN where FILTER, rate:PATTERN>N/s, crash or signal:USR1");
 	}
 	free(rest);
 	return ret;
@@ -145,9 +143,7 @@ int trigger_take(struct session *session, const struct session_options *options,
 		overwrites |= channel_overwrites(&session->channels[k]);
 	if (!overwrites)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"there is nothing to make a snapshot of (--snapshot-on): no "
-				"channel "
-				"has --mode overwrite");
+				"there is nothing to make a snapshot of (--snapshot-on): no channel has --mode overwrite");
 	triggers->list = calloc(options->nr_snapshot_on, sizeof(*triggers->list));
 	if (!triggers->list)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
@@ -285,9 +281,7 @@ static bool has_budget(struct session *session)
 		return true;
 	if (!triggers->exhausted)
 		report(session, false,
-				"%u automatic snapshots were taken: the limit of --snapshot-max "
-				"is "
-				"reached, no more are taken",
+				"%u automatic snapshots were taken: the limit of --snapshot-max is reached, no more are taken",
 				triggers->made);
 	triggers->exhausted = true;
 	return false;

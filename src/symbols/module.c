@@ -70,8 +70,7 @@ static const char *why_not(const struct module *module)
 
 	if (name->build_id_size) {
 		if (size != name->build_id_size || memcmp(id, name->build_id, size) != 0)
-			return "the file has been replaced since the recording (its build id is "
-			       "another one)";
+			return "the file has been replaced since the recording (its build id is another one)";
 	} else if (name->inode && file_inode(&module->file) != name->inode) {
 		return "the file has been replaced since the recording (it is another one)";
 	}

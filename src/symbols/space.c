@@ -367,8 +367,7 @@ static void say_lost(struct symbols *symbols, struct known *module)
 	module->lost = true;
 	if (!symbols->options.say ||
 			asprintf(&sentence,
-					"addresses in %.1024s stay numbers: the file, or its debug "
-					"information, is damaged",
+					"addresses in %.1024s stay numbers: the file, or its debug information, is damaged",
 					module->name.path) < 0)
 		return;
 	symbols->options.say(symbols->options.user, sentence);

@@ -292,9 +292,7 @@ void validate_report_call(const struct side_event_description *desc, const void 
 		put_caller(&report, caller);
 		put_difference(&report, code, error);
 		if (is_dropped)
-			put(&report,
-					"  tracers:  are not given the call, which they could not "
-					"survive\n");
+			put(&report, "  tracers:  are not given the call, which they could not survive\n");
 		put_hint(&report, code, error);
 		flush(&report);
 	}
@@ -306,9 +304,7 @@ void validate_report_dropped(uint32_t nr)
 	struct report report = {.size = 0};
 	int saved = errno;
 
-	put(&report,
-			"side: %u call%s of %.100s (%d) %s given to no tracer: what is wrong with "
-			"them is reported above\n",
+	put(&report, "side: %u call%s of %.100s (%d) %s given to no tracer: what is wrong with them is reported above\n",
 			(unsigned int)nr, nr == 1 ? "" : "s", program_invocation_short_name,
 			(int)getpid(), nr == 1 ? "was" : "were");
 	flush(&report);
@@ -321,8 +317,7 @@ static const char *description_hint(int code)
 	case -ELOOP: return "a type must not hold itself";
 	case -E2BIG: return "describe less: lists of this length are a mistake or an attack";
 	case -EFAULT:
-		return "everything that a description points to must be there while it is "
-		       "registered";
+		return "everything that a description points to must be there while it is registered";
 	case -ENOTSUP: return "the program was built with newer headers; update the tracer";
 	default: return "use the macros of <side/trace.h>, or side/builder.h, which check";
 	}

@@ -40,8 +40,7 @@ static void lint_same_label(struct lint *lint, const struct side_enum_mapping *m
 			continue;
 		lint_say(lint, VISIT_REMARK, node,
 				"labels %" PRIu32 " and %" PRIu32
-				" have the same text\ngive each a text of its own, or one range to "
-				"both",
+				" have the same text\ngive each a text of its own, or one range to both",
 				k, i);
 		return;
 	}
@@ -82,8 +81,7 @@ void lint_enum(struct lint *lint, const struct side_type_enum *type, const struc
 
 	if (!nr)
 		lint_say(lint, VISIT_WARNING, node,
-				"the enumeration has no labels\ngive it some, or describe an "
-				"integer");
+				"the enumeration has no labels\ngive it some, or describe an integer");
 	for (i = 0; i < nr; i++) {
 		int64_t begin = all[i].range_begin, end = all[i].range_end;
 

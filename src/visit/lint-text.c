@@ -104,14 +104,12 @@ static void lint_base(
 		return;
 	if (!is_number) {
 		lint_say(lint, VISIT_WARNING, node,
-				"its attribute std.integer.base is no integer\nmake it 2, 8, 10 or "
-				"16");
+				"its attribute std.integer.base is no integer\nmake it 2, 8, 10 or 16");
 		return;
 	}
 	digits[visit_value_digits(&value, 10, false, digits)] = '\0';
 	lint_say(lint, VISIT_WARNING, node,
-			"its attribute std.integer.base is %s, not 2, 8, 10 or 16\nmake it one of "
-			"these",
+			"its attribute std.integer.base is %s, not 2, 8, 10 or 16\nmake it one of these",
 			digits);
 }
 

@@ -87,9 +87,7 @@ static void lint_head(struct lint *lint)
 	if (desc->nr_side_type_label > _NR_SIDE_TYPE_LABEL ||
 			desc->nr_side_attr_type > _NR_SIDE_ATTR_TYPE)
 		lint_say(lint, VISIT_WARNING, NULL,
-				"it was made for %u types and %u attribute types, of which %u and "
-				"%u are known\nuse a newer libside, or set the numbers that its headers "
-				"had",
+				"it was made for %u types and %u attribute types, of which %u and %u are known\nuse a newer libside, or set the numbers that its headers had",
 				desc->nr_side_type_label, desc->nr_side_attr_type,
 				_NR_SIDE_TYPE_LABEL, _NR_SIDE_ATTR_TYPE);
 }
@@ -107,8 +105,7 @@ static void lint_numbers(struct lint *lint)
 				visit_label_name(lint->label));
 	if (lint->attribute >= desc->nr_side_attr_type)
 		lint_say(lint, VISIT_WARNING, NULL,
-				"it declares %u types of attributes, and has "
-				"type %u (%s)\nset nr_side_attr_type to _NR_SIDE_ATTR_TYPE",
+				"it declares %u types of attributes, and has type %u (%s)\nset nr_side_attr_type to _NR_SIDE_ATTR_TYPE",
 				desc->nr_side_attr_type, lint->attribute,
 				visit_attribute_type_name(lint->attribute));
 }
@@ -184,8 +181,7 @@ static void lint_length(
 {
 	if (!length)
 		lint_say(lint, VISIT_WARNING, node,
-				"the array has no elements\nsay how many it has, or describe a "
-				"VLA");
+				"the array has no elements\nsay how many it has, or describe a VLA");
 	else if (length > most)
 		lint_say(lint, VISIT_ERROR, node,
 				"the array has %" PRIu32 " elements, which is absurd\n%" PRIu32
@@ -198,14 +194,11 @@ static void lint_pointer(struct lint *lint, const struct side_type_integer *type
 {
 	if (type->integer_size != lint->pointer_size)
 		lint_say(lint, VISIT_WARNING, node,
-				"a pointer of %u bytes is described in a program whose pointers "
-				"have "
-				"%u\nset its integer_size to sizeof(void *)",
+				"a pointer of %u bytes is described in a program whose pointers have %u\nset its integer_size to sizeof(void *)",
 				type->integer_size, lint->pointer_size);
 	if (type->signedness)
 		lint_say(lint, VISIT_WARNING, node,
-				"a pointer is described as a signed number\nset its signedness to "
-				"0");
+				"a pointer is described as a signed number\nset its signedness to 0");
 }
 
 /* Whether label and cell say the same. */

@@ -569,9 +569,7 @@ static int take_line(struct reader *reader, char *line)
 		return fail(reader, "write it in the same line", "nothing follows \"%s\"", line);
 	}
 	return fail(reader,
-			"known words: place, session, output, memory-limit, channel, mode, "
-			"buffer-size, "
-			"per-thread, block-timeout, context, event, exclude and filter",
+			"known words: place, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter",
 			"unknown word \"%.40s\"", line);
 }
 
@@ -591,8 +589,7 @@ static int check_whole(struct reader *reader)
 		for (channel = session->channels; channel; channel = channel->next)
 			if (!channel->rules)
 				return fail(reader, "write a line `event PATTERN`",
-						"the channel %s of the session %s has no event to "
-						"record",
+						"the channel %s of the session %s has no event to record",
 						channel->name, session->name);
 	}
 	return 0;

@@ -68,8 +68,7 @@ static bool check_perf(const struct context_spec *spec, char *sentence, size_t s
 		return true;
 #if !defined(__x86_64__) && !defined(__i386__)
 	snprintf(sentence, size,
-			"%s cannot be recorded: hardware counters are read on x86 processors only; "
-			"leave it out",
+			"%s cannot be recorded: hardware counters are read on x86 processors only; leave it out",
 			spec->name);
 	return false;
 #endif
@@ -83,20 +82,14 @@ static bool check_perf(const struct context_spec *spec, char *sentence, size_t s
 	case -ENODEV:
 	case -EINVAL:
 	case -ENXIO:
-		reason = "this machine has no such counter (virtual machines often have none); "
-			 "leave "
-			 "it out, or take page-faults, context-switches, task-clock, which the "
-			 "kernel counts";
+		reason = "this machine has no such counter (virtual machines often have none); leave it out, or take page-faults, context-switches, task-clock, which the kernel counts";
 		break;
 	case -EOPNOTSUPP:
-		reason = "programs may not read it themselves here; write 1 to "
-			 "/sys/bus/event_source/devices/cpu/rdpmc, or leave it out";
+		reason = "programs may not read it themselves here; write 1 to /sys/bus/event_source/devices/cpu/rdpmc, or leave it out";
 		break;
 	case -EACCES:
 	case -EPERM:
-		reason = "the kernel does not allow it; set kernel.perf_event_paranoid to 2 or "
-			 "less "
-			 "(and kernel.perf_event_mlock_kb higher, if many threads count)";
+		reason = "the kernel does not allow it; set kernel.perf_event_paranoid to 2 or less (and kernel.perf_event_mlock_kb higher, if many threads count)";
 		break;
 	case -ENOSYS: reason = "this kernel has no performance counters; leave it out"; break;
 	default: reason = strerror(-error); break;
@@ -114,9 +107,7 @@ static bool check_namespace(const struct context_spec *spec, char *sentence, siz
 	if (!stat(path, &status))
 		return true;
 	snprintf(sentence, size,
-			"%s cannot be recorded: %s: %s; this kernel has no such namespaces, or "
-			"/proc "
-			"is not mounted; leave it out",
+			"%s cannot be recorded: %s: %s; this kernel has no such namespaces, or /proc is not mounted; leave it out",
 			spec->name, path, strerror(errno));
 	return false;
 }
@@ -129,9 +120,7 @@ bool context_check(const struct context_spec *spec, char *sentence, size_t size)
 		return check_namespace(spec, sentence, size);
 	if (spec->kind == CONTEXT_CGROUP && access("/proc/self/cgroup", R_OK)) {
 		snprintf(sentence, size,
-				"cgroup cannot be recorded: /proc/self/cgroup: %s; this kernel has "
-				"no "
-				"control groups, or /proc is not mounted; leave it out",
+				"cgroup cannot be recorded: /proc/self/cgroup: %s; this kernel has no control groups, or /proc is not mounted; leave it out",
 				strerror(errno));
 		return false;
 	}

@@ -304,8 +304,7 @@ static int parse_raw(struct piece text, size_t at, struct context_spec *spec,
 
 	if (begin >= text.size || text.text[begin] != 'r')
 		return refuse(error, begin,
-				"a raw counter is written \"raw:r\" and its number in hexadecimal "
-				"digits");
+				"a raw counter is written \"raw:r\" and its number in hexadecimal digits");
 	for (i = begin + 1; i < text.size && text.text[i] != ':'; i++) {
 		unsigned char c = lower(text.text[i]);
 		unsigned int digit = c <= '9' ? c - (unsigned int)'0' : c - (unsigned int)'a' + 10;
@@ -323,8 +322,7 @@ static int parse_raw(struct piece text, size_t at, struct context_spec *spec,
 	for (; i < text.size; i++)
 		if (!is_letter_or_digit(text.text[i]) && !strchr(":._-", text.text[i]))
 			return refuse(error, i,
-					"only letters, digits and \".\", \"_\", \"-\", \":\" make "
-					"a label");
+					"only letters, digits and \".\", \"_\", \"-\", \":\" make a label");
 	spec->perf_type = PERF_TYPE_RAW;
 	spec->perf_config = config;
 	return 0;
@@ -352,15 +350,13 @@ static int parse_perf(struct piece text, struct context_spec *spec, struct conte
 			return ret;
 	} else if (!name.size) {
 		return refuse(error, at,
-				"no counter behind \"perf:thread:\"; there are cpu-cycles, "
-				"instructions, cache-misses, page-faults and others");
+				"no counter behind \"perf:thread:\"; there are cpu-cycles, instructions, cache-misses, page-faults and others");
 	} else if (guess.name) {
 		return refuse(error, at, "no counter is called \"%s\"; did you mean \"%s\"?",
 				show(name).text, guess.name);
 	} else {
 		return refuse(error, at,
-				"no counter is called \"%s\"; there are cpu-cycles, instructions, "
-				"cache-misses, page-faults, raw:rHEX and others",
+				"no counter is called \"%s\"; there are cpu-cycles, instructions, cache-misses, page-faults, raw:rHEX and others",
 				show(name).text);
 	}
 	spec->kind = CONTEXT_PERF;
@@ -386,9 +382,7 @@ static int parse_application(struct piece text, size_t prefix_size, struct conte
 			return refuse(error, prefix_size, "no provider before the colon");
 		if (!is_letter_or_digit(rest.text[i]) && !strchr("._-", rest.text[i]))
 			return refuse(error, prefix_size + i,
-					"only letters, digits and \".\", \"_\", \"-\" make the "
-					"name of an "
-					"application's context");
+					"only letters, digits and \".\", \"_\", \"-\" make the name of an application's context");
 	}
 	if (!colon)
 		return refuse(error, prefix_size + rest.size,
@@ -423,13 +417,10 @@ static int refuse_unknown(struct piece text, struct context_error *error)
 	for (i = 0; i < NR_PERF; i++)
 		if (piece_is(text, perf_counters[i].name))
 			return refuse(error, 0,
-					"no context is called \"%s\"; did you mean "
-					"\"perf:thread:%s\"?",
+					"no context is called \"%s\"; did you mean \"perf:thread:%s\"?",
 					show(text).text, perf_counters[i].name);
 	return refuse(error, 0,
-			"no context is called \"%s\"; there are vpid, vtid, procname, thread_name, "
-			"cpu_id, ip, uid, gid, cgroup, net_ns, perf:thread:NAME, "
-			"$app.PROVIDER:NAME and others",
+			"no context is called \"%s\"; there are vpid, vtid, procname, thread_name, cpu_id, ip, uid, gid, cgroup, net_ns, perf:thread:NAME, $app.PROVIDER:NAME and others",
 			show(text).text);
 }
 

@@ -165,12 +165,9 @@ const char *wire_probe_error_text(uint32_t error)
 	switch (error) {
 	case 0: return "nothing is wrong";
 	case ESTALE:
-		return "its instructions differ from those in its file: another tool has changed "
-		       "them";
+		return "its instructions differ from those in its file: another tool has changed them";
 	case EADDRINUSE:
-		return "the kernel watches that location (`side trace --global`, perf, bpftrace), or "
-		       "a "
-		       "debugger has a breakpoint there";
+		return "the kernel watches that location (`side trace --global`, perf, bpftrace), or a debugger has a breakpoint there";
 	case EBUSY: return "a probe beside it needs the same bytes";
 	case ERANGE: return "no free memory is near enough";
 	case EPERM: return "its code may not be changed";

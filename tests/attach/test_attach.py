@@ -24,7 +24,7 @@ PATIENCE = 60
 ROUNDS = 1000 if LONG else 20
 
 # On busy machines an agent waits longer for whoever records.
-os.environ.setdefault("SIDE_PATIENCE", "30")
+os.environ.setdefault("SIDE_TIMEOUT_FACTOR", "30")
 os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
 os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
 

@@ -28,7 +28,7 @@ class Guide(unittest.TestCase):
             os.symlink(SIDE, folder + "/bin/side")
             os.symlink(os.environ["ATTACH_PROGRAM"], folder + "/server")
             env = {**os.environ, "PATH": folder + "/bin" + os.pathsep + os.environ["PATH"], "LANG": "C.UTF-8",
-                   "SIDE_RUNTIME": folder + "/runtime", "SIDE_PATIENCE": "30", "TMPDIR": folder}
+                   "SIDE_RUNTIME": folder + "/runtime", "SIDE_TIMEOUT_FACTOR": "30", "TMPDIR": folder}
             for name in ("SIDE_AGENT_SOCKET", "LD_PRELOAD", "SIDE_CONTROL"):
                 env.pop(name, None)
             try:

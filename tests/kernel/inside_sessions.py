@@ -462,7 +462,7 @@ class Late(Case):
     def fire(self, count, encoding="auto"):
         """Its events are registered while the session records. It waits for the recorder's answer, much longer than we wait for it."""
         subprocess.run([os.environ["KERNEL_PROGRAM"], f"fire:{count}"], check=True, timeout=180,
-                       env=dict(os.environ, SIDE_USER_EVENTS="kern", SIDE_USER_EVENTS_ENCODING=encoding, SIDE_PATIENCE="3600",
+                       env=dict(os.environ, SIDE_USER_EVENTS="kern", SIDE_USER_EVENTS_ENCODING=encoding, SIDE_TIMEOUT_FACTOR="3600",
                                 SIDE_LIB_DIR=os.environ["KERNEL_LIB_DIR"]))
 
     def numbers(self, name):

@@ -282,8 +282,7 @@ static int open_server(struct work *work)
 		work->over = true;
 	return !ret || ret == -EBUSY ? COMMAND_DONE
 				     : say_error(COMMAND_FAILED, NULL,
-						       "the kernel's events cannot be recorded: "
-						       "%s",
+						       "the kernel's events cannot be recorded: %s",
 						       strerror(-ret));
 }
 

@@ -226,8 +226,7 @@ static void check_state(struct check *check)
 
 	if (!state->there) {
 		say_of_event(check, VISIT_ERROR,
-				"it has no state, so no tracer can enable it; give it a struct "
-				"side_event_state_0");
+				"it has no state, so no tracer can enable it; give it a struct side_event_state_0");
 	} else if (!state->readable && state->version) {
 		say_of_event(check, VISIT_ERROR,
 				"its state has a version (%" PRIu32
@@ -243,8 +242,7 @@ static void check_state(struct check *check)
 				state->description, check->event->address);
 	} else if (state->enabled || state->nr_callbacks) {
 		say_of_event(check, VISIT_ERROR,
-				"it is enabled although no tracer enabled it; its state must begin with "
-				"zeros");
+				"it is enabled although no tracer enabled it; its state must begin with zeros");
 	}
 }
 
@@ -255,8 +253,7 @@ static void check_size(struct check *check)
 	if (size != sizeof(*check->event->description))
 		say_of_event(check, VISIT_WARNING,
 				"the description has %" PRIu32
-				" bytes, not %zu: it is newer, or damaged; set struct_size to the "
-				"offset of its member end",
+				" bytes, not %zu: it is newer, or damaged; set struct_size to the offset of its member end",
 				size, sizeof(*check->event->description));
 }
 
@@ -279,8 +276,7 @@ static void check_names(struct check *check)
 		if (i >= 2 && !strcmp(check->names[i - 2], check->names[i]))
 			continue;
 		put_problem(check, VISIT_WARNING, check->path, check->names[i], "",
-				"another event of the file has the same name; a reader of a "
-				"trace cannot tell them apart");
+				"another event of the file has the same name; a reader of a trace cannot tell them apart");
 		count(check, VISIT_WARNING);
 	}
 	for (size_t i = 0; i < check->nr_names; i++)

@@ -177,9 +177,7 @@ static void say_totals(const struct diff *diff, const struct totals *totals, boo
 				totals->of[VERDICT_INCOMPATIBLE], totals->added, totals->removed);
 	else
 		fprintf(diff->out,
-				"%s: %zu unchanged, %zu changed compatibly, %zu changed "
-				"incompatibly, "
-				"%zu added, %zu removed\n",
+				"%s: %zu unchanged, %zu changed compatibly, %zu changed incompatibly, %zu added, %zu removed\n",
 				compatible ? "compatible" : "not compatible",
 				totals->of[VERDICT_SAME], totals->of[VERDICT_COMPATIBLE],
 				totals->of[VERDICT_INCOMPATIBLE], totals->added, totals->removed);

@@ -219,8 +219,7 @@ enum step options_scan(int argc, char **argv, struct options *options)
 	nr_files += (size_t)(argc - optind);
 	optind = 0;
 	if (!nr_files)
-		return usage("there is nothing to read; name a file, as in `readside "
-			     "./program`");
+		return usage("there is nothing to read; name a file, as in `readside ./program`");
 	if (options->mode == MODE_DIFF && nr_files != 2)
 		return usage("--diff compares two files; name the old one and the new one");
 	return STEP_FILE;

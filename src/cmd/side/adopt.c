@@ -88,8 +88,7 @@ static int check_place(const struct adoption *adoption)
 	if (!stat(adoption->place, &status) && S_ISDIR(status.st_mode))
 		return COMMAND_DONE;
 	return say_error(COMMAND_FAILED,
-			"programs make it when they start with SIDE_BOOT in their environment; "
-			"`side doctor boot` shows what is missing",
+			"programs make it when they start with SIDE_BOOT in their environment; `side doctor boot` shows what is missing",
 			"there is nothing to adopt: %s is no directory", adoption->place);
 }
 
@@ -416,8 +415,7 @@ static int check_process(struct adoption *adoption, pid_t pid)
 		return say_error(COMMAND_FAILED, NULL, "there is no process %d", (int)pid);
 	return say_error(geteuid() ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
 			"only root may read it; name the state directory instead",
-			"no recording by a static configuration is found in the memory of process "
-			"%d",
+			"no recording by a static configuration is found in the memory of process %d",
 			(int)pid);
 }
 

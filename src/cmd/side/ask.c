@@ -55,12 +55,10 @@ static void say_started(struct ask *ask)
 	struct control_error error;
 
 	if (!request || control_call(ask->client, request, ASK_PATIENCE_MS, &answer, &error))
-		say_note("started the daemon sided, which keeps sessions; programs that started "
-			 "before it are not reached");
+		say_note("started the daemon sided, which keeps sessions; programs that started before it are not reached");
 	else
 		say_note("started the daemon sided (process %" PRIu64
-			 "), which keeps sessions; programs that started "
-			 "before it are not reached",
+			 "), which keeps sessions; programs that started before it are not reached",
 				ask_number(answer, "pid"));
 	json_object_put(answer);
 	json_object_put(request);
@@ -315,8 +313,9 @@ int ask_pending(struct json_object *answer)
 	for (size_t i = 0; unchanged && i < json_object_array_length(unchanged); i++) {
 		struct json_object *process = json_object_array_get_idx(unchanged, i);
 
-		say_note("%s (process %" PRIu64 ") is unchanged: %s; it checks at its "
-			 "start, or when `side attach --daemon -p %" PRIu64 "` makes it check",
+		say_note("%s (process %" PRIu64
+			 ") is unchanged: %s; it checks at its start, or when `side attach --daemon -p %" PRIu64
+			 "` makes it check",
 				ask_text(process, "name"), ask_number(process, "pid"),
 				ask_text(process, "why"), ask_number(process, "pid"));
 	}

@@ -26,36 +26,29 @@
 static int why_no_daemon(const struct attached *attached, const char *socket, bool by_door)
 {
 	static const char alone[] =
-			"`side attach -p PID` and `side trace -p PID` record it without the "
-			"daemon";
+			"`side attach -p PID` and `side trace -p PID` record it without the daemon";
 	int code = -attached->report.result;
 	int length = (int)(strrchr(socket, '/') - socket);
 
 	if (code == EISCONN)
 		return say_error(COMMAND_FAILED,
-				"`side detach -p PID` takes it away from one that it was given to; "
-				"`side attach -p PID` and `side trace -p PID` record it without "
-				"any",
-				"%d (%s) is in touch with another daemon, and does not come to "
-				"the one in %.*s",
+				"`side detach -p PID` takes it away from one that it was given to; `side attach -p PID` and `side trace -p PID` record it without any",
+				"%d (%s) is in touch with another daemon, and does not come to the one in %.*s",
 				attached->pid, attached->name, length, socket);
 	if (code == EACCES)
 		return say_error(COMMAND_NOT_PERMITTED,
-				"use root's daemon, which hears everybody's programs, or one of "
-				"that user's",
+				"use root's daemon, which hears everybody's programs, or one of that user's",
 				"%d (%s) runs as user %" PRIu64
 				", and the daemon in %.*s hears its own user's programs only",
 				attached->pid, attached->name, attach_user_of(attached->pid),
 				length, socket);
 	if (code == EPERM)
 		return say_error(COMMAND_NOT_PERMITTED, alone,
-				"%d (%s) does not go to the daemon in %.*s: it has locked itself "
-				"in since it was attached to",
+				"%d (%s) does not go to the daemon in %.*s: it has locked itself in since it was attached to",
 				attached->pid, attached->name, length, socket);
 	if (by_door)
 		return say_error(COMMAND_FAILED, alone,
-				"%d (%s) does not see the daemon's directory %.*s, and does not "
-				"connect through the rendezvous socket %s that was made for it: %s",
+				"%d (%s) does not see the daemon's directory %.*s, and does not connect through the rendezvous socket %s that was made for it: %s",
 				attached->pid, attached->name, length, socket,
 				attached->place.theirs, strerror(code));
 	return attach_why_not(attached, "cannot reach the daemon");
@@ -206,8 +199,7 @@ static int check_session(struct attached *attached, struct ask *ask)
 		return COMMAND_DONE;
 	return say_error(COMMAND_FAILED,
 			"`side status` shows what it tracks; `side start` starts it",
-			"the session %s does not record %d (%s): it is not started, or does not "
-			"track it",
+			"the session %s does not record %d (%s): it is not started, or does not track it",
 			name, attached->pid, attached->name);
 }
 

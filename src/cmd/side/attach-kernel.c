@@ -30,8 +30,7 @@ static int wait_until_ready(struct attached *attached, int ready)
 	return read(ready, &byte, 1) == 1
 			? COMMAND_DONE
 			: say_error(COMMAND_FAILED, "`--no-uprobe` sets breakpoints instead",
-					  "the kernel does not watch the locations that were left to "
-					  "it");
+					  "the kernel does not watch the locations that were left to it");
 }
 
 int attach_kernel_start(struct attached *attached)

@@ -151,11 +151,8 @@ static bool name_nowhere(struct attach_place *made, pid_t pid, const char *prefi
 int attach_place_unreachable(const struct attached *attached)
 {
 	return say_error(COMMAND_FAILED,
-			"give it one of these directories to write to (a mount of type tmpfs is "
-			"enough), or be root",
-			"no directory is shared with %d (%s): /tmp, /var/tmp, "
-			"/dev/shm and /run, as it sees them, cannot be written, and its network "
-			"is another one, where we may not go",
+			"give it one of these directories to write to (a mount of type tmpfs is enough), or be root",
+			"no directory is shared with %d (%s): /tmp, /var/tmp, /dev/shm and /run, as it sees them, cannot be written, and its network is another one, where we may not go",
 			attached->pid, attached->name);
 }
 

@@ -492,9 +492,7 @@ int cmd_attach(const struct parsed *parsed)
 				options->print)
 			status = say_error(COMMAND_USAGE,
 					"change the session by `side enable-event` and the like",
-					"with `--daemon` or `-s` nothing is recorded here, so "
-					"there is no "
-					"use for options of a recording");
+					"with `--daemon` or `-s` nothing is recorded here, so there is no use for options of a recording");
 		else
 			status = attach_give_to_daemon(&attached);
 	} else if (!status) {

@@ -71,8 +71,8 @@ static int add_channel(struct channel_list *list, const char *name)
 		if (strcmp(list->channels[i].channel.name, name) != 0)
 			continue;
 		say_error(COMMAND_USAGE,
-				"options before the first `--channel` make the "
-				"channel " SESSION_CHANNEL_NAME "; each channel has one name",
+				"options before the first `--channel` make the channel " SESSION_CHANNEL_NAME
+				"; each channel has one name",
 				"there are two channels called `%s`", name);
 		return COMMAND_USAGE;
 	}
@@ -259,9 +259,7 @@ static int make_channels(struct channel_list *list)
 		channel->channel.nr_contexts = channel->contexts.count;
 		if (channel->has_timeout && channel->channel.mode != SESSION_BLOCK)
 			return say_error(COMMAND_USAGE, "write `--mode block`, or leave it out",
-					"`--block-timeout` means nothing in the channel `%s`, "
-					"which "
-					"does not block",
+					"`--block-timeout` means nothing in the channel `%s`, which does not block",
 					channel->channel.name);
 		list->made[i] = channel->channel;
 	}

@@ -203,13 +203,11 @@ static const char bash_tail[] =
 		"\tdirectory) COMPREPLY=($(compgen -d -- \"$cur\")) ;;\n"
 		"\tcommand) COMPREPLY=($(compgen -c -- \"$cur\") $(compgen -d -- \"$cur\")) ;;\n"
 		"\tcommand_or_file) COMPREPLY=($(compgen -f -- \"$cur\") $(compgen -c -- "
-		"\"$cur\") "
-		"$(compgen -W \"$(_side_names sessions)\" -- \"$cur\")) ;;\n"
+		"\"$cur\") $(compgen -W \"$(_side_names sessions)\" -- \"$cur\")) ;;\n"
 		"\tevent) COMPREPLY=($(compgen -W \"$(_side_events \"$verb\" | sort -u)\" -- "
 		"\"$cur\")) ;;\n"
 		"\tsessions | channels | processes | pids)\n"
-		"\t\tCOMPREPLY=($(compgen -W \"$(_side_names \"$want\" | sort -u)\" -- "
-		"\"$cur\")) ;;\n"
+		"\t\tCOMPREPLY=($(compgen -W \"$(_side_names \"$want\" | sort -u)\" -- \"$cur\")) ;;\n"
 		"\tverb) COMPREPLY=($(compgen -W \"$verbs $topics\" -- \"$cur\")) ;;\n"
 		"\tcontext)\n"
 		"\t\tCOMPREPLY=($(compgen -W \"$contexts\" -- \"${cur##*,}\"))\n"
@@ -217,8 +215,7 @@ static const char bash_tail[] =
 		"\t\t;;\n"
 		"\tchoice*) COMPREPLY=($(compgen -W \"${want#choice}\" -- \"$cur\")) ;;\n"
 		"\tesac\n"
-		"\t[[ ${COMPREPLY[*]} == *= ]] && ((${#COMPREPLY[@]} == 1)) && compopt -o nospace "
-		"2>/dev/null\n"
+		"\t[[ ${COMPREPLY[*]} == *= ]] && ((${#COMPREPLY[@]} == 1)) && compopt -o nospace 2>/dev/null\n"
 		"\t# bash treats the text before the last ':' or '=' as a word of its own.\n"
 		"\tif [[ $COMP_WORDBREAKS == *:* && $cur == *:* ]]; then\n"
 		"\t\tCOMPREPLY=(\"${COMPREPLY[@]#\"${cur%:*}:\"}\")\n"
@@ -417,8 +414,7 @@ static void zsh_operands(FILE *out, const struct verb *verb)
 	switch (verb->operand_completion) {
 	case COMPLETE_COMMAND: fputs("\t\t'*::command:_normal'\n", out); break;
 	case COMPLETE_COMMAND_OR_FILE:
-		fputs("\t\t'*:program:{ _side_names sessions; _files; _command_names -e; _pids "
-		      "}'\n",
+		fputs("\t\t'*:program:{ _side_names sessions; _files; _command_names -e; _pids }'\n",
 				out);
 		break;
 	case COMPLETE_DIRECTORY: fputs("\t\t'1:trace:_files -/'\n", out); break;

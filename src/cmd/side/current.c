@@ -167,8 +167,7 @@ int ask_which(const struct ask *ask, const char *operand, const char *option,
 		return COMMAND_DONE;
 	if (!current_read(ask, room))
 		return say_error(COMMAND_USAGE,
-				"name one, or make one with `side create`; `side status --all` "
-				"shows those that are there",
+				"name one, or make one with `side create`; `side status --all` shows those that are there",
 				"there is no current session");
 	*name = room;
 	return COMMAND_DONE;

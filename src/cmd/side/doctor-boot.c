@@ -105,8 +105,7 @@ static void look_at_boot(const struct doctor *doctor, struct doctor_finding *fin
 	doctor_path(doctor, file ? file : BOOT_FILE, whole);
 	if (access(whole, F_OK)) {
 		doctor_found(finding, DOCTOR_NOTE,
-				"there is no configuration %.200s: nothing is recorded before a "
-				"daemon",
+				"there is no configuration %.200s: nothing is recorded before a daemon",
 				file ? file : BOOT_FILE);
 		doctor_mend(finding, "docs/how-to/early-boot.md describes it");
 		return;

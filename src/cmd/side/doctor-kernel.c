@@ -69,8 +69,7 @@ static void look_at_kernel(const struct doctor *doctor, struct doctor_finding *f
 	doctor_found(finding, DOCTOR_NOTE, "%s %s, %s lacks %s, or a sandbox forbids them",
 			name.sysname, name.release, name.machine, lack);
 	doctor_mend(finding,
-			"use Linux 5.9 or later; in a container, a seccomp profile that allows "
-			"them");
+			"use Linux 5.9 or later; in a container, a seccomp profile that allows them");
 }
 
 static void look_at_rseq(const struct doctor *doctor, struct doctor_finding *finding)
@@ -86,8 +85,7 @@ static void look_at_rseq(const struct doctor *doctor, struct doctor_finding *fin
 		doctor_found(finding, DOCTOR_NOTE,
 				"the C library does not register it: side uses a slower method");
 		doctor_mend(finding,
-				"use glibc 2.35 or later, and no glibc.pthread.rseq=0 in "
-				"GLIBC_TUNABLES");
+				"use glibc 2.35 or later, and no glibc.pthread.rseq=0 in GLIBC_TUNABLES");
 	} else {
 		doctor_found(finding, DOCTOR_OK, "registered by the C library");
 	}
@@ -128,8 +126,7 @@ static void look_at_pages(const struct doctor *doctor, struct doctor_finding *fi
 	} else if (strstr(line, "[never]") || strstr(line, "[deny]")) {
 		doctor_found(finding, DOCTOR_NOTE, "off: %s", line);
 		doctor_mend(finding,
-				"echo advise | sudo tee "
-				"/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+				"echo advise | sudo tee /sys/kernel/mm/transparent_hugepage/shmem_enabled");
 	} else {
 		doctor_found(finding, DOCTOR_OK, "%s", line);
 	}

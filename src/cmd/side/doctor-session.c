@@ -80,8 +80,7 @@ static void look_at_runtime(const struct doctor *doctor, struct doctor_finding *
 		doctor_found(finding, DOCTOR_OK, "%s is made when a daemon starts", path);
 	} else if (ret || stat(path, &status)) {
 		doctor_found(finding, DOCTOR_MISSING,
-				"%s belongs to another user, or other users can write to it, so no program "
-				"trusts it",
+				"%s belongs to another user, or other users can write to it, so no program trusts it",
 				path);
 		doctor_mend(finding, "rm -r %s", path);
 	} else {
@@ -155,8 +154,8 @@ static void look_at_shm(const struct doctor *doctor, struct doctor_finding *find
 				"/dev/shm has room for %" PRIu64 " MiB; a session may use %llu MiB",
 				size >> 20, SESSION_MEMORY_DEFAULT >> 20);
 		doctor_mend(finding,
-				"sudo mount -o remount,size=2G /dev/shm (in a container: "
-				"--shm-size=2g), or `side create --memory-limit %" PRIu64 "M`",
+				"sudo mount -o remount,size=2G /dev/shm (in a container: --shm-size=2g), or `side create --memory-limit %" PRIu64
+				"M`",
 				size >> 20 ? size >> 20 : 1);
 	} else {
 		doctor_found(finding, DOCTOR_OK, "/dev/shm has room for %" PRIu64 " MiB",
@@ -177,8 +176,7 @@ static void look_at_descriptors(const struct doctor *doctor, struct doctor_findi
 				(unsigned long long)limit.rlim_max,
 				(unsigned long long)limit.rlim_max / 8);
 		doctor_mend(finding,
-				"add `* hard nofile 65536` to /etc/security/limits.d/side.conf, "
-				"and log in again");
+				"add `* hard nofile 65536` to /etc/security/limits.d/side.conf, and log in again");
 	} else if (limit.rlim_max == RLIM_INFINITY)
 		doctor_found(finding, DOCTOR_OK, "no limit");
 	else
@@ -201,8 +199,7 @@ static void look_at_memlock(const struct doctor *doctor, struct doctor_finding *
 		doctor_found(finding, DOCTOR_NOTE, "%llu KiB",
 				(unsigned long long)limit.rlim_cur >> 10);
 		doctor_mend(finding,
-				"ulimit -l 8192 (or in /etc/security/limits.d/side.conf: `* - "
-				"memlock 8192`)");
+				"ulimit -l 8192 (or in /etc/security/limits.d/side.conf: `* - memlock 8192`)");
 	} else
 		doctor_found(finding, DOCTOR_OK, "%llu KiB",
 				(unsigned long long)limit.rlim_cur >> 10);
@@ -214,8 +211,7 @@ static void look_at_inotify(const struct doctor *doctor, struct doctor_finding *
 
 	if (!doctor_number(doctor, "/proc/sys/fs/inotify/max_user_instances", &instances)) {
 		doctor_found(finding, DOCTOR_NOTE,
-				"the kernel has no inotify: programs check every second whether a "
-				"daemon is back");
+				"the kernel has no inotify: programs check every second whether a daemon is back");
 	} else if (instances < 128) {
 		doctor_found(finding, DOCTOR_NOTE, "%" PRId64 " for each user", instances);
 		doctor_mend(finding, "sudo sysctl fs.inotify.max_user_instances=1024");
@@ -231,9 +227,7 @@ const struct doctor_check doctor_session_checks[] = {
 		{"group", "the daemon of the system, with the programs of all users",
 				look_at_group},
 		{"shm", "the rings of sessions", look_at_shm},
-		{"nofile",
-				"sessions of many processes: each needs some descriptors of the "
-				"recorder",
+		{"nofile", "sessions of many processes: each needs some descriptors of the recorder",
 				look_at_descriptors},
 		{"memlock", "counters as contexts (perf:thread:…), huge pages", look_at_memlock},
 		{"inotify", "programs that notice when a daemon is back", look_at_inotify},

@@ -44,8 +44,7 @@ static void look_at_capabilities(const struct doctor *doctor, struct doctor_find
 	}
 	doctor_found(finding, DOCTOR_NOTE, "without %s%s%s", lack, *have ? "; with " : "", have);
 	doctor_mend(finding,
-			"run as root with `sudo`, or in a container with --cap-add=SYS_PTRACE "
-			"--cap-add=PERFMON");
+			"run as root with `sudo`, or in a container with --cap-add=SYS_PTRACE --cap-add=PERFMON");
 }
 
 static void look_at_ptrace(const struct doctor *doctor, struct doctor_finding *finding)
@@ -69,8 +68,7 @@ static void look_at_ptrace(const struct doctor *doctor, struct doctor_finding *f
 	doctor_found(finding, DOCTOR_NOTE, "scope %" PRId64 ": %s", scope, scopes[scope]);
 	if (scope == 3)
 		doctor_mend(finding,
-				"set kernel.yama.ptrace_scope to 0 in /etc/sysctl.d, and start the "
-				"machine again");
+				"set kernel.yama.ptrace_scope to 0 in /etc/sysctl.d, and start the machine again");
 	else
 		doctor_mend(finding, "sudo sysctl kernel.yama.ptrace_scope=0");
 }
@@ -127,15 +125,12 @@ static void look_at_user_events(const struct doctor *doctor, struct doctor_findi
 	if (errno == EACCES) {
 		doctor_found(finding, DOCTOR_NOTE, "user_events_data may not be written to");
 		doctor_mend(finding,
-				"sudo chgrp tracing /sys/kernel/tracing/user_events_data && sudo "
-				"chmod g+w "
-				"/sys/kernel/tracing/user_events_data");
+				"sudo chgrp tracing /sys/kernel/tracing/user_events_data && sudo chmod g+w /sys/kernel/tracing/user_events_data");
 		return;
 	}
 	doctor_found(finding, DOCTOR_NOTE, "the kernel has no user_events_data");
 	doctor_mend(finding,
-			"mount tracefs; if it is not there then, the kernel needs "
-			"CONFIG_USER_EVENTS (Linux 6.4)");
+			"mount tracefs; if it is not there then, the kernel needs CONFIG_USER_EVENTS (Linux 6.4)");
 }
 
 /* ---- debug information ---- */
@@ -159,8 +154,7 @@ static void look_at_debug(const struct doctor *doctor, struct doctor_finding *fi
 	}
 	doctor_found(finding, DOCTOR_NOTE, "none is installed, and no server of it is named");
 	doctor_mend(finding,
-			"export DEBUGINFOD_URLS=https://debuginfod.debian.net (or your system's), "
-			"or install -dbgsym packages");
+			"export DEBUGINFOD_URLS=https://debuginfod.debian.net (or your system's), or install -dbgsym packages");
 }
 
 static void look_at_core(const struct doctor *doctor, struct doctor_finding *finding)
@@ -181,8 +175,7 @@ static void look_at_core(const struct doctor *doctor, struct doctor_finding *fin
 	doctor_found(finding, DOCTOR_NOTE, "core dumps have no shared memory in them (filter %s)",
 			line);
 	doctor_mend(finding,
-			"echo 0x33 >/proc/self/coredump_filter, in the shell that starts the "
-			"program");
+			"echo 0x33 >/proc/self/coredump_filter, in the shell that starts the program");
 }
 
 const struct doctor_check doctor_system_checks[] = {

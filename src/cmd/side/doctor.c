@@ -192,8 +192,7 @@ int cmd_doctor(const struct parsed *parsed)
 
 	if (!status && root && access(root, R_OK | X_OK))
 		return say_error(COMMAND_FAILED, NULL,
-				"cannot check %s: no directory of that name, or no "
-				"permission",
+				"cannot check %s: no directory of that name, or no permission",
 				root);
 	if (status)
 		return status;

@@ -527,8 +527,8 @@ int export_ctf(const struct export_options *options, const char *dir)
 		if (ret)
 			fail(&copy, ret);
 		else if (copy.lost_packets)
-			say_note("%" PRIu64 " whole packet%s missing: CTF cannot express that in "
-				 "a new trace",
+			say_note("%" PRIu64
+				 " whole packet%s missing: CTF cannot express that in a new trace",
 					copy.lost_packets,
 					copy.lost_packets == 1 ? " is" : "s are");
 	}

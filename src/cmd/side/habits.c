@@ -29,20 +29,16 @@ static const struct habit habits[] = {
 		{NULL, "info", "`side status` shows sessions, `side report DIR` a trace"},
 		{NULL, "monitor", "`side top` shows rates and losses of a session"},
 		{NULL, "enable-rotation",
-				"`side create --rotate-size` and `--rotate-every` rotate by "
-				"themselves"},
+				"`side create --rotate-size` and `--rotate-every` rotate by themselves"},
 		{NULL, "add-trigger", "`side create --snapshot-on WHAT` makes snapshots by itself"},
 		{"record", "-p", "a program that runs is recorded by `side attach -p PID`"},
 		{"record", "--pid", "a program that runs is recorded by `side attach -p PID`"},
 		{"record", "-a",
-				"sessions record of all programs: `side create && side "
-				"enable-event '*' && side start`"},
+				"sessions record of all programs: `side create && side enable-event '*' && side start`"},
 		{"record", "--all-cpus",
-				"sessions record of all programs: `side create && side "
-				"enable-event '*' && side start`"},
+				"sessions record of all programs: `side create && side enable-event '*' && side start`"},
 		{"record", "-f",
-				"the processes that COMMAND starts are recorded, too, without an "
-				"option"},
+				"the processes that COMMAND starts are recorded, too, without an option"},
 		{"record", "-F", "events are recorded here, nothing is sampled"},
 		{"record", "--freq", "events are recorded here, nothing is sampled"},
 		{"record", "--live", "`side view --follow DIR` prints the events meanwhile"},

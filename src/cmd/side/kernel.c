@@ -45,9 +45,7 @@ static const char *why_not(struct kernel_view *view, const char **mend)
 	}
 	(void)snprintf(path, sizeof(path), "%s/events", places[0]);
 	if (access(path, F_OK)) {
-		*mend = "mount it: `mount -t tracefs none /sys/kernel/tracing`; a container needs "
-			"it "
-			"mounted into it";
+		*mend = "mount it: `mount -t tracefs none /sys/kernel/tracing`; a container needs it mounted into it";
 		return "tracefs is not there";
 	}
 	*mend = "use Linux 6.4 or later with CONFIG_USER_EVENTS";
@@ -227,7 +225,6 @@ int cmd_kernel(const struct parsed *parsed)
 								       : COMMAND_NOT_PERMITTED,
 				mend, "%s", missing);
 	if (!status && !view.nr_events)
-		say_note("no program gives events to the kernel; start one with "
-			 "SIDE_USER_EVENTS=all");
+		say_note("no program gives events to the kernel; start one with SIDE_USER_EVENTS=all");
 	return status ? status : say_flush(stdout);
 }

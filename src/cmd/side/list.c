@@ -155,8 +155,7 @@ static int list_image(struct list *list, const char *path, struct image *image, 
 	image_tables(image, &count);
 	image_found(image, &nr_found);
 	if (!count && !nr_found && !is_library && !image_has_sections(image))
-		say_note("%s has no section headers, and no events were found in it; "
-			 "`side list -- %s` starts it and asks",
+		say_note("%s has no section headers, and no events were found in it; `side list -- %s` starts it and asks",
 				path, path);
 	if (count || nr_found) {
 		error = listing_source(&list->listing, path);
@@ -286,11 +285,8 @@ static int list_command(struct list *list, char **command, struct session **sess
 	}
 	if (!summary->nr_processes)
 		return say_error(COMMAND_FAILED,
-				"give its file to list the events in it, as in `side "
-				"list ./FILE`",
-				"cannot list the events of %s: it does not load libraries that it "
-				"is given "
-				"(it is linked statically, or gains privileges when it starts)",
+				"give its file to list the events in it, as in `side list ./FILE`",
+				"cannot list the events of %s: it does not load libraries that it is given (it is linked statically, or gains privileges when it starts)",
 				command[0]);
 	/* What it registered until then is listed all the same. */
 	if (WIFSIGNALED(summary->status))
@@ -341,8 +337,7 @@ static void say_unreached(const pid_t *pids, size_t count)
 		say_note("%s (process %d) has no recorder; `side attach -p %d` brings it", name,
 				(int)first, (int)first);
 	else
-		say_note("%s (process %d) and %zu more have no recorder; `side attach -p PID` "
-			 "brings it",
+		say_note("%s (process %d) and %zu more have no recorder; `side attach -p PID` brings it",
 				name, (int)first, unreached - 1);
 }
 
@@ -385,9 +380,7 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 		if (error.kind != CONTROL_NOT_FOUND)
 			return ask_error(&error);
 		if (ask_kept_sessions(parsed->options.list.system, kept, sizeof(kept)))
-			say_note("no daemon runs; its sessions are kept (%s), and return when "
-				 "it is "
-				 "started: `side daemon`",
+			say_note("no daemon runs; its sessions are kept (%s), and return when it is started: `side daemon`",
 					say_printable(kept, shown, sizeof(shown)));
 		else
 			say_note("there are no sessions: no daemon runs; `side create` starts one");
@@ -447,9 +440,7 @@ static void say_nothing(const struct list *list)
 	if (list->listing.nr_seen)
 		say_note("none of the %zu events that are there matches", list->listing.nr_seen);
 	else if (list->nr_not_looked_into)
-		say_note("there are no events in it; `--libraries` includes the libraries that "
-			 "it "
-			 "needs");
+		say_note("there are no events in it; `--libraries` includes the libraries that it needs");
 	else
 		say_note("there are no events");
 }

@@ -21,27 +21,20 @@ static const struct words known[] = {
 		{SESSION_LOST_FULL, "while a ring was full", NULL},
 		{SESSION_LOST_TOO_BIG, "for being too big", NULL},
 		{SESSION_LOST_IN_VFORK,
-				"in the child of a vfork(), before it ran a program: it has its "
-				"parent's "
-				"memory and rings",
+				"in the child of a vfork(), before it ran a program: it has its parent's memory and rings",
 				NULL},
 		{"process in another one's memory",
 				"in a process that runs in the memory of its parent (clone() with CLONE_VM), or with another base of thread-local memory than the C library's",
 				NULL},
 		{SESSION_LOST_IN_CHILD, "in forked children that had no rings yet", NULL},
 		{SESSION_LOST_BY_KIND,
-				"of event classes that stayed disabled: the recorder did not answer in "
-				"time",
-				"`SIDE_TIMEOUT_FACTOR=N` in its environment has a program wait N times "
-				"as long"},
+				"of event classes that stayed disabled: the recorder did not answer in time",
+				"`SIDE_TIMEOUT_FACTOR=N` in its environment has a program wait N times as long"},
 		/* Whoever read it there says what would help. */
 		{SESSION_LOST_IN_KERNEL, "while a buffer of the kernel was full", NULL},
 		{"invalid arguments", "because their arguments did not fit the description",
-				"`SIDE_VALIDATE=1` in a program's environment makes it report the "
-				"call"},
-		{"no buffer",
-				"for which no buffer was left: signal handlers within events, or "
-				"many threads",
+				"`SIDE_VALIDATE=1` in a program's environment makes it report the call"},
+		{"no buffer", "for which no buffer was left: signal handlers within events, or many threads",
 				NULL},
 		{"ring busy", "because a ring was in use again and again", NULL},
 		{"no ring memory",
@@ -132,8 +125,7 @@ static const char *mend_full(enum lost_teller teller)
 	case LOST_OF_TRACE: return "a larger `--buffer-size`, or fewer locations, would keep more";
 	case LOST_OF_ATTACH: return "a larger `--buffer-size` would keep more";
 	case LOST_OF_SESSION:
-		return "a channel with a larger `--buffer-size`, or with fewer events, would keep "
-		       "more";
+		return "a channel with a larger `--buffer-size`, or with fewer events, would keep more";
 	case LOST_OF_RECOVER: break;
 	}
 	return NULL;

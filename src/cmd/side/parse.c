@@ -386,9 +386,7 @@ static int store_value(
 		error = parse_size(text, value);
 		if (!error && *(uint64_t *)value)
 			return 0;
-		advise(parser,
-				"a size is a number of bytes, also with K, M or G behind it: 512K, "
-				"4M");
+		advise(parser, "a size is a number of bytes, also with K, M or G behind it: 512K, 4M");
 		return complain_of_value(parser, option, text, error, "a size");
 	case OPTION_NUMBER:
 		error = parse_number(text, value);
@@ -400,11 +398,8 @@ static int store_value(
 		if (!error)
 			return 0;
 		advise(parser,
-				option->units ? "a time is a number with us, ms, s or min behind "
-						"it here: 10ms, 1s"
-					      : "a time is a number of seconds, or one with ns, "
-						"us, "
-						"ms, s, min or h behind it: 10ms, 1s");
+				option->units ? "a time is a number with us, ms, s or min behind it here: 10ms, 1s"
+					      : "a time is a number of seconds, or one with ns, us, ms, s, min or h behind it: 10ms, 1s");
 		return complain_of_value(parser, option, text, error, "a time");
 	}
 	return -EINVAL;
@@ -592,8 +587,7 @@ static int parse_letters(struct parser *parser)
 				advise(parser, "`side %s%s--help` lists the options%s",
 						verb ? verb->name : "", verb ? " " : "",
 						verb && verb->id == VERB_LIST
-								? "; those of a command are "
-								  "behind `--`"
+								? "; those of a command are behind `--`"
 								: "");
 			if (!verb)
 				return complain(parser, "there is no option `-%c`", *letters);

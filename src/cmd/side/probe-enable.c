@@ -65,16 +65,13 @@ static int check(struct enabling *enabling)
 				"missing option `--exe FILE`: a global probe needs the file to probe");
 	if (!options->global.on && !options->pid == !options->exe)
 		return say_error(COMMAND_USAGE, "write `--pid PID` or `--exe FILE`",
-				options->pid ? "`--pid` is a process, and `--exe` every one of a "
-					       "file"
+				options->pid ? "`--pid` is a process, and `--exe` every one of a file"
 					     : "missing option: `--pid PID` or `--exe FILE`");
 	if (options->pid > INT_MAX)
 		return say_error(COMMAND_USAGE, NULL, "`--pid` is not the number of a process");
 	if (options->exclude.count || options->loglevel || options->loglevel_only || options->all)
 		return say_error(COMMAND_USAGE, "leave it out",
-				"a probe is one event, so `--exclude`, `--loglevel` and `--all` "
-				"have no "
-				"use");
+				"a probe is one event, so `--exclude`, `--loglevel` and `--all` have no use");
 	if (options->exe)
 		status = find_exe(enabling);
 	else if (options->global.on)
@@ -208,8 +205,7 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_
 
 	if (!status && enabling->target.pid)
 		status = probe_sees_proc(enabling->target.pid,
-				"`side enable-event NAME --global --exe FILE` has the kernel watch "
-				"it");
+				"`side enable-event NAME --global --exe FILE` has the kernel watch it");
 	if (!status)
 		status = probe_modes(ask, &enabling->target, &modes);
 	if (!status)

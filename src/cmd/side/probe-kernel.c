@@ -149,8 +149,7 @@ static const char *why_left(const struct probe_table *table, const struct probe_
 	if (!probe_kernel_could(&probe->site))
 		return "the kernel would single-step the instruction there, which costs more";
 	if (probe->exit != PROBE_TABLE_NONE)
-		return "the probe records the return, and the kernel's method ends programs "
-		       "whose exceptions pass through the function";
+		return "the probe records the return, and the kernel's method ends programs whose exceptions pass through the function";
 	if (has_backtrace(table, probe->entry))
 		return "a backtrace is recorded, which the kernel cannot provide";
 	/* Beside a place of Go there is none, and a program has tens of thousands of them. */
@@ -368,9 +367,7 @@ static void refuse_slow(struct choice *choice)
 	for (uint32_t at = 0; at < choice->nr && could > SLOW_MAX; at++)
 		if (can_trap(choice, at))
 			refuse_list(choice, at, 1,
-					"the kernel has no uprobe_multi (Linux 6.6 has), and would "
-					"give so many back one by one, in a tenth of a second "
-					"each");
+					"the kernel has no uprobe_multi (Linux 6.6 has), and would give so many back one by one, in a tenth of a second each");
 	gather(choice);
 }
 
@@ -408,8 +405,7 @@ const char *probe_kernel_not(bool never, bool contexts, const char *filter)
 	if (never)
 		return never_said;
 	return contexts || (filter && strchr(filter, '$'))
-			? "contexts of the process are recorded or asked for, which the kernel "
-			  "does not know"
+			? "contexts of the process are recorded or asked for, which the kernel does not know"
 			: NULL;
 }
 
@@ -430,8 +426,7 @@ static void decide(const struct probe_target *target, const char * not, struct c
 }
 
 static const char left_out[] =
-		"%s of the locations are left out, because only the kernel can watch them "
-		"(uprobe), and it does not: %s";
+		"%s of the locations are left out, because only the kernel can watch them (uprobe), and it does not: %s";
 static const char trapped[] = "%s of the locations can have only a breakpoint, not a uprobe: %s";
 
 static void say_choice(const struct choice *choice)
@@ -439,12 +434,10 @@ static void say_choice(const struct choice *choice)
 	char number[SAY_NUMBER_MAX];
 
 	if (choice->nr)
-		say_detail("the kernel watches %s of the locations (uprobe), where a jump is not "
-			   "possible",
+		say_detail("the kernel watches %s of the locations (uprobe), where a jump is not possible",
 				say_number(choice->nr, number));
 	if (choice->slow && choice->nr > SLOW_TOLD)
-		say_note("at the end the kernel removes %s uprobes one by one, in up to a tenth "
-			 "of a second each: it has no uprobe_multi (Linux 6.6 has)",
+		say_note("at the end the kernel removes %s uprobes one by one, in up to a tenth of a second each: it has no uprobe_multi (Linux 6.6 has)",
 				say_number(choice->nr, number));
 	for (const struct reason *reason = choice->reasons;
 			reason < choice->reasons + REASONS_MAX && reason->places; reason++) {
@@ -541,7 +534,7 @@ void probe_kernel_ended(int status)
 {
 	if (WIFSIGNALED(status))
 		say_error(COMMAND_LOST, NULL,
-				"hits that the kernel watches are missing in the trace from some time "
-				"on: " SESSION_UPROBES_PROGRAM " was ended by signal %d (%s)",
+				"hits that the kernel watches are missing in the trace from some time on: " SESSION_UPROBES_PROGRAM
+				" was ended by signal %d (%s)",
 				WTERMSIG(status), strsignal(WTERMSIG(status)));
 }

@@ -333,8 +333,7 @@ static void tell_kept(const struct listing *listing)
 		return;
 	if (kept.pads)
 		snprintf(pads, sizeof(pads),
-				", %" PRIu64 " jumps in padding that a thread may still "
-				"reach",
+				", %" PRIu64 " jumps in padding that a thread may still reach",
 				kept.pads);
 	if (say_is_json())
 		printf("{\"schema\":%d,\"type\":\"probe_kept\",\"bytes\":%" PRIu64
@@ -345,8 +344,7 @@ static void tell_kept(const struct listing *listing)
 		say_note("process %d has no probe now, and keeps %" PRIu64
 			 " KiB for those that it had and for the next ones%s%s",
 				listing->process, kept.bytes / 1024, pads,
-				kept.traps ? ", and the handlers of SIGTRAP and SIGILL, because one "
-					     "of its threads may still reach them"
+				kept.traps ? ", and the handlers of SIGTRAP and SIGILL, because one of its threads may still reach them"
 					   : "");
 }
 
@@ -362,8 +360,7 @@ static int conclude(const struct listing *listing, bool markers, const char *wha
 				glob ? "`side probe list` without a GLOB lists all"
 				     : "addresses can be probed (--probe 0xADDR)",
 				glob ? "%s has no function that matches `%.128s`"
-				     : "%s has neither symbols nor .eh_frame, so none of its "
-				       "functions is known",
+				     : "%s has neither symbols nor .eh_frame, so none of its functions is known",
 				what, glob);
 	tell_kept(listing);
 	if (by[PROBE_KERNEL])

@@ -47,8 +47,8 @@ static void say_later(struct json_object *process)
 	bool by_signal = !strcmp(ask_text(process, "control"), "signal");
 
 	say_note("%s (process %" PRIu64
-		 ") is in control mode %s: it sets and removes probes %s, or when "
-		 "`side attach --daemon -p %" PRIu64 "` makes it check",
+		 ") is in control mode %s: it sets and removes probes %s, or when `side attach --daemon -p %" PRIu64
+		 "` makes it check",
 			ask_text(process, "name"), ask_number(process, "pid"),
 			ask_text(process, "control"),
 			by_signal ? "at an event of its own after the signal" : "when it starts",

@@ -213,8 +213,7 @@ int probe_list_sdt(const char *what, const char *glob)
 				"%s has no marker (SDT) that matches `%.128s`", what, glob);
 	if (status == NONE)
 		return say_error(COMMAND_FAILED,
-				"`side probe list` lists its functions, which can be probed as "
-				"well",
+				"`side probe list` lists its functions, which can be probed as well",
 				"%s has no markers (SDT)", what);
 	if (status == WRONG)
 		return say_error(COMMAND_FAILED, NULL, "the markers of %s cannot be read", what);

@@ -106,8 +106,7 @@ static int open_mapped(pid_t pid, const struct mapping *mapping)
 	if (fd < 0)
 		fd = open_same(mapping->path, mapping);
 	if (fd < 0)
-		say_note("%s is left out: the file that process %ld has mapped is not there any "
-			 "more",
+		say_note("%s is left out: the file that process %ld has mapped is not there any more",
 				mapping->path, (long)pid);
 	return fd;
 }
@@ -185,9 +184,7 @@ int probe_sees_proc(pid_t pid, const char *mend)
 	if (lstat(path, &status))
 		return COMMAND_DONE;
 	return say_error(COMMAND_FAILED, mend,
-			"process %d sees no /proc from its root directory, so it cannot put probes "
-			"into "
-			"itself",
+			"process %d sees no /proc from its root directory, so it cannot put probes into itself",
 			pid);
 }
 

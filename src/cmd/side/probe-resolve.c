@@ -202,8 +202,7 @@ static int check_processor(pid_t pid)
 	if (!other)
 		return COMMAND_DONE;
 	return say_error(COMMAND_FAILED, NULL,
-			"process %d is a program for another processor (%s): only x86-64 can be "
-			"probed",
+			"process %d is a program for another processor (%s): only x86-64 can be probed",
 			(int)pid, other);
 }
 
@@ -238,9 +237,7 @@ int probe_resolve(const struct probe_target *target, const struct resolve_wish *
 	if (!WIFEXITED(status) || *table < 0)
 		return say_error(COMMAND_FAILED,
 				"an address without `--arg` asks for less of the file",
-				"the process that read the files of the program ended over it: one "
-				"of "
-				"them is damaged");
+				"the process that read the files of the program ended over it: one of them is damaged");
 	return COMMAND_DONE;
 }
 

@@ -14,8 +14,7 @@
 static int missing(void)
 {
 	return say_error(COMMAND_FAILED, "install libzydis-dev and liblzma-dev, and build it again",
-			"this side was built without probes, for the library Zydis or lzma was "
-			"missing");
+			"this side was built without probes, for the library Zydis or lzma was missing");
 }
 #endif
 

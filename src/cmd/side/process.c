@@ -111,20 +111,17 @@ static int say_not_permitted(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	if (!stat(path, &status) && status.st_uid != geteuid() && geteuid())
 		snprintf(mend, sizeof(mend),
-				"it belongs to user %u: run as that user, or as root "
-				"(CAP_SYS_PTRACE)",
+				"it belongs to user %u: run as that user, or as root (CAP_SYS_PTRACE)",
 				(unsigned int)status.st_uid);
 	else if (!read_number("/proc/sys/kernel/yama/ptrace_scope", &scope) && scope)
 		snprintf(mend, sizeof(mend),
 				"kernel.yama.ptrace_scope is %ld: run as root (CAP_SYS_PTRACE)%s",
 				scope,
-				scope < 3 ? ", or set it to 0 with `sysctl "
-					    "kernel.yama.ptrace_scope=0`"
+				scope < 3 ? ", or set it to 0 with `sysctl kernel.yama.ptrace_scope=0`"
 					  : "");
 	else
 		snprintf(mend, sizeof(mend),
-				"the process is protected (prctl PR_SET_DUMPABLE, set-user-ID, or "
-				"capabilities that you have not): run as root (CAP_SYS_PTRACE)");
+				"the process is protected (prctl PR_SET_DUMPABLE, set-user-ID, or capabilities that you have not): run as root (CAP_SYS_PTRACE)");
 	return say_error(COMMAND_NOT_PERMITTED, mend,
 			"cannot read the memory of process %d: permission to trace it is missing",
 			(int)pid);
@@ -369,9 +366,7 @@ static int list_mapping(
 	fd = open_file(process, mapping);
 	if (fd < 0) {
 		process->unreadable++;
-		say_detail("the section headers of %s cannot be read: the file was replaced, "
-			   "deleted or "
-			   "is not readable",
+		say_detail("the section headers of %s cannot be read: the file was replaced, deleted or is not readable",
 				mapping->path);
 		return 0;
 	}
@@ -405,14 +400,11 @@ int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 	if (error)
 		return say_failure(pid, error);
 	if (process.has_silent_libside && !process.nr_registries)
-		say_note("the libside of process %d does not list its events: events that "
-			 "were made at run time are missing",
+		say_note("the libside of process %d does not list its events: events that were made at run time are missing",
 				(int)pid);
 	/* What these files have registered is listed if there is a registry. */
 	if (process.unreadable && !process.nr_registries)
-		say_note("%zu mapped %s of process %d could not be looked into, because the file "
-			 "was replaced or "
-			 "deleted since; restart the program to see its events",
+		say_note("%zu mapped %s of process %d could not be looked into, because the file was replaced or deleted since; restart the program to see its events",
 				process.unreadable, process.unreadable == 1 ? "file" : "files",
 				(int)pid);
 	return COMMAND_DONE;

@@ -91,8 +91,7 @@ static int make_output(const char *path, bool force)
 				"cannot write to %s: %s", path, strerror(errno));
 	if (!force && !is_empty(path))
 		return say_error(COMMAND_FAILED, NULL,
-				"%s is not empty; choose another directory with -o, or add to it "
-				"with --force",
+				"%s is not empty; choose another directory with -o, or add to it with --force",
 				path);
 	return 0;
 }
@@ -368,9 +367,7 @@ static void show_loss(void *user, const char *trace, const char *stream, uint64_
 		return;
 	}
 	losses->shown++;
-	fprintf(stderr,
-			"  %s/%s  %s packets with %s events lost in transit, %s dropped by the "
-			"sender\n",
+	fprintf(stderr, "  %s/%s  %s packets with %s events lost in transit, %s dropped by the sender\n",
 			trace, stream, say_number(packets, packets_text),
 			say_number(events, events_text), say_number(dropped, dropped_text));
 }
@@ -420,9 +417,7 @@ static void say_losses(const struct reception *reception, const struct receive_s
 	struct losses losses = {0};
 
 	if (summary->lost_frames || summary->lost_packets || summary->lost_events)
-		fprintf(stderr,
-				"%s lost in transit: %s frames, in them %s packets with %s "
-				"events\n",
+		fprintf(stderr, "%s lost in transit: %s frames, in them %s packets with %s events\n",
 				say_label(true), say_number(summary->lost_frames, frames),
 				say_number(summary->lost_packets, packets),
 				say_number(summary->lost_events, events));
@@ -437,9 +432,7 @@ static void say_losses(const struct reception *reception, const struct receive_s
 				say_label(true), summary->incomplete,
 				summary->incomplete == 1 ? "" : "s");
 	if (summary->unended)
-		fprintf(stderr,
-				"%s the sender's end has not come: what it sent last is not "
-				"known\n",
+		fprintf(stderr, "%s the sender's end has not come: what it sent last is not known\n",
 				say_label(true));
 }
 

@@ -66,8 +66,7 @@ static int take_choices(struct kernel_recording *recording, const struct option_
 		}
 		if (!recording->nr_choices)
 			return say_error(COMMAND_USAGE, NULL,
-					"`--kernel-filter` belongs behind the `--kernel` that it "
-					"filters");
+					"`--kernel-filter` belongs behind the `--kernel` that it filters");
 		for (size_t k = first; k < recording->nr_choices; k++)
 			recording->choices[k].filter = use->text;
 	}
@@ -90,8 +89,7 @@ int kernel_recording_prepare(struct kernel_recording *recording, const struct pa
 	if (!recording->wanted)
 		return options->kernel_all || options->kernel_buffer || options->kernel_way
 				? say_error(COMMAND_USAGE, NULL,
-						  "`--kernel-all`, `--kernel-buffer` and "
-						  "`--kernel-method` belong to `--kernel`")
+						  "`--kernel-all`, `--kernel-buffer` and `--kernel-method` belong to `--kernel`")
 				: COMMAND_DONE;
 	status = take_choices(recording, &options->kernel);
 	if (status)
@@ -281,10 +279,7 @@ static void print_text(const struct kernel_record_summary *summary, bool joined)
 				say_label(true), say_number(summary->late, kinds),
 				summary->late == 1 ? "" : "es");
 	if (summary->lost)
-		fprintf(stderr,
-				"%s %s of the kernel's events %s lost; a larger `--kernel-buffer`, "
-				"fewer "
-				"events or a `--kernel-filter` would keep more\n",
+		fprintf(stderr, "%s %s of the kernel's events %s lost; a larger `--kernel-buffer`, fewer events or a `--kernel-filter` would keep more\n",
 				say_label(true), say_number(summary->lost, events),
 				summary->lost == 1 ? "was" : "were");
 }

@@ -161,9 +161,7 @@ static void print_losses(const struct session_summary *summary, enum verb_id ver
 		fprintf(stderr, "  and %zu more (see them all with --verbose)\n",
 				summary->nr_losses - rows);
 	if (any_too_big(summary))
-		fprintf(stderr,
-				"%s one event has %s at most, and half a ring; what is larger is "
-				"lost\n",
+		fprintf(stderr, "%s one event has %s at most, and half a ring; what is larger is lost\n",
 				say_label(false), say_size(SESSION_EVENT_BYTES, size));
 }
 
@@ -195,9 +193,7 @@ static void print_windows(const struct session_summary *summary)
 	char size[SAY_NUMBER_MAX];
 
 	if (summary->overwritten)
-		fprintf(stderr,
-				"%s %s of older events were overwritten, as --mode overwrite "
-				"asks\n",
+		fprintf(stderr, "%s %s of older events were overwritten, as --mode overwrite asks\n",
 				say_label(false), say_size(summary->overwritten, size));
 	if (summary->chunks)
 		fprintf(stderr, "%s %" PRIu32 " chunk%s in %s", say_label(false), summary->chunks,

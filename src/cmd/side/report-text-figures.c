@@ -285,8 +285,7 @@ static void print_rule(struct text *text, unsigned int number, const struct repo
 	if (rule->negative)
 		text_print(text,
 				"%" PRIu64
-				" ended before they began (the clocks disagree); they count as "
-				"0\n",
+				" ended before they began (the clocks disagree); they count as 0\n",
 				rule->negative);
 	if (slowest->count)
 		text_print(text, "The slowest:\n");

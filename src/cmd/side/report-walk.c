@@ -214,9 +214,7 @@ int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **out)
 			continue;
 		if (item->kind == CTF_ITEM_DAMAGE)
 			say_error(COMMAND_FAILED,
-					item->cut ? "`side view --repair` shortens the file to "
-						    "its "
-						    "whole packets"
+					item->cut ? "`side view --repair` shortens the file to its whole packets"
 						  : NULL,
 					"%s", item->text);
 		else

@@ -189,17 +189,13 @@ static void note_of_calls(const struct report *report)
 	char number[SAY_NUMBER_MAX];
 
 	if (!calls->functions.count)
-		say_note("no event is a call: `side trace -c COMMAND --function '*' --exit` "
-			 "records "
-			 "them");
+		say_note("no event is a call: `side trace -c COMMAND --function '*' --exit` records them");
 	for (uint32_t i = 0; i < calls->functions.count; i++) {
 		unfinished += calls->figures[i].unfinished;
 		lost += calls->figures[i].lost;
 	}
 	if (unfinished)
-		say_note("calls without a return (left, or open at the end): %s; each is taken to "
-			 "end "
-			 "with the call around it, or with the last event of its thread",
+		say_note("calls without a return (left, or open at the end): %s; each is taken to end with the call around it, or with the last event of its thread",
 				say_number(unfinished, number));
 	if (lost)
 		say_note("calls whose return may be among the lost events: %s; their times are left out",
@@ -233,8 +229,7 @@ static void note_what_is_missing(const struct report *report)
 	if (report->options->calls || report->options->tree)
 		note_of_calls(report);
 	if (report->options->callers && !report->caller_events)
-		say_note("no event has its caller: record with `--context ip`, or `-w "
-			 "libc`");
+		say_note("no event has its caller: record with `--context ip`, or `-w libc`");
 	if (report->caller_keys.refused)
 		say_note("only the first %u different callers were counted", REPORT_CALLERS_MAX);
 	if (report->groups.refused)
@@ -242,8 +237,7 @@ static void note_what_is_missing(const struct report *report)
 				REPORT_GROUPS_MAX);
 	for (unsigned int i = 0; i < report->pairs.rule_count; i++) {
 		if (report->pairs.rules[i].not_kept)
-			say_note("too many `%s` were open at a time: some were not followed to "
-				 "their end",
+			say_note("too many `%s` were open at a time: some were not followed to their end",
 					report->pairs.rules[i].begin_text);
 		if (report->pairs.rules[i].no_key)
 			say_note("some events of the pair `%s` `%s` have no value of `--key`",

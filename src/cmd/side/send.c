@@ -129,9 +129,7 @@ int sending_end(struct send *send, const char *url, const char *dir)
 		say_delivered(&status, url);
 	if (status.dropped_packets)
 		say_error(COMMAND_LOST, NULL,
-				"%s event%s in %s packet%s were given up: the receiver was away "
-				"for "
-				"longer than the spool lasted",
+				"%s event%s in %s packet%s were given up: the receiver was away for longer than the spool lasted",
 				say_number(status.dropped_events, events),
 				status.dropped_events == 1 ? "" : "s",
 				say_number(status.dropped_packets, packets),

@@ -303,8 +303,7 @@ static int check_kernel(const struct parsed *parsed)
 	if (!options->kernel)
 		return options->syscall || options->kernel_buffer || options->kernel_way
 				? say_error(COMMAND_USAGE, "write `--kernel`, too",
-						  "`--syscall`, `--kernel-buffer` and "
-						  "`--kernel-method` apply to the kernel's events only")
+						  "`--syscall`, `--kernel-buffer` and `--kernel-method` apply to the kernel's events only")
 				: COMMAND_DONE;
 	if (options->userspace)
 		return say_error(COMMAND_USAGE, "write two commands",
@@ -318,14 +317,11 @@ static int check_kernel(const struct parsed *parsed)
 				"the kernel's events have no log levels");
 	if (options->contexts.count)
 		return say_error(COMMAND_USAGE, "the events have pid, tid and comm",
-				"`--context %.64s` would be of the program that listens to the "
-				"kernel",
+				"`--context %.64s` would be of the program that listens to the kernel",
 				options->contexts.items[0]);
 	if (!options->all && !parsed->operand_count)
 		return say_error(COMMAND_USAGE,
-				"`side list -k` lists them; `--all` means thousands, which slow "
-				"the "
-				"machine down",
+				"`side list -k` lists them; `--all` means thousands, which slow the machine down",
 				"missing operand: the kernel's events to record");
 	return COMMAND_DONE;
 }
@@ -395,8 +391,7 @@ static int check_tracking(struct json_object *request, const struct parsed *pars
 			return COMMAND_DONE;
 	}
 	return say_error(COMMAND_USAGE,
-			"write `--pid`, `--uid`, `--gid`, `--name`, `--cgroup`, `--container` or "
-			"`--all`",
+			"write `--pid`, `--uid`, `--gid`, `--name`, `--cgroup`, `--container` or `--all`",
 			"missing option: the processes to %s", parsed->verb->name);
 }
 

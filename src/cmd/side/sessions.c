@@ -147,9 +147,7 @@ static int say_sent(struct json_object *answer)
 			say_size(ask_number(sending, "bytes"), bytes),
 			say_printable(ask_text(sending, "to"), text, sizeof(text)));
 	if (ask_number(sending, "dropped-packets"))
-		fprintf(stderr,
-				"%s %s event%s in %s packet%s were given up: the receiver was away "
-				"for longer than the spool lasted\n",
+		fprintf(stderr, "%s %s event%s in %s packet%s were given up: the receiver was away for longer than the spool lasted\n",
 				say_label(true),
 				say_number(ask_number(sending, "dropped-events"), bytes),
 				ask_number(sending, "dropped-events") == 1 ? "" : "s",
@@ -188,9 +186,7 @@ static void say_done(const struct parsed *parsed, const char *name, struct json_
 {
 	switch (parsed->verb->id) {
 	case VERB_CREATE:
-		say_note("created session %s; add events with `side enable-event`, then `side "
-			 "start` "
-			 "it",
+		say_note("created session %s; add events with `side enable-event`, then `side start` it",
 				name);
 		break;
 	case VERB_START: say_output("records; view it with", name, answer); break;
@@ -411,9 +407,7 @@ int cmd_regenerate(const struct parsed *parsed)
 
 	if (!strcmp(what, "metadata"))
 		return say_error(COMMAND_USAGE, NULL,
-				"not needed: the metadata of a trace is complete at any "
-				"time, and "
-				"the clock is measured again when a trace ends");
+				"not needed: the metadata of a trace is complete at any time, and the clock is measured again when a trace ends");
 	if (strcmp(what, "statedump") != 0)
 		return say_error(COMMAND_USAGE, "did you mean `side regenerate statedump`?",
 				"`side regenerate` does not understand `%.128s`", what);

@@ -418,9 +418,8 @@ static void say_closed_doors(struct json_object *doors)
 		uint64_t pid = ask_number(door, "pid");
 
 		say_note("process %" PRIu64
-			 ", and what sees the same files, does not find this daemon: the rendezvous socket %s, "
-			 "by which it found the one before, cannot be opened again (%s); "
-			 "`side attach --daemon -p %" PRIu64 "` makes another one",
+			 ", and what sees the same files, does not find this daemon: the rendezvous socket %s, by which it found the one before, cannot be opened again (%s); `side attach --daemon -p %" PRIu64
+			 "` makes another one",
 				pid, ask_text(door, "door"), ask_text(door, "why"), pid);
 	}
 }

@@ -55,16 +55,14 @@ const struct option command_report_options[] = {
 		.argument = "WHAT",
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct report_options, by),
-		.sentence = "Report each group separately: event, process, thread, cpu, or the values of an expression, such as "
-				"`size` or `$ctx.procname`. Write `(cpu)` for a field of that name.",
+		.sentence = "Report each group separately: event, process, thread, cpu, or the values of an expression, such as `size` or `$ctx.procname`. Write `(cpu)` for a field of that name.",
 	},
 	{
 		.name = "histogram",
 		.argument = "EXPRESSION",
 		.kind = OPTION_LIST,
 		.offset = offsetof(struct report_options, histograms),
-		.sentence = "Draw the distribution of a number, by powers of two, over all events that have it. Can be given several "
-				"times.",
+		.sentence = "Draw the distribution of a number, by powers of two, over all events that have it. Can be given several times.",
 	},
 	{
 		.name = "pair",
@@ -73,8 +71,7 @@ const struct option command_report_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct report_options, pairs),
-		.sentence = "Measure the time from each event that matches the pattern BEGIN to the next matching END: number, "
-				"minimum, mean, percentiles, maximum, distribution. Can be given several times.",
+		.sentence = "Measure the time from each event that matches the pattern BEGIN to the next matching END: number, minimum, mean, percentiles, maximum, distribution. Can be given several times.",
 	},
 	{
 		.name = "key",
@@ -82,8 +79,7 @@ const struct option command_report_options[] = {
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct report_options, key),
 		.standard = PAIR_STANDARD,
-		.sentence = "With `--pair`: events belong together if EXPRESSION has the same value "
-				"in both, in one process.",
+		.sentence = "With `--pair`: events belong together if EXPRESSION has the same value in both, in one process.",
 	},
 	{
 		.name = "across",
@@ -105,15 +101,13 @@ const struct option command_report_options[] = {
 		.kind = OPTION_NUMBER,
 		.offset = offsetof(struct report_options, around),
 		.standard = "none",
-		.sentence = "With `--slowest`: for each pair, print COUNT events of its thread before and after its begin and its "
-				"end. The trace is read twice.",
+		.sentence = "With `--slowest`: for each pair, print COUNT events of its thread before and after its begin and its end. The trace is read twice.",
 	},
 	{
 		.name = "calls",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct report_options, calls),
-		.sentence = "List the functions of a call trace, as recorded by `side trace --function '*' --exit`: number of calls, "
-				"and time with (TOTAL) and without (SELF) called functions.",
+		.sentence = "List the functions of a call trace, as recorded by `side trace --function '*' --exit`: number of calls, and time with (TOTAL) and without (SELF) called functions.",
 	},
 	{
 		.name = "tree",
@@ -127,8 +121,7 @@ const struct option command_report_options[] = {
 		.kind = OPTION_NUMBER,
 		.offset = offsetof(struct report_options, callers),
 		.standard = "none",
-		.sentence = "List the COUNT code locations from which most events came: by a field named caller, as wrappers record "
-				"it, otherwise by the context ip.",
+		.sentence = "List the COUNT code locations from which most events came: by a field named caller, as wrappers record it, otherwise by the context ip.",
 	},
 	{
 		.name = "debuginfod",
@@ -161,15 +154,13 @@ const struct option command_report_options[] = {
 };
 
 const char *const command_report_paragraphs[] = {
-	"Reads the trace in DIR once, in the order of time, and prints an overview: its length, processes, "
-	"number and distribution of events. Other tables (`--histogram`, `--pair`, `--calls`, `--tree`, "
-	"`--callers`, `--losses`) replace the list of processes and events.",
+	"Reads the trace in DIR once, in the order of time, and prints an overview: its length, processes, number and distribution of events. "
+	"Other tables (`--histogram`, `--pair`, `--calls`, `--tree`, `--callers`, `--losses`) replace the list of processes and events.",
 	COMMAND_SESSION_TRACE,
-	"An END belongs to the latest open BEGIN before it, so calls can be nested. If both patterns match one "
-	"event, the times between these events are measured.",
-	"Numbers, minimum, mean, maximum and distributions are exact; percentiles differ by at most 1/512 of "
-	"their value. Memory does not grow with the trace: beyond 10,000 groups, 500,000 callers or 524,288 open "
-	"begins, the remainder is merged or left out, and a note reports it.",
+	"An END belongs to the latest open BEGIN before it, so calls can be nested. "
+	"If both patterns match one event, the times between these events are measured.",
+	"Numbers, minimum, mean, maximum and distributions are exact; percentiles differ by at most 1/512 of their value. "
+	"Memory does not grow with the trace: beyond 10,000 groups, 500,000 callers or 524,288 open begins, the remainder is merged or left out, and a note reports it.",
 	NULL,
 };
 
@@ -215,8 +206,7 @@ const struct option command_export_options[] = {
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct export_options, output),
 		.standard = "standard output, unless it is a terminal",
-		.sentence = "Write to FILE. For csv, a name that ends in `/` or an existing directory: one file for each event. For "
-				"ctf1 and ctf2: a new directory.",
+		.sentence = "Write to FILE. For csv, a name that ends in `/` or an existing directory: one file for each event. For ctf1 and ctf2: a new directory.",
 	},
 	{
 		.letter = 'e',
@@ -261,8 +251,7 @@ const struct option command_export_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct export_options, pairs),
-		.sentence = "For perfetto and chrome: draw a slice from each event that matches the pattern BEGIN to the matching "
-				"END, as `side report` pairs them. Can be given several times.",
+		.sentence = "For perfetto and chrome: draw a slice from each event that matches the pattern BEGIN to the matching END, as `side report` pairs them. Can be given several times.",
 	},
 	{
 		.name = "key",
@@ -270,8 +259,7 @@ const struct option command_export_options[] = {
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct export_options, key),
 		.standard = PAIR_STANDARD,
-		.sentence = "With `--pair`: events belong together if EXPRESSION has the same value "
-				"in both, in one process.",
+		.sentence = "With `--pair`: events belong together if EXPRESSION has the same value in both, in one process.",
 	},
 	{
 		.name = "across",
@@ -284,16 +272,13 @@ const struct option command_export_options[] = {
 
 const char *const command_export_paragraphs[] = {
 	"Converts the trace in DIR for other programs:",
-	"perfetto: for https://ui.perfetto.dev and Perfetto's trace processor (SQL). A track for each process "
-	"and thread (or CPU, if threads were not recorded), with all fields as arguments.",
-	"chrome: trace events as JSON, for chrome://tracing, Perfetto, speedscope and others. Larger; times are "
-	"relative to the first event.",
-	"csv: a table (RFC 4180) with the columns ns, time, hostname, procname, vpid, vtid, cpu, event, "
-	"loglevel, context and fields, the last two as JSON; or one file for each event, with its fields as "
-	"columns.",
+	"perfetto: for https://ui.perfetto.dev and Perfetto's trace processor (SQL). "
+	"A track for each process and thread (or CPU, if threads were not recorded), with all fields as arguments.",
+	"chrome: trace events as JSON, for chrome://tracing, Perfetto, speedscope and others. "
+	"Larger; times are relative to the first event.",
+	"csv: a table (RFC 4180) with the columns ns, time, hostname, procname, vpid, vtid, cpu, event, loglevel, context and fields, the last two as JSON; or one file for each event, with its fields as columns.",
 	"jsonl: one JSON object a line, the same as `side view --json`.",
-	"ctf1, ctf2: a trace in CTF 1.8 or CTF 2 with the selected events; the bytes of the records do not "
-	"change.",
+	"ctf1, ctf2: a trace in CTF 1.8 or CTF 2 with the selected events; the bytes of the records do not change.",
 	"Losses of the recording are in all formats but csv; for csv, standard error has them.",
 	COMMAND_SESSION_TRACE,
 	NULL,

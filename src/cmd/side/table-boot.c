@@ -18,8 +18,7 @@ const struct option table_adopt_options[] = {
 		.kind = OPTION_TEXT,
 		.completion = COMPLETE_DIRECTORY,
 		.offset = offsetof(struct adopt_options, output),
-		.standard = "the directory of the earlier traces, otherwise that of the configuration, otherwise side-DATE-TIME in the "
-				"current directory",
+		.standard = "the directory of the earlier traces, otherwise that of the configuration, otherwise side-DATE-TIME in the current directory",
 		.sentence = "Write the traces to DIR; if there are several sessions, each to a directory below it.",
 	},
 	{
@@ -71,15 +70,14 @@ const struct option table_adopt_options[] = {
 };
 
 const char *const table_adopt_paragraphs[] = {
-	"Writes traces of programs that record without a daemon, by a static configuration: of the first process "
-	"of a machine or container, and of all that inherit SIDE_BOOT from it. docs/how-to/early-boot.md "
-	"describes the configuration.",
-	"The content of the rings is moved to the traces; the programs continue to record. When no program is "
-	"left, the state directory is removed. If it is adopted again, new events go to new traces in the same "
-	"output directory. Each record is in exactly one of them.",
-	"PID names a process whose rings are in no state directory: it started before the directory could be "
-	"written, or something is mounted over it. The rings are found in its memory, which requires root. If a "
-	"state directory is named, such processes of its sessions are adopted as well, if that is permitted.",
+	"Writes traces of programs that record without a daemon, by a static configuration: of the first process of a machine or container, and of all that inherit SIDE_BOOT from it. docs/how-to/early-boot.md describes the configuration.",
+	"The content of the rings is moved to the traces; the programs continue to record. "
+	"When no program is left, the state directory is removed. "
+	"If it is adopted again, new events go to new traces in the same output directory. "
+	"Each record is in exactly one of them.",
+	"PID names a process whose rings are in no state directory: it started before the directory could be written, or something is mounted over it. "
+	"The rings are found in its memory, which requires root. "
+	"If a state directory is named, such processes of its sessions are adopted as well, if that is permitted.",
 	"`sided --boot FILE` adopts the same programs, and they continue in sessions of the daemon.",
 	NULL,
 };

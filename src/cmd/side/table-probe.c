@@ -10,8 +10,7 @@ const struct option table_probe_options[] = {
 		.name = "sdt",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct probe_options, sdt),
-		.sentence = "List only markers (SDT, USDT), with their semaphores and listeners; without FILE or PID, those of all "
-				"running programs and libraries.",
+		.sentence = "List only markers (SDT, USDT), with their semaphores and listeners; without FILE or PID, those of all running programs and libraries.",
 	},
 	{ .name = NULL },
 };
@@ -43,9 +42,7 @@ const struct option table_trace_options[] = {
 		.argument = "EXPRESSION",
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct record_options, filter),
-		.sentence = "Record an event only if EXPRESSION is true, such as `n > 4096`, or `duration > 1000000` for calls "
-				"longer than a millisecond. Events without a field that it names are not recorded. See `side help "
-				"filters`.",
+		.sentence = "Record an event only if EXPRESSION is true, such as `n > 4096`, or `duration > 1000000` for calls longer than a millisecond. Events without a field that it names are not recorded. See `side help filters`.",
 	},
 	TABLE_GLOBAL_OPTIONS(record_options),
 	{
@@ -55,9 +52,7 @@ const struct option table_trace_options[] = {
 		.completion = COMPLETE_FILE,
 		.offset = offsetof(struct record_options, exe),
 		.standard = "the program of COMMAND",
-		.sentence = "With `--global`: the program or library to probe. Without `-c`, recording goes on until Ctrl-C, or for "
-				"`--duration`. /proc/PID/exe and /proc/PID/root/PATH name files of another mount namespace (a "
-				"container).",
+		.sentence = "With `--global`: the program or library to probe. Without `-c`, recording goes on until Ctrl-C, or for `--duration`. /proc/PID/exe and /proc/PID/root/PATH name files of another mount namespace (a container).",
 	},
 	{
 		.letter = 'p',
@@ -66,9 +61,7 @@ const struct option table_trace_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct record_options, pid),
-		.sentence = "Trace this running process: the agent is brought into it, as by `side attach`, until Ctrl-C or until "
-				"the program ends. With `--global`: record hits of this process only; without `--exe`, its program and "
-				"libraries are probed.",
+		.sentence = "Trace this running process: the agent is brought into it, as by `side attach`, until Ctrl-C or until the program ends. With `--global`: record hits of this process only; without `--exe`, its program and libraries are probed.",
 	},
 	{
 		.name = "buffer-size",
@@ -76,8 +69,7 @@ const struct option table_trace_options[] = {
 		.kind = OPTION_SIZE,
 		.offset = offsetof(struct record_options, buffer_size),
 		.standard = "4M, but at most 64M for all rings of a process",
-		.sentence = "Give each CPU of each process a ring of SIZE bytes, rounded to a power of two. Larger rings lose less "
-				"if hits come faster than they can be written.",
+		.sentence = "Give each CPU of each process a ring of SIZE bytes, rounded to a power of two. Larger rings lose less if hits come faster than they can be written.",
 	},
 	{
 		.name = "duration",
@@ -105,8 +97,7 @@ const struct option table_trace_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_CONTEXT,
 		.offset = offsetof(struct record_options, contexts),
-		.sentence = "Record these values with each probe: regs, reg:NAME, TYPE:NAME:ADDR, backtrace, and the contexts of all "
-				"events (`side help contexts`).",
+		.sentence = "Record these values with each probe: regs, reg:NAME, TYPE:NAME:ADDR, backtrace, and the contexts of all events (`side help contexts`).",
 	},
 	{
 		.name = "force",
@@ -118,29 +109,29 @@ const struct option table_trace_options[] = {
 		.name = "allow-unsafe-exit",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, allow_unsafe_exit),
-		.sentence = "With `--global` and `--exit`: also watch returns of a file that handles exceptions. An exception that leaves such a "
-				"function ends the program.",
+		.sentence = "With `--global` and `--exit`: also watch returns of a file that handles exceptions. An exception that leaves such a function ends the program.",
 	},
 	{ .name = NULL },
 };
 
 const char *const table_trace_paragraphs[] = {
-	"Starts a program with probes and records until it ends. The probes are set before the program's "
-	"first instruction. No daemon is needed, and the program need not be instrumented. Each probe is an "
-	"event probe:NAME; for `libc:malloc`, NAME is malloc. `--exit`, `--arg` and `--ret` belong to the "
-	"location before them, or to all locations if they come first.",
-	"If COMMAND begins with a program that starts another one, side traces the other one. It knows env, "
-	"nice, nohup, stdbuf, setsid, timeout, time, taskset, chrt, ionice, numactl, setarch, unshare and "
-	"strace, with their options, also nested. side refuses sudo, `env -i` and others that keep the agent "
-	"from the program, before anything starts. `--global` needs no agent in the program.",
+	"Starts a program with probes and records until it ends. "
+	"The probes are set before the program's first instruction. "
+	"No daemon is needed, and the program need not be instrumented. "
+	"Each probe is an event probe:NAME; for `libc:malloc`, NAME is malloc. "
+	"`--exit`, `--arg` and `--ret` belong to the location before them, or to all locations if they come first.",
+	"If COMMAND begins with a program that starts another one, side traces the other one. "
+	"It knows env, nice, nohup, stdbuf, setsid, timeout, time, taskset, chrt, ionice, numactl, setarch, unshare and strace, with their options, also nested. side refuses sudo, `env -i` and others that keep the agent from the program, before anything starts. "
+	"`--global` needs no agent in the program.",
 	"If COMMAND is a script, the locations are in its interpreter, such as /usr/bin/dash; a note names it. "
 	"They are not in the programs that the script starts.",
-	"With `-p` the program is already running. It is not stopped, and its code is restored when the "
-	"recording ends. Its child processes are recorded as well, each in a trace of its own. `side attach "
-	"--help` lists the refusals.",
-	"Locations that could only have a breakpoint are watched by the kernel if that is permitted (uprobes of "
-	"that process), which costs a third; `-v` prints how many, and why others are not. Their records are in "
-	"the trace of `side-uprobes`, with pid, tid and comm of the hit. `--no-uprobe` sets breakpoints instead.",
+	"With `-p` the program is already running. "
+	"It is not stopped, and its code is restored when the recording ends. "
+	"Its child processes are recorded as well, each in a trace of its own. "
+	"`side attach --help` lists the refusals.",
+	"Locations that could only have a breakpoint are watched by the kernel if that is permitted (uprobes of that process), which costs a third; `-v` prints how many, and why others are not. "
+	"Their records are in the trace of `side-uprobes`, with pid, tid and comm of the hit. "
+	"`--no-uprobe` sets breakpoints instead.",
 	"The exit status is that of the started program.",
 	NULL,
 };
@@ -160,16 +151,17 @@ const struct example table_trace_examples[] = {
 };
 
 const char *const table_probes_paragraphs[] = {
-	"A probe records when a program reaches a location in its code. `side enable-event NAME --pid PID` sets "
-	"one in a running process, `side trace -c COMMAND` in a program that it starts. Its event is "
-	"`probe:NAME`, unless NAME has a provider. LOCATION is one of:",
+	"A probe records when a program reaches a location in its code. "
+	"`side enable-event NAME --pid PID` sets one in a running process, `side trace -c COMMAND` in a program that it starts. "
+	"Its event is `probe:NAME`, unless NAME has a provider. "
+	"LOCATION is one of:",
 	NULL,
 };
 
 const struct term table_probes_terms[] = {
 	{ "handle_request",
-		"A function of the program, or of the only library that has it. A glob selects all matching functions of "
-		"the program." },
+		"A function of the program, or of the only library that has it. "
+		"A glob selects all matching functions of the program." },
 	{ "libc:malloc",
 		"A function of a library; the beginning of the library's name is enough." },
 	{ "net::Server::read(int)",
@@ -181,36 +173,37 @@ const struct term table_probes_terms[] = {
 	{ "server.c:120",
 		"A line of a source file, if there is debug information." },
 	{ "--arg request->path",
-		"A variable by its name, followed by members, `*` or `[2]`. If it is a `char *`, the text is recorded." },
+		"A variable by its name, followed by members, `*` or `[2]`. "
+		"If it is a `char *`, the text is recorded." },
 	{ "--arg 'string(m->data, m->size)'",
 		"A value whose length only the program knows: text; `bytes(p, n)`, shown in base 16; `*p@n`, an array. "
-		"Without a length, `string(p)` ends at the NUL. A length is a number or a variable." },
+		"Without a length, `string(p)` ends at the NUL. "
+		"A length is a number or a variable." },
 	{ "--arg 'path=request->path'",
 		"NAME=VALUE sets the name of the field." },
 	{ "--arg s32:n:%edi",
-		"TYPE:NAME:ADDR, without debug information. A register alone is the value itself (for string and bytes: "
-		"its address). Everything else is an address in memory: `%rdi+0x10`, `*(%rdi+8)+4`, a symbol, a number; "
-		"`*` reads a pointer. Types: u8 to u64, s8 to s64, x8 to x64 (shown in base 16), char, short, int, long, "
-		"uint, ulong, bool, float, double, pointer, string, bytes[N]." },
+		"TYPE:NAME:ADDR, without debug information. "
+		"A register alone is the value itself (for string and bytes: its address). "
+		"Everything else is an address in memory: "
+		"`%rdi+0x10`, `*(%rdi+8)+4`, a symbol, a number; `*` reads a pointer. "
+		"Types: u8 to u64, s8 to s64, x8 to x64 (shown in base 16), char, short, int, long, uint, ulong, bool, float, double, pointer, string, bytes[N]." },
 	{ "--ret return->path",
-		"A value of the function's result, which is called `return`, recorded with NAME_return; or "
-		"TYPE:NAME:ADDR, such as `s32:n:%eax`." },
+		"A value of the function's result, which is called `return`, recorded with NAME_return; or TYPE:NAME:ADDR, such as `s32:n:%eax`." },
 	{ "--context regs",
-		"All general registers at the probe; `reg:NAME` is one of them, `backtrace` the call stack. `exit:regs`, "
-		"`exit:backtrace` and so on are those at the return, recorded with NAME_return." },
+		"All general registers at the probe; `reg:NAME` is one of them, `backtrace` the call stack. "
+		"`exit:regs`, `exit:backtrace` and so on are those at the return, recorded with NAME_return." },
 	{ NULL, NULL },
 };
 
 const char *const table_global_paragraphs[] = {
-	"With `--global` the kernel watches locations by file (uprobes): in every process that maps the file, "
-	"now and later, including static programs, programs with more rights than their caller, and child "
-	"processes. The programs are not changed and need nothing from side. A hit costs some hundred "
-	"nanoseconds, a hundred times as much as a probe in one program. It requires root, or CAP_BPF and "
-	"CAP_PERFMON, or write access to tracefs and CAP_PERFMON.",
+	"With `--global` the kernel watches locations by file (uprobes): in every process that maps the file, now and later, including static programs, programs with more rights than their caller, and child processes. "
+	"The programs are not changed and need nothing from side. "
+	"A hit costs some hundred nanoseconds, a hundred times as much as a probe in one program. "
+	"It requires root, or CAP_BPF and CAP_PERFMON, or write access to tracefs and CAP_PERFMON.",
 	"Each event has the fields pid, tid and comm (the name of the thread), then those of the probe. "
-	"NAME_lost counts hits that did not fit in the buffer. A function of a library is watched in all "
-	"programs that use the library. `--pid`, `--uid`, `--cgroup` and `--comm` select whose hits are "
-	"recorded: a hit must match one value of each given option.",
+	"NAME_lost counts hits that did not fit in the buffer. "
+	"A function of a library is watched in all programs that use the library. "
+	"`--pid`, `--uid`, `--cgroup` and `--comm` select whose hits are recorded: a hit must match one value of each given option.",
 	"Methods, in the order in which they are tried:",
 	NULL,
 };
@@ -221,32 +214,30 @@ const struct term table_global_terms[] = {
 	{ "perf_event",
 		"BPF programs, with an event for each location." },
 	{ "tracefs",
-		"Definitions in tracefs, for values that its syntax supports; hits come through perf's buffers. `--uid` "
-		"then asks /proc, which does not know ended processes: their hits count as lost." },
+		"Definitions in tracefs, for values that its syntax supports; hits come through perf's buffers. "
+		"`--uid` then asks /proc, which does not know ended processes: their hits count as lost." },
 	{ NULL, NULL },
 };
 
 const char *const table_probe_paragraphs[] = {
-	"Lists the functions of a program or library, and how each can be probed at its beginning. FILE is read, "
-	"not run. PID is a running process: the functions of all its mapped files are listed, with their "
-	"addresses; its memory is only read, and differences from the files are reported. GLOB selects functions "
-	"by any of their names; LIBRARY:GLOB selects those of some files.",
-	"METHOD is jump (five bytes are replaced by a jump), padding (the same, partly behind the end of a short "
-	"function), short (two bytes are replaced by a jump to a nearby jump), punned (a jump that reuses some "
-	"of the original bytes), uprobe (in a single process the kernel watches it, if that is permitted; with "
-	"`--exe` it is a breakpoint), breakpoint (much slower), or none. Everything but a jump has a reason. "
-	"\"returns not seen: REASON\" (JSON: no_exit): `--exit` records the entry only. BYTES is the number of "
-	"bytes of instructions that are executed elsewhere.",
-	"A process without probes keeps the code of earlier ones for reuse, at most 64 MiB. The last lines print "
-	"its size, with the agent's own data and the changed pages of code (JSON: probe_kept), and whether "
-	"handlers of SIGTRAP and SIGILL (signals) or jumps in padding (JSON: pads) are kept because a thread may still "
-	"use them.",
-	"Markers (SDT, USDT) of the file follow, as PROVIDER:NAME with their operands; GLOB selects them by that "
-	"name. `--sdt` lists only markers: SEMAPHORE is the address of the counter of listeners, LISTENERS its "
-	"value in a process. `-`: none.",
-	"Functions come from symbol tables, including the small one that some distributions leave in stripped "
-	"files, and from unwind data, which nearly all files have. A function without a name is shown by its "
-	"address.",
+	"Lists the functions of a program or library, and how each can be probed at its beginning. "
+	"FILE is read, not run. "
+	"PID is a running process: the functions of all its mapped files are listed, with their addresses; its memory is only read, and differences from the files are reported. "
+	"GLOB selects functions by any of their names; LIBRARY:GLOB selects those of some files.",
+	"METHOD is jump (five bytes are replaced by a jump), padding (the same, partly behind the end of a short function), short (two bytes are replaced by a jump to a nearby jump), punned (a jump that reuses some of the original bytes), uprobe (in a single process the kernel watches it, if that is permitted; with `--exe` it is a breakpoint), breakpoint (much slower), or none. "
+	"Everything but a jump has a reason. "
+	"\"returns not seen: "
+	"REASON\" (JSON: no_exit): "
+	"`--exit` records the entry only. "
+	"BYTES is the number of bytes of instructions that are executed elsewhere.",
+	"A process without probes keeps the code of earlier ones for reuse, at most 64 MiB. "
+	"The last lines print its size, with the agent's own data and the changed pages of code (JSON: probe_kept), and whether handlers of SIGTRAP and SIGILL (signals) or jumps in padding (JSON: pads) are kept because a thread may still use them.",
+	"Markers (SDT, USDT) of the file follow, as PROVIDER:NAME with their operands; GLOB selects them by that name. "
+	"`--sdt` lists only markers: "
+	"SEMAPHORE is the address of the counter of listeners, LISTENERS its value in a process. "
+	"`-`: none.",
+	"Functions come from symbol tables, including the small one that some distributions leave in stripped files, and from unwind data, which nearly all files have. "
+	"A function without a name is shown by its address.",
 	NULL,
 };
 

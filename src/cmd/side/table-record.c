@@ -32,9 +32,7 @@ const struct option table_record_options[] = {
 		.kind = OPTION_TEXT,
 		.ordered = true,
 		.offset = offsetof(struct record_options, channels),
-		.sentence = "Record an event only if EXPRESSION, such as `size > 4096`, is true. It applies to each `-e` before it, "
-				"back to the previous `--filter` or `--channel`; before any `-e` it applies to all events of its "
-				"channel. See `side help filters`.",
+		.sentence = "Record an event only if EXPRESSION, such as `size > 4096`, is true. It applies to each `-e` before it, back to the previous `--filter` or `--channel`; before any `-e` it applies to all events of its channel. See `side help filters`.",
 	},
 	{
 		.name = "context",
@@ -43,10 +41,7 @@ const struct option table_record_options[] = {
 		.completion = COMPLETE_CONTEXT,
 		.ordered = true,
 		.offset = offsetof(struct record_options, channels),
-		.sentence = "Record these values with each event of the channel: vpid, vtid, tid, procname, thread_name, cpu_id, ip, "
-				"uid, euid, suid, gid, egid, sgid, cgroup, namespaces (cgroup_ns, ipc_ns, mnt_ns, net_ns, pid_ns, "
-				"time_ns, user_ns, uts_ns), counters (perf:thread:NAME) and contexts of the application "
-				"($app.PROVIDER:NAME). See `side help contexts`.",
+		.sentence = "Record these values with each event of the channel: vpid, vtid, tid, procname, thread_name, cpu_id, ip, uid, euid, suid, gid, egid, sgid, cgroup, namespaces (cgroup_ns, ipc_ns, mnt_ns, net_ns, pid_ns, time_ns, user_ns, uts_ns), counters (perf:thread:NAME) and contexts of the application ($app.PROVIDER:NAME). See `side help contexts`.",
 	},
 	{
 		.name = "event-context",
@@ -72,8 +67,7 @@ const struct option table_record_options[] = {
 		.argument = "URL",
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct record_options, to),
-		.sentence = "Send the trace to URL while it is recorded; see `side send --help`. Without `-o`, the trace is kept in "
-				"a temporary directory until it is delivered.",
+		.sentence = "Send the trace to URL while it is recorded; see `side send --help`. Without `-o`, the trace is kept in a temporary directory until it is delivered.",
 	},
 	{
 		.name = "spool",
@@ -81,8 +75,7 @@ const struct option table_record_options[] = {
 		.kind = OPTION_SIZE,
 		.offset = offsetof(struct record_options, spool),
 		.standard = "nothing is removed",
-		.sentence = "With `--to`: limit the files on disk to SIZE bytes. Delivered data is removed first. If the receiver "
-				"does not answer for longer, the oldest events are dropped.",
+		.sentence = "With `--to`: limit the files on disk to SIZE bytes. Delivered data is removed first. If the receiver does not answer for longer, the oldest events are dropped.",
 	},
 	{
 		.name = "timeout",
@@ -90,8 +83,7 @@ const struct option table_record_options[] = {
 		.kind = OPTION_TIME,
 		.offset = offsetof(struct record_options, timeout),
 		.standard = "60s",
-		.sentence = "With `--to`: give up if COMMAND has ended and nothing was delivered for TIME. The recorded data is "
-				"kept, and the exit status is 1 if COMMAND returned 0.",
+		.sentence = "With `--to`: give up if COMMAND has ended and nothing was delivered for TIME. The recorded data is kept, and the exit status is 1 if COMMAND returned 0.",
 	},
 	{
 		.letter = 'w',
@@ -101,8 +93,7 @@ const struct option table_record_options[] = {
 		.completion = COMPLETE_CHOICE,
 		.offset = offsetof(struct record_options, wrappers),
 		.choices = wrapper_words,
-		.sentence = "Record calls of a library as events: libc (memory, files) or pthread (locks, threads). Can be given "
-				"several times.",
+		.sentence = "Record calls of a library as events: libc (memory, files) or pthread (locks, threads). Can be given several times.",
 	},
 	{
 		.name = "mode",
@@ -113,8 +104,7 @@ const struct option table_record_options[] = {
 		.offset = offsetof(struct record_options, channels),
 		.choices = mode_words,
 		.standard = "discard",
-		.sentence = "If a ring is full: discard drops new events and counts them; overwrite keeps the newest events (flight "
-				"recorder) and writes them when the process ends; block makes the program wait for space.",
+		.sentence = "If a ring is full: discard drops new events and counts them; overwrite keeps the newest events (flight recorder) and writes them when the process ends; block makes the program wait for space.",
 	},
 	{
 		.name = "buffer-size",
@@ -123,8 +113,7 @@ const struct option table_record_options[] = {
 		.ordered = true,
 		.offset = offsetof(struct record_options, channels),
 		.standard = "4M, but at most 64M for all rings of a process",
-		.sentence = "Give each CPU (or thread) of each process a ring of SIZE bytes, rounded to a power of two. Larger rings "
-				"lose fewer events in bursts.",
+		.sentence = "Give each CPU (or thread) of each process a ring of SIZE bytes, rounded to a power of two. Larger rings lose fewer events in bursts.",
 	},
 	{
 		.name = "per-thread",
@@ -133,8 +122,7 @@ const struct option table_record_options[] = {
 		.kind = OPTION_NUMBER,
 		.ordered = true,
 		.offset = offsetof(struct record_options, channels),
-		.sentence = "Give each thread a ring instead of each CPU. At most MAX threads have one at the same time (default "
-				"64). Events of further threads are dropped and counted.",
+		.sentence = "Give each thread a ring instead of each CPU. At most MAX threads have one at the same time (default 64). Events of further threads are dropped and counted.",
 	},
 	{
 		.name = "block-timeout",
@@ -144,8 +132,7 @@ const struct option table_record_options[] = {
 		.ordered = true,
 		.offset = offsetof(struct record_options, channels),
 		.standard = "1s",
-		.sentence = "With `--mode block`: an event waits at most TIME for space, then it is dropped and counted. A number "
-				"with us, ms, s or min.",
+		.sentence = "With `--mode block`: an event waits at most TIME for space, then it is dropped and counted. A number with us, ms, s or min.",
 	},
 	{
 		.name = "channel",
@@ -154,8 +141,7 @@ const struct option table_record_options[] = {
 		.ordered = true,
 		.offset = offsetof(struct record_options, channels),
 		.standard = "ring, for the options before the first one",
-		.sentence = "The options after it, up to the next `--channel`, belong to the channel NAME: rings of its own in each "
-				"process, with their own mode, size, events, filters and contexts. See `side help channels`.",
+		.sentence = "The options after it, up to the next `--channel`, belong to the channel NAME: rings of its own in each process, with their own mode, size, events, filters and contexts. See `side help channels`.",
 	},
 	{
 		.letter = 'k',
@@ -164,9 +150,7 @@ const struct option table_record_options[] = {
 		.kind = OPTION_TEXT,
 		.ordered = true,
 		.offset = offsetof(struct record_options, kernel),
-		.sentence = "Also record kernel trace events that match PATTERN: `sched:*`, `syscalls:sys_enter_openat`, "
-				"`user_events:*`. Can be given several times. With a COMMAND: events of COMMAND and its children. "
-				"Without: events of the whole machine, until Ctrl-C. See docs/how-to/kernel.md.",
+		.sentence = "Also record kernel trace events that match PATTERN: `sched:*`, `syscalls:sys_enter_openat`, `user_events:*`. Can be given several times. With a COMMAND: events of COMMAND and its children. Without: events of the whole machine, until Ctrl-C. See docs/how-to/kernel.md.",
 	},
 	{
 		.name = "syscall",
@@ -174,8 +158,7 @@ const struct option table_record_options[] = {
 		.kind = OPTION_TEXT,
 		.ordered = true,
 		.offset = offsetof(struct record_options, kernel),
-		.sentence = "Also record begin and end of these system calls: `--kernel` for `syscalls:sys_enter_NAME` and "
-				"`syscalls:sys_exit_NAME`. Can be given several times.",
+		.sentence = "Also record begin and end of these system calls: `--kernel` for `syscalls:sys_enter_NAME` and `syscalls:sys_exit_NAME`. Can be given several times.",
 	},
 	{
 		.name = "kernel-filter",
@@ -183,8 +166,7 @@ const struct option table_record_options[] = {
 		.kind = OPTION_TEXT,
 		.ordered = true,
 		.offset = offsetof(struct record_options, kernel),
-		.sentence = "Record the events of the `--kernel` before it only if EXPRESSION is true. It is in the kernel's filter "
-				"language, such as `prev_pid > 0 && prev_comm ~ \"sh*\"`.",
+		.sentence = "Record the events of the `--kernel` before it only if EXPRESSION is true. It is in the kernel's filter language, such as `prev_pid > 0 && prev_comm ~ \"sh*\"`.",
 	},
 	{
 		.name = "kernel-all",
@@ -198,8 +180,7 @@ const struct option table_record_options[] = {
 		.kind = OPTION_SIZE,
 		.offset = offsetof(struct record_options, kernel_buffer),
 		.standard = "2M",
-		.sentence = "With `--kernel`: use a kernel buffer of SIZE bytes for each CPU. It is smaller if "
-				"kernel.perf_event_mlock_kb requires that.",
+		.sentence = "With `--kernel`: use a kernel buffer of SIZE bytes for each CPU. It is smaller if kernel.perf_event_mlock_kb requires that.",
 	},
 	{
 		.name = "kernel-method",
@@ -210,8 +191,7 @@ const struct option table_record_options[] = {
 		.offset = offsetof(struct record_options, kernel_way),
 		.choices = table_kernel_ways,
 		.standard = "best",
-		.sentence = "With `--kernel`: read events through perf's buffers (perf), through an instance of ftrace (tracefs), or "
-				"through the first of them that is permitted (best). A note names the choice.",
+		.sentence = "With `--kernel`: read events through perf's buffers (perf), through an instance of ftrace (tracefs), or through the first of them that is permitted (best). A note names the choice.",
 	},
 	{
 		.name = "memory-limit",
@@ -219,30 +199,25 @@ const struct option table_record_options[] = {
 		.kind = OPTION_SIZE,
 		.offset = offsetof(struct record_options, memory_limit),
 		.standard = "512M",
-		.sentence = "Use at most SIZE bytes for the rings of all processes that run at the same time. A process beyond the "
-				"limit runs, but is not recorded; a note names it.",
+		.sentence = "Use at most SIZE bytes for the rings of all processes that run at the same time. A process beyond the limit runs, but is not recorded; a note names it.",
 	},
 	{
 		.name = "huge-pages",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, huge_pages),
-		.sentence = "Use huge pages for rings that are large enough. If none are free, a note reports it and ordinary pages are "
-				"used.",
+		.sentence = "Use huge pages for rings that are large enough. If none are free, a note reports it and ordinary pages are used.",
 	},
 	{
 		.name = "prefault",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, prefault),
-		.sentence = "Allocate all memory of the rings before the first event of a process, so that no event waits for a "
-				"page.",
+		.sentence = "Allocate all memory of the rings before the first event of a process, so that no event waits for a page.",
 	},
 	{
 		.name = "symbols",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, symbols),
-		.sentence = "Record where the executable and its libraries are loaded, with build ids, as the events "
-				"side:library_load and side:library_unload of the first channel. `side view --symbols` uses them to "
-				"print functions and lines.",
+		.sentence = "Record where the executable and its libraries are loaded, with build ids, as the events side:library_load and side:library_unload of the first channel. `side view --symbols` uses them to print functions and lines.",
 	},
 	{
 		.name = "buffers",
@@ -250,17 +225,14 @@ const struct option table_record_options[] = {
 		.kind = OPTION_TEXT,
 		.completion = COMPLETE_DIRECTORY,
 		.offset = offsetof(struct record_options, buffers),
-		.sentence = "Keep the rings in files in DIR, so that they survive the recorder and the machine. `side recover` makes "
-				"traces of them. They are removed after an orderly end.",
+		.sentence = "Keep the rings in files in DIR, so that they survive the recorder and the machine. `side recover` makes traces of them. They are removed after an orderly end.",
 	},
 	{
 		.name = "snapshot-on",
 		.argument = "WHAT",
 		.kind = OPTION_LIST,
 		.offset = offsetof(struct record_options, snapshot_on),
-		.sentence = "Write a snapshot at `event:PATTERN`, at `event:PATTERN where FILTER`, at `rate:PATTERN>N/s` (more than "
-				"N a second) or at `crash` (a process is killed by a fault). Can be given several times. At most one a "
-				"second is written.",
+		.sentence = "Write a snapshot at `event:PATTERN`, at `event:PATTERN where FILTER`, at `rate:PATTERN>N/s` (more than N a second) or at `crash` (a process is killed by a fault). Can be given several times. At most one a second is written.",
 	},
 	{
 		.name = "snapshot-max",
@@ -274,8 +246,7 @@ const struct option table_record_options[] = {
 		.name = "rotate",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, rotate),
-		.sentence = "Write the recording in chunks: directories in DIR, each a complete trace. SIGUSR2 to `side record` "
-				"starts a new chunk.",
+		.sentence = "Write the recording in chunks: directories in DIR, each a complete trace. SIGUSR2 to `side record` starts a new chunk.",
 	},
 	{
 		.name = "rotate-size",
@@ -328,8 +299,7 @@ const struct option table_record_options[] = {
 		.optional = true,
 		.kind = OPTION_NUMBER,
 		.offset = offsetof(struct record_options, compress),
-		.sentence = "Compress the trace with zstd, at LEVEL 1 to 19 (default 3). `side view` reads it; for other readers, "
-				"decompress it with `side expand`.",
+		.sentence = "Compress the trace with zstd, at LEVEL 1 to 19 (default 3). `side view` reads it; for other readers, decompress it with `side expand`.",
 	},
 	{
 		.name = "wait",
@@ -342,8 +312,7 @@ const struct option table_record_options[] = {
 		.name = "validate",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, validate),
-		.sentence = "Check each call of COMMAND against the description of its event, and report mismatches on standard "
-				"error, once for each call site (SIDE_VALIDATE=1).",
+		.sentence = "Check each call of COMMAND against the description of its event, and report mismatches on standard error, once for each call site (SIDE_VALIDATE=1).",
 	},
 	{
 		.name = "strict",
@@ -355,42 +324,44 @@ const struct option table_record_options[] = {
 		.name = "force",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct record_options, force),
-		.sentence = "Write to DIR even if it is not empty. Existing files are not removed or changed: new traces and "
-				"snapshots get unused names.",
+		.sentence = "Write to DIR even if it is not empty. Existing files are not removed or changed: new traces and snapshots get unused names.",
 	},
 	{ .name = NULL },
 };
 
 const char *const table_record_paragraphs[] = {
-	"Starts COMMAND and records the events of this process and of all processes that it starts, until "
-	"COMMAND ends. No daemon is needed, and COMMAND need not be prepared: `-w` records programs without "
-	"instrumentation.",
+	"Starts COMMAND and records the events of this process and of all processes that it starts, until COMMAND ends. "
+	"No daemon is needed, and COMMAND need not be prepared: "
+	"`-w` records programs without instrumentation.",
 	"Options end at the first operand: in `side record ls -l`, -l belongs to ls.",
-	"The trace is a directory with a CTF trace for each process. `side view`, babeltrace2 and Trace Compass "
-	"read it. At the end, standard error gets a summary: the directory and its size, the processes, and "
-	"losses.",
-	"With `--mode overwrite` nothing is written while COMMAND runs. When a process ends, for any reason, "
-	"its last events are written. SIGUSR1 to `side record` writes a snapshot of all running processes: "
-	"DIR/snapshot-1, DIR/snapshot-2 and so on. Each is a trace, and appears when it is complete.",
+	"The trace is a directory with a CTF trace for each process. "
+	"`side view`, babeltrace2 and Trace Compass read it. "
+	"At the end, standard error gets a summary: the directory and its size, the processes, and losses.",
+	"With `--mode overwrite` nothing is written while COMMAND runs. "
+	"When a process ends, for any reason, its last events are written. "
+	"SIGUSR1 to `side record` writes a snapshot of all running processes: "
+	"DIR/snapshot-1, DIR/snapshot-2 and so on. "
+	"Each is a trace, and appears when it is complete.",
 	"With `--rotate`, `--rotate-size` or `--rotate-every` the trace is written in chunks: "
-	"DIR/chunk-0001-DATE-TIME and so on. Each appears when it is complete. `side view DIR` shows all of them "
-	"together. Each event is in exactly one chunk.",
-	"If the disk is full, events stay in the rings. If the rings are full as well, events are lost and "
-	"counted. Recording continues when there is space again.",
+	"DIR/chunk-0001-DATE-TIME and so on. "
+	"Each appears when it is complete. "
+	"`side view DIR` shows all of them together. "
+	"Each event is in exactly one chunk.",
+	"If the disk is full, events stay in the rings. "
+	"If the rings are full as well, events are lost and counted. "
+	"Recording continues when there is space again.",
 	"With `--kernel` the kernel's events are one more trace, DIR/kernel, on the same clock as all others. "
-	"With chunks, `--mode overwrite`, `--to` or `--buffers` they are events of a program side-kernel, in "
-	"rings like all others. If that is not permitted, a line reports it, everything else is recorded, and "
-	"the exit status is 3 (or 1) if COMMAND returned 0.",
+	"With chunks, `--mode overwrite`, `--to` or `--buffers` they are events of a program side-kernel, in rings like all others. "
+	"If that is not permitted, a line reports it, everything else is recorded, and the exit status is 3 (or 1) if COMMAND returned 0.",
 	"A `side record` inside another one records on its own; the outer one records as well.",
-	"Ctrl-C goes to COMMAND as usual; everything that it recorded until it ends is in the trace. A second "
-	"Ctrl-C ends the recording at once, and keeps what was recorded until then.",
-	"The exit status is that of COMMAND; 128 + N if signal N ended it, 127 if it was not found, 126 if it "
-	"cannot be executed; 130 if the recording ended before COMMAND. With `--strict` it is 4 if events were "
-	"lost. If the recording fails and COMMAND returned 0, it is 1.",
-	"Programs that gain privileges at their start (set-user-ID, file capabilities) and statically linked "
-	"programs without libside cannot be recorded. They run unchanged. A process that changes its user is "
-	"still recorded; the processes that it starts afterwards are not, because they cannot reach the "
-	"recorder.",
+	"Ctrl-C goes to COMMAND as usual; everything that it recorded until it ends is in the trace. "
+	"A second Ctrl-C ends the recording at once, and keeps what was recorded until then.",
+	"The exit status is that of COMMAND; 128 + N if signal N ended it, 127 if it was not found, 126 if it cannot be executed; 130 if the recording ended before COMMAND. "
+	"With `--strict` it is 4 if events were lost. "
+	"If the recording fails and COMMAND returned 0, it is 1.",
+	"Programs that gain privileges at their start (set-user-ID, file capabilities) and statically linked programs without libside cannot be recorded. "
+	"They run unchanged. "
+	"A process that changes its user is still recorded; the processes that it starts afterwards are not, because they cannot reach the recorder.",
 	NULL,
 };
 
@@ -459,14 +430,12 @@ const struct option table_recover_options[] = {
 };
 
 const char *const table_recover_paragraphs[] = {
-	"Makes traces of buffers that no recorder has written: of the directory of `side record --buffers` after "
-	"the recorder was killed or the machine went down, and of core dumps of programs that were recorded when "
-	"they died. The input is not changed.",
-	"A trace has what was still in the rings: the last window of a ring that overwrites; from other rings, "
-	"the events that the recorder had not written yet. Earlier ones are in its own trace. `side view --repair` "
-	"repairs that trace if it was cut.",
-	"A core dump has the rings only if it includes shared memory, which is the default (bit 1 of "
-	"/proc/PID/coredump_filter, see core(5)).",
+	"Makes traces of buffers that no recorder has written: of the directory of `side record --buffers` after the recorder was killed or the machine went down, and of core dumps of programs that were recorded when they died. "
+	"The input is not changed.",
+	"A trace has what was still in the rings: the last window of a ring that overwrites; from other rings, the events that the recorder had not written yet. "
+	"Earlier ones are in its own trace. "
+	"`side view --repair` repairs that trace if it was cut.",
+	"A core dump has the rings only if it includes shared memory, which is the default (bit 1 of /proc/PID/coredump_filter, see core(5)).",
 	NULL,
 };
 
@@ -481,19 +450,19 @@ const struct example table_recover_examples[] = {
 /* The topic. */
 
 const char *const table_channels_paragraphs[] = {
-	"A channel is a set of rings in each process, with a mode, a size and a placement, the contexts of its "
-	"events, and rules that select its events. An event can go to several channels. Each channel becomes a "
-	"stream class of the trace; the names of its files begin with the name of the channel.",
-	"Options belong to the `--channel` before them. Options before the first `--channel` belong to the "
-	"channel ring, which is the only one if there is no `--channel`.",
+	"A channel is a set of rings in each process, with a mode, a size and a placement, the contexts of its events, and rules that select its events. "
+	"An event can go to several channels. "
+	"Each channel becomes a stream class of the trace; the names of its files begin with the name of the channel.",
+	"Options belong to the `--channel` before them. "
+	"Options before the first `--channel` belong to the channel ring, which is the only one if there is no `--channel`.",
 	NULL,
 };
 
 const struct term table_channels_terms[] = {
 	{ "-e, --filter, --event-context",
-		"One or more `-e` and the options directly after them are a rule; the next `-e` starts another one. A "
-		"channel takes an event if any rule selects it. A filter before the first `-e` applies to all rules of "
-		"its channel." },
+		"One or more `-e` and the options directly after them are a rule; the next `-e` starts another one. "
+		"A channel takes an event if any rule selects it. "
+		"A filter before the first `-e` applies to all rules of its channel." },
 	{ "--context",
 		"Recorded with each event of the channel." },
 	{ "--mode, --buffer-size, --per-thread, --block-timeout",
@@ -502,9 +471,8 @@ const struct term table_channels_terms[] = {
 };
 
 const char *const table_filters_paragraphs[] = {
-	"A filter is an expression over the fields and contexts of an event, as in C: numbers, text in double "
-	"quotes, `&&`, `||`, `!`, comparisons, arithmetic and bit operations, parentheses. An event without a "
-	"field that its filter names does not match.",
+	"A filter is an expression over the fields and contexts of an event, as in C: numbers, text in double quotes, `&&`, `||`, `!`, comparisons, arithmetic and bit operations, parentheses. "
+	"An event without a field that its filter names does not match.",
 	"Write filters in single quotes, so that the shell does not change them.",
 	NULL,
 };

@@ -12,8 +12,7 @@ const struct option table_send_options[] = {
 		.kind = OPTION_SIZE,
 		.offset = offsetof(struct send_arguments, spool),
 		.standard = "nothing is removed",
-		.sentence = "Limit the files in DIR to SIZE bytes. Delivered data is removed first. If the receiver does not answer "
-				"for so long that this is not enough, the oldest packets are dropped and counted.",
+		.sentence = "Limit the files in DIR to SIZE bytes. Delivered data is removed first. If the receiver does not answer for so long that this is not enough, the oldest packets are dropped and counted.",
 	},
 	{
 		.name = "timeout",
@@ -43,13 +42,11 @@ const struct option table_send_options[] = {
 };
 
 const char *const table_send_paragraphs[] = {
-	"Sends the trace in DIR to URL. If it is being recorded, also sends what is added, until the recording "
-	"ends. The files in DIR are the buffer: nothing is lost while the receiver does not answer, and "
-	"unacknowledged data is sent again.",
-	"URL is net://HOST[:CONTROL[:DATA]][/SESSION] for a relay daemon (lttng-relayd; CTF 1.8 only), from "
-	"which babeltrace2 and others read while the trace grows. For `side receive` it is tcp://HOST:PORT, the "
-	"path of a file, a FIFO or a serial line, or `-` for standard output. side refuses a host without a "
-	"scheme, unless a file of that name exists.",
+	"Sends the trace in DIR to URL. "
+	"If it is being recorded, also sends what is added, until the recording ends. "
+	"The files in DIR are the buffer: nothing is lost while the receiver does not answer, and unacknowledged data is sent again.",
+	"URL is net://HOST[:CONTROL[:DATA]][/SESSION] for a relay daemon (lttng-relayd; CTF 1.8 only), from which babeltrace2 and others read while the trace grows. "
+	"For `side receive` it is tcp://HOST:PORT, the path of a file, a FIFO or a serial line, or `-` for standard output. side refuses a host without a scheme, unless a file of that name exists.",
 	"There is no encryption: between machines, use a tunnel.",
 	"The exit status is 4 if packets were dropped, 1 if something was not delivered.",
 	NULL,
@@ -83,8 +80,7 @@ const struct option table_receive_options[] = {
 		.argument = "[ADDRESS:]PORT",
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct receive_arguments, listen),
-		.sentence = "Listen on a TCP port, for senders of this machine only unless an ADDRESS is given (0.0.0.0 or [::] for "
-				"all).",
+		.sentence = "Listen on a TCP port, for senders of this machine only unless an ADDRESS is given (0.0.0.0 or [::] for all).",
 	},
 	{
 		.name = "keep",
@@ -110,14 +106,13 @@ const struct option table_receive_options[] = {
 };
 
 const char *const table_receive_paragraphs[] = {
-	"Receives traces from `side send` or `side record --to`: from a file, a FIFO or a serial line, from "
-	"standard input (`-`), from tcp://HOST:PORT, or on a TCP port. The traces can be read while they grow, "
-	"for instance by `side view --follow`.",
-	"It can start at any time. After damaged data it continues at the next complete frame. Missing data is "
-	"counted in the traces, as discarded events of each stream, and reported at the end.",
-	"With `--listen`, a connection that delivers no session within 10 seconds is closed, and one address has "
-	"32 connections at most. Received data is parsed without the right to run programs, to connect to others, "
-	"or to write outside the output.",
+	"Receives traces from `side send` or `side record --to`: from a file, a FIFO or a serial line, from standard input (`-`), from tcp://HOST:PORT, or on a TCP port. "
+	"The traces can be read while they grow, for instance by `side view --follow`.",
+	"It can start at any time. "
+	"After damaged data it continues at the next complete frame. "
+	"Missing data is counted in the traces, as discarded events of each stream, and reported at the end.",
+	"With `--listen`, a connection that delivers no session within 10 seconds is closed, and one address has 32 connections at most. "
+	"Received data is parsed without the right to run programs, to connect to others, or to write outside the output.",
 	"It ends when all senders have reported that everything is sent, when the source ends, or at a signal. "
 	"The exit status is 4 if packets were lost in transit.",
 	NULL,

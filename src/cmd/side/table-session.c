@@ -191,17 +191,14 @@ const struct option table_create_options[] = {
 		.argument = "WHAT",
 		.kind = OPTION_LIST,
 		ASKED,
-		.sentence = "Write a snapshot at `event:PATTERN`, `event:PATTERN where FILTER`, `rate:PATTERN>N/s` or `crash`, as "
-				"`side record` does. Can be given several times.",
+		.sentence = "Write a snapshot at `event:PATTERN`, `event:PATTERN where FILTER`, `rate:PATTERN>N/s` or `crash`, as `side record` does. Can be given several times.",
 	},
 	{
 		.name = "to",
 		.argument = "URL",
 		.kind = OPTION_TEXT,
 		ASKED,
-		.sentence = "Send the recording to URL, as `side record --to` does: net://HOST[:CONTROL[:DATA]][/SESSION] for a "
-				"relay daemon, tcp://HOST:PORT for `side receive`, or the path of a file, a FIFO or a serial line. "
-				"Without `-o`, data is kept here only until it is delivered.",
+		.sentence = "Send the recording to URL, as `side record --to` does: net://HOST[:CONTROL[:DATA]][/SESSION] for a relay daemon, tcp://HOST:PORT for `side receive`, or the path of a file, a FIFO or a serial line. Without `-o`, data is kept here only until it is delivered.",
 	},
 	{
 		.name = "spool",
@@ -209,9 +206,7 @@ const struct option table_create_options[] = {
 		.kind = OPTION_SIZE,
 		ASKED,
 		.standard = "1G; with `-o` nothing is removed",
-		.sentence = "With `--to`: limit the local files to SIZE bytes. Delivered data is removed first. If the receiver does "
-				"not answer for so long that this is not enough, the oldest packets are dropped and counted. Recording "
-				"continues.",
+		.sentence = "With `--to`: limit the local files to SIZE bytes. Delivered data is removed first. If the receiver does not answer for so long that this is not enough, the oldest packets are dropped and counted. Recording continues.",
 	},
 	{
 		.name = "speed",
@@ -234,17 +229,19 @@ const struct option table_create_options[] = {
 };
 
 const char *const table_create_paragraphs[] = {
-	"Creates a session: what to record, of which processes, and where to. It records nothing until `side "
-	"start`. It becomes the current session, which other verbs use if none is named.",
-	"NAME has 1 to 64 letters, digits, dots, `_` and `-`; the default is side-DATE-TIME. A session lives in "
-	"the daemon sided, which is started if it does not run. The session exists until `side destroy`, even if "
-	"the daemon restarts.",
+	"Creates a session: what to record, of which processes, and where to. "
+	"It records nothing until `side start`. "
+	"It becomes the current session, which other verbs use if none is named.",
+	"NAME has 1 to 64 letters, digits, dots, `_` and `-`; the default is side-DATE-TIME. "
+	"A session lives in the daemon sided, which is started if it does not run. "
+	"The session exists until `side destroy`, even if the daemon restarts.",
 	"A session without `side enable-event` records no events.",
-	"With `--to`, a process beside the recorder sends the files; `side status` shows its progress. It tries "
-	"again if the connection breaks or the receiver does not answer. It stores what was delivered, and "
-	"continues from there even after it, the recorder or the daemon was killed. `side receive` takes no "
-	"packet twice. A relay daemon can have unconfirmed packets twice, in two of its sessions. A session with "
-	"chunks sends each chunk when it is finished.",
+	"With `--to`, a process beside the recorder sends the files; `side status` shows its progress. "
+	"It tries again if the connection breaks or the receiver does not answer. "
+	"It stores what was delivered, and continues from there even after it, the recorder or the daemon was killed. "
+	"`side receive` takes no packet twice. "
+	"A relay daemon can have unconfirmed packets twice, in two of its sessions. "
+	"A session with chunks sends each chunk when it is finished.",
 	NULL,
 };
 
@@ -276,9 +273,9 @@ const struct example table_set_session_examples[] = {
 const struct option table_start_options[] = { SESSION_OPTION, TIMEOUT_OPTION, DAEMON_OPTIONS, END };
 
 const char *const table_start_paragraphs[] = {
-	"Starts a session: its programs record from now on, as do programs that start later. When the verb "
-	"returns, all of them have started, or the verb names those that have not. After the first start the "
-	"channels of a session cannot change; events, contexts and tracking can.",
+	"Starts a session: its programs record from now on, as do programs that start later. "
+	"When the verb returns, all of them have started, or the verb names those that have not. "
+	"After the first start the channels of a session cannot change; events, contexts and tracking can.",
 	NULL,
 };
 
@@ -291,8 +288,9 @@ const struct example table_start_examples[] = {
 };
 
 const char *const table_stop_paragraphs[] = {
-	"Stops a session. When the verb returns, everything recorded until then is in the trace. `side start` "
-	"continues.",
+	"Stops a session. "
+	"When the verb returns, everything recorded until then is in the trace. "
+	"`side start` continues.",
 	NULL,
 };
 
@@ -339,9 +337,9 @@ const struct option table_status_options[] = {
 };
 
 const char *const table_status_paragraphs[] = {
-	"Shows a session: its state, its traces, its channels with their events, tracking, its processes, and "
-	"losses. Without a name and a current session it shows all sessions, one a line. It starts no daemon; if "
-	"none runs, the exit status is 1.",
+	"Shows a session: its state, its traces, its channels with their events, tracking, its processes, and losses. "
+	"Without a name and a current session it shows all sessions, one a line. "
+	"It starts no daemon; if none runs, the exit status is 1.",
 	NULL,
 };
 
@@ -413,8 +411,7 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct control_options, pid),
-		.sentence = "Set a probe in this process (and its children) at the location of `--probe`, `--function` or `--sdt`. The agent "
-				"is brought into the process if it is not there, as `side attach` does.",
+		.sentence = "Set a probe in this process (and its children) at the location of `--probe`, `--function` or `--sdt`. The agent is brought into the process if it is not there, as `side attach` does.",
 	},
 	{
 		.name = "exe",
@@ -428,8 +425,7 @@ const struct option table_enable_event_options[] = {
 		.name = "allow-unsafe-exit",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct control_options, global.forced),
-		.sentence = "With `--global` and `--exit`: also watch returns of a file that handles exceptions. An exception that "
-				"leaves such a function ends the program.",
+		.sentence = "With `--global` and `--exit`: also watch returns of a file that handles exceptions. An exception that leaves such a function ends the program.",
 	},
 	{
 		.name = "force",
@@ -444,8 +440,7 @@ const struct option table_enable_event_options[] = {
 		.kind = OPTION_SIZE,
 		.offset = offsetof(struct control_options, kernel_buffer),
 		.standard = "2M",
-		.sentence = "With `--kernel`: use a kernel buffer of SIZE bytes for each CPU, unless the kernel's events are being "
-				"recorded already.",
+		.sentence = "With `--kernel`: use a kernel buffer of SIZE bytes for each CPU, unless the kernel's events are being recorded already.",
 	},
 	{
 		.name = "kernel-method",
@@ -464,16 +459,17 @@ const struct option table_enable_event_options[] = {
 };
 
 const char *const table_enable_event_paragraphs[] = {
-	"Adds a rule to a channel of a session: events that match any PATTERN are recorded from now on, in every "
-	"program of the session. Patterns can be separated by commas. A missing channel is created, unless the "
-	"session was started before.",
-	"When the verb returns, all running programs have made the change, or the verb names those that have not "
-	"(exit status 5).",
-	"With `--kernel` the events are those of the kernel, of all processes. A program in the background, "
-	"side-kernel, reads them and writes them to the sessions, on the same clock as all others, with `pid`, "
-	"`tid` and `comm` of the thread. It requires root or CAP_PERFMON. See docs/how-to/kernel.md.",
-	"With `--pid` or `--exe` the events are probes: functions or instructions of the code. The first operand "
-	"is the name of their event. See `side help probes`.",
+	"Adds a rule to a channel of a session: events that match any PATTERN are recorded from now on, in every program of the session. "
+	"Patterns can be separated by commas. "
+	"A missing channel is created, unless the session was started before.",
+	"When the verb returns, all running programs have made the change, or the verb names those that have not (exit status 5).",
+	"With `--kernel` the events are those of the kernel, of all processes. "
+	"A program in the background, side-kernel, reads them and writes them to the sessions, on the same clock as all others, with `pid`, `tid` and `comm` of the thread. "
+	"It requires root or CAP_PERFMON. "
+	"See docs/how-to/kernel.md.",
+	"With `--pid` or `--exe` the events are probes: functions or instructions of the code. "
+	"The first operand is the name of their event. "
+	"See `side help probes`.",
 	NULL,
 };
 
@@ -519,8 +515,8 @@ const struct option table_disable_event_options[] = {
 };
 
 const char *const table_disable_event_paragraphs[] = {
-	"Stops recording events in a channel, whichever rule added them. When the verb returns, no program "
-	"records them, or the verb names those that still do.",
+	"Stops recording events in a channel, whichever rule added them. "
+	"When the verb returns, no program records them, or the verb names those that still do.",
 	NULL,
 };
 
@@ -546,8 +542,7 @@ const struct option table_enable_channel_options[] = {
 		ASKED,
 		.choices = mode_words,
 		.standard = "discard",
-		.sentence = "If a ring is full: discard drops new events and counts them; overwrite keeps the newest events until "
-				"`side snapshot` or the end of the process; block makes the program wait for space.",
+		.sentence = "If a ring is full: discard drops new events and counts them; overwrite keeps the newest events until `side snapshot` or the end of the process; block makes the program wait for space.",
 	},
 	{
 		.name = "buffer-size",
@@ -586,9 +581,7 @@ const struct option table_enable_channel_options[] = {
 };
 
 const char *const table_enable_channel_paragraphs[] = {
-	"Creates the channel NAME in a session that was not started yet: rings of its own in each process, with "
-	"their own mode, size, events and contexts. See `side help channels`. `side enable-event` creates "
-	"the channel " SESSION_CHANNEL_NAME " if needed.",
+	"Creates the channel NAME in a session that was not started yet: rings of its own in each process, with their own mode, size, events and contexts. See `side help channels`. `side enable-event` creates the channel " SESSION_CHANNEL_NAME " if needed.",
 	NULL,
 };
 
@@ -641,8 +634,7 @@ const struct option table_add_context_options[] = {
 		.kind = OPTION_NUMBER,
 		.completion = COMPLETE_PROCESS_ID,
 		.offset = offsetof(struct control_options, pid),
-		.sentence = "Add it to the probes of this process whose event is that of `-e`: regs, reg:NAME, TYPE:NAME:ADDR, "
-				"backtrace. If the event is NAME_return, the values are those at the return.",
+		.sentence = "Add it to the probes of this process whose event is that of `-e`: regs, reg:NAME, TYPE:NAME:ADDR, backtrace. If the event is NAME_return, the values are those at the return.",
 	},
 	TIMEOUT_OPTION, USERSPACE_OPTION, DAEMON_OPTIONS, END,
 };
@@ -703,9 +695,10 @@ const struct option table_track_options[] = {
 };
 
 const char *const table_track_paragraphs[] = {
-	"Chooses the processes of a session. It records a process that matches anything tracked and nothing "
-	"excluded. A session without tracking records all processes. This applies to running processes and to "
-	"those that start later.",
+	"Chooses the processes of a session. "
+	"It records a process that matches anything tracked and nothing excluded. "
+	"A session without tracking records all processes. "
+	"This applies to running processes and to those that start later.",
 	NULL,
 };
 
@@ -756,8 +749,9 @@ const struct example table_untrack_examples[] = {
 const struct option table_plain_options[] = { SESSION_OPTION, DAEMON_OPTIONS, END };
 
 const char *const table_snapshot_paragraphs[] = {
-	"Writes what the rings of a session hold now as a trace of its own, and prints its directory. The "
-	"session continues. Useful for channels with `--mode overwrite`.",
+	"Writes what the rings of a session hold now as a trace of its own, and prints its directory. "
+	"The session continues. "
+	"Useful for channels with `--mode overwrite`.",
 	NULL,
 };
 
@@ -768,8 +762,8 @@ const struct example table_snapshot_examples[] = {
 };
 
 const char *const table_rotate_paragraphs[] = {
-	"Finishes the current chunk of the trace, starts the next one, and prints the directory of the finished "
-	"one. Each event is in exactly one chunk.",
+	"Finishes the current chunk of the trace, starts the next one, and prints the directory of the finished one. "
+	"Each event is in exactly one chunk.",
 	NULL,
 };
 
@@ -780,9 +774,10 @@ const struct example table_rotate_examples[] = {
 };
 
 const char *const table_clear_paragraphs[] = {
-	"Deletes what a session has recorded so far, of running and of ended programs. A started session "
-	"continues to record, and the trace has only events from now on. Finished chunks (`side rotate`), "
-	"snapshots, and the content of channels that overwrite are kept. The counters of `side status` continue. "
+	"Deletes what a session has recorded so far, of running and of ended programs. "
+	"A started session continues to record, and the trace has only events from now on. "
+	"Finished chunks (`side rotate`), snapshots, and the content of channels that overwrite are kept. "
+	"The counters of `side status` continue. "
 	"A session that is sent (`--to`) cannot be cleared.",
 	NULL,
 };
@@ -794,8 +789,8 @@ const struct example table_clear_examples[] = {
 };
 
 const char *const table_regenerate_paragraphs[] = {
-	"Requests a state dump from all programs of a session, as `side statedump` does. Metadata, which lttng "
-	"regenerates by this verb, is always complete here.",
+	"Requests a state dump from all programs of a session, as `side statedump` does. "
+	"Metadata, which lttng regenerates by this verb, is always complete here.",
 	NULL,
 };
 
@@ -817,8 +812,8 @@ const struct example table_version_examples[] = {
 };
 
 const char *const table_statedump_paragraphs[] = {
-	"Requests a state dump from all programs of a session: the events that they declare for that purpose, "
-	"and where their libraries are loaded. `side start` does this as well.",
+	"Requests a state dump from all programs of a session: the events that they declare for that purpose, and where their libraries are loaded. "
+	"`side start` does this as well.",
 	NULL,
 };
 
@@ -850,8 +845,8 @@ const struct option table_save_options[] = {
 };
 
 const char *const table_save_paragraphs[] = {
-	"Writes the definitions of sessions as JSON: events, processes and settings, but no recorded data. `side "
-	"load` creates the sessions again.",
+	"Writes the definitions of sessions as JSON: events, processes and settings, but no recorded data. "
+	"`side load` creates the sessions again.",
 	NULL,
 };
 
@@ -884,10 +879,11 @@ const struct option table_load_options[] = {
 };
 
 const char *const table_load_paragraphs[] = {
-	"Creates sessions from FILEs that `side save` wrote (`-`: standard input). They are not started. The "
-	"last one becomes the current session.",
-	"Probes are resolved again: for processes that still run, and for files as they are now. If a probe "
-	"cannot be resolved, a message names it, the exit status is 1, and the session is created without it.",
+	"Creates sessions from FILEs that `side save` wrote (`-`: standard input). "
+	"They are not started. "
+	"The last one becomes the current session.",
+	"Probes are resolved again: for processes that still run, and for files as they are now. "
+	"If a probe cannot be resolved, a message names it, the exit status is 1, and the session is created without it.",
 	NULL,
 };
 
@@ -904,18 +900,17 @@ const struct option table_daemon_options[] = {
 		.name = "stop",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct control_options, stop),
-		.sentence = "Stop the daemon, and wait until it has ended. Its sessions are kept and continue when it is started again. "
-				"If no daemon runs, a note reports it, and the exit status is 0.",
+		.sentence = "Stop the daemon, and wait until it has ended. Its sessions are kept and continue when it is started again. If no daemon runs, a note reports it, and the exit status is 0.",
 	},
 	DAEMON_OPTIONS, END,
 };
 
 const char *const table_daemon_paragraphs[] = {
-	"Shows where the daemon sided runs, which keeps the sessions, and starts the user's daemon in the "
-	"background if it does not run. Verbs for sessions do that as well. The daemon of the system is started "
-	"by systemd, or as `sided --system`.",
-	"Programs search for the daemon when they start. Programs that started before it are not reached; use "
-	"`side attach --daemon`.",
+	"Shows where the daemon sided runs, which keeps the sessions, and starts the user's daemon in the background if it does not run. "
+	"Verbs for sessions do that as well. "
+	"The daemon of the system is started by systemd, or as `sided --system`.",
+	"Programs search for the daemon when they start. "
+	"Programs that started before it are not reached; use `side attach --daemon`.",
 	NULL,
 };
 
@@ -941,8 +936,8 @@ const struct option table_complete_options[] = {
 };
 
 const char *const table_complete_paragraphs[] = {
-	"Prints names, one a line, for shell completion and scripts. KIND is sessions, channels (of the "
-	"session), events (of running programs), processes (names of programs that can be traced) or pids. "
+	"Prints names, one a line, for shell completion and scripts. "
+	"KIND is sessions, channels (of the session), events (of running programs), processes (names of programs that can be traced) or pids. "
 	"Starts no daemon; prints nothing if there is none.",
 	NULL,
 };

@@ -41,8 +41,7 @@ const struct option table_top_options[] = {
 		.kind = OPTION_LIST,
 		.completion = COMPLETE_EVENT,
 		.offset = offsetof(struct top_options, pairs),
-		.sentence = "Measure the time from each event that matches the pattern BEGIN to the next matching END, as `side "
-				"report` does. Can be given several times.",
+		.sentence = "Measure the time from each event that matches the pattern BEGIN to the next matching END, as `side report` does. Can be given several times.",
 	},
 	{
 		.name = "key",
@@ -78,10 +77,12 @@ const struct option table_top_options[] = {
 };
 
 const char *const table_top_paragraphs[] = {
-	"Shows what a session records: bytes, events and losses a second of each process, and events a second of "
-	"each event, the most frequent ones first. Losses are red. `q` ends it.",
-	"Events are counted in the trace as it is written, about a second after they happened. What stays in "
-	"rings (`--mode overwrite`) is not counted. Bytes and losses come from the recorder.",
+	"Shows what a session records: bytes, events and losses a second of each process, and events a second of each event, the most frequent ones first. "
+	"Losses are red. "
+	"`q` ends it.",
+	"Events are counted in the trace as it is written, about a second after they happened. "
+	"Events that stay in rings (`--mode overwrite`) are not counted. "
+	"Bytes and losses come from the recorder.",
 	"On a terminal each interval replaces the previous one; otherwise they follow one another.",
 	NULL,
 };
@@ -110,11 +111,12 @@ const struct option table_doctor_options[] = {
 };
 
 const char *const table_doctor_paragraphs[] = {
-	"Checks what tracing needs on this machine, for this user. Prints for each check what it is for, what "
-	"was found, and, if something is missing, the command that fixes it. Nothing is changed.",
-	"CHECK is the name of a check, as in the list; the default is all checks. The state is ok, note "
-	"(something optional is not available) or missing (sessions or recordings do not work, or badly). The "
-	"exit status is 1 if anything is missing.",
+	"Checks what tracing needs on this machine, for this user. "
+	"Prints for each check what it is for, what was found, and, if something is missing, the command that fixes it. "
+	"Nothing is changed.",
+	"CHECK is the name of a check, as in the list; the default is all checks. "
+	"The state is ok, note (something optional is not available) or missing (sessions or recordings do not work, or badly). "
+	"The exit status is 1 if anything is missing.",
 	NULL,
 };
 

@@ -122,16 +122,14 @@ static const struct option list_table[] = {
 		.name = "userspace",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct list_options, userspace),
-		.sentence = "List the events of all running programs that can be inspected. Programs without an agent, because they "
-				"started before the daemon or without a recorder, are listed at the end; `side attach` adds it.",
+		.sentence = "List the events of all running programs that can be inspected. Programs without an agent, because they started before the daemon or without a recorder, are listed at the end; `side attach` adds it.",
 	},
 	{
 		.letter = 'k',
 		.name = "kernel",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct list_options, kernel),
-		.sentence = "List the kernel's trace events, which `side record -k` and `side enable-event -k` record; operands are "
-				"patterns of their names.",
+		.sentence = "List the kernel's trace events, which `side record -k` and `side enable-event -k` record; operands are patterns of their names.",
 	},
 	{
 		.name = "system",
@@ -144,19 +142,19 @@ static const struct option list_table[] = {
 
 static const char *const list_paragraphs[] = {
 	"Prints the events of a program or library: names, log levels, fields with their types, and attributes. "
-	"Without an operand it lists the daemon's sessions, if a daemon runs; with the name of a session it "
-	"prints what `side status` does.",
-	"FILE is an executable, shared library, object file or static archive; it is read, not run. PID is a "
-	"running process; its memory is read, the process continues undisturbed, and each event is shown with "
-	"whether a tracer listens. COMMAND is started and stopped before its main function: then the events of "
-	"all libraries that it loads, and those that its constructors register at run time, are listed.",
-	"An operand of digits only is a PID. An operand with a slash, or the name of a file here, is a FILE. The "
-	"name of a session is a SESSION. Everything else is a COMMAND found in PATH. After `--` everything is a "
-	"COMMAND with its arguments.",
-	"For a running process the list has the events of its mapped files, then those that it registered at run "
-	"time. Events that are registered or unregistered while it is read can be missing. If its libside is "
-	"another implementation that does not report them, a note reports that. A file without section headers can "
-	"only be listed as a COMMAND.",
+	"Without an operand it lists the daemon's sessions, if a daemon runs; with the name of a session it prints what `side status` does.",
+	"FILE is an executable, shared library, object file or static archive; it is read, not run. "
+	"PID is a running process; its memory is read, the process continues undisturbed, and each event is shown with whether a tracer listens. "
+	"COMMAND is started and stopped before its main function: then the events of all libraries that it loads, and those that its constructors register at run time, are listed.",
+	"An operand of digits only is a PID. "
+	"An operand with a slash, or the name of a file here, is a FILE. "
+	"The name of a session is a SESSION. "
+	"Everything else is a COMMAND found in PATH. "
+	"After `--` everything is a COMMAND with its arguments.",
+	"For a running process the list has the events of its mapped files, then those that it registered at run time. "
+	"Events that are registered or unregistered while it is read can be missing. "
+	"If its libside is another implementation that does not report them, a note reports that. "
+	"A file without section headers can only be listed as a COMMAND.",
 	NULL,
 };
 
@@ -202,8 +200,7 @@ static const struct option view_table[] = {
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct view_arguments, filter),
 		.standard = "all events",
-		.sentence = "Print the events for which EXPRESSION is true, such as `size > 4096 && $ctx.procname == \"redis*\"`; see `side "
-				"help filters`.",
+		.sentence = "Print the events for which EXPRESSION is true, such as `size > 4096 && $ctx.procname == \"redis*\"`; see `side help filters`.",
 	},
 	{
 		.name = "from",
@@ -211,8 +208,7 @@ static const struct option view_table[] = {
 		.kind = OPTION_TEXT,
 		.offset = offsetof(struct view_arguments, times.from),
 		.standard = "the beginning",
-		.sentence = "Ignore events before TIME. See `side help times`. "
-				"Packets of other times are not read, and damage in them is not reported.",
+		.sentence = "Ignore events before TIME. See `side help times`. Packets of other times are not read, and damage in them is not reported.",
 	},
 	{
 		.name = "to",
@@ -237,8 +233,7 @@ static const struct option view_table[] = {
 		.name = "follow",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, follow),
-		.sentence = "Continue while the trace is recorded: print new events and new processes, about a second after they "
-				"happened, until no recorder writes to DIR.",
+		.sentence = "Continue while the trace is recorded: print new events and new processes, about a second after they happened, until no recorder writes to DIR.",
 	},
 	{
 		.former_letter = 'a',
@@ -251,8 +246,7 @@ static const struct option view_table[] = {
 		.name = "symbols",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, symbols),
-		.sentence = "Print code addresses (the context ip, pointers named ip or caller, and values with the attribute "
-				"side.address) as function, file and line.",
+		.sentence = "Print code addresses (the context ip, pointers named ip or caller, and values with the attribute side.address) as function, file and line.",
 	},
 	{
 		.name = "debuginfod",
@@ -272,20 +266,18 @@ static const struct option view_table[] = {
 		.name = "repair",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, repair),
-		.sentence = "First repair the trace in DIR if its recorder was killed: each file that ends within an event is "
-				"shortened to the last complete one, so that all readers accept it. Refused while the trace is recorded.",
+		.sentence = "First repair the trace in DIR if its recorder was killed: each file that ends within an event is shortened to the last complete one, so that all readers accept it. Refused while the trace is recorded.",
 	},
 	{ .name = NULL },
 };
 
 static const char *const view_paragraphs[] = {
-	"Prints the events of the trace in DIR in the order of time, one a line: time, process, CPU, name and "
-	"fields. DIR is the directory of `side record -o`, one trace inside it, or any directory with traces in "
-	"CTF 1.8 or CTF 2 of any tracer (LTTng, barectf, perf).",
+	"Prints the events of the trace in DIR in the order of time, one a line: time, process, CPU, name and fields. "
+	"DIR is the directory of `side record -o`, one trace inside it, or any directory with traces in CTF 1.8 or CTF 2 of any tracer (LTTng, barectf, perf).",
 	COMMAND_SESSION_TRACE,
 	"Losses are printed where they happened, and summed up at the end on standard error.",
-	"Errors are reported on standard error, everything else is printed, and the exit status is 1. A trace "
-	"that is being recorded is printed as it was when the command started, unless `--follow` is given.",
+	"Errors are reported on standard error, everything else is printed, and the exit status is 1. "
+	"A trace that is being recorded is printed as it was when the command started, unless `--follow` is given.",
 	NULL,
 };
 
@@ -359,8 +351,7 @@ static const struct option expand_table[] = {
 };
 
 static const char *const expand_paragraphs[] = {
-	"Decompresses a trace that was recorded with `--compress`: writes a copy of DIR with uncompressed data "
-	"streams. side reads both kinds; other readers of CTF read only the uncompressed one.",
+	"Decompresses a trace that was recorded with `--compress`: writes a copy of DIR with uncompressed data streams. side reads both kinds; other readers of CTF read only the uncompressed one.",
 	"Damage is reported on standard error, everything else is decompressed, and the exit status is 1.",
 	NULL,
 };
@@ -522,11 +513,13 @@ const struct verb command_verbs[] = {
 /* topics */
 
 static const char *const patterns_paragraphs[] = {
-	"A pattern is provider:event with globs, and can end in a log level. It matches the whole name of an "
-	"event, so `*` matches any text, colons included. A pattern without a colon names providers: `db` is "
-	"`db:*`. Quote patterns, so that the shell does not change them.",
-	"An event is selected if any pattern matches it (or if all patterns begin with `!`), and none with `!` "
-	"does. The order of patterns does not matter.",
+	"A pattern is provider:event with globs, and can end in a log level. "
+	"It matches the whole name of an event, so `*` matches any text, colons included. "
+	"A pattern without a colon names providers: "
+	"`db` is `db:*`. "
+	"Quote patterns, so that the shell does not change them.",
+	"An event is selected if any pattern matches it (or if all patterns begin with `!`), and none with `!` does. "
+	"The order of patterns does not matter.",
 	NULL,
 };
 
@@ -534,26 +527,28 @@ static const struct term patterns_terms[] = {
 	{ "db:open",
 		"The event open of the provider db." },
 	{ "db:*",
-		"All events of the provider db. `?` matches one character, `[a-z]` one of a set, `[!a-z]` one "
-		"outside the set; `\\` before a character takes it literally." },
+		"All events of the provider db. "
+		"`?` matches one character, `[a-z]` one of a set, `[!a-z]` one outside the set; `\\` before a character takes it literally." },
 	{ "!db:tick",
 		"Not this event." },
 	{ "db:*@WARNING",
-		"Events of the log level WARNING and of all more severe ones. Levels: EMERG, ALERT, CRIT, ERR, WARNING, "
-		"NOTICE, INFO and DEBUG, or 0 to 7." },
+		"Events of the log level WARNING and of all more severe ones. "
+		"Levels: "
+		"EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO and DEBUG, or 0 to 7." },
 	{ "*@=DEBUG",
 		"Events of exactly this log level." },
 	{ NULL, NULL },
 };
 
 static const char *const contexts_paragraphs[] = {
-	"Names for `--context` and `--event-context`, separated by commas. In filters they follow `$ctx.`; "
-	"contexts of the application are `$app.PROVIDER:NAME`.",
+	"Names for `--context` and `--event-context`, separated by commas. "
+	"In filters they follow `$ctx.`; contexts of the application are `$app.PROVIDER:NAME`.",
 	NULL,
 };
 
 static const char *const times_paragraphs[] = {
-	"Times for `--from` and `--to` of `side view`, `side report` and `side export`. Both ends are included. "
+	"Times for `--from` and `--to` of `side view`, `side report` and `side export`. "
+	"Both ends are included. "
 	"`--last 5s` is the same as `--from -5s`.",
 	"A relative time is a number of seconds, or a number with ns, us, ms, s, min or h.",
 	NULL,
@@ -561,25 +556,26 @@ static const char *const times_paragraphs[] = {
 
 static const struct term times_terms[] = {
 	{ "12:30, 12:30:15, 12:30:15.250", "A local time, on the day on which the trace begins." },
-	{ "2026-01-31T12:30:15, 2026-01-31", "A local date and time, with T or a space between them, or a date alone. "
-			"With Z at the end the time is in UTC." },
+	{ "2026-01-31T12:30:15, 2026-01-31", "A local date and time, with T or a space between them, or a date alone. With Z at the end the time is in UTC." },
 	{ "+1.5, +500ms, 500ms", "After the first event of the trace." },
 	{ "-5s, -1.5", "Before the last event of the trace." },
 	{ "1769862615.25", "Seconds since 1970." },
-	{ "1769862615250000000", "Nanoseconds since 1970, as `side view --json` prints them as \"ns\". "
-			"The number has 17 digits or more, or 10 digits or more and ns behind it." },
+	{ "1769862615250000000", "Nanoseconds since 1970, as `side view --json` prints them as \"ns\". The number has 17 digits or more, or 10 digits or more and ns behind it." },
 	{ NULL, NULL },
 };
 
 static const char *const sessions_paragraphs[] = {
 	"A session records many programs at once: those that run now, and those that start later. "
-	"The daemon sided keeps it. Each user has a daemon, and the system may have another one. Verbs for sessions start the "
-	"user's daemon if it does not run. Programs that use libside find the daemon when they start. A program that "
-	"started before the daemon is added by `side attach --daemon -p PID`.",
-	"The usual order: `side create`, `side enable-event`, `side start`, `side stop`, `side view`, `side destroy`. "
+	"The daemon sided keeps it. "
+	"Each user has a daemon, and the system may have another one. "
+	"Verbs for sessions start the user's daemon if it does not run. "
+	"Programs that use libside find the daemon when they start. "
+	"A program that started before the daemon is added by `side attach --daemon -p PID`.",
+	"The usual order: "
+	"`side create`, `side enable-event`, `side start`, `side stop`, `side view`, `side destroy`. "
 	"Verbs without a session name use the current session; `side create` and `side set-session` set it.",
-	"When a verb returns, all programs have made the change. If a program is stopped or hangs, the verb names it and returns "
-	"5; the program makes the change when it continues.",
+	"When a verb returns, all programs have made the change. "
+	"If a program is stopped or hangs, the verb names it and returns 5; the program makes the change when it continues.",
 	NULL,
 };
 
@@ -605,9 +601,7 @@ static const struct term status_terms[] = {
 	{ "3", "Not permitted. The message names the missing permission." },
 	{ "4", "Done, but events were lost. `side record` uses it only with `--strict`." },
 	{ "5", "Done, but some programs have not made the change yet. Standard error names them." },
-	{ "126, 127, 128+N", "Of `side record` and `side list -- COMMAND`: the command cannot be "
-			"executed, was not found, or was ended by signal N. Any other status is "
-			"the command's own." },
+	{ "126, 127, 128+N", "Of `side record` and `side list -- COMMAND`: the command cannot be executed, was not found, or was ended by signal N. Any other status is the command's own." },
 	{ NULL, NULL },
 };
 
@@ -619,14 +613,10 @@ static const char *const environment_paragraphs[] = {
 static const struct term environment_terms[] = {
 	{ "NO_COLOR", "If set to anything but an empty text, colours are off unless `--color=always`." },
 	{ "TERM", "If dumb, colours are off unless `--color=always`; there is no pager and no progress." },
-	{ "SIDE_PAGER, PAGER", "The command that shows long output on a terminal: of view, report, list, probe list and help. "
-			"The first one that is set is used; if it is empty or cat, there is no pager. "
-			"Default: less, with LESS=FRX unless LESS is set." },
+	{ "SIDE_PAGER, PAGER", "The command that shows long output on a terminal: of view, report, list, probe list and help. The first one that is set is used; if it is empty or cat, there is no pager. Default: less, with LESS=FRX unless LESS is set." },
 	{ "SIDE_DEBUG", "If set, libside and the agent in a traced program report their errors on standard error." },
-	{ "SIDE_VALIDATE", "If set to anything but 0, each traced program checks its calls against the descriptions of its "
-			"events and reports mismatches on standard error (`side record --validate`)." },
-	{ "SIDE_RUNTIME", "The directory of the daemon's sockets. Default: /run/side for root; for other users side "
-			"in XDG_RUNTIME_DIR, in /run/user/UID, or /tmp/side-UID." },
+	{ "SIDE_VALIDATE", "If set to anything but 0, each traced program checks its calls against the descriptions of its events and reports mismatches on standard error (`side record --validate`)." },
+	{ "SIDE_RUNTIME", "The directory of the daemon's sockets. Default: /run/side for root; for other users side in XDG_RUNTIME_DIR, in /run/user/UID, or /tmp/side-UID." },
 	{ "SIDE_USER_EVENTS", "For traced programs: which events they write to the kernel (`side kernel --help`)." },
 	{ "SIDE_USER_EVENTS_ENCODING", "For traced programs: auto, native or eventheader." },
 	{ "DEBUGINFOD_URLS", "Servers of debug information, as for elfutils; `side doctor` checks them." },
@@ -635,8 +625,9 @@ static const struct term environment_terms[] = {
 };
 
 static const char *const json_paragraphs[] = {
-	"With `--json` every verb prints JSON, one object a line. Each object has \"type\", and \"schema\", which is 1 and "
-	"grows if the meaning of a member changes. New members can appear in any release.",
+	"With `--json` every verb prints JSON, one object a line. "
+	"Each object has \"type\", and \"schema\", which is 1 and grows if the meaning of a member changes. "
+	"New members can appear in any release.",
 	"Data goes to standard output. Errors and summaries go to standard error.",
 	NULL,
 };
@@ -645,23 +636,15 @@ static const struct term json_terms[] = {
 	{ "error", "Any verb: status, message, and hint, if there is one; mend is an earlier name of hint, and deprecated." },
 	{ "note", "Any verb: message; also detail, with `--verbose`." },
 	{ "summary", "Record, on standard error: output, bytes, processes, lost, losses, command_status." },
-	{ "event", "List: event is provider:event, description the whole description as in a "
-		   "trace, source the file or process that has it; found is section if the file "
-		   "has it, registry if the process registered it at run time (or its file is gone); "
-		   "enabled, for a running process, whether a tracer listens. View: event, time, ns (since 1970), procname, vpid, cpu, fields." },
+	{ "event", "List: event is provider:event, description the whole description as in a trace, source the file or process that has it; found is section if the file has it, registry if the process registered it at run time (or its file is gone); enabled, for a running process, whether a tracer listens. View: event, time, ns (since 1970), procname, vpid, cpu, fields." },
 	{ "overview, process, count, histogram, durations, pair, slow, caller, lost, lost_packets",
 		"Report: the rows of its tables." },
-	{ "session", "Status and list, a line for each session: name, state, current, output, bytes, lost; of one that is "
-		     "named on the command line also definition, processes, losses." },
-	{ "create, start, enable-event, ...", "Verbs for sessions: the answer of the daemon, with pending (programs that have not "
-			"made the change yet: pid, name, why) and unchanged." },
-	{ "top, process, durations, count", "Top, for each interval: rates a second of the session, its processes, pairs (p50, p99, max in "
-			"nanoseconds) and events." },
-	{ "probe_site", "Probe: module, function, names, address, offset, runtime, size, method, displaced, patched, boundaries, "
-			"bytes, pad, reason." },
+	{ "session", "Status and list, a line for each session: name, state, current, output, bytes, lost; of one that is named on the command line also definition, processes, losses." },
+	{ "create, start, enable-event, ...", "Verbs for sessions: the answer of the daemon, with pending (programs that have not made the change yet: pid, name, why) and unchanged." },
+	{ "top, process, durations, count", "Top, for each interval: rates a second of the session, its processes, pairs (p50, p99, max in nanoseconds) and events." },
+	{ "probe_site", "Probe: module, function, names, address, offset, runtime, size, method, displaced, patched, boundaries, bytes, pad, reason." },
 	{ "probe_marker", "Probe: module, provider, name, arguments, address, semaphore, method; of a process runtime and listeners." },
-	{ "kernel_event", "Kernel: event, tracepoint, state (native, eventheader, refused), pid, program, written, cut, lost, "
-			  "listeners, reason." },
+	{ "kernel_event", "Kernel: event, tracepoint, state (native, eventheader, refused), pid, program, written, cut, lost, listeners, reason." },
 	{ "check", "Doctor: name, state, for, found, hint (and mend, deprecated)." },
 	{ "verb", "Help: the options and examples of a verb." },
 	{ "version", "Version: version of the program." },
@@ -689,8 +672,8 @@ const struct topic command_topics[] = {
 const char command_summary[] = "trace user-space programs";
 
 const char *const command_introduction[] = {
-	"Records what programs do: their events, calls of functions in any program, calls of the C library, and events of the "
-	"kernel. Traces are in the Common Trace Format (CTF).",
+	"Records what programs do: their events, calls of functions in any program, calls of the C library, and events of the kernel. "
+	"Traces are in the Common Trace Format (CTF).",
 	"Data goes to standard output, everything else to standard error.",
 	NULL,
 };

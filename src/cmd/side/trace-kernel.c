@@ -19,8 +19,7 @@ static int fail(struct session_error *error)
 {
 	*error = (struct session_error){.kind = SESSION_ERROR_FAILED, .code = EIO};
 	snprintf(error->text, sizeof(error->text),
-			"the kernel does not watch the locations that were left to it; "
-			"`--no-uprobe` sets breakpoints instead");
+			"the kernel does not watch the locations that were left to it; `--no-uprobe` sets breakpoints instead");
 	return -EIO;
 }
 

@@ -44,18 +44,13 @@ static const struct starter starters[] = {
 	{ .name = "chrt", .takes = "TPD", .long_takes = " sched-runtime sched-period sched-deadline ", .stops = "pm",
 			.long_stops = " pid max ", .operands = 1 },
 	{ .name = "ionice", .takes = "cn", .long_takes = " class classdata ", .stops = "pPu", .long_stops = " pid pgid uid " },
-	{ .name = "numactl", .takes = "iwmpPNC", .long_takes = " interleave weighted-interleave membind preferred preferred-many "
-			"cpunodebind physcpubind " },
+	{ .name = "numactl", .takes = "iwmpPNC", .long_takes = " interleave weighted-interleave membind preferred preferred-many cpunodebind physcpubind " },
 	{ .name = "setarch", .has_machine = true },
 	{ .name = "linux64" }, { .name = "linux32" }, { .name = "x86_64" }, { .name = "i386" },
-	{ .name = "unshare", .takes = "wl", .long_takes = " wd propagation setgroups map-user map-group map-users map-groups monotonic "
-			"boottime load-interp ", .stops = "RSG", .long_stops = " root setuid setgid " },
-	{ .name = "strace", .takes = "aebEIoOPsSUX", .long_takes = " trace trace-fds signal status detach-on inject fault kvm raw read write "
-			"quiet silent silence abbrev verbose columns output string-limit trace-path env interruptible "
-			"const-print-style summary-columns summary-sort-by summary-syscall-overhead stack-trace-frame-limit ",
+	{ .name = "unshare", .takes = "wl", .long_takes = " wd propagation setgroups map-user map-group map-users map-groups monotonic boottime load-interp ", .stops = "RSG", .long_stops = " root setuid setgid " },
+	{ .name = "strace", .takes = "aebEIoOPsSUX", .long_takes = " trace trace-fds signal status detach-on inject fault kvm raw read write quiet silent silence abbrev verbose columns output string-limit trace-path env interruptible const-print-style summary-columns summary-sort-by summary-syscall-overhead stack-trace-frame-limit ",
 			.stops = "pu", .long_stops = " attach user " },
-	{ .name = "sudo", .takes = "ugCDhprtTUR", .long_takes = " user group close-from chdir host prompt role type command-timeout "
-			"other-user chroot ", .has_variables = true, .changes_user = true },
+	{ .name = "sudo", .takes = "ugCDhprtTUR", .long_takes = " user group close-from chdir host prompt role type command-timeout other-user chroot ", .has_variables = true, .changes_user = true },
 	{ .name = "doas", .takes = "uC", .changes_user = true },
 	{ .name = "pkexec", .long_takes = " user ", .changes_user = true },
 	{ .name = "su", .changes_user = true },

@@ -64,8 +64,7 @@ static int find_program(const char *name, char exe[PATH_MAX])
 		return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", name);
 	if (ret == -EACCES)
 		return say_error(COMMAND_NOT_EXECUTABLE, "`chmod +x` lets it be executed",
-				"`%.256s` cannot be run: it is a directory, or you may not execute "
-				"it",
+				"`%.256s` cannot be run: it is a directory, or you may not execute it",
 				say_printable(path, text, sizeof(text)));
 	if (ret < 0)
 		return say_error(COMMAND_NOT_EXECUTABLE, NULL,
@@ -74,8 +73,7 @@ static int find_program(const char *name, char exe[PATH_MAX])
 	if (!realpath(path, exe))
 		return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", path);
 	if (ret)
-		say_note("%.256s is a script, which %s runs: side searches the locations there, not in "
-			 "the programs that the script starts",
+		say_note("%.256s is a script, which %s runs: side searches the locations there, not in the programs that the script starts",
 				name, say_printable(exe, text, sizeof(text)));
 	return COMMAND_DONE;
 }
@@ -318,9 +316,9 @@ static int look_after(void *user, struct session *session)
 		tracing->status = say_filtered_out(tracing, &answers[0]);
 	if (!count)
 		tracing->status = say_error(COMMAND_FAILED,
-				tracing->running ? NULL
-						 : "programs without the C library, or set-uid "
-						   "ones, cannot be traced so",
+				tracing->running
+						? NULL
+						: "programs without the C library, or set-uid ones, cannot be traced so",
 				"the program has not taken its probes");
 	session_probe_answers_free(answers, count);
 	return tracing->status;
@@ -503,8 +501,7 @@ static int check(const struct parsed *parsed, size_t count)
 				"`side trace` does not understand `%.128s`", parsed->operands[0]);
 	if (options->duration && (options->command || (!options->pid && !options->global.on)))
 		return say_error(COMMAND_USAGE, "let `timeout` end the command",
-				"`--duration` is for programs that run already: `-p PID`, or "
-				"`--global` with `--exe FILE`");
+				"`--duration` is for programs that run already: `-p PID`, or `--global` with `--exe FILE`");
 	if (options->wait_all && (options->global.on || !options->command))
 		return say_error(COMMAND_USAGE, "leave `--wait` out",
 				"cannot use `--wait`: it needs `-c COMMAND`, and does not work with `--global`");
@@ -557,13 +554,13 @@ static int check_filter(const char *text)
 static int check_reachable(const char *program, const char *exe)
 {
 	char *why = session_never_meets(program);
-	int status = why ? say_error(COMMAND_FAILED,
-					   probe_other_processor(exe)
-							   ? NULL
-							   : "`side trace --global` has the kernel "
-							     "watch its functions",
-					   "%s", why)
-			 : COMMAND_DONE;
+	int status = why
+			? say_error(COMMAND_FAILED,
+					  probe_other_processor(exe)
+							  ? NULL
+							  : "`side trace --global` has the kernel watch its functions",
+					  "%s", why)
+			: COMMAND_DONE;
 
 	free(why);
 	return status;
@@ -643,9 +640,7 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 		status = find_contexts(tracing, options);
 	if (!status && options->global.on && tracing->others.count)
 		status = say_error(COMMAND_USAGE, "the event has pid, tid and comm",
-				"`--context %.64s` would be of the recorder, for the kernel has "
-				"only "
-				"registers and memory",
+				"`--context %.64s` would be of the recorder, for the kernel has only registers and memory",
 				tracing->others.items[0]);
 	if (!status)
 		status = probe_wishes(&options->probes, &tracing->contexts, &tracing->wishes,
@@ -679,8 +674,7 @@ static void note_shell(const char *command, const char *program)
 	if (!sign)
 		return;
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(sign, " \t\n"), sign);
-	say_note("no shell reads the command, so `%s` is an argument of %s; write it behind the "
-		 "closing quote, where your shell does",
+	say_note("no shell reads the command, so `%s` is an argument of %s; write it behind the closing quote, where your shell does",
 			text, say_printable(program, name, sizeof(name)));
 }
 

@@ -108,8 +108,7 @@ static void take(struct daemon *daemon, const struct boot_source *source,
 	if (!boot_path(place, sizeof(place), source->config->place, boot->name, NULL))
 		return;
 	if (entry && !entry->boot)
-		say("the session %s of %s is not adopted: user %u has created a session of this name; "
-		    "`side destroy %s` removes it, and the next start of the daemon adopts this one",
+		say("the session %s of %s is not adopted: user %u has created a session of this name; `side destroy %s` removes it, and the next start of the daemon adopts this one",
 				boot->name, source->path, (unsigned int)entry->uid, boot->name);
 	if (entry)
 		return;

@@ -235,16 +235,13 @@ static int check_peer(
 	if (peer->uid != daemon->uid && peer->uid != 0 &&
 			!(daemon->system && runtime_peer_in_group(fd, peer, daemon->group)))
 		return control_fail(error, CONTROL_PERMISSION, -EPERM,
-				daemon->system ? "be root, or a member of the "
-						 "group " WIRE_RUNTIME_GROUP
+				daemon->system ? "be root, or a member of the group " WIRE_RUNTIME_GROUP
 					       : "start a daemon of your own: sided",
 				"user %u may not control the daemon of %s", peer->uid,
 				daemon->system ? "the system" : "another user");
 	if (!has_room(daemon, peer->uid))
 		return control_fail(error, CONTROL_BUSY, -EBUSY, "close some",
-				"there are too many connections to the daemon: at most %d, and %d "
-				"of "
-				"one user",
+				"there are too many connections to the daemon: at most %d, and %d of one user",
 				LIMIT_CLIENTS, LIMIT_CLIENTS_OF_USER);
 	return 0;
 }

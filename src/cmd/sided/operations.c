@@ -324,8 +324,7 @@ static void recorder_failed(struct daemon *daemon, struct operation *operation,
 	/* What cannot come back must not stay for ever: what it has is left for `side recover`. */
 	if (!strcmp(operation->verb, "destroy") && entry->error) {
 		say_about(daemon, entry->uid,
-				"the session %s is destroyed without its recorder; what was not written stays "
-				"in %s",
+				"the session %s is destroyed without its recorder; what was not written stays in %s",
 				entry->definition->name, entry->place);
 		operation->changed = true;
 		session_gone(daemon, operation);

@@ -68,9 +68,7 @@ static int choose_directory(struct daemon *daemon, const char *given, struct con
 	if (strlen(path) >= sizeof(daemon->runtime))
 		return control_fail(error, CONTROL_USAGE, -ENAMETOOLONG,
 				"name a shorter one with --runtime",
-				"the runtime directory %s has more than %zu bytes: sockets in it "
-				"would have "
-				"no name",
+				"the runtime directory %s has more than %zu bytes: sockets in it would have no name",
 				path, sizeof(daemon->runtime) - 1);
 	strcpy(daemon->runtime, path);
 	return 0;
@@ -146,8 +144,7 @@ static int take_lock(struct daemon *daemon, struct control_error *error)
 		size = read(daemon->lock_fd, pid, sizeof(pid) - 1);
 		pid[size > 0 ? strspn(pid, "0123456789") : 0] = 0;
 		return control_fail(error, CONTROL_BUSY, -EBUSY,
-				"use that one, or end it first, or name another directory with "
-				"--runtime",
+				"use that one, or end it first, or name another directory with --runtime",
 				"a daemon serves %s already: process %s", daemon->runtime,
 				*pid ? pid : "unknown");
 	}

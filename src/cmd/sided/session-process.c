@@ -465,9 +465,7 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 	if (ret == -EINVAL)
 		return control_fail(error, CONTROL_USAGE, ret,
 				"`side enable-channel --mode overwrite` makes one",
-				"the session has no channel that overwrites: there is nothing to "
-				"take "
-				"a snapshot of");
+				"the session has no channel that overwrites: there is nothing to take a snapshot of");
 	if (ret)
 		return control_fail(error, CONTROL_FAILED, ret, NULL,
 				"the snapshot is not there yet: %s", strerror(-ret));

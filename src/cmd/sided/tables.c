@@ -37,8 +37,7 @@ static int check_table(int fd, size_t *size, struct control_error *error)
 	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &status) ||
 			!S_ISREG(status.st_mode) || !status.st_size)
 		return control_fail(error, CONTROL_USAGE, -EPERM, NULL,
-				"the descriptor of the request is not a probe table: a sealed "
-				"memfd");
+				"the descriptor of the request is not a probe table: a sealed memfd");
 	if (status.st_size > DEFINITION_PROBE_TABLE_MAX)
 		return control_fail(error, CONTROL_USAGE, -EFBIG, "ask for fewer probes at once",
 				"the probe table has %lld bytes, more than %u MiB",

@@ -56,8 +56,7 @@ static int check_output(struct request *request, const struct definition *defini
 			output[size + 1] != '.' && !strchr(output + size + 1, '/'))
 		return 0;
 	return control_fail(&request->error, CONTROL_PERMISSION, -EPERM, "leave --output out",
-			"cannot write traces to %s: the system's daemon writes those of user %u "
-			"to new directories in %s only",
+			"cannot write traces to %s: the system's daemon writes those of user %u to new directories in %s only",
 			output, (unsigned int)request->client->peer.uid, base);
 }
 
@@ -77,8 +76,7 @@ static int check_number(struct request *request)
 	if (own < LIMIT_SESSIONS_OF_USER && of_members < LIMIT_SESSIONS_OF_MEMBERS)
 		return 0;
 	return control_fail(&request->error, CONTROL_BUSY, -EBUSY, "`side destroy NAME`",
-			"cannot create a session: user %u has %u of at most %d, all members of the "
-			"group %u of at most %d",
+			"cannot create a session: user %u has %u of at most %d, all members of the group %u of at most %d",
 			(unsigned int)uid, own, LIMIT_SESSIONS_OF_USER, of_members,
 			LIMIT_SESSIONS_OF_MEMBERS);
 }
@@ -434,8 +432,7 @@ static int take(struct request *request)
 	if (version != PROTOCOL_VERSION)
 		return control_fail(&request->error, CONTROL_USAGE, -EPROTONOSUPPORT,
 				"use the `side` that came with this daemon",
-				"the daemon knows version %d of its protocol, and this is version "
-				"%llu",
+				"the daemon knows version %d of its protocol, and this is version %llu",
 				PROTOCOL_VERSION, (unsigned long long)version);
 	for (i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		if (request->verb && !strcmp(verbs[i].name, request->verb))

@@ -335,9 +335,7 @@ static void look_at_files(struct work *work, uint64_t now)
 		char text[600];
 
 		(void)snprintf(text, sizeof(text),
-				"%.300s has been replaced: what starts now runs another file, "
-				"where nothing "
-				"is watched",
+				"%.300s has been replaced: what starts now runs another file, where nothing is watched",
 				path);
 		say_note("%s; set the probes again", text);
 		events_hello(work->events, global_way_name(global_used(work->global)), text);
@@ -444,9 +442,7 @@ static void say_way(const struct work *work)
 			*global_why(work->global) ? " (" : "", global_why(work->global),
 			*global_why(work->global) ? ")" : "");
 	if (way != GLOBAL_MULTI && places > PLACES_SLOW)
-		say_note("at the end the kernel removes them one by one, in up to a "
-			 "tenth of "
-			 "a second each");
+		say_note("at the end the kernel removes them one by one, in up to a tenth of a second each");
 }
 
 /* Whoever waits goes on, and we belong to nobody's terminal. */

@@ -212,8 +212,7 @@ static int way_add(
 		ret = tracefs_write(file, kind->filter);
 		if (ret)
 			return record_fail(error, ret,
-					"`cat /sys/kernel/tracing/events/SYSTEM/EVENT/format` "
-					"shows the fields",
+					"`cat /sys/kernel/tracing/events/SYSTEM/EVENT/format` shows the fields",
 					"the kernel refuses the filter `%s` for %s:%s: %s",
 					kind->filter, kind->system, kind->name, strerror(-ret));
 	}

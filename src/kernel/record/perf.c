@@ -201,8 +201,7 @@ static void say_denied(struct kernel_record_error *error, int code)
 		record_fail(error, code, "", "the kernel has no perf_event_open()");
 	else
 		record_fail(error, code, "run it as root, or give it CAP_PERFMON",
-				"perf_event_open() is not permitted (kernel.perf_event_paranoid is "
-				"%s)",
+				"perf_event_open() is not permitted (kernel.perf_event_paranoid is %s)",
 				level ? level : "not known");
 	free(level);
 }
@@ -242,8 +241,7 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 	if (record->options.clock == RING_CLOCK_TSC && !ask_conversion(&perf->conversion)) {
 		way_close(record);
 		return record_fail(error, -ENOTSUP, "",
-				"perf does not provide the conversion of its time to that of the programs' "
-				"traces");
+				"perf does not provide the conversion of its time to that of the programs' traces");
 	}
 	raise_files();
 	for (i = 0; i < record->nr_cpus && (!ret || ret == -ENODEV); i++) {
@@ -296,8 +294,7 @@ static int open_counter(struct kernel_record *record, const struct kind *kind, c
 		close(fd);
 		free(counter);
 		return record_fail(error, ret,
-				"`cat /sys/kernel/tracing/events/SYSTEM/EVENT/format` shows the "
-				"fields",
+				"`cat /sys/kernel/tracing/events/SYSTEM/EVENT/format` shows the fields",
 				"the kernel refuses the filter `%s` for %s:%s: %s", filter,
 				kind->system, kind->name, strerror(-ret));
 	} else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, perf->events[cpu].fd) ||
@@ -310,8 +307,7 @@ static int open_counter(struct kernel_record *record, const struct kind *kind, c
 		return record_fail(error, ret,
 				ret == -EMFILE ? "raise `ulimit -n`, or choose fewer events"
 						: ret == -EPERM || ret == -EACCES
-						? "run it as root, or set "
-						  "kernel.perf_event_paranoid to -1"
+						? "run it as root, or set kernel.perf_event_paranoid to -1"
 						: NULL,
 				"cannot record %s:%s: %s", kind->system, kind->name,
 				strerror(-ret));

@@ -84,8 +84,6 @@ void code_for_kernel(struct probe_site *site)
 		return;
 	site->method = PROBE_NONE;
 	site->reason = breaking
-			? "the kernel, which would watch it, takes an exchange of registers "
-			  "there for a nop"
-			: "the kernel watches no instruction that has a prefix of these: "
-			  "lock, cs, ds, es, ss";
+			? "the kernel, which would watch it, takes an exchange of registers there for a nop"
+			: "the kernel watches no instruction that has a prefix of these: lock, cs, ds, es, ss";
 }

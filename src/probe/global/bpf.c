@@ -450,8 +450,7 @@ static int try_events(struct global_error *error)
 	if (read_number("/sys/bus/event_source/devices/uprobe/type") >= 0)
 		return 0;
 	return global_fail(error, -ENOENT, "",
-			"there is no /sys/bus/event_source/devices/uprobe: the kernel lacks "
-			"CONFIG_UPROBE_EVENTS, or sysfs is not mounted");
+			"there is no /sys/bus/event_source/devices/uprobe: the kernel lacks CONFIG_UPROBE_EVENTS, or sysfs is not mounted");
 }
 
 int bpf_try(bool multi, struct global_error *error)

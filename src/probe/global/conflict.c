@@ -126,8 +126,7 @@ static int look_at_mapping(const struct looking *looking, pid_t pid, uint64_t be
 			continue;
 		read_name(pid, name);
 		return global_fail(looking->error, -EBUSY,
-				"take that probe out first, or probe one program without "
-				"`--global`",
+				"take that probe out first, or probe one program without `--global`",
 				"process %ld (%s) has other bytes than its file at 0x%" PRIx64
 				" of %.200s: %s, and the kernel's would end the program",
 				(long)pid, name, side->address, side->path,

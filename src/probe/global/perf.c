@@ -110,8 +110,7 @@ static int read_format(
 	return definition->id
 			? 0
 			: global_fail(error, -EPROTO, "",
-					  "the kernel's description of a definition cannot be "
-					  "parsed");
+					  "the kernel's description of a definition cannot be parsed");
 }
 
 static int define(struct perf *perf, const struct global_side *side, struct global_error *error)
@@ -216,14 +215,12 @@ static int refuse(struct global_error *error, int code)
 {
 	if (code == -EPERM || code == -EACCES)
 		return global_fail(error, code,
-				"run as root, or with CAP_PERFMON; or set "
-				"kernel.perf_event_paranoid to -1",
+				"run as root, or with CAP_PERFMON; or set kernel.perf_event_paranoid to -1",
 				"the kernel does not permit to read events of all processes");
 	if (code == -EMFILE)
 		return global_fail(error, code,
 				"probe fewer locations, or raise the limit of open files",
-				"each location needs a descriptor for each CPU, and there are not so "
-				"many");
+				"each location needs a descriptor for each CPU, and there are not so many");
 	return global_fail(error, code, "", "the kernel refuses an event of perf: %s",
 			strerror(-code));
 }

@@ -145,8 +145,7 @@ int text_arguments(
 		used += (size_t)snprintf(text + used, room - used, " f%u=%s", i, said);
 		if (used >= room || i >= ARGUMENTS_MAX)
 			return global_fail(error, -E2BIG, "ask for less",
-					"the recorded fields are too many for a definition of "
-					"tracefs");
+					"the recorded fields are too many for a definition of tracefs");
 	}
 	return 0;
 }

@@ -94,8 +94,7 @@ int global_tracefs_open(struct global_error *error)
 		close(fd);
 		if (missing)
 			return global_fail(error, -ENOTSUP, "",
-					"the kernel has no uprobes in tracefs "
-					"(CONFIG_UPROBE_EVENTS)");
+					"the kernel has no uprobes in tracefs (CONFIG_UPROBE_EVENTS)");
 		fd = -EACCES;
 	}
 	if (fd == -EACCES)

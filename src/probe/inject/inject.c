@@ -197,8 +197,7 @@ static int find_room(struct injection *injection)
 	} while (left && !injection->place.code && inject_now() < until);
 	if (!injection->place.code)
 		return fail(injection, INJECT_UNSUITABLE,
-				"none of its pages of code has room for the few bytes that load "
-				"the agent");
+				"none of its pages of code has room for the few bytes that load the agent");
 	/* The scratch memory stands in the largest gap. */
 	for (i = 0; i < target->nr_mappings; i++) {
 		uint64_t begin = target->mappings[i].begin;
@@ -250,8 +249,7 @@ static int put_code(struct injection *injection)
 					injection->place.code + injection->code.name,
 					injection->name, sizeof(injection->name)))
 		return fail(injection, INJECT_FAILED,
-				"its memory cannot be written (does the kernel forbid it, "
-				"proc_mem.force_override?)");
+				"its memory cannot be written (does the kernel forbid it, proc_mem.force_override?)");
 	return 0;
 }
 
@@ -324,9 +322,7 @@ static int call(struct injection *injection, uint64_t function, const uint64_t a
 			until = inject_now() + CALL_MS * UINT64_C(1000000);
 		else if (inject_now() > until)
 			return fail(injection, INJECT_FAILED,
-					"it does not come to the end of loading the agent; is it "
-					"loading "
-					"something else all the time?");
+					"it does not come to the end of loading the agent; is it loading something else all the time?");
 		inject_pause_us(20);
 		if (!read_scratch(injection, offsetof(struct inject_scratch, done), &done,
 				    sizeof(done)))

@@ -268,39 +268,28 @@ int inject_not_permitted(struct inject_target *target, pid_t thread, int code)
 			: 0;
 	if (by)
 		return inject_fail(target, INJECT_NOT_PERMITTED,
-				"cannot attach to %d (%s): %d (%s) is tracing it; a program has "
-				"one tracer at "
-				"a time, so detach that one first",
+				"cannot attach to %d (%s): %d (%s) is tracing it; a program has one tracer at a time, so detach that one first",
 				target->pid, name, by,
 				inject_name(by, tracers_name, sizeof(tracers_name)));
 	if (scope == 3)
 		return inject_fail(target, INJECT_NOT_PERMITTED,
-				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 3, which "
-				"forbids it to "
-				"everybody until the machine is started again with another value",
+				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 3, which forbids it to everybody until the machine is started again with another value",
 				target->pid, name);
 	if (scope == 2)
 		return inject_fail(target, INJECT_NOT_PERMITTED,
-				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 2, so it "
-				"takes "
-				"CAP_SYS_PTRACE; run as root",
+				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 2, so it takes CAP_SYS_PTRACE; run as root",
 				target->pid, name);
 	if (scope == 1)
 		return inject_fail(target, INJECT_NOT_PERMITTED,
-				"cannot attach to %d (%s): ptrace is limited to child processes "
-				"here; run as "
-				"root (CAP_SYS_PTRACE) or set kernel.yama.ptrace_scope to 0",
+				"cannot attach to %d (%s): ptrace is limited to child processes here; run as root (CAP_SYS_PTRACE) or set kernel.yama.ptrace_scope to 0",
 				target->pid, name);
 	if (inject_status(target->pid, 0, "Uid", uids, sizeof(uids)) &&
 			strtoul(uids, NULL, 10) != geteuid())
 		return inject_fail(target, INJECT_NOT_PERMITTED,
-				"cannot attach to %d (%s): it belongs to user %lu; run as this "
-				"user or as "
-				"root (CAP_SYS_PTRACE)",
+				"cannot attach to %d (%s): it belongs to user %lu; run as this user or as root (CAP_SYS_PTRACE)",
 				target->pid, name, strtoul(uids, NULL, 10));
 	return inject_fail(target, INJECT_NOT_PERMITTED,
-			"cannot attach to %d (%s): %s; it has rights that you do not have, or a "
-			"sandbox forbids you ptrace; run as root (CAP_SYS_PTRACE)",
+			"cannot attach to %d (%s): %s; it has rights that you do not have, or a sandbox forbids you ptrace; run as root (CAP_SYS_PTRACE)",
 			target->pid, name, strerror(code));
 }
 
@@ -316,9 +305,7 @@ static int check_state(struct inject_target *target, const struct inject_request
 		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", pid, name);
 	if (*text == 'T')
 		return inject_fail(target, INJECT_FAILED,
-				"cannot attach to %d (%s): it is stopped; let it go on first (kill "
-				"-CONT "
-				"%d)",
+				"cannot attach to %d (%s): it is stopped; let it go on first (kill -CONT %d)",
 				pid, name, pid);
 	if (inject_status(pid, 0, "Kthread", text, sizeof(text)) && *text == '1')
 		return inject_fail(target, INJECT_UNSUITABLE, "%d (%s) is a thread of the kernel",
@@ -328,17 +315,11 @@ static int check_state(struct inject_target *target, const struct inject_request
 	inject_status(pid, 0, "Seccomp", text, sizeof(text));
 	if (*text == '1')
 		return inject_fail(target, INJECT_UNSUITABLE,
-				"cannot attach to %d (%s): it is in the strict sandbox of seccomp, "
-				"which "
-				"would end it at its first call",
+				"cannot attach to %d (%s): it is in the strict sandbox of seccomp, which would end it at its first call",
 				pid, name);
 	if (*text == '2' && !request->in_sandbox)
 		return inject_fail(target, INJECT_UNSUITABLE,
-				"will not attach to %d (%s): it is in a sandbox (seccomp), whose "
-				"filter may "
-				"end it when it is made to load a library; if you know that the "
-				"filter allows "
-				"that, use --in-sandbox",
+				"will not attach to %d (%s): it is in a sandbox (seccomp), whose filter may end it when it is made to load a library; if you know that the filter allows that, use --in-sandbox",
 				pid, name);
 	return 0;
 }
@@ -354,9 +335,7 @@ static int check_files(struct inject_target *target)
 	if (prlimit(target->pid, RLIMIT_NOFILE, NULL, &limit) || limit.rlim_cur >= FILES_MIN)
 		return 0;
 	return inject_fail(target, INJECT_UNSUITABLE,
-			"cannot attach to %d (%s): it may have no more than %llu files open "
-			"(RLIMIT_NOFILE), and for a moment the recorder needs %d of its own; "
-			"`prlimit --pid %d --nofile=%d:%llu` lets it have them",
+			"cannot attach to %d (%s): it may have no more than %llu files open (RLIMIT_NOFILE), and for a moment the recorder needs %d of its own; `prlimit --pid %d --nofile=%d:%llu` lets it have them",
 			target->pid, inject_name(target->pid, name, sizeof(name)),
 			(unsigned long long)limit.rlim_cur, FILES_MIN, target->pid, FILES_MIN,
 			(unsigned long long)(limit.rlim_max > FILES_MIN ? limit.rlim_max
@@ -396,16 +375,12 @@ static int check_executable(struct inject_target *target)
 				name);
 	else if (elf.class != ELFCLASS64 || elf.machine != EM_X86_64)
 		ret = inject_fail(target, INJECT_UNSUITABLE,
-				"cannot attach to %d (%s): it is a program for another processor "
-				"(%s); the "
-				"agent is for x86-64, with 64 bits",
+				"cannot attach to %d (%s): it is a program for another processor (%s); the agent is for x86-64, with 64 bits",
 				target->pid, name,
 				elf.class == ELFCLASS32 ? "32 bits" : "not x86-64");
 	else if (!elf.interpreter)
 		ret = inject_fail(target, INJECT_UNSUITABLE,
-				"cannot attach to %d (%s): it is linked statically, so there is no "
-				"loader that could bring the agent; link it dynamically, or let "
-				"the kernel watch its functions by `side trace --global`",
+				"cannot attach to %d (%s): it is linked statically, so there is no loader that could bring the agent; link it dynamically, or let the kernel watch its functions by `side trace --global`",
 				target->pid, name);
 	else if (inject_elf_function(&elf, "__tsan_init"))
 		ret = fail_sanitizer(target);
@@ -464,16 +439,12 @@ static int find_libc(struct inject_target *target)
 	inject_name(target->pid, name, sizeof(name));
 	if (!mapping)
 		return inject_fail(target, INJECT_UNSUITABLE,
-				"cannot attach to %d (%s): it has not loaded the GNU C library "
-				"(libc.so.6), "
-				"without which the agent cannot run",
+				"cannot attach to %d (%s): it has not loaded the GNU C library (libc.so.6), without which the agent cannot run",
 				target->pid, name);
 	ret = read_object(target, mapping, &target->libc, &target->libc_bias);
 	if (ret == -ESTALE)
 		return inject_fail(target, INJECT_UNSUITABLE,
-				"cannot attach to %d (%s): its C library was replaced on the disk "
-				"since it was "
-				"started; start it anew",
+				"cannot attach to %d (%s): its C library was replaced on the disk since it was started; start it anew",
 				target->pid, name);
 	if (ret)
 		return inject_fail(target, INJECT_FAILED,
@@ -553,9 +524,7 @@ static int find_agent(struct inject_target *target, const char *function)
 		return 0;
 	}
 	return inject_fail(target, INJECT_UNSUITABLE,
-			"cannot attach to %d (%s): it has loaded an agent of another version (%s); "
-			"start it "
-			"anew",
+			"cannot attach to %d (%s): it has loaded an agent of another version (%s); start it anew",
 			target->pid, inject_name(target->pid, name, sizeof(name)), mapping->path);
 }
 

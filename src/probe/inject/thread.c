@@ -471,9 +471,7 @@ static enum attempt try(struct borrowing *borrowing)
 		char name[64];
 
 		(void)inject_fail(borrowing->target, INJECT_FAILED,
-				"cannot attach to %d (%s): its thread %d does not stop; is it "
-				"waiting for a "
-				"disk that does not answer?",
+				"cannot attach to %d (%s): its thread %d does not stop; is it waiting for a disk that does not answer?",
 				borrowing->target->pid,
 				inject_name(borrowing->target->pid, name, sizeof(name)),
 				borrowing->thread);
@@ -537,9 +535,7 @@ static int say_failure(const struct borrowing *borrowing)
 	if (*target->report->text)
 		return -1;
 	(void)inject_fail(target, INJECT_FAILED,
-			"cannot attach to %d (%s): no thread can be made in it: %s (are its limits "
-			"of memory "
-			"or processes reached?)",
+			"cannot attach to %d (%s): no thread can be made in it: %s (are its limits of memory or processes reached?)",
 			target->pid, inject_name(target->pid, name, sizeof(name)),
 			strerror(borrowing->code_of_failure));
 	return borrowing->code_of_failure == ETIMEDOUT ? -ETIMEDOUT : -1;
@@ -586,9 +582,6 @@ int inject_borrow(struct inject_target *target, struct inject_place *place,
 	if (kill(target->pid, 0))
 		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", target->pid, name);
 	return inject_fail(target, INJECT_FAILED,
-			"cannot attach to %d (%s): for %u ms none of its threads was at a point "
-			"where it may "
-			"be asked to load something; attach again, or start it with SIDE_LIB_DIR "
-			"and a daemon",
+			"cannot attach to %d (%s): for %u ms none of its threads was at a point where it may be asked to load something; attach again, or start it with SIDE_LIB_DIR and a daemon",
 			target->pid, name, (unsigned int)((inject_now() - began) / 1000000));
 }

@@ -224,10 +224,7 @@ static void write_chosen(FILE *out, const struct resolve_module *module,
 	if (choices->certain)
 		fprintf(out, " is the function at 0x%" PRIx64, choices->addresses[0]);
 	else
-		fprintf(out,
-				" chooses one of %zu functions for this processor when it is "
-				"loaded, "
-				"each of which is a location of the event",
+		fprintf(out, " chooses one of %zu functions for this processor when it is loaded, each of which is a location of the event",
 				choices->count);
 	if (choices->certain && function && function->nr_names)
 		fprintf(out, " (%.128s)", code_name(module->code, function, 0));

@@ -108,9 +108,7 @@ static int memory_value(struct item *item, struct value *value, uint64_t size, b
 		size = STRING_STANDARD;
 	if (!size && dwarf_hasattr(&item->type, DW_AT_declaration))
 		return resolve_fail(error, -ENODATA,
-				"compile with -fstandalone-debug, or install the debug symbols of "
-				"the "
-				"library that has it",
+				"compile with -fstandalone-debug, or install the debug symbols of the library that has it",
 				"the debug information does not contain the members of `%.128s`",
 				dwarf_diename(&item->type) ? dwarf_diename(&item->type)
 							   : "thing of that type");

@@ -446,9 +446,6 @@ int library_method(struct item *item, const char *name, struct resolve_error *er
 		}
 	}
 	return resolve_fail(error, -ENOTSUP,
-			"a probe does not call functions; `size()`, `length()`, `data()`, "
-			"`get()` "
-			"and `has_value()` of "
-			"standard libraries are supported",
+			"a probe does not call functions; `size()`, `length()`, `data()`, `get()` and `has_value()` of standard libraries are supported",
 			"the result of `%.64s()` is not known", name);
 }

@@ -31,14 +31,12 @@ static int not_found(const struct reading *reading, const struct expression_answ
 	if (answer->entry_value)
 		return resolve_fail(reading->error, -ENOENT,
 				"take it at the entry: `--function` instead of `--probe`",
-				"the compiler has kept of `%.128s` at this location only that it is "
-				"computed from %s at the entry of the function",
+				"the compiler has kept of `%.128s` at this location only that it is computed from %s at the entry of the function",
 				reading->name, answer->entry_value);
 	if (answer->thread_local)
 		return resolve_fail(reading->error, -ENOTSUP,
 				"take an argument or a local that was made of it",
-				"`%.128s` is thread-local, and its file does not "
-				"contain its location",
+				"`%.128s` is thread-local, and its file does not contain its location",
 				reading->name);
 	return resolve_fail(reading->error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
 			"a probe cannot compute the address of `%.128s` at this location%s%s",
@@ -161,8 +159,7 @@ static int read_piece(
 
 	if (bits % 8 || (piece->atom == DW_OP_bit_piece && piece->number2))
 		return resolve_fail(reading->error, -ENOTSUP, "ask for its members",
-				"pieces of `%.128s` that are no whole bytes are in different "
-				"places",
+				"pieces of `%.128s` that are no whole bytes are in different places",
 				reading->name);
 	/* A constant in a piece, or a pointer that is nowhere, is only missed when it is asked for. */
 	if (count && ops[0].atom == DW_OP_implicit_value) {

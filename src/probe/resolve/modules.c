@@ -519,8 +519,7 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 	resolve->memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (!resolve->nr_modules)
 		return resolve_fail(error, -ESRCH, "`ps` lists the processes",
-				"process %ld executes no file: it is ending, or one of the "
-				"kernel's",
+				"process %ld executes no file: it is ending, or one of the kernel's",
 				(long)pid);
 	return 0;
 }

@@ -63,8 +63,7 @@ int variable_names(const struct place *place, const char *text, struct variable_
 	if (count <= 0)
 		return resolve_fail(error, -ENODATA,
 				"compile it with -g or install its package of debug symbols",
-				"there is no debug information for that code of %s, so `%s` "
-				"are unknown",
+				"there is no debug information for that code of %s, so `%s` are unknown",
 				place->module->name, text);
 	for (int i = 0; i < count && !done; i++) {
 		done = is_function(&scopes[i]);

@@ -79,8 +79,7 @@ static int look_in_library(struct finding *finding, look_fn *look)
 		return ret;
 	if (!nearest_text(&nearest, "", mend, sizeof(mend)))
 		snprintf(mend, sizeof(mend),
-				"its files are in /proc/PID/maps; `ldd` lists what a "
-				"program will load");
+				"its files are in /proc/PID/maps; `ldd` lists what a program will load");
 	return resolve_fail(finding->error, -ENOENT, mend, "%s has not loaded `%.128s`",
 			program_name(finding->resolve), library);
 }
@@ -236,14 +235,9 @@ static int no_choice(struct finding *finding, const struct place *place, bool ou
 {
 	return resolve_fail(finding->error, -ENOTSUP,
 			outside ? "use a probe of the kernel's, or of the function that calls it"
-				: "`side probe list` shows those that it may choose from, and they "
-				  "can be named by their addresses",
-			outside ? "`%.128s` of %s leads to a function of the kernel's in this "
-				  "process "
-				  "(vDSO), which is in no file"
-				: "`%.128s` of %s only chooses a function for this processor when "
-				  "the "
-				  "program is loaded, and its code does not list them",
+				: "`side probe list` shows those that it may choose from, and they can be named by their addresses",
+			outside ? "`%.128s` of %s leads to a function of the kernel's in this process (vDSO), which is in no file"
+				: "`%.128s` of %s only chooses a function for this processor when the program is loaded, and its code does not list them",
 			place->name, place->module->name);
 }
 
@@ -437,16 +431,12 @@ static int find_line(struct finding *finding)
 		return ret;
 	if (!finding->has_debug)
 		return resolve_fail(finding->error, -ENODATA,
-				"compile it with -g, or install its package of debug symbols; "
-				"names "
-				"and addresses work without",
-				"there is no debug information for %s, so it is unknown where the "
-				"lines of %.128s are",
+				"compile it with -g, or install its package of debug symbols; names and addresses work without",
+				"there is no debug information for %s, so it is unknown where the lines of %.128s are",
 				where, spec->name);
 	if (!finding->nearest)
 		return resolve_fail(finding->error, -ENOENT,
-				"its debug information has source files by the names that the "
-				"compiler got",
+				"its debug information has source files by the names that the compiler got",
 				"%s has no code behind line %" PRIu64 " of a source file %.128s",
 				where, spec->number, spec->name);
 	snprintf(mend, sizeof(mend), "did you mean `%.128s:%d`?", spec->name, finding->nearest);

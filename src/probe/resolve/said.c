@@ -68,11 +68,7 @@ static const struct said_type {
 };
 
 static const char said_mend[] =
-		"types are u8 to u64, s8 to s64, x8 to x64 (shown in hexadecimal), int8 to "
-		"int64, uint8_t to uint64_t, char, short, int, "
-		"long, uint, ulong, bool, "
-		"float, double, pointer, string and bytes, the last two also with "
-		"a length: bytes[8]";
+		"types are u8 to u64, s8 to s64, x8 to x64 (shown in hexadecimal), int8 to int64, uint8_t to uint64_t, char, short, int, long, uint, ulong, bool, float, double, pointer, string and bytes, the last two also with a length: bytes[8]";
 
 /* Without the ending that C has for names of types. */
 static size_t plain_length(const char *text, size_t length)
@@ -129,9 +125,7 @@ struct reading {
 static int wrong(struct reading *reading, const char *what)
 {
 	static const char mend[] =
-			"an ADDR is a register (%rdi), number or symbol, with offsets (%rdi+0x10); "
-			"`*` "
-			"before one, or before parentheses, reads the pointer there";
+			"an ADDR is a register (%rdi), number or symbol, with offsets (%rdi+0x10); `*` before one, or before parentheses, reads the pointer there";
 
 	if (reading->at == reading->text)
 		return resolve_fail(reading->error, -EINVAL, mend, "%s in the ADDR `%.64s`", what,
@@ -194,17 +188,14 @@ static int read_symbol(struct reading *reading)
 	if (!symbol)
 		return resolve_fail(reading->error, -ENOTSUP,
 				"probe a function of that library, or a pointer that leads there",
-				"`%.128s` is not in %s, where the probe is: it can read symbols of "
-				"its own "
-				"file only",
+				"`%.128s` is not in %s, where the probe is: it can read symbols of its own file only",
 				name, reading->module ? reading->module->name : "the program");
 	if (reading->module && module_thread_symbol(reading->module, symbol, &address)) {
 		reading->at += length;
 		return thread_variable(reading->module, address, &reading->fetch)
 				? resolve_fail(reading->error, -ENOTSUP,
 						  "probe a location where it is in a register",
-						  "`%.128s` is thread-local, and "
-						  "%s does not contain its location",
+						  "`%.128s` is thread-local, and %s does not contain its location",
 						  symbol, reading->module->name)
 				: 0;
 	}
@@ -225,8 +216,7 @@ static int read_number(struct reading *reading, uint64_t *number)
 	if (!spec_number(reading->at, length, number))
 		return wrong(reading,
 				*reading->at == '0' && length > 1 && reading->at[1] != 'x'
-						? "there is no number (one that begins with 0 is "
-						  "octal)"
+						? "there is no number (one that begins with 0 is octal)"
 						: length ? "there is no number that fits 64 bits"
 							 : "there is no number");
 	reading->at += length;
@@ -414,9 +404,7 @@ int said_context(const char *text, struct resolve_module *module, struct value *
 		return said_value(text, module, values, error);
 	if (!fetch_register_named(text + 4, strlen(text + 4), &which))
 		return resolve_fail(error, -EINVAL,
-				"they are rax to rdx, rsi, rdi, rbp, rsp, r8 to r15, rip, rflags, "
-				"and "
-				"xmm0 to xmm15",
+				"they are rax to rdx, rsi, rdi, rbp, rsp, r8 to r15, rip, rflags, and xmm0 to xmm15",
 				"there is no register `%.64s`", text + 4);
 	hex_register(values, text + 4 + (text[4] == '%'), &which);
 	return 0;

@@ -107,9 +107,7 @@ static int parse_line(
 	if (!spec_number(number, strlen(number), &spec->number) || !spec->number ||
 			spec->number > INT32_MAX)
 		return resolve_fail(error, -EINVAL,
-				"write FILE:LINE, as in `server.c:120`, or a function by its name "
-				"alone, "
-				"which means all that have it",
+				"write FILE:LINE, as in `server.c:120`, or a function by its name alone, which means all that have it",
 				"`%.128s` is not the number of a line", number);
 	return keep(&spec->name, text, (size_t)(colon - text), error);
 }
@@ -153,8 +151,7 @@ static int parse_place(const char *text, struct spec *spec, struct resolve_error
 	}
 	if (colon || !*text)
 		return resolve_fail(error, -EINVAL,
-				"write ADDRESS, SYMBOL, SYMBOL+OFFSET, FILE:LINE, or LIBRARY: "
-				"before one of them",
+				"write ADDRESS, SYMBOL, SYMBOL+OFFSET, FILE:LINE, or LIBRARY: before one of them",
 				"`%.128s` is no location of a program", text);
 	return parse_symbol(text, spec, error);
 }

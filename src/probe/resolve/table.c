@@ -585,11 +585,9 @@ static int no_function(struct making *making, const struct place *place)
 
 	if (!code_functions(place->module->code, &functions))
 		return resolve_fail(making->error, -ENOENT,
-				"install its debug symbols, or use a build of it that is not "
-				"stripped",
-				"%s has neither symbols nor .eh_frame, and from its entry nothing "
-				"leads to 0x%" PRIx64 ", so it is not known whether an instruction "
-				"begins there",
+				"install its debug symbols, or use a build of it that is not stripped",
+				"%s has neither symbols nor .eh_frame, and from its entry nothing leads to 0x%" PRIx64
+				", so it is not known whether an instruction begins there",
 				place->module->name, place->address);
 	return resolve_fail(making->error, -ENOENT, "`side probe list` shows where functions begin",
 			"there is no code of a known function at 0x%" PRIx64 " of %s",
@@ -612,9 +610,7 @@ static int check_exceptions(struct making *making, const struct place *place)
 	if (!making->wish->forced)
 		return resolve_fail(making->error, -ENOTSUP,
 				"leave `--exit` out, or add `--allow-unsafe-exit` (or `--force`, if it need not overwrite a trace) where no exception leaves it",
-				"cannot watch returns from %s: %s handles exceptions, and one that "
-				"leaves a function whose return the kernel watches ends the "
-				"program",
+				"cannot watch returns from %s: %s handles exceptions, and one that leaves a function whose return the kernel watches ends the program",
 				*place->name ? place->name : "that address", place->module->name);
 	if (!making->warned)
 		refuse(making, place, EXCEPTIONS_END, RESOLVE_TOLD);
@@ -645,9 +641,7 @@ static int find_site(struct making *making, const struct place *place, struct pr
 	if (making->wish->exits && place->inlined)
 		return resolve_fail(making->error, -ENOTSUP,
 				"leave `--exit` and `--ret` out, or compile it with `-fno-inline`",
-				"`%.128s` is inlined into %s by the compiler, where its "
-				"end is "
-				"unknown",
+				"`%.128s` is inlined into %s by the compiler, where its end is unknown",
 				making->wish->said,
 				*place->name ? place->name : "another function");
 	if (making->wish->exits && site->no_exit && !making->many)

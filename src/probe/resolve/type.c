@@ -138,9 +138,7 @@ int item_load(struct item *item, unsigned int size, struct resolve_error *error)
 	case LOCATED_PIECES: ret = load_pieces(item, size, error); break;
 	default:
 		ret = resolve_fail(error, -ENOENT, "ask for what it points to, as in `*p`",
-				"it points to a thing that the compiler has put into registers, so "
-				"it "
-				"has no number");
+				"it points to a thing that the compiler has put into registers, so it has no number");
 	}
 	item->where.kind = LOCATED_VALUE;
 	item->at = 0;
@@ -161,8 +159,7 @@ static int follow_nowhere(struct item *item, struct resolve_error *error)
 		return fetch_add(&item->where.fetch, offset) ? item_too_long(error) : 0;
 	if (offset < 0 || (offset && item->where.kind == LOCATED_POINTER))
 		return resolve_fail(error, -ENOTSUP, "",
-				"it points beside a thing that the compiler has put into "
-				"registers");
+				"it points beside a thing that the compiler has put into registers");
 	item->at = (uint64_t)offset;
 	return 0;
 }

@@ -37,8 +37,7 @@ struct expression {
 static int wrong(struct expression *expression, const char *what)
 {
 	return resolve_fail(expression->error, -EINVAL,
-			"write a variable, with ->member, .member, [number], * and & as in C; "
-			"`string(p, n)` and `bytes(p, n)` have a length, `*p@n` is an array",
+			"write a variable, with ->member, .member, [number], * and & as in C; `string(p, n)` and `bytes(p, n)` have a length, `*p@n` is an array",
 			"%s in `%.128s`%s%.32s", what, expression->text,
 			*expression->at ? ", at " : "", expression->at);
 }
@@ -107,9 +106,7 @@ static int find_place(struct expression *expression, Dwarf_Die *variable, struct
 	if (place->entry && has && is_stored_later(variable)) {
 		ret = locate_argument(function, variable, located);
 		return ret ? resolve_fail(expression->error, ret,
-					     "take it with `--probe FILE:LINE` inside of the "
-					     "function, where it has been stored, or write it as "
-					     "TYPE:NAME:ADDR",
+					     "take it with `--probe FILE:LINE` inside of the function, where it has been stored, or write it as TYPE:NAME:ADDR",
 					     "it is unknown where callers pass `%.128s`", name)
 			   : 0;
 	}
@@ -185,9 +182,7 @@ static int find_returned(struct expression *expression, const char *name, struct
 	*item = (struct item){.where.kind = LOCATED_VALUE, .place = &expression->where};
 	if (strcmp(name, "return") != 0)
 		return resolve_fail(expression->error, -EINVAL,
-				"the returned value is called `return`, as in `return->name`; "
-				"`--arg` is for "
-				"variables at the entry",
+				"the returned value is called `return`, as in `return->name`; `--arg` is for variables at the entry",
 				"`%.128s` is not there any more when %.128s has returned", name,
 				function_name);
 	if (!debug_function(expression->debug, place->address, &function))
@@ -268,18 +263,12 @@ static int find_variable(struct expression *expression, const char *name, struct
 	*item = empty;
 	if (count <= 0 || missing)
 		ret = missing ? resolve_fail(expression->error, -ENODATA,
-						"put it back to where the compiler has written it "
-						"(packages of them, .dwp, are not read), or write it "
-						"as "
-						"TYPE:NAME:ADDR",
-						"the debug information for this location of %s is in "
-						"%.256s, which is "
-						"not there",
+						"put it back to where the compiler has written it (packages of them, .dwp, are not read), or write it as TYPE:NAME:ADDR",
+						"the debug information for this location of %s is in %.256s, which is not there",
 						expression->place->module->name, missing)
 			      : resolve_fail(expression->error, -ENODATA,
 						"write it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
-						"there is no debug information for the code at "
-						"this location of %s",
+						"there is no debug information for the code at this location of %s",
 						expression->place->module->name);
 	else if (dwarf_getscopevar(scopes, count, name, 0, NULL, 0, 0, &variable) < 0)
 		member = find_own_member(expression, scopes, count, name, item);
@@ -572,11 +561,8 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 	expression.debug = module_debug(place->module);
 	if (!expression.debug)
 		return resolve_fail(error, -ENODATA,
-				"compile it with -g or install its package of debug symbols; "
-				"without, "
-				"write it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
-				"there is no debug information for %s, so it is unknown where "
-				"`%.128s` is",
+				"compile it with -g or install its package of debug symbols; without, write it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
+				"there is no debug information for %s, so it is unknown where `%.128s` is",
 				place->module->name, expression.text);
 	has = debug_function(expression.debug, place->address, &expression.function);
 	expression.where = (struct locate_place){.debug = expression.debug,

@@ -34,7 +34,7 @@ class Recording:
             done = subprocess.run([RECORD] + self.OPTIONS + ['-2'] * twice + ['-l'] * libraries + [out] +
                                   (command or [PROGRAM, str(count)]),
                                   input='\n'.join(lines) + '\n', capture_output=True, text=True, timeout=200,
-                                  env={**os.environ, 'SIDE_PATIENCE': '20', **(environment or {})})
+                                  env={**os.environ, 'SIDE_TIMEOUT_FACTOR': '20', **(environment or {})})
             self.said, self.complaints = done.stdout, done.stderr
             if done.returncode:
                 raise AssertionError(done.stdout + done.stderr)
