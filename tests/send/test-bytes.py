@@ -615,6 +615,8 @@ class Ends(unittest.TestCase):
         trace, out = os.path.join(WORK, "live"), os.path.join(WORK, "live.out")
         recorder = start(SIDE, "record", "-o", trace, "--", "sh", "-c", f"{TALKER} 1000; echo ready; exec sleep 1000", stdout=subprocess.PIPE)
         self.assertEqual(recorder.stdout.readline(), b"ready\n")
+        # The recorder has fetched everything: a sender delivers what is in files.
+        until(lambda: side("view", trace, check=False).stdout.count(b"talker:said") == 3000, "all events in files")
         port, = ports(1)
         receiver = start(SIDE, "receive", "--json", "--keep", "--listen", f"127.0.0.1:{port}", "-o", out)
         sender = start(SIDE, "send", "--json", trace, f"tcp://127.0.0.1:{port}")
