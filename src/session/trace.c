@@ -124,7 +124,8 @@ static void write_user(
 	char path[PATH_MAX];
 	int fd;
 
-	if (!session->rounds ||
+	/* A recording of one command has one user; its trace stays equal to the copy that a receiver writes. */
+	if (!session->rounds || !session->service ||
 			snprintf(path, sizeof(path), "%s/" CTF_USER_FILE, trace) >=
 					(int)sizeof(path))
 		return;

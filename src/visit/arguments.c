@@ -15,7 +15,7 @@ int visit_walk_wrong_label(const struct walk *walk, const struct visit_step *ste
 		unsigned int expected, unsigned int actual)
 {
 	int ret = visit_fail(walk->error, step, -EINVAL,
-			"the description has %s (%u), the argument has %s (%u)",
+			"the description says %s (%u), the argument says %s (%u)",
 			visit_label_name(expected), expected, visit_label_name(actual), actual);
 
 	if (walk->error) {

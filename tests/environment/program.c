@@ -49,6 +49,18 @@ static void call_with(const char *library, const char *name, const char *argumen
 	printf("%s %d\n", name, function ? function(argument) : -1);
 }
 
+/* As a second libside would: its side_init() is not ours. */
+static void call_note_copy(void)
+{
+	void *found = function_of("libside-agent.so", "side_agent_note_copy");
+	void (*function)(const char *library, void (*init)(void));
+
+	memcpy(&function, &found, sizeof(function));
+	if (function)
+		function("environment", NULL);
+	printf("side_agent_note_copy %s\n", function ? "called" : "is missing");
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IONBF, 0);
@@ -58,6 +70,7 @@ int main(void)
 	call_with("libside-kernel.so", "side_kernel_begin", "environment:*");
 	call("libside-agent.so", "side_agent_start");
 	call("libside-agent.so", "side_agent_note_allocator");
+	call_note_copy();
 	call_with("libside-agent.so", "side_agent_request", "detach");
 	(void)function_of("libside-console-tracer.so.0", NULL);
 	(void)function_of("libside-wrap-libc.so", NULL);

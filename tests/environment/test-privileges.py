@@ -25,7 +25,8 @@ SOURCE, COMPILER, LIBRARIES = sys.argv[1], sys.argv[2:split], sys.argv[split + 1
 sys.argv[1:] = []
 ROOMS = ("environment", "libside", "agent", "kernel", "console", "validate", "wrap", "preload", "wire", "ring", "visit", "filter")
 # What the program calls; of the other exported functions none reads the environment or loads a library.
-CALLED = {"side_kernel_start", "side_kernel_begin", "side_agent_start", "side_agent_note_allocator", "side_agent_request"}
+CALLED = {"side_kernel_start", "side_kernel_begin", "side_agent_start", "side_agent_note_allocator", "side_agent_note_copy",
+          "side_agent_request"}
 OTHERS = {"side_agent_lost", "side_agent_on_change", "side_agent_replay",  # count or write an event
           "side_probe_kept", "side_probe_pads", "side_probe_traps",  # numbers for tests and debuggers
           "side_kernel_table_0"}  # data
