@@ -76,11 +76,15 @@ const struct patch_code *patch_caller(uint64_t address)
 static void put(uint32_t at, uint64_t start, uint64_t size)
 {
 	ranges[at].start = start;
-	/* Relaxed: patch_callers_end() makes it 0 afterwards, too. */
-	if (__atomic_load_n(&ended, __ATOMIC_RELAXED))
-		size = 0;
 	/* Release: the begin. A thread that sees the size of what was there before has seen it mapped. */
 	__atomic_store_n(&ranges[at].size, size, __ATOMIC_RELEASE);
+	/*
+	 * Sequentially consistent, with the store in patch_callers_end(): either this sees that it has ended, or the end finds the size and
+	 * makes it 0.
+	 */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&ended, __ATOMIC_RELAXED))
+		__atomic_store_n(&ranges[at].size, 0, __ATOMIC_RELAXED);
 }
 
 void patch_callers_want(void)
@@ -90,8 +94,9 @@ void patch_callers_want(void)
 
 void patch_callers_end(void)
 {
-	/* Relaxed, all: a hit that has seen the old value is followed as one before. */
+	/* Relaxed, all: a hit that has seen the old value is followed as one before. The fence pairs with that in put(). */
 	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < RANGES_MAX; i++)
 		__atomic_store_n(&ranges[i].size, 0, __ATOMIC_RELAXED);
 }

@@ -658,24 +658,26 @@ static uint64_t next_of(const struct patch_return *each)
 							  : each->address;
 }
 
-static bool is_overwritten(uint32_t index)
+/* Whether this value of its slot is its gate, or leads there by gates of tail calls. */
+static bool leads_to(uint32_t index, uint64_t value)
 {
-	const uint64_t *slot = returns[index].slot;
-	uint64_t value = read_slot(slot);
-
-	/* It is just returning. */
-	if (value == index)
-		return false;
 	for (unsigned int i = 0; i < TAIL_CALLS_MAX; i++) {
 		uint32_t other = index_of(value);
 
 		if (other == index)
-			return false;
-		if (other == NONE || returns[other].slot != slot || !is_open(&returns[other]))
 			return true;
+		if (other == NONE || returns[other].slot != returns[index].slot ||
+				!is_open(&returns[other]))
+			return false;
 		value = next_of(&returns[other]);
 	}
-	return false;
+	return true;
+}
+
+static bool is_overwritten(uint32_t index, uint64_t value)
+{
+	/* The index: it is just returning. */
+	return value != index && !leads_to(index, value);
 }
 
 uint64_t patch_return_address(uint64_t address)
@@ -739,16 +741,18 @@ void patch_hit_copies(enum patch_copies wanted)
 	keep_calls();
 }
 
-/* A call that seemed abandoned is open. It counts for the thread in whose list it was. */
-static void is_back(const struct patch_return *each)
+/* A call that seemed abandoned is open, or may be. It counts for the thread in whose list it was. */
+static void is_back(const struct patch_return *each, bool is_copy)
 {
 	/* Relaxed: a statistics counter. */
 	__atomic_fetch_sub(&threads[each->owner].abandoned, 1, __ATOMIC_RELAXED);
-	patch_hit_copies(PATCH_COPIES_ONCE);
+	if (is_copy)
+		patch_hit_copies(PATCH_COPIES_ONCE);
 }
 
 /* The call is not an ordinary one. False: its index is not to be given back. */
-static __attribute__((noinline)) bool closes(struct patch_return *each, uint64_t *place)
+static __attribute__((noinline)) bool closes(
+		const struct thread *thread, const struct patch_return *each, uint64_t *place)
 {
 	/* It has returned before, and its index has not been used since. */
 	if (!is_open(each)) {
@@ -758,8 +762,12 @@ static __attribute__((noinline)) bool closes(struct patch_return *each, uint64_t
 	*place = next_of(each);
 	if (each->state & PATCH_KEPT)
 		return false;
+	/*
+	 * If it returns in another thread than its list's, that thread may have seen the slot a moment ago, after leave() had written the return
+	 * address to it: such a call was never in a copy.
+	 */
 	if (each->state & PATCH_ASIDE)
-		is_back(each);
+		is_back(each, each->owner == thread->number);
 	return true;
 }
 
@@ -769,7 +777,7 @@ static __attribute__((noinline)) bool closes(struct patch_return *each, uint64_t
 static inline __attribute__((always_inline)) void close_call(
 		struct thread *thread, struct patch_return *each, uint64_t *place)
 {
-	if (__builtin_expect(each->state != PATCH_OPEN, 0) && !closes(each, place))
+	if (__builtin_expect(each->state != PATCH_OPEN, 0) && !closes(thread, each, place))
 		return;
 	if (__builtin_expect(each->owner == thread->number, 1)) {
 		each->state = PATCH_FREE;
@@ -801,11 +809,14 @@ static bool change_state(struct patch_return *each, uint8_t from, unsigned int t
 static bool is_over(struct thread *thread, uint32_t index, uint8_t state, uint32_t most)
 {
 	struct patch_return *each = &returns[index];
+	uint64_t value;
 
 	if (state & PATCH_KEPT || known_copies() != PATCH_COPIES_UNKNOWN)
 		return false;
-	if (!is_overwritten(index)) {
-		is_back(each);
+	value = read_slot(each->slot);
+	if (!is_overwritten(index, value)) {
+		/* The index may be a number that the program has in this memory now: no copy, but not over either. */
+		is_back(each, value != index);
 		(void)change_state(each, state, state & ~(unsigned int)PATCH_ASIDE);
 		return false;
 	}
@@ -841,7 +852,8 @@ static __attribute__((noinline)) void find_abandoned(struct thread *thread, uint
 			}
 			left++;
 			if (may_look && !(state & (PATCH_ASIDE | PATCH_KEPT)) &&
-					known_copies() == PATCH_COPIES_UNKNOWN && is_overwritten(i))
+					known_copies() == PATCH_COPIES_UNKNOWN &&
+					is_overwritten(i, read_slot(returns[i].slot)))
 				set_aside(thread, &returns[i], state);
 			aside += (returns[i].state & PATCH_ASIDE) != 0;
 		}

@@ -741,6 +741,60 @@ static void test_many_coroutines(void)
 	free(stacks);
 }
 
+/*
+ * Calls that longjmp() leaves, in a program that then has numbers in that memory. Each number is as well the index of one of these calls, which is no
+ * copy of a stack: calls go on being found abandoned.
+ */
+#define LEFT_FIRST 5000
+#define LEFT_CALLS 80000
+#define LEFT_DEEP 500
+#define LEFT_NUMBERS 512
+
+static jmp_buf left_target;
+
+static NEVER_INLINE int left(int value)
+{
+	if (value)
+		longjmp(left_target, 1);
+	return value;
+}
+
+static NEVER_INLINE void leave_calls(int count)
+{
+	for (volatile int i = 0; i < count; i++) {
+		if (!setjmp(left_target))
+			left(1);
+	}
+}
+
+static NEVER_INLINE void leave_calls_below(uint64_t number)
+{
+	volatile uint64_t numbers[LEFT_NUMBERS];
+
+	for (unsigned int i = 0; i < LEFT_NUMBERS; i++)
+		numbers[i] = number;
+	leave_calls(LEFT_DEEP);
+	__asm__ volatile("" ::"r"(numbers) : "memory");
+}
+
+static void test_numbers_in_slots(void)
+{
+	static struct seen seen;
+	struct patch_request request = set_one("left", &seen, 0, true);
+	struct patch_figures before, after;
+
+	patch_figures(&before);
+	leave_calls(LEFT_FIRST);
+	for (unsigned int i = 0; i < LEFT_CALLS / LEFT_DEEP; i++)
+		leave_calls_below(100 + i);
+	patch_figures(&after);
+	CHECK(seen.entries == LEFT_FIRST + LEFT_CALLS && !seen.exits);
+	CHECK(seen.entries == after.abandoned - before.abandoned + after.open - before.open);
+	if (may_look())
+		CHECK(after.abandoned - before.abandoned > LEFT_CALLS / 2);
+	remove_one(&request);
+}
+
 /* ---- unwinding ---- */
 
 static void *frames[2][64];
@@ -1297,6 +1351,7 @@ int main(int argc, char **argv)
 	test_exceptions();
 	test_thread_end();
 	test_coroutines();
+	test_numbers_in_slots();
 	test_many_coroutines();
 	test_backtrace();
 	test_steps(0);
