@@ -426,6 +426,8 @@ void patch_signals_pass(bool pass);
 /* ---- resume.c, x86-64-resume.S ---- */
 
 void patch_resume_start(void);
+/* Another handler calls side's, and must get control back. */
+void patch_resume_never(void);
 /* Whether handlers of traps can end without a system call, but for rare states of a thread. */
 bool patch_resumes(void);
 /* Which components of the processor's state patch_resume() restores; 0: the handler must return. */

@@ -8,11 +8,16 @@
 #include "parts.h"
 
 #include <stddef.h>
+#include <string.h>
 #include <ucontext.h>
 
 #define CPUID_FEATURES 1
+#define CPUID_MORE_FEATURES 7
 #define CPUID_STATE 0xd
+#define CPUID_HYPERVISOR 0x40000000
 #define HAS_OSXSAVE (1u << 27)
+#define HAS_HYPERVISOR (1u << 31)
+#define HAS_OSPKE (1u << 4)
 #define STATE_PKRU 9
 #define STATE_ALIGNMENT 64
 #define FLOATING_NOTE 464 /* of the legacy area: where the kernel notes what is in the frame */
@@ -37,7 +42,7 @@ _Static_assert(offsetof(ucontext_t, uc_mcontext.gregs[REG_R8]) == 40 &&
 /* These read no thread-local memory, as the handler (trap.c). */
 #define NO_GUARD __attribute__((no_stack_protector))
 
-static bool resumes;
+static bool resumes, never;
 static uint32_t pkru_at; /* in the frame */
 
 static void resume_cpuid(uint32_t leaf, uint32_t part, uint32_t registers[4])
@@ -58,21 +63,59 @@ static NO_GUARD bool has_shadow_stack(void)
 	return pointer != 0;
 }
 
-void patch_resume_start(void)
+/* Whether a leaf has these 12 bytes in the registers ebx, ecx and edx, in the order of the leaf. */
+static bool resume_has_name(uint32_t leaf, const char *name, unsigned int second)
 {
 	uint32_t registers[4];
 
+	resume_cpuid(leaf, 0, registers);
+	return !memcmp(&registers[1], name, 4) && !memcmp(&registers[second], name + 4, 4) &&
+			!memcmp(&registers[5 - second], name + 8, 4);
+}
+
+/*
+ * Processors that are known to execute iretq in programs. QEMU's emulation before 9.1 reads the stack with the rights of the kernel there, which
+ * SMAP forbids: the guest's kernel reports an error of its own and ends the program. Other emulators have names of their own.
+ */
+static bool resume_is_known_processor(const uint32_t features[4])
+{
+	static const char *const makers[] = {"GenuineIntel", "AuthenticAMD", "HygonGenuine",
+			"CentaurHauls", "  Shanghai  "};
+
+	if (features[2] & HAS_HYPERVISOR && resume_has_name(CPUID_HYPERVISOR, "TCGTCGTCGTCG", 2))
+		return false;
+	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+		if (resume_has_name(0, makers[i], 3))
+			return true;
+	}
+	return false;
+}
+
+void patch_resume_start(void)
+{
+	uint32_t highest[4], registers[4];
+
+	resume_cpuid(0, 0, highest);
 	resume_cpuid(CPUID_FEATURES, 0, registers);
-	if (!(registers[2] & HAS_OSXSAVE))
+	if (!(registers[2] & HAS_OSXSAVE) || highest[0] < CPUID_STATE ||
+			!resume_is_known_processor(registers))
 		return;
 	resume_cpuid(CPUID_STATE, STATE_PKRU, registers);
-	pkru_at = registers[0] == sizeof(uint32_t) ? registers[1] : 0;
-	resumes = true;
+	/* The register has 4 bytes, its component 8. */
+	pkru_at = registers[0] >= sizeof(uint32_t) ? registers[1] : 0;
+	resume_cpuid(CPUID_MORE_FEATURES, 0, registers);
+	resumes = pkru_at || !(registers[2] & HAS_OSPKE);
+}
+
+void patch_resume_never(void)
+{
+	/* Relaxed: trap.c checks it for each trap. */
+	__atomic_store_n(&never, true, __ATOMIC_RELAXED);
 }
 
 NO_GUARD bool patch_resumes(void)
 {
-	return resumes && !has_shadow_stack();
+	return resumes && !__atomic_load_n(&never, __ATOMIC_RELAXED) && !has_shadow_stack();
 }
 
 /* Whether the handler has the same rights of protection keys as the interrupted code. */

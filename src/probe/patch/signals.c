@@ -197,6 +197,9 @@ static int set_ours(int number, const struct sigaction *handler, const struct pa
 		return -errno;
 	if (!patch_exchange_action(number, NULL, &set))
 		patch_restorer_of_libc = set.restorer;
+	/* A sanitizer's sigaction() has put its own handler before it. */
+	if (!is_handler_of_ours(&set))
+		patch_resume_never();
 	set = patch_action_as_kernel(&before);
 	set.flags = (uint32_t)before.sa_flags;
 	memcpy(&set.restorer, &before.sa_restorer, sizeof(set.restorer));

@@ -241,6 +241,13 @@ static __attribute__((noinline, no_stack_protector)) uint64_t target_of(
 }
 
 /*
+ * Whether the kernel has called this function: then the context is behind its return address. A handler that calls it (sanitizers, one that the
+ * program has put before it by a bare system call) gets control back.
+ */
+#define TRAP_IS_DIRECT(context) \
+	((const void *)(context) == (const char *)__builtin_frame_address(0) + 16)
+
+/*
  * Reads no thread-local memory, which may be the program's own (base.c), before it knows that the trap is the program's.
  * Passes no address of a local variable on, so that the compiler makes pass_on() a jump.
  */
@@ -261,7 +268,7 @@ static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *i
 	__atomic_fetch_add(&patch_traps, 1, __ATOMIC_RELAXED);
 	user->uc_mcontext.gregs[REG_RIP] = (greg_t)target;
 	/* A sandbox may forbid the system call by which handlers return. */
-	components = patch_resume_components(user);
+	components = TRAP_IS_DIRECT(context) ? patch_resume_components(user) : 0;
 	if (components)
 		patch_resume(user, components);
 }

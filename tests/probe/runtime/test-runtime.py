@@ -6,10 +6,12 @@ one. The programs check their own results; counts are compared with babeltrace2'
 """
 import atexit
 import collections
+import ctypes
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 from harness import *
@@ -193,6 +195,42 @@ def test_state_in_sandbox():
         done, counts = traced([program, where], "--function", "tiny")
         equal((done.status, done.out), (0, "4000 the same\n"), done.err)
         equal(counts["tiny"], 4000, done.err)
+
+
+FIXED_ADDRESSES = 0x40000  # ADDR_NO_RANDOMIZE: some versions of ThreadSanitizer do not run without
+
+
+def test_sanitizer_gets_control_back():
+    """ThreadSanitizer's handler calls side's: it must return there, or all that follows is in a signal handler for it."""
+    try:
+        program = compiled("allocates", "-fsanitize=thread")
+    except subprocess.CalledProcessError:
+        skip("the compiler has no ThreadSanitizer")
+    personality = ctypes.CDLL(None).personality
+    before = personality(0xffffffff)
+    personality(before | FIXED_ADDRESSES)
+    try:
+        done, counts = traced([program], "--function", "tiny")
+    finally:
+        personality(before)
+    equal((done.status, done.out, counts["tiny"]), (0, "100\n", 100), done.err)
+    true("ThreadSanitizer" not in done.err, done.err)
+
+
+def test_emulated_processor():
+    """QEMU ends a program that executes iretq: the handler of breakpoints returns by the system call there."""
+    sys.path.insert(0, os.path.join(SOURCES, "../../kernel"))
+    import machine
+    reason = machine.why_not()
+    if reason:
+        skip(reason)
+    program = compiled("allocates")
+    script = f"{FOLDER}/emulated.sh"
+    with open(script, "w", encoding="utf-8") as out:
+        out.write(f"'{SIDE}' trace -o /run/trace -c '{program}' --function tiny && babeltrace2 /run/trace | grep -c probe:tiny\n")
+    variables = [(name, os.environ[name]) for name in ("LD_LIBRARY_PATH",) if name in os.environ]
+    status, text = machine.run(["sh", script], [*variables, ("SIDE_RUNTIME", "/run/side"), ("SIDE_TIMEOUT_FACTOR", "20")], 300)
+    equal((status, re.findall(r"^\d+$", text, re.M)), (0, ["100", "100"]), text)
 
 
 def test_sandbox_before():
