@@ -197,7 +197,7 @@ def test_silent_libside():
     with Program(with_libside("silent", SILENT)) as pid:
         result = side("list", "--names", pid)
         equal((result.status, result.out), (0, "table:event\n"))
-        contains(result.err, f"the libside of process {pid} does not tell")
+        contains(result.err, f"the libside of process {pid} does not list its events")
         equal(json_lines(side("list", "--json", pid).err)[0]["type"], "note")
 
 
