@@ -139,7 +139,7 @@ def compare_lines(path, source, wanted, truth):
                 there += 1
                 whole += isinstance(said, dict)
             elif said != "none":
-                holds("held at the entry" in field or "text in registers" in field, f"{where}: {field}; gdb has {said}")
+                holds("at the entry of the function" in field or "text in registers" in field, f"{where}: {field}; gdb has {said}")
     return there, whole
 
 
