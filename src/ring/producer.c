@@ -498,6 +498,10 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 	if (ring_producer_forked(producer)) {
 		__atomic_fetch_add(&ring_producer_cold(producer)->refused, 1, __ATOMIC_RELAXED);
 		rc = -ECHILD;
+	} else if (code == RING_SECTION_CROSSED) {
+		/* Published, whatever has been closed since then. */
+		ring_doorbell_crossed(producer->doorbell);
+		rc = 0;
 	} else if (__atomic_load_n(&producer->stopped, __ATOMIC_ACQUIRE)) {
 		ring_count(producer, event_id, RING_LOST_OTHER);
 		rc = -EPERM;
