@@ -84,12 +84,22 @@ static bool lease_ask(struct ring_producer *producer, struct ring_lease *lease, 
 	return ring_lease_state(word) <= RING_LEASE_RECALLED;
 }
 
-/* Also after ring_producer_leave() of another thread has closed a part of it. */
-static void lease_open(struct ring_producer *producer)
+/*
+ * USED, by a word that was loaded before. Also after ring_producer_leave() of another thread has closed a part of it. False: the memory
+ * must be taken once more.
+ */
+static bool lease_open(struct ring_producer *producer, struct ring_lease *lease)
 {
-	if (!__atomic_load_n(&producer->usable, __ATOMIC_RELAXED) ||
-			!__atomic_load_n(&producer->payload_limit, __ATOMIC_RELAXED))
-		ring_producer_open(producer);
+	if (__atomic_load_n(&producer->usable, __ATOMIC_RELAXED) &&
+			__atomic_load_n(&producer->payload_limit, __ATOMIC_RELAXED))
+		return true;
+	ring_producer_open(producer);
+	/*
+	 * Since that load the memory may have been recalled, and closed for that: then it is open again, and ring_producer_left() would not know.
+	 * ring_producer_open() has a fence: a thread that leaves later than this load closes what was opened here. One that has left
+	 * finds another word, for the caller takes the memory anew.
+	 */
+	return ring_lease_state(__atomic_load_n(&lease->word, __ATOMIC_ACQUIRE)) == RING_LEASE_USED;
 }
 
 /* What the lease is after this step. False: the memory is not there. */
@@ -116,10 +126,9 @@ bool ring_lease_claim(struct ring_producer *producer, bool ask)
 	/* NULL also in a child that a signal handler has forked meanwhile: the caller finds out. */
 	while ((lease = __atomic_load_n(&producer->lease, __ATOMIC_RELAXED)) != NULL) {
 		if (ring_lease_state(__atomic_load_n(&lease->word, __ATOMIC_ACQUIRE)) ==
-				RING_LEASE_USED) {
-			lease_open(producer);
+						RING_LEASE_USED &&
+				lease_open(producer, lease))
 			return true;
-		}
 		if (!lease_step(producer, lease, ask) || ++step == RING_LEASE_STEPS)
 			return false;
 	}
