@@ -15,7 +15,8 @@
 #include "ring/lease.h"
 
 #define RING_LEASE_WAIT_MS 100                  /* of a record, for the consumer's answer */
-#define RING_LEASE_AGAIN_NS UINT64_C(100000000) /* between two questions */
+#define RING_LEASE_AGAIN_NS UINT64_C(100000000) /* between two questions, at least, */
+#define RING_LEASE_AGAIN_WAITS 8                /* and so many times as long as the answer took */
 #define RING_LEASE_STEPS 256                    /* of one record, while others change the word */
 
 /* Relaxed: it is set before rings are mapped. */
@@ -53,35 +54,65 @@ static uint32_t lease_wait_for_change(struct ring_lease *lease, uint32_t word, u
 }
 
 /*
+ * There was no memory. The consumer may be slow to answer: the thread that has waited spends most of its time without waiting. Relaxed, as
+ * below.
+ */
+static void lease_pause(struct ring_producer *producer, uint64_t begin)
+{
+	uint64_t now = lease_now(), pause = (now - begin) * RING_LEASE_AGAIN_WAITS;
+
+	__atomic_store_n(&producer->lease_again_ns,
+			now + (pause > RING_LEASE_AGAIN_NS ? pause : RING_LEASE_AGAIN_NS),
+			__ATOMIC_RELAXED);
+}
+
+/* REVOKED. True if this thread or another one has asked. */
+static bool lease_begin_question(struct ring_producer *producer, struct ring_lease *lease,
+		uint32_t *word, uint64_t now)
+{
+	struct ring_doorbell *doorbell = producer->doorbell;
+
+	if (now < __atomic_load_n(&producer->lease_again_ns, __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(&producer->lease_until_ns, now + lease_wait_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&producer->lease_again_ns, now + RING_LEASE_AGAIN_NS, __ATOMIC_RELAXED);
+	if (!ring_lease_change(lease, word, RING_LEASE_ASKED, 0))
+		return true;
+	*word = ring_lease_word(*word, RING_LEASE_ASKED);
+	/* NULL in a child that a signal handler has forked. */
+	if (doorbell)
+		ring_doorbell_wake(doorbell);
+	return true;
+}
+
+/*
  * REVOKED or ASKED. True if it can be another state now. Relaxed accesses to the times: a thread that sees an older one asks or waits
  * once more than it must.
  */
 static bool lease_ask(struct ring_producer *producer, struct ring_lease *lease, uint32_t word)
 {
-	struct ring_doorbell *doorbell = producer->doorbell;
-	uint64_t now;
+	uint64_t begin;
 
-	/* Not in a sandbox, nor where the parent of a vfork() sleeps until we are done. */
-	if (!ring_calls_permitted() || producer->pid != getpid())
+	/*
+	 * Without a wait in a sandbox, and where the parent of a vfork() sleeps until we are done: the consumer finds the question with its
+	 * next scan, and later records find the memory.
+	 */
+	if (!ring_calls_permitted() || producer->pid != getpid()) {
+		if (ring_lease_state(word) == RING_LEASE_REVOKED)
+			(void)ring_lease_change(lease, &word, RING_LEASE_ASKED, 0);
 		return false;
-	now = lease_now();
-	if (ring_lease_state(word) == RING_LEASE_REVOKED) {
-		if (now < __atomic_load_n(&producer->lease_again_ns, __ATOMIC_RELAXED))
-			return false;
-		__atomic_store_n(
-				&producer->lease_until_ns, now + lease_wait_ns(), __ATOMIC_RELAXED);
-		__atomic_store_n(&producer->lease_again_ns, now + RING_LEASE_AGAIN_NS,
-				__ATOMIC_RELAXED);
-		if (!ring_lease_change(lease, &word, RING_LEASE_ASKED, 0))
-			return true;
-		word = ring_lease_word(word, RING_LEASE_ASKED);
-		/* NULL in a child that a signal handler has forked. */
-		if (doorbell)
-			ring_doorbell_wake(doorbell);
 	}
-	word = lease_wait_for_change(
-			lease, word, __atomic_load_n(&producer->lease_until_ns, __ATOMIC_RELAXED));
-	return ring_lease_state(word) <= RING_LEASE_RECALLED;
+	begin = lease_now();
+	if (ring_lease_state(word) == RING_LEASE_REVOKED &&
+			!lease_begin_question(producer, lease, &word, begin))
+		return false;
+	if (ring_lease_state(word) == RING_LEASE_ASKED)
+		word = lease_wait_for_change(lease, word,
+				__atomic_load_n(&producer->lease_until_ns, __ATOMIC_RELAXED));
+	if (ring_lease_state(word) <= RING_LEASE_RECALLED)
+		return true;
+	lease_pause(producer, begin);
+	return false;
 }
 
 /*

@@ -68,7 +68,7 @@ static inline bool ring_lease_change(struct ring_lease *lease, uint32_t *word,
 
 /*
  * The producer's: true when it may write. `ask`: if the memory is not there, ask the consumer, and wait for the answer, for
- * 100 ms at most (ring_lease_timeout_factor()).
+ * 100 ms at most (ring_lease_timeout_factor()). After a wait in vain, no record of the process asks for eight times as long.
  */
 bool ring_lease_claim(struct ring_producer *producer, bool ask);
 /* producer.c: let publications take the short way, unless the producer is stopped. */

@@ -347,6 +347,41 @@ static void test_fork(const struct ring_geometry *geometry)
 	close(fd);
 }
 
+static bool forbid_calls(void)
+{
+	return false;
+}
+
+/* A program that is denied memory after a long wait does not wait again at once. One that cannot wait asks nevertheless. */
+static void test_answers(const struct ring_geometry *geometry)
+{
+	struct ring_consumer *consumer;
+	uint64_t payload = 1;
+	int fd;
+
+	CHECK(ring_memory_create_revoked(geometry, -1, NULL, &fd) == 0, "create");
+	CHECK(ring_consumer_map(fd, geometry, &consumer) == 0, "map");
+	CHECK(ring_producer_map(fd, &producer) == 0, "map");
+	ring_ask_before_calls(forbid_calls);
+	CHECK(ring_publish(producer, 1, &payload, sizeof(payload)) == -ENOSPC, "no wait");
+	CHECK(ring_lease_is_asked(consumer), "asked in a sandbox");
+	ring_lease_deny(consumer);
+	ring_ask_before_calls(NULL);
+	ring_lease_timeout_factor(10);
+	CHECK(ring_publish(producer, 1, &payload, sizeof(payload)) == -ENOSPC, "no answer");
+	CHECK(ring_lease_is_asked(consumer), "asked");
+	ring_lease_deny(consumer);
+	CHECK(ring_publish(producer, 1, &payload, sizeof(payload)) == -ENOSPC, "denied");
+	CHECK(!ring_lease_is_asked(consumer), "asked again at once");
+	ring_lease_timeout_factor(1);
+	CHECK(lost_in(consumer, geometry->rings) == 3, "all counted");
+	CHECK(ring_lease_grant(consumer, fd) == 0, "grant");
+	CHECK(ring_publish(producer, 1, &payload, sizeof(payload)) == 0, "publish");
+	ring_producer_unmap(producer);
+	ring_consumer_unmap(consumer);
+	close(fd);
+}
+
 /* What a flight recorder holds is never taken back. */
 static void test_overwrite(struct ring_geometry geometry)
 {
@@ -385,6 +420,7 @@ int main(void)
 	test_steps(&geometry, dir_fd);
 	test_overwrite(geometry);
 	test_fork(&geometry);
+	test_answers(&geometry);
 	run(&geometry, dir_fd, false, 1);
 	run(&geometry, -1, true, 2);
 	geometry.placement = RING_PER_THREAD;
