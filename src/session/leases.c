@@ -34,6 +34,15 @@ static bool lease_is_open(const struct instance_channel *channel)
 	return channel->rings && channel->ring_fd >= 0;
 }
 
+/*
+ * With the lock. Of a process that has ended, memory_trim() has charged only the memory that it holds, perhaps before its end is handled: its leases
+ * do not change any more.
+ */
+static bool lease_is_live(const struct instance *instance)
+{
+	return instance->state == INSTANCE_LIVE && !instance->trimmed;
+}
+
 /* So many bytes of the channel are taken back from now on. */
 static void lease_charge(struct session *session, struct instance *instance,
 		struct instance_channel *channel, uint64_t revoked)
@@ -59,7 +68,7 @@ static uint64_t lease_revoke(struct session *session, struct instance *instance,
 {
 	uint64_t kept;
 
-	if (instance->state != INSTANCE_LIVE || !lease_is_open(channel) || channel->revoked ||
+	if (!lease_is_live(instance) || !lease_is_open(channel) || channel->revoked ||
 			channel->refuses)
 		return 0;
 	kept = ring_lease_revoke(channel->rings, channel->ring_fd);
@@ -133,7 +142,7 @@ void leases_matched(struct session *session, struct instance *instance)
 	uint32_t i;
 
 	pthread_mutex_lock(&session->lock);
-	for (i = 0; i < instance->nr_channels && instance->state == INSTANCE_LIVE; i++) {
+	for (i = 0; i < instance->nr_channels && lease_is_live(instance); i++) {
 		struct instance_channel *channel = &instance->channels[i];
 
 		/* If there is not enough now, its first event asks. */
@@ -171,19 +180,23 @@ static void lease_answer(struct session *session, struct instance *instance,
 {
 	uint64_t left;
 	bool reports = false;
-	int ret = 0;
+	int ret;
 
 	pthread_mutex_lock(&session->lock);
+	/* It waits no more. A question without an answer would keep the drain thread awake. */
+	if (!lease_is_live(instance)) {
+		ring_lease_deny(channel->rings);
+		pthread_mutex_unlock(&session->lock);
+		return;
+	}
 	left = shares_left(&session->memory_shares, instance->account);
-	if (instance->state == INSTANCE_LIVE && channel->revoked > left &&
-			!(round->is_dry && round->account == instance->account)) {
+	if (channel->revoked > left && !(round->is_dry && round->account == instance->account)) {
 		leases_reclaim(session, instance->account, channel->revoked - left);
 		round->is_dry = channel->revoked >
 				shares_left(&session->memory_shares, instance->account);
 		round->account = instance->account;
 	}
-	if (instance->state == INSTANCE_LIVE)
-		ret = lease_provide(session, instance, channel);
+	ret = lease_provide(session, instance, channel);
 	if (ret)
 		reports = lease_deny(session, instance, channel, ret);
 	else
@@ -252,7 +265,7 @@ static void lease_scan(struct session *session, struct instance *active)
 	session->leases_next = now + SCAN_NS;
 	pthread_mutex_lock(&session->lock);
 	for (instance = active; instance; instance = instance->next_active)
-		for (i = 0; i < instance->nr_channels && instance->state == INSTANCE_LIVE; i++)
+		for (i = 0; i < instance->nr_channels && lease_is_live(instance); i++)
 			if (lease_is_open(&instance->channels[i]))
 				lease_scan_channel(session, instance, &instance->channels[i], now);
 	pthread_mutex_unlock(&session->lock);
