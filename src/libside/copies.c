@@ -33,7 +33,9 @@ static const void *copies_find(const char *name)
 
 struct copies_object {
 	uintptr_t base, begin, end; /* of what is mapped */
-	uintptr_t relro, relro_end;
+	uintptr_t relro, relro_end; /* pages that the loader has made read-only */
+	const Elf64_Phdr *headers;
+	unsigned int nr_headers;
 	const Elf64_Dyn *dynamic;
 	const Elf64_Sym *symbols;
 	const char *names;
@@ -48,7 +50,12 @@ static bool copies_is_in(const struct copies_object *object, uintptr_t address)
 
 static void copies_read_segments(struct copies_object *object, const struct dl_phdr_info *info)
 {
-	*object = (struct copies_object){.base = info->dlpi_addr, .begin = UINTPTR_MAX};
+	const uintptr_t pages = ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+
+	*object = (struct copies_object){.base = info->dlpi_addr,
+			.begin = UINTPTR_MAX,
+			.headers = info->dlpi_phdr,
+			.nr_headers = info->dlpi_phnum};
 	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
 		const Elf64_Phdr *header = &info->dlpi_phdr[i];
 		uintptr_t begin = info->dlpi_addr + header->p_vaddr;
@@ -57,8 +64,9 @@ static void copies_read_segments(struct copies_object *object, const struct dl_p
 		if (header->p_type == PT_DYNAMIC) {
 			object->dynamic = (const Elf64_Dyn *)begin;
 		} else if (header->p_type == PT_GNU_RELRO) {
-			object->relro = begin;
-			object->relro_end = end;
+			/* The last page is writable if it has other data, too. */
+			object->relro = begin & pages;
+			object->relro_end = end & pages;
 		} else if (header->p_type == PT_LOAD) {
 			object->begin = begin < object->begin ? begin : object->begin;
 			object->end = end > object->end ? end : object->end;
@@ -162,19 +170,36 @@ static int copies_find_shared(struct dl_phdr_info *info, size_t size, void *user
 
 /* ---- the objects ---- */
 
-/* Pages that the loader has made read-only are writable for a moment. */
+static int copies_rights(const struct copies_object *object, uintptr_t at)
+{
+	if (at >= object->relro && at < object->relro_end)
+		return PROT_READ;
+	for (unsigned int i = 0; i < object->nr_headers; i++) {
+		const Elf64_Phdr *header = &object->headers[i];
+
+		if (header->p_type == PT_LOAD &&
+				at - object->base - header->p_vaddr < header->p_memsz)
+			return (header->p_flags & PF_R ? PROT_READ : 0) |
+					(header->p_flags & PF_W ? PROT_WRITE : 0) |
+					(header->p_flags & PF_X ? PROT_EXEC : 0);
+	}
+	return PROT_NONE;
+}
+
+/* Pages that are read-only are writable for a moment. */
 static void copies_set(const struct copies_object *object, const void **slot, const void *to)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t at = (uintptr_t)slot, begin = at & ~(page - 1);
-	bool protected = at >= object->relro && at < object->relro_end;
+	int rights = copies_rights(object, at);
+	bool protected = !(rights & PROT_WRITE);
 
-	if (protected && mprotect((void *)begin, page, PROT_READ | PROT_WRITE))
+	if (!rights || (protected && mprotect((void *)begin, page, rights | PROT_WRITE)))
 		return;
 	/* Relaxed: no thread calls through it before the constructors that follow. */
 	__atomic_store_n(slot, to, __ATOMIC_RELAXED);
 	if (protected)
-		(void)mprotect((void *)begin, page, PROT_READ);
+		(void)mprotect((void *)begin, page, rights);
 }
 
 static void copies_bind_slot(const struct copies_object *object, const struct copies_object *shared,
@@ -186,6 +211,7 @@ static void copies_bind_slot(const struct copies_object *object, const struct co
 	const char *name = object->names + symbol->st_name;
 	uintptr_t now;
 	const void *to;
+	bool bound;
 
 	if (symbol->st_shndx || strncmp(name, "side_", 5) != 0 ||
 			(type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
@@ -193,14 +219,15 @@ static void copies_bind_slot(const struct copies_object *object, const struct co
 		return;
 	/* Relaxed: as above. */
 	now = (uintptr_t)__atomic_load_n(slot, __ATOMIC_RELAXED);
+	bound = copies_is_in(shared, now);
 	/* Before a slot is bound, it points to code in its object. */
-	if (!copies_is_in(shared, now) &&
-			!(type == R_X86_64_JUMP_SLOT && copies_is_in(object, now)))
+	if (!bound && !(type == R_X86_64_JUMP_SLOT && copies_is_in(object, now)))
 		return;
 	to = copies_find(name);
 	if (type == R_X86_64_64 && to)
 		to = (const void *)((uintptr_t)to + (uintptr_t)entry->r_addend);
-	if (to || ELF64_ST_BIND(symbol->st_info) == STB_WEAK)
+	/* The name of a slot that is not bound yet may be another library's. */
+	if (to || (bound && ELF64_ST_BIND(symbol->st_info) == STB_WEAK))
 		copies_set(object, slot, to);
 }
 

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,12 @@ side_static_event(called, "library", "called", SIDE_LOGLEVEL_INFO, side_field_li
 void library_call(int count);
 void library_call(int count) { side_event(called, side_arg_list(side_arg_u64((unsigned long)count))); }
 """
+# A function of another library with a name like those of libside, and data after the read-only part of the library.
+NEIGHBOR = "void side_effect(int count); void side_effect(int count) { (void)count; }"
+NEIGHBORED = LIBRARY.replace("void library_call(int count);", """
+void __attribute__((weak)) side_effect(int count);
+unsigned long written[2] = {1, 2};
+void library_call(int count);""").replace("{ side_event(", "{ side_effect(count); written[count & 1]++; side_event(")
 USER = """
 #include <side/trace.h>
 #include <dlfcn.h>
@@ -96,6 +103,19 @@ def run(*words, status=0, **options):
     if status is not None and done.returncode != status:
         raise AssertionError(f"{' '.join(words)}: status {done.returncode}\n{done.stdout}{done.stderr}")
     return done
+
+
+def grow_relro(path, more):
+    """Let PT_GNU_RELRO end in the page of data, which the loader leaves writable, as linkers do that do not align its end."""
+    with open(path, "r+b") as file:
+        data = bytearray(file.read())
+        start, = struct.unpack_from("<Q", data, 32)
+        size, count = struct.unpack_from("<HH", data, 54)
+        for at in range(start, start + size * count, size):
+            if struct.unpack_from("<I", data, at)[0] == 0x6474e552:
+                struct.pack_into("<Q", data, at + 40, struct.unpack_from("<Q", data, at + 40)[0] + more)
+        file.seek(0)
+        file.write(data)
 
 
 class Static(unittest.TestCase):
@@ -177,6 +197,17 @@ class Static(unittest.TestCase):
         self.build("program", PROGRAM)
         child = self.start(self.path("program"), "6", "again")
         self.assertIn("clockwork:tick", self.side("list", str(child.pid)).stdout)
+        self.attach_for_second_round(child)
+
+    def test_attach_keeps_rights(self):
+        """The agent makes the program call its signal(): only pages that the loader has made read-only are read-only afterwards."""
+        self.build("program", PROGRAM.replace('puts("ready");', 'signal(SIGUSR1, SIG_IGN); puts("ready");').replace("#include <stdio.h>", """
+#include <signal.h>
+#include <stdio.h>"""), "-Wl,-z,lazy")
+        grow_relro(self.path("program"), 0x200)
+        self.attach_for_second_round(self.start(self.path("program"), "6", "again"))
+
+    def attach_for_second_round(self, child):
         recorder = subprocess.Popen([SIDE, "attach", "-o", self.path("trace"), "-p", str(child.pid)], stderr=subprocess.PIPE, text=True,
                                     env=self.environment)
         self.addCleanup(recorder.stderr.close)
@@ -227,6 +258,20 @@ class Static(unittest.TestCase):
             self.assertRegex(said, r"side: events of static.so in process \d+ are not recorded: it is linked with libside.a, .* link it with -lside")
         self.record("trace", self.path("linked"))
         self.assertEqual(self.counts("trace"), both)
+
+    def test_library_keeps_its_own(self):
+        """Binding a library to the copy changes no slot of another name, and no rights of its data."""
+        shared = ("-L" + SHARED, "-lside", "-Wl,-rpath," + SHARED)
+        self.build("neighbor.so", NEIGHBOR, "-shared", "-fPIC", archive=False)
+        both = {"clockwork:tick": 4, "library:called": 4}
+        for options, more in (("-z,lazy", 0), ("-z,now", 0), ("-z,now", 0x200)):
+            with self.subTest(options=options, more=more):
+                self.build("shared.so", NEIGHBORED, "-shared", "-fPIC", "-Wl,--no-as-needed," + options, *shared, "-L" + self.folder,
+                           "-l:neighbor.so", "-Wl,-rpath," + self.folder, archive=False)
+                grow_relro(self.path("shared.so"), more)
+                self.build("program", USER, "-DLINKED", "-L" + self.folder, "-l:shared.so", "-Wl,-rpath," + self.folder)
+                self.record("trace", self.path("program"))
+                self.assertEqual(self.counts("trace"), both)
 
     def test_static_programs(self):
         for options in (("-static",), ("-static-pie", "-fPIE")):

@@ -13,7 +13,7 @@
 /* The dynamic section of an object. */
 struct object {
 	uintptr_t base, begin, end; /* of what is mapped */
-	uintptr_t relro, relro_end;
+	uintptr_t relro, relro_end; /* pages that the loader has made read-only */
 	const Elf64_Sym *symbols;
 	const char *names;
 	const Elf64_Rela *tables[2];
@@ -47,6 +47,7 @@ static bool read_dynamic(struct object *object, const Elf64_Dyn *entry)
 
 static bool read_object(struct object *object, const struct dl_phdr_info *info)
 {
+	const uintptr_t pages = ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 	const Elf64_Dyn *dynamic = NULL;
 	unsigned int i;
 
@@ -59,8 +60,9 @@ static bool read_object(struct object *object, const struct dl_phdr_info *info)
 		if (header->p_type == PT_DYNAMIC) {
 			dynamic = (const Elf64_Dyn *)begin;
 		} else if (header->p_type == PT_GNU_RELRO) {
-			object->relro = begin;
-			object->relro_end = end;
+			/* The last page is writable if it has other data, too. */
+			object->relro = begin & pages;
+			object->relro_end = end & pages;
 		} else if (header->p_type == PT_LOAD) {
 			object->begin = begin < object->begin ? begin : object->begin;
 			object->end = end > object->end ? end : object->end;
