@@ -624,17 +624,18 @@ static uint32_t index_of(uint64_t address)
 	return (uint32_t)index;
 }
 
-/* What stands there; 0: the memory of the stack is gone. */
-static uint64_t read_slot(const uint64_t *slot)
+/* The value of a slot; 0: the memory of the stack is gone. False: the kernel refuses to read it, in a sandbox that is not known. */
+static bool read_slot(const uint64_t *slot, uint64_t *ret_value)
 {
-	uint64_t value = 0;
-	struct iovec local = {&value, sizeof(value)},
-		     remote = {(void *)(uintptr_t)slot, sizeof(value)};
+	struct iovec local = {ret_value, sizeof(*ret_value)},
+		     remote = {(void *)(uintptr_t)slot, sizeof(*ret_value)};
 	long got = patch_system_call(SYS_process_vm_readv,
 			patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0), (long)&local, 1,
 			(long)&remote, 1, 0);
 
-	return got == sizeof(value) ? value : 0;
+	if (got == -EFAULT)
+		*ret_value = 0;
+	return got == sizeof(*ret_value) || got == -EFAULT;
 }
 
 /*
@@ -813,7 +814,8 @@ static bool is_over(struct thread *thread, uint32_t index, uint8_t state, uint32
 
 	if (state & PATCH_KEPT || known_copies() != PATCH_COPIES_UNKNOWN)
 		return false;
-	value = read_slot(each->slot);
+	if (!read_slot(each->slot, &value))
+		return false;
 	if (!is_overwritten(index, value)) {
 		/* The index may be a number that the program has in this memory now: no copy, but not over either. */
 		is_back(each, value != index);
@@ -836,6 +838,7 @@ static __attribute__((noinline)) void find_abandoned(struct thread *thread, uint
 {
 	bool may_look = may_ask();
 	uint32_t left = 0, aside = 0;
+	uint64_t value;
 
 	for (uint32_t block = thread->blocks; block != NONE; block = block_next[block]) {
 		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
@@ -853,7 +856,8 @@ static __attribute__((noinline)) void find_abandoned(struct thread *thread, uint
 			left++;
 			if (may_look && !(state & (PATCH_ASIDE | PATCH_KEPT)) &&
 					known_copies() == PATCH_COPIES_UNKNOWN &&
-					is_overwritten(i, read_slot(returns[i].slot)))
+					read_slot(returns[i].slot, &value) &&
+					is_overwritten(i, value))
 				set_aside(thread, &returns[i], state);
 			aside += (returns[i].state & PATCH_ASIDE) != 0;
 		}

@@ -5,16 +5,23 @@
  * usage: stacks once COROUTINES: coroutines that share one stack; each copy comes back once
  *        stacks often: a continuation that returns several times, in a program with a name that side knows (-DKNOWN)
  *        stacks late LIBRARY: the same, with a library that has this name and is loaded when the calls are open
+ *        stacks refused CALLS: so many open calls, in a sandbox that refuses to read the memory of a process
  *        stacks thrown: calls that longjmp() leaves, more than are set aside
  *
  * Prints each function's calls and returns.
  */
 #include <dlfcn.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #define NI __attribute__((noinline, noclone))
 #define DEPTH 8
@@ -180,6 +187,44 @@ static NI void run_thrown(void)
 	}
 }
 
+/* ---- many open calls ---- */
+
+static struct sock_filter refuses[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+static unsigned long open_calls;
+
+static NI void go_deeper(void)
+{
+	if (!open_calls)
+		return;
+	open_calls--;
+	sum += level_7(open_calls, go_deeper);
+}
+
+/* By a system call that no library makes. */
+static NI void run_refused(unsigned long calls)
+{
+	const struct sock_fprog program = {sizeof(refuses) / sizeof(refuses[0]), refuses};
+	long ret;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		abort();
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(SYS_seccomp), "D"((long)SECCOMP_SET_MODE_FILTER), "S"(0l),
+			 "d"(&program)
+			 : "rcx", "r11", "memory");
+	if (ret)
+		abort();
+	for (volatile int i = 0; i < 2; i++) {
+		open_calls = calls;
+		go_deeper();
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2)
@@ -187,6 +232,8 @@ int main(int argc, char **argv)
 	base = __builtin_frame_address(0);
 	if (!strcmp(argv[1], "thrown")) {
 		run_thrown();
+	} else if (!strcmp(argv[1], "refused")) {
+		run_refused(strtoul(argv[2], NULL, 10));
 	} else if (!strcmp(argv[1], "once")) {
 		run_once(strtoul(argv[2], NULL, 10));
 	} else {

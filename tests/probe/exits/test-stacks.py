@@ -105,6 +105,13 @@ def test_left():
     true("lost" not in done.err, done.err)
 
 
+def test_refused():
+    """A sandbox, entered by a bare system call, in which the kernel reads no stack: no open call is taken for abandoned."""
+    done, counts = same([compiled("refused", "-O2"), "refused", "5000"], "level_*")
+    equal({name: counts[name] for name in printed(done)}, printed(done), done)
+    true("lost" not in done.err, done.err)
+
+
 def test_greenlet():
     python = "/usr/bin/python3"
     if subprocess.run([python, "-c", "import greenlet"], capture_output=True).returncode:
