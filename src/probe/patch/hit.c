@@ -810,7 +810,7 @@ static bool change_state(struct patch_return *each, uint8_t from, unsigned int t
 static bool is_over(struct thread *thread, uint32_t index, uint8_t state, uint32_t most)
 {
 	struct patch_return *each = &returns[index];
-	uint64_t value;
+	uint64_t value = 0;
 
 	if (state & PATCH_KEPT || known_copies() != PATCH_COPIES_UNKNOWN)
 		return false;
@@ -838,7 +838,7 @@ static __attribute__((noinline)) void find_abandoned(struct thread *thread, uint
 {
 	bool may_look = may_ask();
 	uint32_t left = 0, aside = 0;
-	uint64_t value;
+	uint64_t value = 0;
 
 	for (uint32_t block = thread->blocks; block != NONE; block = block_next[block]) {
 		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
