@@ -3,8 +3,8 @@
  * The consumer's end of a lease (lease.h): takes memory back, and provides it again.
  *
  * The producer can write any word at any time. The caller knows from its own notes whether the memory is there. So a false word
- * costs only the producer its records: a file is cut off, so what a program writes there is a SIGBUS of its own. A
- * memfd cannot be cut off: what a program writes there is found by ring_consumer_resident().
+ * costs only the producer its records: a file is cut off, so what a program writes there is a SIGBUS of its own, unless it enlarges
+ * the file. A memfd cannot be cut off. The caller finds both by the file's size and by ring_consumer_resident().
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -10,14 +10,15 @@
  * Only memory without records is taken back: everything was written out, or, in a channel that overwrites, nothing was ever recorded.
  * Memory of one user never goes to another one: a user's floor stays what it was (shares.h).
  *
- * A program that does not leave its memory is charged with it until it ends. So is a program that writes to memory that was taken back,
- * which it can do where the memory is not a file.
+ * A program that does not leave its memory is charged with it until it ends. So is a program that writes to memory that was taken back:
+ * a memfd keeps its size, and a program can enlarge a file of which it has a descriptor.
  *
  * Main thread and drain thread both change leases, always with the session's lock.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "session/parts.h"
@@ -228,6 +229,17 @@ static bool lease_share_is_low(const struct session *session, const struct insta
 			(rings > least ? rings : least);
 }
 
+/* The program has written to memory that was taken back, or has enlarged the file again. */
+static bool lease_is_refilled(const struct session *session, const struct instance_channel *channel)
+{
+	uint64_t kept = channel->memory - channel->revoked;
+	struct stat status;
+
+	if (!session->buffers)
+		return ring_consumer_resident(channel->rings) > kept;
+	return !fstat(channel->ring_fd, &status) && (uint64_t)status.st_size > kept;
+}
+
 static void lease_scan_channel(struct session *session, struct instance *instance,
 		struct instance_channel *channel, uint64_t now)
 {
@@ -239,10 +251,7 @@ static void lease_scan_channel(struct session *session, struct instance *instanc
 	}
 	idle = now - channel->active_ns;
 	if (channel->revoked) {
-		/* A file is cut off. Other memory can be written to all the same. */
-		if (!session->buffers &&
-				ring_consumer_resident(channel->rings) >
-						channel->memory - channel->revoked) {
+		if (lease_is_refilled(session, channel)) {
 			channel->refuses = true;
 			lease_charge(session, instance, channel, 0);
 		}

@@ -124,6 +124,19 @@ def refill(descriptors):
         yield rings
 
 
+def enlarge(descriptors):
+    """When the files are cut off, enlarge them again, and use that. The bytes that they have then."""
+    sizes = [os.fstat(fd).st_size for fd in descriptors]
+    all_rings = [mmap.mmap(fd, size) for fd, size in zip(descriptors, sizes)]
+    while not all(os.fstat(fd).st_size < size for fd, size in zip(descriptors, sizes)):
+        if is_over(0.05):
+            sys.exit()
+    for fd, size, rings in zip(descriptors, sizes, all_rings):
+        os.ftruncate(fd, size)
+        rings[0:size:4096] = rings[0:size:4096]
+    return sum(sizes)
+
+
 def misuse(all_rings):
     for rings in all_rings:
         for state in (LEASE_ASKED, LEASE_FREE, LEASE_ASKED, LEASE_REVOKED, 77, LEASE_ASKED):
@@ -185,6 +198,10 @@ def main():
         hold()
     elif verb in ("keep", "refill"):
         print_json(introduce_many(path, number, WITH_LEASE, {"keep": keep, "refill": refill}[verb]))
+        hold()
+    elif verb == "enlarge":
+        one, descriptors = introduce(path, token, WITH_LEASE)
+        print_json(enlarge(descriptors))
         hold()
     elif verb == "complain":
         one, _ = introduce(path, token)

@@ -237,6 +237,18 @@ class Hostile(test_shares.Case):
         self.assertEqual(recorded[refused.pid], list(range(fired - len(recorded[refused.pid]), fired)))
         self.assertEqual(lost[refused.pid], {NO_MEMORY: fired - len(recorded[refused.pid])})
 
+    def test_enlarge(self):
+        """A file that was cut off is enlarged by its program, which is charged with it again."""
+        self.begin()
+        attacker = Stranger(self, OTHER, self.socket_of("held"), "enlarge")
+
+        def is_charged():
+            return sum(one["memory"] for one in self.status("held")["processes"]) == attacker.answer
+        wait_until(is_charged, "the charge for an enlarged file")
+        self.assertRecorded(ONE)
+        attacker.end()
+        self.ask("destroy", "held")
+
     def test_refill(self):
         """They use memory that was taken back, and ask all the time. The other user has its floor, which is one program's rings."""
         self.begin()
