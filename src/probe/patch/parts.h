@@ -432,6 +432,7 @@ void patch_resume_never(void);
 bool patch_resumes(void);
 /* Which components of the processor's state patch_resume() restores; 0: the handler must return. */
 uint64_t patch_resume_components(const void *context);
+uint64_t patch_resume_flags(void);
 /* End the handler: the thread continues as the context says. */
 void patch_resume(const void *context, uint64_t components) __attribute__((noreturn));
 

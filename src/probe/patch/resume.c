@@ -150,7 +150,7 @@ static NO_GUARD bool is_plain(const ucontext_t *context)
 
 	return (segments & UINT16_MAX) == code_segment() && segments >> 48 &&
 			!((uint64_t)registers[REG_EFL] & (FLAG_STEP | FLAG_NESTED)) &&
-			!(__builtin_ia32_readeflags_u64() & FLAG_NESTED) &&
+			!(patch_resume_flags() & FLAG_NESTED) &&
 			!((uint32_t)context->uc_stack.ss_flags & STACK_IS_DISARMED);
 }
 

@@ -28,6 +28,24 @@
 
 	.text
 	.p2align 4
+/*
+ * uint64_t patch_resume_flags(void): the flags. Compilers do not describe the stack between such two instructions to unwinders, which a signal
+ * handler may call there.
+ */
+	.globl patch_resume_flags
+	.hidden patch_resume_flags
+	.type patch_resume_flags, @function
+patch_resume_flags:
+	.cfi_startproc
+	pushfq
+	.cfi_adjust_cfa_offset 8
+	popq %rax
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.size patch_resume_flags, . - patch_resume_flags
+
+	.p2align 4
 /* void patch_resume(const ucontext_t *context, uint64_t components): trap.c checks what this relies on. */
 	.globl patch_resume
 	.hidden patch_resume

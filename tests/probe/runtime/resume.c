@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * In a sandbox that permits write() and exit_group() only: sets registers, flags and modes, meets a breakpoint, and compares all of them. Prints
- * how often they were the same. With "alternate", signals have a stack of their own.
+ * how often they were the same. With "alternate", signals have a stack of their own. With "interrupted" there is no sandbox, but a timer's signal
+ * at any instruction, whose handler makes a backtrace.
  */
+#include <execinfo.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,9 +16,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define ROUNDS 4000
+#define ROUNDS_INTERRUPTED 40000
+#define INTERVAL_US 40
+#define FRAMES 30
 #define GENERAL 14 /* registers besides rsp and r15, which has the address of the state */
 #define VECTORS 16
 #define VECTOR_BYTES 32
@@ -133,22 +140,42 @@ static struct sock_filter few[] = {
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
 
+static void on_timer(int number)
+{
+	void *frames[FRAMES];
+
+	(void)number;
+	(void)backtrace(frames, FRAMES);
+}
+
+static bool interrupt(void)
+{
+	const struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+	const struct itimerval interval = {{0, INTERVAL_US}, {0, INTERVAL_US}};
+
+	/* The first backtrace loads the unwinder. */
+	on_timer(0);
+	return !sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &interval, NULL);
+}
+
 int main(int argc, char *argv[])
 {
+	bool is_interrupted = argc > 1 && !strcmp(argv[1], "interrupted");
 	static char stack[65536], text[64];
 	const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)};
 	const struct sock_fprog program = {sizeof(few) / sizeof(few[0]), few};
-	unsigned int same = 0;
+	unsigned int same = 0, rounds = is_interrupted ? ROUNDS_INTERRUPTED : ROUNDS;
 	int size;
 
 	has_vectors = __builtin_cpu_supports("avx");
-	(void)argv;
-	if (argc > 1 && sigaltstack(&alternate, NULL))
+	if (argc > 1 && !is_interrupted && sigaltstack(&alternate, NULL))
 		return 3;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-			prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+	if (is_interrupted ? !interrupt()
+			   : prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+							prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
+									&program))
 		return 4;
-	for (unsigned int i = 0; i < ROUNDS; i++) {
+	for (unsigned int i = 0; i < rounds; i++) {
 		choose();
 		memset(&after, 0, sizeof(after));
 		execute(&before, &after);

@@ -197,6 +197,12 @@ def test_state_in_sandbox():
         equal(counts["tiny"], 4000, done.err)
 
 
+def test_backtraces_in_handler():
+    """A profiler's signal interrupts the handler of breakpoints at any instruction, and makes a backtrace."""
+    done, counts = traced([compiled("resume"), "interrupted"], "--function", "tiny")
+    equal((done.status, done.out, counts["tiny"]), (0, "40000 the same\n", 40000), done.err)
+
+
 FIXED_ADDRESSES = 0x40000  # ADDR_NO_RANDOMIZE: some versions of ThreadSanitizer do not run without
 
 
