@@ -200,6 +200,14 @@ bool ring_lease_is_asked(const struct ring_consumer *consumer)
 			ring_lease_state(lease_load(consumer)) == RING_LEASE_ASKED;
 }
 
+bool ring_lease_take_question(struct ring_consumer *consumer)
+{
+	if (!ring_lease_is_asked(consumer) || !ring_lease_is_due(consumer))
+		return false;
+	consumer->lease_due_ns = lease_now() + LEASE_PAUSE_NS;
+	return true;
+}
+
 bool ring_lease_recall(struct ring_consumer *consumer)
 {
 	return lease_is_leased(consumer) &&

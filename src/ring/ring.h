@@ -365,8 +365,12 @@ uint64_t ring_lease_revoke(struct ring_consumer *consumer, int fd);
 int ring_lease_grant(struct ring_consumer *consumer, int fd);
 void ring_lease_deny(struct ring_consumer *consumer);
 bool ring_lease_is_asked(const struct ring_consumer *consumer);
-/* Whether a question is to be answered now: a producer that asks all the time does not keep the consumer busy. */
+/*
+ * Whether a question must be answered now. A producer that asks all the time does not keep the consumer busy: after ring_lease_take_question() has
+ * returned true, no question is due for 90 ms, whatever the producer does with the word.
+ */
 bool ring_lease_is_due(const struct ring_consumer *consumer);
+bool ring_lease_take_question(struct ring_consumer *consumer);
 /* Whether there are no records that were not released, and in overwrite mode none ever. */
 bool ring_lease_is_empty(const struct ring_consumer *consumer);
 /* The sum of all positions: it changes with each record. */

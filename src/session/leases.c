@@ -290,8 +290,7 @@ void leases_turn(struct session *session, struct instance *active)
 		for (i = 0; i < instance->nr_channels; i++) {
 			struct instance_channel *channel = &instance->channels[i];
 
-			if (lease_is_open(channel) && ring_lease_is_asked(channel->rings) &&
-					ring_lease_is_due(channel->rings))
+			if (lease_is_open(channel) && ring_lease_take_question(channel->rings))
 				lease_answer(session, instance, channel, &round);
 		}
 	lease_scan(session, active);

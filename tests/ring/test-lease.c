@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "decode.h"
+#include "ring/layout.h"
+#include "ring/lease.h"
 
 #define THREADS 3
 #define LOSS_EVERY 7 /* Attempts, of which one is counted as lost by the caller. */
@@ -382,6 +384,36 @@ static void test_answers(const struct ring_geometry *geometry)
 	close(fd);
 }
 
+static void write_word(int fd, uint32_t word)
+{
+	CHECK(pwrite(fd, &word, sizeof(word), RING_LEASE_OFFSET) == sizeof(word), "pwrite");
+}
+
+/* A hostile producer asks all the time, and changes the word before it is answered. */
+static void test_questions(const struct ring_geometry *geometry)
+{
+	const uint64_t pause_ns = 90000000;
+	struct ring_consumer *consumer;
+	uint64_t begin, taken = 0;
+	int fd;
+
+	CHECK(ring_memory_create(geometry, &fd) == 0, "create");
+	CHECK(ring_consumer_map(fd, geometry, &consumer) == 0, "map");
+	begin = ring_clock_now(RING_CLOCK_MONOTONIC);
+	for (int i = 0; i < 1000; i++) {
+		write_word(fd, RING_LEASE_ASKED);
+		if (!ring_lease_take_question(consumer))
+			continue;
+		taken++;
+		write_word(fd, RING_LEASE_USED);
+		CHECK(ring_lease_grant(consumer, fd) == 0, "grant");
+	}
+	CHECK(taken && taken <= 1 + (ring_clock_now(RING_CLOCK_MONOTONIC) - begin) / pause_ns,
+			"%llu questions", (unsigned long long)taken);
+	ring_consumer_unmap(consumer);
+	close(fd);
+}
+
 /* What a flight recorder holds is never taken back. */
 static void test_overwrite(struct ring_geometry geometry)
 {
@@ -421,6 +453,7 @@ int main(void)
 	test_overwrite(geometry);
 	test_fork(&geometry);
 	test_answers(&geometry);
+	test_questions(&geometry);
 	run(&geometry, dir_fd, false, 1);
 	run(&geometry, -1, true, 2);
 	geometry.placement = RING_PER_THREAD;
