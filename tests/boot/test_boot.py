@@ -194,7 +194,7 @@ class Running(Case):
         program.end()
         _, said = follower.communicate(timeout=harness.PATIENCE)
         self.assertEqual(follower.returncode, 0, said)
-        self.assertIn("adopted 3 processes", said)
+        self.assertIn("events from 3 processes", said)
         counted = self.sequences()
         self.assertEqual(counted.pop(program.pid), list(range(10)) + list(range(3)))
         self.assertEqual(list(counted.values()), [list(range(4))])
@@ -244,7 +244,7 @@ class Mapped(Case):
                           "wait", "fire=10", "say=three", "wait")
         program.expect("one")
         self.side("adopt", str(program.pid), "-o", self.out)
-        self.assertIn("adopted 1 process", self.stderr)
+        self.assertIn("events from 1 process", self.stderr)
         self.assertCounted(self.sequences(), program.pid, 10)
         self.assertEqual(self.events()[0][1:3], ("boot:first",
                                                  {"pid": program.pid, "text": "constructor"}))

@@ -62,7 +62,7 @@ class Arrival(Case):
         for words in ("off", "of", "signal:", "signal:KILL", "signal:9", "signal:32", "signal:x1",
                       "signal:1000000000000", "Thread"):
             self.finish(self.start(env={"SIDE_CONTROL": words, "SIDE_DEBUG": "1"}))
-            self.assertEqual("which is off" in self.stderr, words != "off", words)
+            self.assertEqual("which is unknown" in self.stderr, words != "off", words)
         self.assertEqual(len(control.agents), before)
 
     def test_nobody_is_there(self):
