@@ -136,6 +136,15 @@ def test_programs():
             contains(line["found"], f"odd program (process {running.pid}) uses {other}/lib/libside.so.0"[:60])
             contains(line["found"], version)
         contains(line["mend"], f"LD_LIBRARY_PATH={prefix}/lib ")
+        # An upgrade replaces the file; the program goes on with the old one.
+        os.remove(other + "/lib/libside.so.0")
+        shutil.copy(BUILD + "/src/libside/libside.so.0", other + "/lib")
+        run = subprocess.run([prefix + "/bin/side", "doctor", "--json", "programs"], env=clean(), capture_output=True, text=True, timeout=60,
+                             check=False)
+        line, = json_lines(run.stdout)
+        true(line["state"] in ("missing", "note"), str(line))
+        if f"process {running.pid}" in line["found"]:
+            contains(line["found"], "libside.so.0 (deleted)")
         running.communicate("\n")
 
 

@@ -367,11 +367,35 @@ static void look_at_pkgconfig(const struct doctor *doctor, struct doctor_finding
 	doctor_mend(finding, "export PKG_CONFIG_PATH=%.300s", own.path);
 }
 
-/* Running programs with another libside, by their RUNPATH or their environment. */
+/* Replaced or removed since the program started: the kernel shows that. */
+static bool library_is_deleted(const char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t size = strlen(path);
+
+	return size >= sizeof(deleted) && !strcmp(path + size - (sizeof(deleted) - 1), deleted);
+}
+
+/* The libside of a running program. The version of a deleted one is not known. */
+static bool library_used(pid_t pid, struct library *library)
+{
+	char path[PATH_MAX];
+
+	if (!running_library(pid, path))
+		return false;
+	if (library_open(library, path))
+		return true;
+	if (!library_is_deleted(path))
+		return false;
+	(void)snprintf(library->path, sizeof(library->path), "%s", path);
+	return true;
+}
+
+/* Running programs with another libside, by their RUNPATH or their environment, or because it was replaced. */
 static void look_at_programs(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	struct library own, used;
-	char name[RUNNING_NAME_MAX], path[PATH_MAX], text[400] = "", exe[PATH_MAX] = "";
+	char name[RUNNING_NAME_MAX], text[400] = "", exe[PATH_MAX] = "";
 	size_t count = 0, different = 0, length = 0;
 	pid_t *pids = NULL;
 	bool older = false;
@@ -379,10 +403,9 @@ static void look_at_programs(const struct doctor *doctor, struct doctor_finding 
 	if (library_skip(doctor, finding, &own) || running_find(&pids, &count))
 		return;
 	for (size_t i = 0; i < count; i++) {
-		if (!running_library(pids[i], path) || !library_open(&used, path) ||
-				library_is_same(&used, &own))
+		if (!library_used(pids[i], &used) || library_is_same(&used, &own))
 			continue;
-		older |= strcmp(used.version, own.version) != 0;
+		older |= !library_is_deleted(used.path) && strcmp(used.version, own.version) != 0;
 		if (different++ >= LIBRARY_SHOWN)
 			continue;
 		length += (size_t)snprintf(text + length, sizeof(text) - length,
