@@ -149,6 +149,7 @@ struct agent_generation {
 struct agent_filter {
 	const struct filter *filter;
 	const struct filter_contexts *contexts;
+	bool selects_calls; /* it is of the event at the begin of a call, and selects the return, too */
 };
 
 /*
@@ -171,6 +172,9 @@ struct agent_event {
 	uint8_t nr_filters; /* 0: every event is recorded */
 	bool straight; /* contexts and fields are all there is to it, and nothing of the application's runs */
 	uint8_t timed_size; /* bytes */
+	bool selects_calls; /* one of its filters does */
+	bool of_calls;      /* it is the return of calls that a filter selects */
+	bool always;        /* its filters only select calls: every event is recorded */
 	/* Of the producer, for records of that size, when the time is known; NULL: this event has others, or contexts, or filters. */
 	ring_publish_timed *publish_timed;
 	/* Of the producer, for one scalar. */
@@ -585,6 +589,16 @@ bool agent_probes_has(const struct side_event_description *event);
 char *agent_probes_buffer(void);
 /* The same memory for the values of a filter, which is done before the record begins. */
 void *agent_probes_filter_memory(void);
+/*
+ * In an event at the begin of a call: a filter selects the call. If there is nothing to keep that in, because too many probes are at the
+ * location, the return counts as a loss.
+ */
+void agent_probes_mark_call(void);
+/* In an event at the end of a call: whether that was so. */
+bool agent_probes_is_marked(void);
+/* The event at the other end of a probe's calls; NULL: there is none. `leaves`: `event` is at the exit. */
+const struct side_event_description *agent_probes_other(const struct agent_session *session,
+		const struct side_event_description *event, bool leaves);
 bool agent_probes_is_for(
 		const struct agent_session *session, const struct side_event_description *event);
 extern const bool agent_has_probes;

@@ -505,3 +505,42 @@ void probe_count_unseen_locked(const struct probes_event *event)
 	if (event->unseen && event->state)
 		count_unseen(event);
 }
+
+/* ---- calls that a filter selects ---- */
+
+/* The bits of the call whose event is under way, and the one of its hook among them. NULL: there are none. */
+static uint16_t *marks_of(bool leaves, uint16_t *mark)
+{
+	const struct probes_scratch *scratch = patch_hit_scratch();
+	const struct probes_hook *hook = scratch ? scratch->moment.wish->hook : NULL;
+
+	if (!hook || hook->mark >= PATCH_MARKS)
+		return NULL;
+	*mark = (uint16_t)(1u << hook->mark);
+	return patch_hit_marks(scratch->moment.hit, leaves);
+}
+
+void agent_probes_mark_call(void)
+{
+	const struct probes_scratch *scratch = patch_hit_scratch();
+	uint16_t mark = 0, *marks = marks_of(false, &mark);
+
+	if (marks)
+		*marks |= mark;
+	else if (scratch && scratch->moment.hit->call)
+		note_unseen(scratch->moment.wish->hook->exit, PROBES_UNSEEN_MEMORY);
+}
+
+bool agent_probes_is_marked(void)
+{
+	uint16_t mark = 0;
+	const uint16_t *marks = marks_of(true, &mark);
+
+	return marks && *marks & mark;
+}
+
+const struct side_event_description *agent_probes_other(const struct agent_session *session,
+		const struct side_event_description *event, bool leaves)
+{
+	return probes_events_other(session->tables, event, leaves);
+}

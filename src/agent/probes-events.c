@@ -108,6 +108,24 @@ static int make_event(struct probes_table *table, uint32_t index)
 	return 0;
 }
 
+/* Events of one call have the same probes. */
+static void pair_events(struct probes_table *table)
+{
+	uint32_t nr_events = probe_table_nr_events(&table->table),
+		 nr = probe_table_nr_probes(&table->table), i;
+	struct probe_table_probe probe;
+
+	for (i = 0; i < nr_events; i++)
+		table->events[i].entry_event = table->events[i].exit_event = PROBE_TABLE_NONE;
+	for (i = 0; i < nr; i++) {
+		probe_table_probe(&table->table, i, &probe);
+		if (probe.entry == PROBE_TABLE_NONE || probe.exit == PROBE_TABLE_NONE)
+			continue;
+		table->events[probe.entry].exit_event = probe.exit;
+		table->events[probe.exit].entry_event = probe.entry;
+	}
+}
+
 int probes_events_make(struct probes_table *table)
 {
 	uint32_t nr = probe_table_nr_events(&table->table), i;
@@ -122,6 +140,7 @@ int probes_events_make(struct probes_table *table)
 		ret = make_event(table, i);
 	if (ret)
 		return ret;
+	pair_events(table);
 	table->handle = side_events_register(table->descriptions, nr);
 	return table->handle ? 0 : -ENOMEM;
 }
@@ -138,6 +157,22 @@ void probes_events_free(struct probes_table *table)
 		(void)side_builder_destroy(table->events[i].builder);
 	agent_memory_free(&table->described);
 	table->events = NULL;
+}
+
+const struct side_event_description *probes_events_other(const struct probes_table *tables,
+		const struct side_event_description *event, bool leaves)
+{
+	for (; tables; tables = tables->next) {
+		uint32_t nr = tables->events ? probe_table_nr_events(&tables->table) : 0, i = 0;
+
+		while (i < nr && tables->descriptions[i] != event)
+			i++;
+		if (i == nr)
+			continue;
+		i = leaves ? tables->events[i].entry_event : tables->events[i].exit_event;
+		return i == PROBE_TABLE_NONE ? NULL : tables->descriptions[i];
+	}
+	return NULL;
 }
 
 bool probes_events_has(

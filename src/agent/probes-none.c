@@ -72,6 +72,22 @@ void *agent_probes_filter_memory(void)
 	return NULL;
 }
 
+void agent_probes_mark_call(void) {}
+
+bool agent_probes_is_marked(void)
+{
+	return false;
+}
+
+const struct side_event_description *agent_probes_other(const struct agent_session *session,
+		const struct side_event_description *event, bool leaves)
+{
+	(void)session;
+	(void)event;
+	(void)leaves;
+	return NULL;
+}
+
 bool agent_probes_is_for(
 		const struct agent_session *session, const struct side_event_description *event)
 {

@@ -176,6 +176,17 @@ static struct probes_wish *take_wish(struct probes_table *table,
 	return wish;
 }
 
+/* The first bit that no hook of the place has. */
+static uint8_t free_mark(const struct probes_place *place)
+{
+	const struct probes_hook *hook;
+	uint32_t taken = 0;
+
+	for (hook = place->hooks; hook; hook = hook->next)
+		taken |= 1u << hook->mark;
+	return (uint8_t)__builtin_ctz(~taken | 1u << PATCH_MARKS);
+}
+
 static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias, bool other)
 {
 	struct probe_table_probe probe;
@@ -196,6 +207,7 @@ static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias, b
 	if (!wish->place || (wish->entry_fetches && !hook->entry) ||
 			(wish->exit_fetches && !hook->exit))
 		return -ENOMEM;
+	hook->mark = free_mark(wish->place);
 	wish->hook = hook;
 	wish->next_same = table->wishes[index];
 	table->wishes[index] = wish;

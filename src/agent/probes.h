@@ -62,6 +62,8 @@ struct probes_event {
 	const uintptr_t *enabled;   /* the state's word */
 	uint32_t nr_fields, nr_top; /* nr_top: without members of structures */
 	uint32_t scratch;           /* bytes for what its strings and arrays are read into */
+	uint32_t entry_event,
+			exit_event; /* of the table: the other event of its calls, or PROBE_TABLE_NONE */
 	bool wants_calls;
 	bool wants_reads; /* of memory that may not be there */
 	const struct probes_field *fields;
@@ -136,8 +138,9 @@ struct probes_way {
 struct probes_hook {
 	struct probes_hook *next;              /* of the place */
 	const struct probes_way *entry, *exit; /* NULL: there is no such event */
-	uint16_t name_bytes;     /* of the name with its end; 0: it is too long to stand here */
-	uint8_t lines;           /* at the end of the last one the wish stands */
+	uint16_t name_bytes; /* of the name with its end; 0: it is too long to stand here */
+	uint8_t lines;       /* at the end of the last one the wish stands */
+	uint8_t mark; /* its bit among those of a call (patch_hit_marks()); PATCH_MARKS: none was free at the place */
 	_Alignas(8) char name[]; /* whole words of it */
 } __attribute__((aligned(AGENT_LINE)));
 
@@ -211,6 +214,9 @@ void probes_events_free(struct probes_table *table);
 /* Is this event of one of these tables? */
 bool probes_events_has(
 		const struct probes_table *tables, const struct side_event_description *event);
+/* The event at the other end of its calls; NULL: there is none. `leaves`: `event` is at the exit. */
+const struct side_event_description *probes_events_other(const struct probes_table *tables,
+		const struct side_event_description *event, bool leaves);
 
 /* ---- probes-places.c ---- */
 

@@ -474,6 +474,79 @@ static QUIET void filter_hit(const struct side_event_description *description,
 	filter_quiet(description, arguments, priv, caller);
 }
 
+/*
+ * At the begin of a call, where a filter may select the call, whose return is recorded then, too: all filters are asked that may do so. Keeps as
+ * little as filter_quiet() while a filter runs.
+ */
+static QUIET inline bool is_entry_wanted(const struct agent_event *event,
+		const struct side_arg_vec *arguments, const void *caller)
+{
+	const struct agent_filter *filter = event->filters;
+	bool wanted = event->always;
+
+	for (; filter != event->filters + event->nr_filters; filter++) {
+		if (wanted && !filter->selects_calls)
+			continue;
+		if (!filter_matches(filter->filter, arguments, NULL, caller, filter->contexts))
+			continue;
+		wanted = true;
+		if (!filter->selects_calls)
+			continue;
+		agent_probes_mark_call();
+		break;
+	}
+	return wanted;
+}
+
+static QUIET __attribute__((noinline)) void filter_entry(
+		const struct agent_event *event, const struct side_arg_vec *arguments, void *caller)
+{
+	if (is_entry_wanted(event, arguments, caller))
+		event->record(event->description, arguments, (void *)(uintptr_t)event, caller);
+}
+
+/* The filters may select returns, too. */
+static QUIET __attribute__((noinline)) void filter_return(
+		const struct agent_event *event, const struct side_arg_vec *arguments, void *caller)
+{
+	if (agent_probes_is_marked() ||
+			(event->nr_filters && is_wanted(event, arguments, NULL, caller)))
+		event->record(event->description, arguments, (void *)(uintptr_t)event, caller);
+}
+
+/* Of both ends of a call, where a filter may select the call. Contexts are read anew as in filter_hit(). */
+static QUIET void filter_call(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	const struct agent_event *event = priv;
+	uint8_t i;
+
+	(void)description;
+	for (i = 0; i < event->nr_filters; i++)
+		if (event->filters[i].contexts->user)
+			context_renew(event->filters[i].contexts->user);
+	if (event->of_calls)
+		filter_return(event, arguments, caller);
+	else
+		filter_entry(event, arguments, caller);
+}
+
+/* Likewise, with contexts of the application's. */
+static void filter_call_any(const struct side_event_description *description,
+		const struct side_arg_vec *arguments, void *priv, void *caller)
+{
+	const struct agent_event *event = priv;
+	int saved_errno = errno;
+	bool wanted = event->of_calls ? agent_probes_is_marked() ||
+					(event->nr_filters &&
+							is_wanted(event, arguments, NULL, caller))
+				      : is_entry_wanted(event, arguments, caller);
+
+	errno = saved_errno;
+	if (wanted)
+		event->record(description, arguments, priv, caller);
+}
+
 /* A filter may run the application's visitors, too. */
 static void filter_any(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
@@ -506,7 +579,8 @@ bool agent_record_is_callback(side_tracer_callback_func call)
 {
 	return (uintptr_t)call - (uintptr_t)__start_side_quiet <
 			(uintptr_t)__stop_side_quiet - (uintptr_t)__start_side_quiet ||
-			call == record_any || call == record_any_hit || call == filter_any;
+			call == record_any || call == record_any_hit || call == filter_any ||
+			call == filter_call_any;
 }
 
 static bool asks_application(const struct context_set *set)
@@ -569,8 +643,12 @@ void agent_record_choose(struct agent_event *event)
 		return;
 	}
 	event->record = choose(event);
-	event->straight = !event->nr_filters && !runs_application(event);
+	event->straight = !event->nr_filters && !event->of_calls && !runs_application(event);
 	event->callback = event->record;
+	if (event->of_calls || (event->nr_filters && event->selects_calls)) {
+		event->callback = runs_application(event) ? filter_call_any : filter_call;
+		return;
+	}
 	if (!event->nr_filters)
 		return;
 	if (runs_application(event))

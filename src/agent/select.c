@@ -103,15 +103,33 @@ static ssize_t link_size(const struct agent_rule *rule, const struct side_event_
 	return size;
 }
 
-/* Is the rule for this event? */
-static bool is_for(const struct agent_rule *rule, const struct side_event_description *event)
+/*
+ * Does the rule's filter select calls by their entries, and is this event an end of them? Then the return of a selected call is recorded,
+ * too, though it lacks the fields of the filter.
+ */
+static bool selects_calls(const struct agent_channel *channel, const struct agent_rule *rule,
+		const struct side_event_description *event, bool leaves)
 {
-	return wants(rule, event) && (!rule->filter || link_size(rule, event) >= 0);
+	const struct side_event_description *other =
+			rule->filter ? agent_probes_other(channel->session, event, leaves) : NULL;
+
+	return other && wants(rule, event) && wants(rule, other) &&
+			link_size(rule, leaves ? other : event) >= 0;
+}
+
+/* Is the rule for this event? */
+static bool is_for(const struct agent_channel *channel, const struct agent_rule *rule,
+		const struct side_event_description *event)
+{
+	return wants(rule, event) &&
+			(!rule->filter || link_size(rule, event) >= 0 ||
+					selects_calls(channel, rule, event, true));
 }
 
 /* With what link_size() says. False: it cannot be linked after all. Counting: true. */
-static bool link_filter(const struct agent_rule *rule, const struct side_event_description *event,
-		size_t size, struct room *room, struct agent_filter *to)
+static bool link_filter(const struct agent_channel *channel, const struct agent_rule *rule,
+		const struct side_event_description *event, size_t size, struct room *room,
+		struct agent_filter *to)
 {
 	struct filter_names names = names_of(rule);
 	struct filter_error error;
@@ -124,6 +142,7 @@ static bool link_filter(const struct agent_rule *rule, const struct side_event_d
 			    &error))
 		return false;
 	*to = (struct agent_filter){.filter = filter,
+			.selects_calls = selects_calls(channel, rule, event, false),
 			.contexts = agent_probes_has(event) ? &rule->hit_contexts
 							    : &rule->filter_contexts};
 	return true;
@@ -139,11 +158,13 @@ static bool link_filters(const struct agent_channel *channel,
 	uint32_t i = 0;
 
 	for (rule = channel->rules; rule && i < nr; rule = rule->next) {
-		ssize_t size = wants(rule, description) ? link_size(rule, description) : -1;
+		ssize_t size = rule->filter && wants(rule, description)
+				? link_size(rule, description)
+				: -1;
 
 		if (size < 0)
 			continue;
-		if (!link_filter(rule, description, (size_t)size, room,
+		if (!link_filter(channel, rule, description, (size_t)size, room,
 				    filters ? &filters[i] : &none))
 			return false;
 		i++;
@@ -178,7 +199,7 @@ static uint32_t find_extra(const struct agent_channel *channel,
 	uint32_t i, k;
 
 	for (rule = channel->rules; rule; rule = rule->next) {
-		if (!rule->nr_contexts || !is_for(rule, description))
+		if (!rule->nr_contexts || !is_for(channel, rule, description))
 			continue;
 		for (i = 0; i < rule->nr_contexts; i++) {
 			const struct context_spec *spec = &rule->contexts[i];
@@ -241,20 +262,26 @@ size_t agent_select(const struct agent_channel *channel, struct side_event_descr
 {
 	struct room room = {.memory = memory};
 	const struct agent_rule *rule;
-	bool always = false;
 	uint32_t nr = 0;
 
 	for (rule = channel->rules; rule; rule = rule->next) {
-		if (!is_for(rule, description))
+		bool of_calls = selects_calls(channel, rule, description, true);
+
+		if (!is_for(channel, rule, description))
 			continue;
-		always = always || !rule->filter;
-		nr += nr < FILTERS_MAX;
+		event->of_calls |= of_calls;
+		event->selects_calls |= selects_calls(channel, rule, description, false);
+		event->always |= !rule->filter;
+		nr += nr < FILTERS_MAX && rule->filter &&
+				(!of_calls || link_size(rule, description) >= 0);
 	}
-	if (!nr)
+	if (!nr && !event->always && !event->of_calls)
 		return 0;
 	/* So that 0 means no. */
 	take(&room, 1);
-	if (!always && !link_filters(channel, description, nr, &room, event))
+	event->of_calls &= !event->always;
+	if (nr && (!event->always || event->selects_calls) &&
+			!link_filters(channel, description, nr, &room, event))
 		return 0;
 	if (!build_contexts(channel, description, &room, event))
 		return 0;

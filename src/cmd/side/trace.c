@@ -252,11 +252,28 @@ static bool is_filtered_out(const struct session_probe_answer *answer)
 			answer->states[WIRE_PROBE_RESTS] == answer->places;
 }
 
+/* Whether a filter may have named fields of the entry and of the return. */
+static bool has_exit(const struct tracing *tracing, const struct session_probe_answer *answer)
+{
+	struct probe_table_probe probe = {.exit = PROBE_TABLE_NONE};
+	struct probe_seen seen;
+
+	if (!answer->number || answer->number > tracing->nr_probes ||
+			probe_see(tracing->probes[answer->number - 1].table, &seen))
+		return false;
+	if (probe_table_nr_probes(&seen.table))
+		probe_table_probe(&seen.table, 0, &probe);
+	probe_unsee(&seen);
+	return probe.exit != PROBE_TABLE_NONE;
+}
+
 static int say_filtered_out(
 		const struct tracing *tracing, const struct session_probe_answer *answer)
 {
 	return say_error(COMMAND_FAILED,
-			"`--args` records the arguments if there is debug information; `--arg s32:x:%edi` names a register",
+			has_exit(tracing, answer)
+					? "`--args` records the arguments if there is debug information; to filter by the entry and by the return, filter the entry here and the return with `side view --filter`"
+					: "`--args` records the arguments if there is debug information; `--arg s32:x:%edi` names a register",
 			"nothing was recorded: no event of %s has the fields that `--filter %.256s` names",
 			text_of(tracing, answer->number), tracing->filter);
 }

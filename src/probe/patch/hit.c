@@ -822,12 +822,13 @@ static bool is_over(struct thread *thread, uint32_t index, uint8_t state, uint32
 		(void)change_state(each, state, state & ~(unsigned int)PATCH_ASIDE);
 		return false;
 	}
-	return thread->set_aside - each->next >= most;
+	/* Modulo 2^16: one that is that old can only be kept for longer. */
+	return (uint16_t)(thread->set_aside - each->aside) >= most;
 }
 
 static void set_aside(struct thread *thread, struct patch_return *each, uint8_t state)
 {
-	each->next = thread->set_aside++;
+	each->aside = (uint16_t)thread->set_aside++;
 	if (!change_state(each, state, state | PATCH_ASIDE))
 		return;
 	/* Relaxed: a statistics counter, which is_back() changes in other threads. */
@@ -926,7 +927,7 @@ static inline __attribute__((always_inline)) struct patch_return *follow(struct 
 	each->copy = probe->copy;
 	each->slot = slot;
 	each->probe = probe;
-	each->generation = probe->generation;
+	each->begin = probe->generation;
 	each->call = hit->call = ++thread->calls;
 	each->began = 0;
 	hit->began = &each->began;
@@ -935,6 +936,23 @@ static inline __attribute__((always_inline)) struct patch_return *follow(struct 
 	light_barrier();
 	*slot = gate_of(index);
 	return each;
+}
+
+uint16_t *patch_hit_marks(const struct patch_hit *hit, bool leaves)
+{
+	const uint64_t *place = (const uint64_t *)(const void *)((const char *)&hit->registers.rbp +
+			PATCH_RETURN_FRAME_BYTES);
+	struct patch_return *each;
+
+	if (!hit->call)
+		return NULL;
+	if (!leaves)
+		return &((struct patch_return *)(void *)((char *)hit->began -
+					 offsetof(struct patch_return, began)))
+					->marks;
+	/* The index is there until the exit handler has returned. */
+	each = &returns[(uint32_t)*place];
+	return (uint32_t)*place < most_returns && each->call == hit->call ? &each->marks : NULL;
 }
 
 int patch_hit_follow(void)

@@ -539,8 +539,20 @@ struct patch_return {
 	uint64_t copy;    /* what its gate calls */
 	uint64_t *slot;
 	struct patch_hot *probe;
-	uint32_t generation;
-	uint32_t next;  /* in that list; PATCH_ASIDE: how many its thread had set aside before */
+	/* A call begins with one store to both: it has no marks. */
+	union {
+		struct {
+			uint32_t generation;
+			union {
+				uint32_t next; /* PATCH_FREE: in that list */
+				/* Of a call: PATCH_ASIDE: how many its thread had set aside before, modulo 2^16; patch_hit_marks(). */
+				struct {
+					uint16_t aside, marks;
+				};
+			};
+		};
+		uint64_t begin;
+	};
 	uint16_t owner; /* the thread in whose list it is when it is free */
 	uint8_t state;  /* enum patch_return_state */
 	uint32_t under; /* PATCH_TAIL: of the call that it is the tail of */

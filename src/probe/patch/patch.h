@@ -86,6 +86,13 @@ typedef void (*patch_handler)(const struct patch_hit *hit);
 #define PATCH_SCRATCH_BYTES 1536
 void *patch_hit_scratch(void);
 
+/*
+ * In a handler of a call with a number: bits of that call, all 0 before its entry handler. What the entry handler sets, the exit
+ * handler sees. NULL: the call has none.
+ */
+#define PATCH_MARKS 16
+uint16_t *patch_hit_marks(const struct patch_hit *hit, bool leaves);
+
 struct patch_probe;
 
 enum patch_flags {
