@@ -102,6 +102,12 @@ static void ring_producer_choose(struct ring_producer *producer)
 
 static ring_publish_way ring_publish_one_other;
 
+/* Relaxed: the thread that closes the rings waits for publications that have begun. Pairs with ring_producer_set(). */
+static inline uint64_t ring_producer_limit(const struct ring_producer *producer)
+{
+	return __atomic_load_n(&producer->payload_limit, __ATOMIC_RELAXED);
+}
+
 /*
  * Others may go on for a moment, with what they have read. The same for the rings that sections may use as for the limit: some
  * sections are called without a check of the limit.
@@ -529,10 +535,10 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 static __attribute__((noinline)) int ring_publish_other(
 		struct ring_producer *producer, uint32_t event_id, const struct ring_parts *parts)
 {
+	uint64_t limit = ring_producer_limit(producer);
 	int code = RING_SECTION_ABORTED;
 
-	if (parts->head_size < producer->payload_limit &&
-			parts->body_size < producer->payload_limit - parts->head_size)
+	if (parts->head_size < limit && parts->body_size < limit - parts->head_size)
 		code = ring_parts_once(producer, event_id, parts);
 	return code == RING_SECTION_DONE ? 0 : ring_publish_slow(producer, event_id, parts, code);
 }
@@ -564,7 +570,7 @@ int ring_publish(
 	 * handler may fork in between, and the sections find no ring in a child.
 	 */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(size >= producer->payload_limit, 0))
+	if (__builtin_expect(size >= ring_producer_limit(producer), 0))
 		return ring_publish_one_slow(
 				producer, event_id, payload, size, RING_SECTION_ABORTED);
 	return publish(producer, event_id, payload, size);
@@ -578,7 +584,7 @@ int ring_publish_at(struct ring_producer *producer, uint32_t event_id, const voi
 
 	/* The pointer first: see ring_publish(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(publish && size < producer->payload_limit, 1))
+	if (__builtin_expect(publish && size < ring_producer_limit(producer), 1))
 		return publish(producer, event_id, payload, size, ticks);
 #else
 	(void)ticks;
@@ -593,14 +599,14 @@ int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const 
 #if RING_HAS_SECTION
 	ring_section_parts *section = producer->parts;
 	int code = RING_SECTION_ABORTED;
+	uint64_t limit;
 
 	/* The pointer first: see ring_publish(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(producer->path != RING_PATH_RSEQ_TSC, 0))
 		return ring_publish_other(producer, event_id, &parts);
-	if (__builtin_expect(head_size < producer->payload_limit &&
-					    body_size < producer->payload_limit - head_size,
-			    1)) {
+	limit = ring_producer_limit(producer);
+	if (__builtin_expect(head_size < limit && body_size < limit - head_size, 1)) {
 		code = section(producer, event_id, head, head_size, body, body_size);
 		if (__builtin_expect(code == RING_SECTION_DONE, 1))
 			return 0;
