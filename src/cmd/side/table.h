@@ -195,12 +195,27 @@ extern const struct example table_doctor_examples[];
 	}
 
 /* The end of a trace; `of` has `times`. */
-#define TABLE_LAST_OPTION(of)                                                              \
-	{                                                                                  \
-		.name = "last", .argument = "TIME", .kind = OPTION_TEXT,                   \
-		.offset = offsetof(struct of, times.last), .standard = "all",              \
-		.sentence = "Ignore events earlier than TIME before the last event: `5s` " \
-			    "selects the last five seconds.",                              \
+#define TABLE_TIME_OPTIONS(of, from_sentence, to_sentence)                                                                \
+	{                                                                                                                 \
+			.name = "from",                                                                                   \
+			.argument = "TIME",                                                                               \
+			.kind = OPTION_TEXT,                                                                              \
+			.offset = offsetof(struct of, times.from),                                                        \
+			.standard = "the beginning",                                                                      \
+			.sentence = from_sentence,                                                                        \
+	},                                                                                                                \
+			{                                                                                                 \
+					.name = "to",                                                                     \
+					.argument = "TIME",                                                               \
+					.kind = OPTION_TEXT,                                                              \
+					.offset = offsetof(struct of, times.to),                                          \
+					.standard = "the end",                                                            \
+					.sentence = to_sentence,                                                          \
+			},                                                                                                \
+	{                                                                                                                 \
+		.name = "last", .argument = "TIME", .kind = OPTION_TEXT,                                                  \
+		.offset = offsetof(struct of, times.last), .standard = "all",                                             \
+		.sentence = "Ignore events earlier than TIME before the last event: `5s` selects the last five seconds.", \
 	}
 
 #define TABLE_PRINT_OPTION(of, where)                                                        \
