@@ -17,6 +17,8 @@
 #include "ctf/ctf.h"
 #include "types.h"
 
+#include "../random.h"
+
 static struct ctf_type *describe(struct ctf_arena *arena, const struct side_type *type, int wanted)
 {
 	struct side_event_field field = {.field_name = SIDE_PTR_INIT("x"), .side_type = *type};
@@ -41,25 +43,15 @@ static struct ctf_type *describe(struct ctf_arena *arena, const struct side_type
 
 /* ---- ranges ---- */
 
-static uint64_t random_state = 88172645463325252u;
-
-static uint64_t random64(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
-
 /* Near the borders of 8 and 64 bits, and small. */
 static int64_t random_bound(void)
 {
 	static const int64_t corners[] = {0, 127, -128, 255, 256, INT64_MAX, INT64_MIN, -1};
-	int64_t corner = corners[random64() % COUNT(corners)];
-	int64_t step = (int64_t)(random64() % 9) - 4;
+	int64_t corner = corners[draw64() % COUNT(corners)];
+	int64_t step = (int64_t)(draw64() % 9) - 4;
 
-	if (random64() % 3)
-		return (int64_t)(random64() % 600) - 300;
+	if (draw64() % 3)
+		return (int64_t)(draw64() % 600) - 300;
 	return (int64_t)((uint64_t)corner + (uint64_t)step);
 }
 
@@ -127,7 +119,7 @@ static void test_tags(void **state)
 	(void)state;
 	for (int round = 0; round < rounds; round++) {
 		const struct side_type *selector = &selectors[round % 4];
-		uint32_t count = (uint32_t)(random64() % 12);
+		uint32_t count = (uint32_t)(draw64() % 12);
 		struct side_type byte = T_BYTE;
 		char memory[12 * sizeof(struct side_variant_option)];
 		struct side_variant_option *options = (struct side_variant_option *)memory;

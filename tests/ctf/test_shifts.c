@@ -16,22 +16,14 @@
 #include "filter/compute.h"
 #include "visit/visit.h"
 
+#include "../random.h"
+
 #define COUNTS 201
-
-static uint64_t state = 88172645463325252u;
-
-static uint64_t chance(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
 
 static void fill(uint8_t *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
-		bytes[i] = (uint8_t)(chance() >> 24);
+		bytes[i] = (uint8_t)(draw64() >> 24);
 }
 
 /* ---- bit fields of traces ---- */
@@ -133,7 +125,7 @@ static void test_reversed(void **context)
 {
 	(void)context;
 	for (unsigned int size = 0; size <= 64; size++) {
-		uint64_t number = chance(),
+		uint64_t number = draw64(),
 			 mask = size < 64 ? (UINT64_C(1) << size) - 1 : UINT64_MAX;
 
 		assert_true(ctf_reverse_bits(ctf_reverse_bits(number & mask, size), size) ==
@@ -182,13 +174,13 @@ static void test_descriptions(void **context)
 	fill(bytes, sizeof(bytes));
 	for (unsigned int size = 0; size <= 33; size++) {
 		for (unsigned int bits = 0; bits < COUNTS; bits++) {
-			for (unsigned int offset = 0; offset < COUNTS; offset += 1 + chance() % 3) {
+			for (unsigned int offset = 0; offset < COUNTS; offset += 1 + draw64() % 3) {
 				struct side_type_integer type = {.integer_size = (uint16_t)size,
 						.len_bits = (uint16_t)bits,
-						.signedness = chance() & 1};
+						.signedness = draw64() & 1};
 
 				side_enum_set(type.byte_order,
-						chance() & 1 ? SIDE_TYPE_BYTE_ORDER_BE
+						draw64() & 1 ? SIDE_TYPE_BYTE_ORDER_BE
 							     : SIDE_TYPE_BYTE_ORDER_LE);
 				check_integer(&type, offset, bytes);
 			}
@@ -244,7 +236,7 @@ static void test_filters(void **context)
 	(void)context;
 	for (unsigned int by = 0; by < COUNTS; by++) {
 		for (unsigned int width = 1; width <= 128; width++) {
-			unsigned __int128 number = (unsigned __int128)chance() << 64 | chance();
+			unsigned __int128 number = (unsigned __int128)draw64() << 64 | draw64();
 
 			number >>= 128 - width;
 			check_shifts((__int128)number, true, by);
