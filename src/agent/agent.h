@@ -538,8 +538,8 @@ void agent_batches_rest(void); /* what is kept for the next change goes */
 /*
  * select.c. agent_wants(): does any rule name the event? agent_select(): everything about one event of
  * one channel that memory holds. With memory NULL: how many
- * bytes that takes, or 0 when the channel does not want the event. Else it fills in *event (plan,
- * description and channel are set) and returns the same, or 0.
+ * bytes that takes, or 0 when the channel does not want the event; *event is written to and of no use. Else it
+ * fills in *event (plan, description and channel are set, the rest is 0) and returns the same, or 0.
  */
 bool agent_wants(const struct agent_channel *channel, const struct side_event_description *event);
 size_t agent_select(const struct agent_channel *channel, struct side_event_description *description,

@@ -39,12 +39,13 @@ static void select_event(
 		const struct agent_channel *channel, struct side_event_description *description)
 {
 	struct agent_event event = {.description = description};
+	struct agent_event counted = event;
 	char error[256];
 	size_t size;
 	void *memory;
 
 	agent_wants(channel, description);
-	size = agent_select(channel, description, NULL, NULL);
+	size = agent_select(channel, description, &counted, NULL);
 	if (!size)
 		return;
 	memory = aligned_alloc(64, (size + 63) / 64 * 64);
