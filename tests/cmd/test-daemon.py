@@ -178,6 +178,39 @@ def test_tracking():
         equal(sorted(place.events()), sorted(wanted))
 
 
+def test_rules_that_match_nothing():
+    """Patterns and filters that fit no event of the programs get a note; the rule is kept, and nothing fails."""
+    with Place() as place:
+        place.side("create", "web", "-o", "out")
+        # Without a program nothing is known.
+        equal(place.side("enable-event", "sided:tik", "-c", "early").err, "side: session web records sided:tik from now on\n")
+        place.program()
+        for verb in ("enable-event", "disable-event"):
+            for pattern, wanted in (("sided:tik", "did you mean `sided:tick`?"), ("sidd:*", "did you mean `\'sided:*\'`?"),
+                                    ("tock", "no colon, so it names a provider"), ("zzz:zzz", "2 events: sided:tick, sided:tock"),
+                                    ("sided:tick,sided:tok", "did you mean `sided:tock`?")):
+                result = place.side(verb, pattern)
+                contains(result.err, f"no event matches `{pattern.split(',')[-1]}` yet: ")
+                contains(result.err, wanted)
+                true("sided:tick` yet" not in result.err, result.err)
+                place.side("enable-event", "sided:*")
+        contains(place.side("enable-event", "sided:*@CRIT").err, "no event of that name has that log level")
+        for args in (("sided:*",), ("sided:tick",), ()):
+            result = place.side("enable-event", *args, "--filter", "sequenc > 3")
+            contains(result.err, "the filter `sequenc > 3` fits no event yet: ")
+            contains(result.err, 'did you mean "sequence"?')
+        # What fits has no note; --quiet has none at all, and the kernel's events are no program's.
+        for args in (("sided:t*",), ("sided:tick", "--filter", "sequence > 3 && $ctx.vpid > 0"), ("sided:*", "!sided:no")):
+            equal(len(place.side("enable-event", *args).err.splitlines()), 1, str(args))
+        equal(place.side("-q", "enable-event", "sided:tik").err, "")
+        for line in place.side("--json", "enable-event", "sided:tik").out.splitlines():
+            equal(json.loads(line)["programs"], 1)
+        result = place.side("track", "--pid", "99999999,1")
+        contains(result.err, "there is no process 99999999")
+        true("no process 1;" not in result.err, result.err)
+        place.side("destroy", "web")
+
+
 def test_programs_that_do_not_answer():
     with Place() as place:
         program = place.program()

@@ -155,6 +155,11 @@ def test_nothing_said():
         result, _ = record("-w", "libc", "-e", "libc:no_such_function", "true")
         equal(result.status, 0)
         contains(result.err, "no event matched `-e libc:no_such_function`; `side list -w`")
+        # The wrapper's library has the names.
+        for word, meant in (("libc:maloc", "libc:malloc"), ("lbc:*", "libc:*"), ("malloc", "libc:malloc")):
+            result, _ = record("-w", "libc", "-e", word, "true")
+            contains(result.err, f"did you mean `-e ")
+            contains(result.err, meant)
 
 
 def test_refused_before_the_start():
@@ -452,6 +457,12 @@ def test_nothing_matches():
     for args in (("--filter", "number > 4000000"), ("-e", "talker:said", "--filter", "number > 4000000")):
         result, _ = record(*args, TALKER, "3")
         contains(result.err, "happened, or the filter selected none")
+    # A filter that fits no event names the field, also if the patterns match.
+    for args in ((), ("-e", "talker:said"), ("-e", "talker:*")):
+        result, _ = record(*args, "--filter", "numbr > 1", TALKER, "3")
+        contains(result.err, 'the filter `numbr > 1` fits none of the events')
+        contains(result.err, 'did you mean "number"?')
+        true("no event matched" not in result.err, result.err)
     for args in ((), ("-e", "talker:*")):
         result, _ = record(*args, "true")
         contains(result.err, "the programs have no events of their own; `-w libc`")

@@ -450,7 +450,8 @@ struct parsed {
 	union verb_options options;
 	char **operands; /* inside argv, ends with NULL */
 	int operand_count;
-	bool dashes; /* a "--" stood before the operands */
+	bool dashes;  /* a "--" stood before the operands */
+	char **words; /* the command line as it was, for side-more; NULL: not kept */
 	struct text_list
 			kept; /* texts that were made of arguments: each is freed with the others */
 };

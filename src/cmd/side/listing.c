@@ -111,6 +111,8 @@ int listing_fail(struct listing *listing, const char *what, const char *why)
 {
 	if (++listing->nr_failures > LISTING_FAILURES_MAX)
 		return -E2BIG;
+	if (listing->is_silent)
+		return 0;
 	say_error(COMMAND_FAILED, NULL, "cannot read %s of %s: %s", what,
 			listing->sources[listing->nr_sources - 1], why);
 	return 0;

@@ -52,7 +52,8 @@ struct listing {
 	size_t nr_events, events_room;
 	size_t nr_seen;     /* before patterns were applied */
 	uint64_t bytes;     /* encoded, as a measure of memory */
-	size_t nr_failures; /* events and tables that could not be read; each was said */
+	size_t nr_failures; /* events and tables that could not be read; each was reported */
+	bool is_silent;     /* none is reported */
 };
 
 /* What the next events belong to. 0 or -ENOMEM. */

@@ -5,11 +5,14 @@
  */
 #include "command.h"
 #include "confine.h"
+#include "more.h"
 #include "pager.h"
 #include "progress.h"
 #include "say.h"
 #include "session-trace.h"
+#include "session-unmatched.h"
 
+#include <string.h>
 #include <sys/prctl.h>
 
 /* The verbs whose operand is a trace. */
@@ -92,6 +95,8 @@ int main(int argc, char **argv)
 	else if (!parsed.verb || parsed.common.help || parsed.common.version)
 		result = say_error(COMMAND_USAGE, "run `side`",
 				"this program is a part of side, with some of its verbs");
+	else if (!strcmp(argv[0], MORE_EXPLAIN))
+		result = session_unmatched(&parsed);
 	else
 		result = run(&parsed);
 	progress_end();

@@ -128,6 +128,7 @@ int main(int argc, char **argv)
 	if (words)
 		memcpy(words, argv, (size_t)argc * sizeof(*words));
 	result = parse_command_line(argc, argv, &parsed, &error);
+	parsed.words = words;
 	say_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
 	if (!words)
 		result = say_error(COMMAND_FAILED, NULL, "out of memory");

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MORE "side-more"
@@ -41,6 +42,21 @@ static int fail(const char *path, int code)
 	return say_error(COMMAND_FAILED, "install side again",
 			"the part of side that has this verb, " MORE ", cannot be run: %s",
 			strerror(code));
+}
+
+void more_explain(char **argv)
+{
+	char name[] = MORE_EXPLAIN;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		argv[0] = name;
+		_exit(more_execute(argv));
+	}
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 int more_execute(char **argv)

@@ -11,4 +11,12 @@
 /* Become side-more with this command line. Returns only with the exit status of a failure, which it has said. */
 int more_execute(char **argv);
 
+/*
+ * Let side-more print notes about the patterns and the filter of a command line for a session, and wait for it. It reads
+ * the programs that have joined, which takes what `side` does not link.
+ */
+void more_explain(char **argv);
+/* Argument 0 of a side-more that does this. */
+#define MORE_EXPLAIN "side-explain"
+
 #endif /* SIDE_CMD_MORE_H */

@@ -397,6 +397,8 @@ int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 	addresses_free(&process.seen);
 	if (may_have_ended && (error == -ENOENT || error == -ESRCH))
 		return COMMAND_DONE;
+	if (listing->is_silent)
+		return error ? COMMAND_FAILED : COMMAND_DONE;
 	if (error)
 		return say_failure(pid, error);
 	if (process.has_silent_libside && !process.nr_registries)

@@ -6,6 +6,7 @@
 #include "record-nothing.h"
 
 #include "command.h"
+#include "filter-fit.h"
 #include "say.h"
 #include "unmatched.h"
 
@@ -38,6 +39,9 @@ struct events {
 	struct library_search *search;
 	struct visit_memory memory; /* of the file at hand */
 	const char *program;        /* the first one that has events */
+	struct filter_fit fit;      /* of the only filter */
+	struct pattern *patterns;   /* of events that the filter is meant for; none: all */
+	size_t nr_patterns;
 };
 
 static void nothing_add_file(struct events *events, char *path)
@@ -52,6 +56,18 @@ static void nothing_add_file(struct events *events, char *path)
 		events->files[events->nr_files++] = path;
 }
 
+/* Does the filter fit an event that the patterns select? */
+static void nothing_compare(struct events *events, const struct side_event_description *event)
+{
+	if (events->fit.program &&
+			(!events->nr_patterns ||
+					pattern_set_wants(events->patterns, events->nr_patterns,
+							side_ptr_get(event->provider_name),
+							side_ptr_get(event->event_name),
+							side_enum_get(event->loglevel))))
+		filter_fit_event(&events->fit, event);
+}
+
 static int nothing_add_event(void *user, uint64_t address)
 {
 	struct events *events = user;
@@ -64,10 +80,13 @@ static int nothing_add_event(void *user, uint64_t address)
 			image_read_event(&events->memory, address, &owned, &bytes, &error))
 		return 0;
 	/* Those of libside are in each program. */
-	if (strcmp(side_ptr_get(owned->desc->provider_name), LIBSIDE_PROVIDER) != 0 &&
-			asprintf(&name, "%s:%s",
-					(const char *)side_ptr_get(owned->desc->provider_name),
-					(const char *)side_ptr_get(owned->desc->event_name)) >= 0)
+	if (!strcmp(side_ptr_get(owned->desc->provider_name), LIBSIDE_PROVIDER)) {
+		visit_owned_free(owned);
+		return 0;
+	}
+	nothing_compare(events, owned->desc);
+	if (asprintf(&name, "%s:%s", (const char *)side_ptr_get(owned->desc->provider_name),
+			    (const char *)side_ptr_get(owned->desc->event_name)) >= 0)
 		events->names[events->nr_names++] = name;
 	visit_owned_free(owned);
 	return 0;
@@ -98,7 +117,22 @@ static void nothing_read_file(struct events *events, const char *path)
 	close(fd);
 }
 
-static void nothing_read(struct events *events, const struct session_summary *summary)
+/* The events of wrappers are in their libraries. */
+static void nothing_read_wrappers(struct events *events, const struct text_list *wrappers)
+{
+	char name[128], *path;
+
+	for (size_t i = 0; wrappers && i < wrappers->count; i++) {
+		snprintf(name, sizeof(name), "libside-wrap-%.64s.so", wrappers->items[i]);
+		path = session_library(name);
+		if (path)
+			nothing_read_file(events, path);
+		free(path);
+	}
+}
+
+static void nothing_read(struct events *events, const struct nothing *nothing,
+		const struct session_summary *summary)
 {
 	events->search = library_search_open();
 	for (size_t i = 0; i < summary->nr_processes; i++) {
@@ -111,6 +145,7 @@ static void nothing_read(struct events *events, const struct session_summary *su
 		if (!events->program && events->nr_names > before)
 			events->program = program;
 	}
+	nothing_read_wrappers(events, nothing->wrappers);
 	if (events->search)
 		library_search_close(events->search);
 }
@@ -121,6 +156,8 @@ static void nothing_free(struct events *events)
 		free(events->files[i]);
 	for (size_t i = 0; i < events->nr_names; i++)
 		free(events->names[i]);
+	filter_fit_end(&events->fit);
+	free(events->patterns);
 	free(events);
 }
 
@@ -154,31 +191,83 @@ static size_t nothing_patterns(
 	return count;
 }
 
-static void nothing_print_unmatched(
-		const struct events *events, const char *patterns, const char *first)
+/* False: not printed, because only a suggestion was wanted and there is none. */
+static bool nothing_print_unmatched(const struct events *events, const char *patterns,
+		const char *first, bool with_suggestion_only)
 {
-	const char *slash = strrchr(events->program, '/');
+	const char *owner = events->program ? events->program : "the wrapper";
+	const char *slash = strrchr(owner, '/');
 	char text[UNMATCHED_TEXT_SIZE], program[256];
 
-	say_note("no event matched `%s`: %s", patterns,
-			unmatched_text(&(const struct unmatched){.pattern = first,
-						       .option = "-e ",
-						       .names = (const char *const *)events->names,
-						       .nr_names = events->nr_names,
-						       .owner = say_printable(
-								       slash ? slash + 1
-									     : events->program,
-								       program, sizeof(program)),
-						       .noun = "event"},
-					text));
+	unmatched_text(&(const struct unmatched){.pattern = first,
+				       .option = "-e ",
+				       .names = (const char *const *)events->names,
+				       .nr_names = events->nr_names,
+				       .owner = say_printable(slash ? slash + 1 : owner, program,
+						       sizeof(program)),
+				       .noun = "event"},
+			text);
+	if (with_suggestion_only && !strstr(text, "did you mean"))
+		return false;
+	say_note("no event matched `%s`: %s", patterns, text);
+	return true;
 }
 
-static bool nothing_has_filter(const struct option_uses *uses)
+/* The only filter; NULL: there is none, or there are several for different patterns. */
+static const char *nothing_filter(const struct option_uses *uses, size_t *ret_count)
 {
-	for (size_t i = 0; i < uses->count; i++)
-		if (!strcmp(uses->items[i].option->name, "filter"))
-			return true;
-	return false;
+	const char *filter = NULL;
+
+	*ret_count = 0;
+	for (size_t i = 0; i < uses->count; i++) {
+		if (strcmp(uses->items[i].option->name, "filter") != 0)
+			continue;
+		filter = uses->items[i].text;
+		++*ret_count;
+	}
+	return *ret_count == 1 ? filter : NULL;
+}
+
+/* The patterns of all channels, and the filter. */
+static void nothing_parse(struct events *events, const struct option_uses *uses, const char *filter)
+{
+	struct pattern_error error;
+
+	if (!filter || !filter_fit_begin(&events->fit, filter))
+		return;
+	events->patterns = calloc(uses->count + 1, sizeof(*events->patterns));
+	for (size_t i = 0; events->patterns && i < uses->count; i++) {
+		if (nothing_is_pattern(&uses->items[i]) &&
+				!pattern_parse(uses->items[i].text,
+						&events->patterns[events->nr_patterns], &error))
+			events->nr_patterns++;
+	}
+}
+
+/* False: the filter fits an event, or none was read that it could be compared with. */
+static bool nothing_print_filter(
+		const struct events *events, const char *patterns, const char *filter)
+{
+	if (!filter || !events->fit.nr_events || events->fit.fits)
+		return false;
+	say_note("no event was recorded: the filter `%s` fits none of the events%s%s%s: %s", filter,
+			*patterns ? " that match `" : "", patterns, *patterns ? "`" : "",
+			events->fit.reason);
+	return true;
+}
+
+/* No event class was enabled. */
+static void nothing_print_patterns(const struct events *events, const char *patterns,
+		const char *first, bool has_wrappers)
+{
+	if (events->nr_names && nothing_print_unmatched(events, patterns, first, has_wrappers))
+		return;
+	if (has_wrappers)
+		say_note("no event matched `%s`; `side list -w`, with the same wrapper and command, lists the names",
+				patterns);
+	else
+		say_note("no event matched `%s`: the programs have no events of their own" NOTHING_HINT,
+				patterns);
 }
 
 /* Event classes that were recorded, although no event happened. */
@@ -197,8 +286,9 @@ void nothing_explain(const struct nothing *nothing, const struct session_summary
 	struct events *events;
 	const char *first = NULL;
 	char patterns[512];
-	bool has_own;
-	size_t asked;
+	const char *filter;
+	bool has_own, has_wrappers;
+	size_t asked, nr_filters;
 
 	/* The reasons why programs are not recorded are printed; nothing else is known of their events. */
 	if (summary->nr_refused) {
@@ -209,24 +299,22 @@ void nothing_explain(const struct nothing *nothing, const struct session_summary
 	events = calloc(1, sizeof(*events));
 	if (!events)
 		return;
-	nothing_read(events, summary);
+	filter = nothing_filter(nothing->uses, &nr_filters);
+	nothing_parse(events, nothing->uses, filter);
+	nothing_read(events, nothing, summary);
 	asked = nothing_patterns(nothing->uses, patterns, &first);
-	has_own = events->nr_names || nothing->has_wrappers ||
+	has_wrappers = nothing->wrappers && nothing->wrappers->count;
+	has_own = events->nr_names || has_wrappers ||
 			enabled > LIBSIDE_EVENTS * summary->nr_processes;
-	if (asked && events->nr_names && !enabled)
-		nothing_print_unmatched(events, patterns, first);
-	else if (asked && !enabled && nothing->has_wrappers)
-		say_note("no event matched `%s`; `side list -w`, with the same wrapper and command, lists the names",
-				patterns);
+	if (nothing_print_filter(events, patterns, filter))
+		;
 	else if (asked && !enabled)
-		say_note("no event matched `%s`: the programs have no events of their own" NOTHING_HINT,
-				patterns);
+		nothing_print_patterns(events, patterns, first, has_wrappers);
 	else if (!has_own)
 		say_note("no event was recorded: the programs have no events of their own" NOTHING_HINT);
 	else
 		say_note("no event was recorded: none of the events%s%s%s happened%s",
 				asked ? " that match `" : "", patterns, asked ? "`" : "",
-				nothing_has_filter(nothing->uses) ? ", or the filter selected none"
-								  : "");
+				nr_filters ? ", or the filter selected none" : "");
 	nothing_free(events);
 }

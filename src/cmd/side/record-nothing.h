@@ -4,14 +4,13 @@
 
 /* Why a recording of programs has no event: compare the user's choice with the events of the files. */
 
-#include <stdbool.h>
-
 struct option_uses;
 struct session_summary;
+struct text_list;
 
 struct nothing {
-	const struct option_uses *uses; /* `-e` and `--filter` among others */
-	bool has_wrappers;
+	const struct option_uses *uses;   /* `-e` and `--filter` among others */
+	const struct text_list *wrappers; /* NULL: none */
 };
 
 /* Prints a note about the processes of the recording. */

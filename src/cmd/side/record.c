@@ -230,7 +230,7 @@ static void print_nothing_said(const struct session_summary *summary, const stru
 		return;
 	}
 	nothing_explain(&(const struct nothing){.uses = uses,
-					.has_wrappers = parsed->options.record.wrappers.count},
+					.wrappers = &parsed->options.record.wrappers},
 			summary);
 }
 

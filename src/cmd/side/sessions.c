@@ -9,6 +9,7 @@
 #include "command.h"
 #include "kernel-session.h"
 #include "lost.h"
+#include "more.h"
 #include "say.h"
 #include "session-request.h"
 
@@ -182,6 +183,37 @@ static void print_path(struct json_object *answer)
 		printf("%s%s%s\n", output, *path ? "/" : "", path);
 }
 
+/* A process id that does not exist is a mistake: unlike names and users, the user cannot know it before. */
+static void note_missing_process(const char *text, const char *name)
+{
+	unsigned long pid;
+	char path[64];
+
+	errno = 0;
+	pid = strtoul(text, NULL, 10);
+	snprintf(path, sizeof(path), "/proc/%lu", pid);
+	if (errno || !pid || access(path, F_OK))
+		say_note("session %s: there is no process %.32s; `side track --name NAME` selects programs that start later",
+				name, text);
+}
+
+static void note_missing_processes(const struct option_uses *uses, const char *name)
+{
+	if (access("/proc/self", F_OK))
+		return;
+	for (size_t i = 0; i < uses->count; i++) {
+		char *list, *next, *word;
+
+		if (strcmp(uses->items[i].option->name, "pid") != 0)
+			continue;
+		list = next = strdup(uses->items[i].text);
+		while ((word = strsep(&next, ",")))
+			if (*word)
+				note_missing_process(word, name);
+		free(list);
+	}
+}
+
 static void say_done(const struct parsed *parsed, const char *name, struct json_object *answer)
 {
 	switch (parsed->verb->id) {
@@ -200,8 +232,11 @@ static void say_done(const struct parsed *parsed, const char *name, struct json_
 		break;
 	case VERB_ADD_CONTEXT: say_changed(name, "records them, too, from now on", answer); break;
 	case VERB_TRACK:
+		say_changed(name, "tracks the processes that you chose", answer);
+		note_missing_processes(&parsed->options.control.asked, name);
+		break;
 	case VERB_UNTRACK:
-		say_changed(name, "records of these processes from now on", answer);
+		say_changed(name, "does not track the processes that you chose", answer);
 		break;
 	case VERB_STATEDUMP: say_note("the programs of session %s emit a state dump", name); break;
 	case VERB_CLEAR:
@@ -249,6 +284,28 @@ static void after(struct ask *ask, const struct parsed *parsed)
 		(void)kernel_session_look(ask);
 }
 
+static bool has_filter(const struct option_uses *uses)
+{
+	for (size_t i = 0; i < uses->count; i++)
+		if (!strcmp(uses->items[i].option->name, "filter"))
+			return true;
+	return false;
+}
+
+/* Patterns and filters that fit no event of the programs that have joined get a note. */
+static void explain_events(const struct parsed *parsed, struct json_object *answer)
+{
+	const struct control_options *options = &parsed->options.control;
+
+	if (parsed->verb->id != VERB_ENABLE_EVENT && parsed->verb->id != VERB_DISABLE_EVENT)
+		return;
+	if (options->kernel || !parsed->words || say_is_quiet() || !ask_number(answer, "programs"))
+		return;
+	if (parsed->operand_count || options->loglevel || options->loglevel_only ||
+			has_filter(&options->asked))
+		more_explain(parsed->words);
+}
+
 static int ask_one(struct ask *ask, const struct parsed *parsed, const char *name)
 {
 	struct json_object *request, *answer;
@@ -276,6 +333,7 @@ static int ask_one(struct ask *ask, const struct parsed *parsed, const char *nam
 		ask_print_json(parsed->verb->name, answer);
 	else
 		say_done(parsed, name, answer);
+	explain_events(parsed, answer);
 	if (parsed->verb->id == VERB_DESTROY && !status)
 		status = sent_status(parsed, answer);
 	if (ask_pending(answer) && !status)

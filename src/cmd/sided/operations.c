@@ -186,12 +186,16 @@ static bool take_over(struct json_object *answer, struct json_object *from)
 	return true;
 }
 
-static struct json_object *make_answer(struct operation *operation)
+static struct json_object *make_answer(struct daemon *daemon, const struct operation *operation)
 {
 	struct json_object *answer = json_object_new_object();
 	const struct session_entry *entry = operation->entry;
 
 	if (json_put_flag(answer, "ok", true) && take_over(answer, operation->answer) &&
+			(!operation->flow->changes ||
+					json_put_number(answer, "programs",
+							programs_count(daemon,
+									operation->scope))) &&
 			json_put_flag(answer, "changed", operation->changed) &&
 			(!entry ||
 					(json_put_text(answer, "session",
@@ -214,7 +218,8 @@ static struct json_object *make_answer(struct operation *operation)
 static void finish(struct daemon *daemon, struct operation *operation)
 {
 	struct client *client = operation->client;
-	struct json_object *answer = client->object.is_closed ? NULL : make_answer(operation);
+	struct json_object *answer =
+			client->object.is_closed ? NULL : make_answer(daemon, operation);
 
 	release_session(daemon, operation);
 	operation_free(daemon, operation);

@@ -599,6 +599,17 @@ struct json_object *programs_json(struct daemon *daemon, uid_t scope)
 	return make_list(daemon, 0, scope, make_program);
 }
 
+size_t programs_count(struct daemon *daemon, uid_t scope)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < PROGRAM_BUCKETS; i++)
+		for (const struct program *program = daemon->programs[i]; program;
+				program = program->next)
+			count += is_in_scope(scope, program->uid);
+	return count;
+}
+
 bool program_is_reached(struct daemon *daemon, pid_t pid)
 {
 	const struct program *program = *bucket(daemon, pid);

@@ -459,6 +459,7 @@ bool program_is_late(const struct program *program, uint64_t serial);
 struct json_object *programs_pending(struct daemon *daemon, uint64_t serial, uid_t scope);
 struct json_object *programs_unchanged(struct daemon *daemon, uid_t scope);
 struct json_object *programs_json(struct daemon *daemon, uid_t scope);
+size_t programs_count(struct daemon *daemon, uid_t scope);
 /* Does this process hear of changes, or ask before its next event? */
 bool program_is_reached(struct daemon *daemon, pid_t pid);
 
