@@ -17,6 +17,7 @@
 
 enum {
 	HOOK_WAIT_MS = 100, /* for another thread that runs the hook */
+	HOOK_SPINS = 1000,  /* before that wait sleeps: most hooks take microseconds */
 };
 
 static void (*armed_hook)(void);
@@ -117,6 +118,21 @@ static void sleep_1ms(void)
 	(void)syscall(SYS_nanosleep, &time, NULL);
 }
 
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Acquire: what the hook did. Pairs with the release in let_others_go_on(). */
+static bool hook_is_running(void)
+{
+	return __atomic_load_n(&busy, __ATOMIC_ACQUIRE) != 0;
+}
+
 /*
  * Become the thread that runs the hook.  False: another one does or did, and has been waited for.
  * The wait is bounded, because that thread may want something that is locked where we come from.
@@ -124,12 +140,14 @@ static void sleep_1ms(void)
 static bool become_busy(void)
 {
 	uintptr_t nobody = 0;
-	unsigned int ms;
+	unsigned int spins, ms;
 
 	if (__atomic_compare_exchange_n(&busy, &nobody, thread_identity(), false, __ATOMIC_ACQUIRE,
 			    __ATOMIC_RELAXED))
 		return true;
-	for (ms = 0; ms < HOOK_WAIT_MS && __atomic_load_n(&busy, __ATOMIC_ACQUIRE); ms++)
+	for (spins = 0; spins < HOOK_SPINS && hook_is_running(); spins++)
+		relax();
+	for (ms = 0; ms < HOOK_WAIT_MS && hook_is_running(); ms++)
 		sleep_1ms();
 	return false;
 }
