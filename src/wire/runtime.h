@@ -20,6 +20,8 @@
 #define WIRE_RUNTIME_CONTROL "control.sock"
 #define WIRE_RUNTIME_AGENTS "agents.sock"
 #define WIRE_RUNTIME_PID "sided.pid"
+/* A symbolic link whose text is another one after each change of a session and in each daemon. Missing: not known. */
+#define WIRE_RUNTIME_SERIAL "serial"
 #define WIRE_RUNTIME_SESSIONS "sessions"
 #define WIRE_RUNTIME_STATE "state"
 #define WIRE_RUNTIME_PLACES "places"

@@ -257,6 +257,7 @@ static void tell_programs(struct daemon *daemon, struct operation *operation, en
 
 	operation->step = step;
 	operation->serial = ++daemon->serial;
+	runtime_publish(daemon);
 	operation->left = COUNTING;
 	operation->next_waiting = daemon->waiting;
 	daemon->waiting = operation;

@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -290,8 +292,34 @@ int runtime_open(struct daemon *daemon, const char *directory, struct control_er
 	return ret ? ret : take_lock(daemon, error);
 }
 
+/* ---- the serial of the last change ---- */
+
+/*
+ * Programs read it before their first event, and do not ask us if it is the one that they know (agent/control-changes.c). While there
+ * is none, they ask.
+ */
+void runtime_publish(struct daemon *daemon)
+{
+	char path[256], text[64];
+
+	if (!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_SERIAL))
+		return;
+	unlink(path);
+	if (!daemon->identity &&
+			getrandom(&daemon->identity, sizeof(daemon->identity), GRND_NONBLOCK) !=
+					sizeof(daemon->identity)) {
+		daemon->identity = 0;
+		return;
+	}
+	snprintf(text, sizeof(text), "%016" PRIx64 "-%" PRIu64, daemon->identity, daemon->serial);
+	/* After a failure there is none, and programs ask. */
+	if (symlink(text, path))
+		unlink(path);
+}
+
 int runtime_listen(struct daemon *daemon, struct control_error *error)
 {
+	runtime_publish(daemon);
 	return open_sockets(daemon, error);
 }
 
@@ -309,6 +337,8 @@ void runtime_close(struct daemon *daemon)
 		unlink(path);
 	}
 	if (daemon->lock_fd >= 0) {
+		runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_SERIAL);
+		unlink(path);
 		runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_PID);
 		unlink(path);
 		close(daemon->lock_fd);

@@ -156,7 +156,8 @@ struct daemon {
 
 	struct program *programs[PROGRAM_BUCKETS];
 	size_t nr_programs, max_programs;
-	uint64_t serial; /* of the last change that programs were told */
+	uint64_t serial;   /* of the last change that programs were told */
+	uint64_t identity; /* random: no other daemon publishes the same serial */
 
 	struct session_entry *sessions;
 	size_t nr_sessions;
@@ -183,6 +184,8 @@ void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 
 int runtime_open(struct daemon *daemon, const char *directory, struct control_error *error);
 int runtime_listen(struct daemon *daemon, struct control_error *error);
+/* daemon->serial has changed: before programs are told, and before the client is answered. */
+void runtime_publish(struct daemon *daemon);
 void runtime_close(struct daemon *daemon);
 /* A path below the runtime directory. False: too long. */
 bool runtime_path(const struct daemon *daemon, char *path, size_t room, const char *format, ...)

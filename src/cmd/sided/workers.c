@@ -304,6 +304,7 @@ static void opened(struct daemon *daemon, struct worker *worker, struct json_obj
 		if (again) {
 			/* Some may have found nobody when they came. */
 			daemon->serial++;
+			runtime_publish(daemon);
 			programs_poke(daemon, session_scope(daemon, entry), NULL);
 		}
 		ask_next(daemon, worker);
