@@ -20,6 +20,7 @@ uint32_t context_needed;
 void (*context_clock_forbidden)(bool forbidden);
 void (*context_memory_shared)(int pid);
 void (*context_vfork_begins)(void);
+void (*context_thread_settles)(void);
 void (*context_hits_limited)(enum context_hits hits);
 
 /* The last stamp or generation given out; survives a fork, so that none is ever given out again. */

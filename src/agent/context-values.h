@@ -152,6 +152,12 @@ extern void (*context_memory_shared)(int pid) __attribute__((visibility("hidden"
 /* Called before each vfork() (vfork.c): patch_thread_begin(). NULL: there are no probes. */
 extern void (*context_vfork_begins)(void) __attribute__((visibility("hidden")));
 
+/*
+ * Called before a call that changes rights or namespaces, clones or may forbid calls: waits until a thread of the agent that is being
+ * created sleeps, 100 ms at most. NULL: there is none.
+ */
+extern void (*context_thread_settles)(void) __attribute__((visibility("hidden")));
+
 /* Is this a child that runs in its parent's memory? It must not keep what it is told. */
 bool context_is_foreign(void);
 

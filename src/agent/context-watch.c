@@ -46,6 +46,7 @@ enum next {
 	NEXT_SETUID,
 	NEXT_SYSCALL,
 	NEXT_UNSHARE,
+	NEXT_CHROOT,
 	NEXT_NR
 };
 
@@ -65,6 +66,7 @@ static const char *const names[NEXT_NR] = {
 		"setuid",
 		"syscall",
 		"unshare",
+		"chroot",
 };
 
 /* Read by the assembly below, too. */
@@ -108,9 +110,22 @@ static int passed(int result, uint32_t groups)
 	return result;
 }
 
+/* An event of this thread may just have had the agent's thread started. */
+static void settle(void)
+{
+	/* Acquire: what it uses. Pairs with the release in control_arm(). */
+	void (*settles)(void) = __atomic_load_n(&context_thread_settles, __ATOMIC_ACQUIRE);
+	int saved_errno = errno;
+
+	if (settles && context_may_ask())
+		settles();
+	errno = saved_errno;
+}
+
 #define PASS(which, function, groups, ...)                                \
 	({                                                                \
 		void *found = find_next(which);                           \
+		settle();                                                 \
 		__typeof__(&(function)) real;                             \
 		memcpy(&real, &found, sizeof(real));                      \
 		real ? passed(real(__VA_ARGS__), groups) : no_function(); \
@@ -193,6 +208,12 @@ EXPORT int setns(int fd, int flags)
 	if (result != -1)
 		namespaces_changed(!flags || flags & CLONE_NEWUSER);
 	return result;
+}
+
+/* No context changes, but the agent's thread must have connected before it: it has the same root directory. */
+EXPORT int chroot(const char *path)
+{
+	return PASS(NEXT_CHROOT, chroot, 0, path);
 }
 
 /* ---- names, sandboxes ---- */
@@ -283,7 +304,9 @@ static bool before_prctl(int option, unsigned long argument, unsigned long filte
 	int saved_errno = errno;
 	bool sandbox;
 
-	/* First: it makes system calls. */
+	/* First: these make system calls. */
+	if (option == PR_SET_SECCOMP)
+		settle();
 	if (has_filter || stops_clock(option, argument))
 		limit_hits((const struct sock_fprog *)(has_filter ? filter : 0),
 				stops_clock(option, argument));
@@ -409,6 +432,8 @@ EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument
 		return no_function();
 	if (flags & CLONE_NEWUSER)
 		context_users_changed();
+	if (!(flags & CLONE_VM))
+		settle();
 	if (!(flags & CLONE_VM) || flags & CLONE_THREAD || !stack || !function)
 		return real(function, stack, flags, argument, more[0], more[1], more[2]);
 	/* Of the child's stack, which grows down. */
@@ -471,6 +496,8 @@ static long watched_syscall(long number, const long *arguments)
 	memcpy(&real, &found, sizeof(real));
 	if (!real)
 		return no_function();
+	if (number != SYS_prctl)
+		settle();
 	if (number == SYS_prctl) {
 		sandbox = before_prctl((int)arguments[0], (unsigned long)arguments[1],
 				(unsigned long)arguments[2]);
@@ -543,7 +570,7 @@ _Static_assert(NEXT_SYSCALL == 13, "the offset in the assembly");
 			BIT(SYS_setgid, word) | BIT(SYS_setregid, word) |                      \
 			BIT(SYS_setresgid, word) | BIT(SYS_setgroups, word) |                  \
 			BIT(SYS_unshare, word) | BIT(SYS_setns, word) | BIT(SYS_prctl, word) | \
-			BIT(SYS_seccomp, word))
+			BIT(SYS_seccomp, word) | BIT(SYS_chroot, word))
 
 const uint64_t side_watched_calls[5] __attribute__((visibility("hidden"), used)) = {
 		BITS(0), BITS(1), BITS(2), BITS(3), BITS(4)};
@@ -622,6 +649,7 @@ EXPORT long syscall(long number, ...)
 	case SYS_setgroups:
 	case SYS_unshare:
 	case SYS_setns:
+	case SYS_chroot:
 	case SYS_prctl:
 	case SYS_seccomp: return watched_syscall(number, arguments);
 	}

@@ -55,6 +55,7 @@
 #include <side/tracer-extensions.h>
 
 #include "agent/agent.h"
+#include "agent/context-values.h"
 #include "agent/control.h"
 #include "wire/raw.h"
 
@@ -79,6 +80,7 @@ static struct {
 	int starter;    /* the thread whose event started it */
 	uint32_t asked; /* a futex, 1: the daemon was asked, with any result; events need not wait */
 	bool told;      /* the current event has told the daemon that there is no thread */
+	bool waited;    /* control_thread_settle() has waited for it as long as it may */
 	uint32_t *count; /* the C library's, of threads that keep the process alive, or NULL */
 	bool has_table;  /* the task that creates the thread has taken the table already */
 	bool shared;     /* no table of its own */
@@ -746,6 +748,7 @@ static bool begin_start(void)
 		return false;
 	thread.starter = (int)raw_call(SYS_gettid);
 	thread.has_table = false;
+	__atomic_store_n(&thread.waited, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread.maker, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread.asked, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread.number, 0, __ATOMIC_RELAXED);
@@ -924,19 +927,29 @@ static void ask_beside(void)
 	have_asked();
 }
 
+/* May this event in a handler ask the daemon? The first one, the last one, and those after a change of a session. */
+static bool may_ask_in_handler(bool last, enum control_changes changes)
+{
+	bool is_first = !control.suspicions++;
+
+	return last || changes == CONTROL_CHANGED ||
+			(is_first && changes == CONTROL_CHANGES_UNKNOWN);
+}
+
 /*
- * No thread here: the daemon is asked once. A program that says nothing but in handlers must not pay for
+ * No thread here: the daemon is asked once, unless no session has changed. A program that says nothing but in handlers must not pay for
  * the question at each event; in the end it is as if it had come in control mode sync.
  */
 static void ask_in_handler(void)
 {
 	bool last = control.suspicions >= CONTROL_SUSPICIONS_MAX;
+	enum control_changes changes = control_changes();
 	uint32_t state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
 
 	/* The thread has a connection, or will have one: of two connections the daemon closes the older one. */
 	if (state == THREAD_STARTING || state == THREAD_TALKED)
 		return;
-	if ((control.suspicions++ && !last) || !control_take_turn(0))
+	if (!may_ask_in_handler(last, changes) || !control_take_turn(0))
 		return;
 	if (last)
 		agent.control = control.mode = WIRE_CONTROL_SYNC;
@@ -945,8 +958,10 @@ static void ask_in_handler(void)
 	if (control_starter_run(ask_beside) > 0) {
 		uint64_t until = wire_deadline(agent_patient(FIRST_QUESTION_MS));
 
-		wait_until_asked(until);
-		wait_for_end_of_task(until);
+		if (changes != CONTROL_UNCHANGED) {
+			wait_until_asked(until);
+			wait_for_end_of_task(until);
+		}
 	} else if (control_take_turn(0)) {
 		control_refresh(control.mode, false, AGENT_CONNECT_TIMEOUT_MS);
 		control_give_turn();
@@ -968,13 +983,31 @@ static void take_probes(void)
 	control_give_turn();
 }
 
+/* True also if the task has ended and the thread still waits for the daemon: that was waited for once. */
+static bool is_settled(void)
+{
+	/* Relaxed: the kernel clears the first word, and orders nothing; the second one is an estimate. Acquire: what the thread has done. */
+	return !__atomic_load_n(control_starter_running(), __ATOMIC_RELAXED) &&
+			(__atomic_load_n(&thread.waited, __ATOMIC_RELAXED) ||
+					__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) !=
+							THREAD_STARTING);
+}
+
 void control_thread_settle(void)
 {
-	uint64_t deadline = wire_deadline(FIRST_QUESTION_MS);
+	uint64_t deadline;
 
-	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
-			wire_deadline(0) < deadline)
+	/* A child in our memory waits for nothing of its parent's. In a sandbox no call may be made. */
+	if (is_settled() || agent_is_sandboxed() || control.pid != raw_call(SYS_getpid))
+		return;
+	deadline = wire_deadline(FIRST_QUESTION_MS);
+	while (!is_settled()) {
+		if (wire_deadline(0) >= deadline) {
+			__atomic_store_n(&thread.waited, true, __ATOMIC_RELAXED);
+			return;
+		}
 		pause_ms(1);
+	}
 }
 
 /*
@@ -1063,18 +1096,23 @@ static bool start_beside(void)
 
 /*
  * The caller may hold any lock: the allocator's, the loader's, one of its own. So it allocates nothing, opens nothing and creates no
- * thread. It waits until the daemon was asked for the rules that apply to this event. After that the thread is responsible: no event
- * asks again.
+ * thread. If no session has changed since the last exchange, it does not wait either, and the process stays armed until the daemon was
+ * asked: a session that begins meanwhile applies to the next event. Otherwise it waits until the daemon was asked for the rules that
+ * apply to this event. After that the thread is responsible: no event asks again.
  */
 static void start_from_event(void)
 {
 	uint64_t until = wire_deadline(agent_patient(FIRST_QUESTION_MS));
+	bool is_unchanged = control_changes() == CONTROL_UNCHANGED;
 
 	if (begin_start() && !start_beside()) {
 		stop_listening();
 		return;
 	}
-	if (!control_is_hopeless()) {
+	/* Acquire: what the exchange has done. Pairs with the release in have_asked(). */
+	if (is_unchanged && !__atomic_load_n(&thread.asked, __ATOMIC_ACQUIRE))
+		return;
+	if (!is_unchanged && !control_is_hopeless()) {
 		wait_until_asked(until);
 		wait_while_started(until);
 	}
@@ -1229,6 +1267,8 @@ void control_arm(void)
 	prepare();
 	control_remember_mask();
 	control.suspicions = 0;
+	/* Release: what it uses. Pairs with the acquire in settle(). */
+	__atomic_store_n(&context_thread_settles, control_thread_settle, __ATOMIC_RELEASE);
 	side_tracer_arm(event_is_called);
 }
 

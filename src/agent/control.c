@@ -157,6 +157,7 @@ int control_say_arrive(
 	};
 	ssize_t size;
 
+	control_changes_asked();
 	_Static_assert(sizeof(room->names[0]) == AGENT_NAME_SIZE, "the names' room");
 	agent_process_names(room->names[0], room->names[1]);
 	size = wire_encode_arrive(room->message, sizeof(room->message), &arrive);
@@ -296,6 +297,7 @@ int control_welcomed(int socket, struct control_room *room, size_t size, bool ma
 		ret = take_welcome(room->message, size, &welcome, may_wait, &grace, &update);
 	if (ret || update == -EBUSY)
 		return ret ? ret : update;
+	control_changes_applied(!update);
 	done.serial = welcome.serial;
 	done.state = done_state(update, may_wait, grace);
 	ret = (int)wire_encode_done(room->message, sizeof(room->message), &done);
@@ -328,8 +330,10 @@ int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_
 	ret = socket < 0 ? socket : refresh_on(socket, room, mode, may_wait, deadline);
 	wire_close(socket);
 	control_room_unmap(room);
-	if (ret)
+	if (ret) {
+		control_changes_applied(false);
 		agent_debug("the daemon is not reached: error %d", -ret);
+	}
 	return ret;
 }
 
@@ -664,6 +668,7 @@ void agent_control_forked(void)
 	control.token = random_token();
 	control.forked = true;
 	control.grace = 0;
+	control_changes_applied(false);
 	control_thread_forked();
 	if (agent_is_sandboxed()) {
 		control.mode = WIRE_CONTROL_OFF;

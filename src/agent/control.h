@@ -83,6 +83,15 @@ int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_
 void control_count_failure(int error);
 bool control_is_hopeless(void);
 
+/*
+ * control-changes.c. With the turn: before the question, and when its answer has been applied; false: not all of it, or there was none.
+ */
+void control_changes_asked(void);
+void control_changes_applied(bool all);
+/* In any context: has a session changed since the last question whose answer was applied? */
+enum control_changes { CONTROL_CHANGES_UNKNOWN, CONTROL_UNCHANGED, CONTROL_CHANGED };
+enum control_changes control_changes(void);
+
 /* control-thread.c */
 void control_arm(void);
 /* Mode signal, with the event lock: the next event outside of handlers asks the daemon where it may wait. */
@@ -90,7 +99,10 @@ void control_arm_once(void);
 /* What is blocked outside of handlers, by the thread that arrives. */
 void control_remember_mask(void);
 void control_thread_forked(void);
-/* Before a fork: a thread that is being created may hold the allocator's lock, which would stay locked in the child. 100 ms at most. */
+/*
+ * Wait until the thread that an event has had started sleeps, 100 ms at most. Before a fork: while it is created, the allocator's lock
+ * may be held, and would stay locked in the child. Before a sandbox: its system calls would end the program.
+ */
 void control_thread_settle(void);
 /* Without the turn, in a thread that may make threads: now, without an event. Its end, when the mode says so. */
 int control_thread_start(void);

@@ -24,6 +24,7 @@
 #if defined(__x86_64__) && defined(__LP64__)
 
 static struct patch_import functions[] = {
+		{.name = "chroot"},
 		{.name = "clone"},
 		{.name = "prctl"},
 		{.name = "pthread_setname_np"},

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """The verbs for sessions end to end: a daemon that they start themselves, programs, traces."""
+import contextlib
+import glob
 import shutil
 import signal
 import time
@@ -98,6 +100,16 @@ class Program:
         self.expect("fired")
         self.fired += count
         return list(range(self.fired - count, self.fired))
+
+    def await_thread(self):
+        """The first event does not wait for it."""
+        def has_thread():
+            for path in glob.glob(f"/proc/{self.pid}/task/*/comm"):
+                with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as comm:
+                    if comm.read() == "side-control\n":
+                        return True
+            return False
+        wait_until(has_thread, "the agent's thread")
 
     def end(self):
         if self.process.poll() is None:
@@ -216,7 +228,8 @@ def test_programs_that_do_not_answer():
         program = place.program()
         place.side("create", "-o", "out", "stopped")
         place.side("start")
-        program.fire(1)  # It has a thread now, which is to be waited for.
+        program.fire(1)
+        program.await_thread()  # Only then it is waited for.
         os.kill(program.pid, signal.SIGSTOP)
         wait_until(lambda: open(f"/proc/{program.pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0] == "T",
                    "the program stops")

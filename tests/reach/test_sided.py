@@ -7,7 +7,7 @@ import unittest
 
 import bt2
 
-from harness import PATIENCE, SIDE, Case
+from harness import PATIENCE, SANITIZED, SIDE, Case
 
 SIDED = os.environ["SIDED"]
 
@@ -132,6 +132,49 @@ class Sided(Case):
         self.finish(process)
         self.side("destroy", "s")
         self.assertEqual(self.said(), {})
+
+    def first_and_then(self, *words):
+        """The thread is being created: what the program does next waits for that, and not the event."""
+        self.side("create", "s", "-o", self.file("out"))
+        self.side("enable-event", "-s", "s", "reach:*")
+        self.side("start", "s")
+        wanted = {}
+        for _ in range(10):
+            process = self.finish(self.start("tick", "1", *words, "tick", "2", "exit"))
+            wanted[process.pid] = numbers(0, 3)
+        self.side("destroy", "s")
+        said = self.said()
+        self.assertEqual({pid: said.pop(pid, []) for pid in wanted}, wanted)
+        return list(said.values())
+
+    @unittest.skipIf(SANITIZED, "sanitizers make calls of their own, which the sandbox kills")
+    def test_a_sandbox_after_the_first_event(self):
+        self.assertEqual(self.first_and_then("filter-all"), [])
+
+    def test_a_fork_after_the_first_event(self):
+        self.assertEqual(self.first_and_then("fork", "3"), [numbers(0, 3)] * 10)
+
+    @unittest.skipIf(os.geteuid(), "needs root")
+    def test_other_rights_after_the_first_event(self):
+        self.assertEqual(self.first_and_then("drop"), [])
+
+    @unittest.skipIf(os.geteuid(), "needs root")
+    def test_another_root_after_the_first_event(self):
+        """The thread has connected before, so it is told of changes."""
+        os.mkdir(self.file("root"))
+        self.side("create", "s", "-o", self.file("out"))
+        self.side("enable-event", "-s", "s", "reach:*")
+        self.side("start", "s")
+        processes = [self.start("tick", "1", "chroot", self.file("root"), "say", f"/up{number}", "wait", "/go", "tick", "2")
+                     for number in range(10)]
+        for number, process in enumerate(processes):
+            self.wait_for_file(f"root/up{number}", process)
+        self.side("disable-event", "-s", "s", "reach:*")
+        self.say("root/go")
+        for process in processes:
+            self.finish(process)
+        self.side("destroy", "s")
+        self.assertEqual(self.said(), {process.pid: numbers(0, 1) for process in processes})
 
 
 if __name__ == "__main__":

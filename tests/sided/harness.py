@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A daemon of its own for each test, its control socket spoken to by hand, and programs to trace."""
+import contextlib
+import glob
 import json
 import os
 import re
@@ -131,6 +133,18 @@ class Program:
     def fire(self, count):
         self.tell("fire", count)
         self.expect("fired")
+
+    def has_thread(self):
+        # The task that creates the thread may end meanwhile.
+        for path in glob.glob(f"/proc/{self.pid}/task/*/comm"):
+            with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as comm:
+                if comm.read() == "side-control\n":
+                    return True
+        return False
+
+    def await_thread(self):
+        """The first event does not wait for the thread, which exists as soon as the daemon has its connection."""
+        wait_until(self.has_thread, "the agent's thread")
 
     def quit(self):
         self.tell("quit")

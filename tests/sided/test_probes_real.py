@@ -54,6 +54,7 @@ class Real(Case):
         """One that listens by now: before its first event it has no thread for that."""
         program = Program(self)
         program.fire(1)
+        program.await_thread()
         return program
 
     def code(self, program):

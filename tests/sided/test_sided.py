@@ -278,7 +278,8 @@ class Running(Case):
         """Those in control mode thread that have passed no event yet, or wait for its return."""
         self.start_daemon()
         program = Program(self)
-        program.fire(10)  # has its thread now
+        program.fire(10)
+        program.await_thread()
         self.daemon.terminate()
         self.daemon.wait(harness.PATIENCE)
         self.start_daemon()
@@ -466,7 +467,8 @@ class Pending(Case):
         self.start_daemon()
         self.create("s", start=False)
         program = Program(self)
-        program.fire(1)  # it has its thread now
+        program.fire(1)
+        program.await_thread()
         other = Program(self)
         os.kill(program.pid, signal.SIGSTOP)
         self.addCleanup(os.kill, program.pid, signal.SIGCONT)
@@ -499,6 +501,7 @@ class Pending(Case):
         self.create("s", start=False)
         program = Program(self)
         program.fire(1)
+        program.await_thread()
         os.kill(program.pid, signal.SIGSTOP)
         wait_until(lambda: self.state(program.pid) == "T", "it stops")
         control = self.connect()
@@ -628,6 +631,7 @@ class Pending(Case):
         self.create("s")
         program = Program(self)
         program.fire(5)
+        program.await_thread()
         tasks = f"/proc/{program.pid}/task"
 
         def name(task):

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""The first event of a program waits for the daemon only if a session has changed since the program asked, and loses nothing."""
+import os
+import re
+import shutil
+import signal
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import harness
+from harness import Case, Program, wait_until
+
+WAITS = "futex,poll,ppoll,pselect6,epoll_wait,epoll_pwait,nanosleep,clock_nanosleep,recvmsg,recvfrom"
+WAIT = re.compile(r"^(?:poll|ppoll|pselect6|epoll_\w+|nanosleep|clock_nanosleep|recv\w+)\(|^futex\([^,]+, FUTEX_(?:WAIT|LOCK)")
+ALLOCATES = re.compile(r"^(?:clone3|brk|socket|connect|open|openat)\(")
+
+
+class First(Case):
+    def traced(self):
+        """A program whose system calls are noted, those of its own thread only."""
+        if not shutil.which("strace"):
+            self.skipTest("there is no strace")
+        self.log_of_calls = os.path.join(self.dir, "strace")
+        # The tracer is the detached one of both processes (-D).
+        return Program(self, before=("strace", "-D", "-o", self.log_of_calls, "-e",
+                                     f"trace={WAITS},clone3,brk,socket,connect,open,openat,write,readlinkat"))
+
+    def calls_of_first_event(self):
+        """The lines between the two that the program writes."""
+        def lines():
+            with open(self.log_of_calls, encoding="utf-8") as log:
+                return log.read().splitlines()
+
+        wait_until(lambda: any('"fired' in line for line in lines()), "the program has fired")
+        begun = [line.startswith('write(1, "ready') for line in lines()].index(True)
+        calls = lines()[begun + 1:]
+        return calls[:[line.startswith('write(1, "fired') for line in calls].index(True)]
+
+    def waits(self):
+        return [line for line in self.calls_of_first_event() if WAIT.match(line)]
+
+    def stop_process(self, pid):
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(self.go_on, pid)
+
+        def is_stopped():
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+                return stat.read().rpartition(")")[2].split()[0] == "T"
+        wait_until(is_stopped, f"{pid} stopped")
+
+    @staticmethod
+    def go_on(pid):
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+
+    def published(self):
+        return os.readlink(os.path.join(self.runtime, "serial"))
+
+    def recorded(self, session="s"):
+        self.ask("stop", session)
+        recorded, lost = self.sums(session)
+        self.assertEqual(lost, {})
+        return recorded
+
+    # ---- nothing has changed ----
+
+    def test_no_session(self):
+        self.start_daemon()
+        program = self.traced()
+        program.fire(3)
+        self.assertEqual(self.waits(), [])
+        if not harness.SANITIZED:
+            self.assertEqual([line for line in self.calls_of_first_event() if ALLOCATES.match(line)], [])
+        program.await_thread()
+        self.create("s")
+        program.fire(4)
+        self.assertEqual(self.recorded(), {program.pid: [3, 4, 5, 6]})
+
+    def test_a_session_of_before(self):
+        """The daemon is stopped, and its session records each event nevertheless."""
+        self.start_daemon()
+        self.create("s")
+        program = self.traced()
+        self.stop_process(self.daemon.pid)
+        program.fire(3)
+        self.assertEqual(self.waits(), [])
+        program.fire(3)
+        self.go_on(self.daemon.pid)
+        program.await_thread()
+        program.fire(3)
+        self.assertEqual(self.recorded(), {program.pid: list(range(9))})
+
+    def test_a_daemon_that_is_stopped(self):
+        """The program's thread asks it when it goes on."""
+        self.start_daemon()
+        program = self.traced()
+        self.stop_process(self.daemon.pid)
+        program.fire(3)
+        self.assertEqual(self.waits(), [])
+        self.go_on(self.daemon.pid)
+        program.await_thread()
+        self.create("s")
+        program.fire(2)
+        self.assertEqual(self.recorded(), {program.pid: [3, 4]})
+
+    def test_a_killed_daemon(self):
+        self.start_daemon()
+        program = self.traced()
+        self.kill_daemon()
+        program.fire(3)
+        self.assertEqual(self.waits(), [])
+        self.start_daemon()
+        wait_until(lambda: self.ask("list")["processes"], "the program finds the new daemon")
+        self.create("s")
+        program.fire(2)
+        self.assertEqual(self.recorded(), {program.pid: [3, 4]})
+
+    def test_threads_at_once(self):
+        """All of them pass the armed events until the thread is there."""
+        self.start_daemon()
+        self.create("s")
+        program = Program(self)
+        self.stop_process(self.daemon.pid)
+        program.tell("spin")
+        program.expect("spinning")
+        program.fire(100)
+        self.go_on(self.daemon.pid)
+        program.tell("stop")
+        program.expect("spun")
+        program.await_thread()
+        program.fire(3)
+        self.assertEqual(sorted(self.recorded()[program.pid])[:1], [0])
+
+    # ---- something has changed ----
+
+    def test_a_session_that_began_since(self):
+        self.start_daemon()
+        program = Program(self)
+        before = self.published()
+        self.create("s")
+        self.assertNotEqual(self.published(), before)
+        program.fire(3)
+        self.assertEqual(self.recorded(), {program.pid: [0, 1, 2]})
+
+    def test_a_session_that_ended_since(self):
+        self.start_daemon()
+        self.create("s")
+        program = Program(self)
+        self.ask("stop", "s")
+        program.fire(3)
+        self.ask("start", "s")
+        program.fire(3)
+        self.assertEqual(self.recorded(), {program.pid: [3, 4, 5]})
+
+    def test_a_session_that_begins_before_the_thread_exists(self):
+        """The second event finds that a session has begun since the first one."""
+        self.start_daemon()
+        program = Program(self)
+        self.stop_process(self.daemon.pid)
+        program.fire(1)
+        self.go_on(self.daemon.pid)
+        self.create("s")
+        program.fire(3)
+        self.assertEqual(self.recorded(), {program.pid: [1, 2, 3]})
+
+    def test_another_daemon(self):
+        for end in (self.kill_daemon, lambda: self.stop_daemon(self.daemon)):
+            with self.subTest(end=end):
+                self.start_daemon()
+                program = Program(self)
+                before = self.published()
+                end()
+                self.start_daemon()
+                self.assertNotEqual(self.published(), before)
+                self.create("s")
+                program.fire(3)
+                self.assertEqual(self.recorded(), {program.pid: [0, 1, 2]})
+                self.ask("destroy", "s")
+                shutil.rmtree(os.path.join(self.dir, "s"))
+                program.quit()
+                self.stop_daemon(self.daemon)
+
+    def test_nothing_published(self):
+        """As with the daemon of an earlier release: the event asks."""
+        self.start_daemon()
+        program = Program(self)
+        self.create("s")
+        os.unlink(os.path.join(self.runtime, "serial"))
+        program.fire(3)
+        self.assertEqual(self.recorded(), {program.pid: [0, 1, 2]})
+
+    def test_a_forked_child(self):
+        self.start_daemon()
+        program = Program(self)
+        self.create("s")
+        program.tell("fork", 3)
+        child = program.expect("forked")
+        program.fire(2)
+        program.tell("fork", 4)
+        other = program.expect("forked")
+        self.assertEqual(self.recorded(), {program.pid: [0, 1], child: [0, 1, 2], other: [0, 1, 2, 3]})
+
+
+if __name__ == "__main__":
+    unittest.main()
