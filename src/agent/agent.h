@@ -604,6 +604,23 @@ bool agent_probes_is_for(
 extern const bool agent_has_probes;
 
 /*
+ * probes-own.c. Between begin and end the calling thread of the program runs code of side, whose calls no probe records. Its signals are
+ * blocked meanwhile. In a sandbox neither is called.
+ */
+struct agent_own {
+	void *before;
+	uint64_t mask;
+	bool blocks;
+};
+void agent_own_begin(struct agent_own *own);
+/* The same with its signals as they are: before main(), where the agent notes which ones the program blocks. */
+void agent_own_begin_start(struct agent_own *own);
+void agent_own_end(const struct agent_own *own);
+/* Where pthread_create() stores the number of the control thread, which calls the second one first of all. */
+unsigned long *agent_own_control(void);
+void agent_own_control_begins(void);
+
+/*
  * base.c. agent_bases_start(), before agent_prepare(): from then on there are the events. All others with the
  * event lock: agent_bases_changed() says what was mapped and unmapped since the last time, agent_bases_dump()
  * says all to the sessions that have not heard it, agent_bases_forked() to all of them.

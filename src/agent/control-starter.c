@@ -296,6 +296,7 @@ static void starter_task(void)
 	void (*work)(void);
 
 	agent_vforked = AGENT_OUR_TASK;
+	agent_own_control_begins();
 	*(int *)((char *)thread_pointer() + starter.tid) = (int)raw_call(SYS_gettid);
 	if (starter.ctype_init)
 		starter.ctype_init();
@@ -312,13 +313,18 @@ static void *starter_never(void *unused)
 static void starter_announce(void)
 {
 	pthread_attr_t attributes;
+	struct agent_own own;
 	pthread_t thread;
 
-	if (!starter.create || pthread_attr_init(&attributes))
+	if (!starter.create)
 		return;
-	if (!pthread_attr_setguardsize(&attributes, SIZE_MAX))
-		(void)starter.create(&thread, &attributes, starter_never, NULL);
-	(void)pthread_attr_destroy(&attributes);
+	agent_own_begin(&own);
+	if (!pthread_attr_init(&attributes)) {
+		if (!pthread_attr_setguardsize(&attributes, SIZE_MAX))
+			(void)starter.create(&thread, &attributes, starter_never, NULL);
+		(void)pthread_attr_destroy(&attributes);
+	}
+	agent_own_end(&own);
 }
 
 static int starter_begin(void (*work)(void), uint32_t *running)

@@ -687,6 +687,7 @@ static void *control_thread(void *unused)
 	bool is_stale;
 
 	(void)unused;
+	agent_own_control_begins();
 	raw_call(SYS_prctl, PR_SET_NAME, THREAD_NAME, 0, 0, 0);
 	__atomic_store_n(&thread.number, (int)raw_call(SYS_gettid), __ATOMIC_RELAXED);
 	if (!thread.has_table)
@@ -712,11 +713,11 @@ static void *control_thread(void *unused)
 	return NULL;
 }
 
-static int create(void)
+static int create_detached(void)
 {
+	unsigned long *number = agent_own_control();
 	sigset_t all, before;
 	pthread_attr_t attributes;
-	pthread_t id;
 	int ret = pthread_attr_init(&attributes);
 
 	if (ret)
@@ -728,12 +729,27 @@ static int create(void)
 	sigdelset(&all, SIGTRAP);
 	sigdelset(&all, SIGILL);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&id, &attributes, control_thread, NULL);
+	ret = pthread_create(number, &attributes, control_thread, NULL);
 	if (!ret)
 		count_thread(-1u);
+	else
+		/* Relaxed: no thread has it. */
+		__atomic_store_n(number, 0, __ATOMIC_RELAXED);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	(void)pthread_attr_destroy(&attributes);
 	return -ret;
+}
+
+/* The calls that this takes are not the program's. */
+static int create(void)
+{
+	struct agent_own own;
+	int ret;
+
+	agent_own_begin(&own);
+	ret = create_detached();
+	agent_own_end(&own);
+	return ret;
 }
 
 /* False: it is there already, or being started. */

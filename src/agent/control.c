@@ -322,13 +322,16 @@ int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_
 {
 	uint64_t deadline = agent_deadline_unlocked(timeout_ms);
 	struct control_room *room = control_room_map();
+	struct agent_own own;
 	int socket, ret;
 
 	if (!room)
 		return -ENOMEM;
+	agent_own_begin(&own);
 	socket = control_connect(deadline);
 	ret = socket < 0 ? socket : refresh_on(socket, room, mode, may_wait, deadline);
 	wire_close(socket);
+	agent_own_end(&own);
 	control_room_unmap(room);
 	if (ret) {
 		control_changes_applied(false);

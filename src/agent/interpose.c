@@ -98,13 +98,16 @@ static bool find_functions(void)
 void agent_interpose(void)
 {
 	static bool begun, any;
+	struct agent_own own;
 
+	agent_own_begin(&own);
 	if (!begun)
 		any = find_functions();
 	begun = true;
 	if (any)
 		dl_iterate_phdr(turn_object, NULL);
 	(void)dlerror();
+	agent_own_end(&own);
 }
 
 #else

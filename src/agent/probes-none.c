@@ -14,6 +14,51 @@ uint64_t side_probe_traps;
 extern uint64_t side_probe_pads __attribute__((visibility("default")));
 uint64_t side_probe_pads;
 
+/* As probes-own.c has them, for injected code. */
+extern uint64_t *side_agent_own_begin(uint64_t *ret_before) __attribute__((visibility("default")));
+extern void side_agent_own_end(uint64_t before, int error) __attribute__((visibility("default")));
+extern void side_agent_own_thread(void) __attribute__((visibility("default")));
+
+uint64_t *side_agent_own_begin(uint64_t *ret_before)
+{
+	static uint64_t number;
+
+	*ret_before = 0;
+	return &number;
+}
+
+void side_agent_own_end(uint64_t before, int error)
+{
+	(void)before;
+	(void)error;
+}
+
+void side_agent_own_thread(void) {}
+
+void agent_own_begin(struct agent_own *own)
+{
+	(void)own;
+}
+
+void agent_own_begin_start(struct agent_own *own)
+{
+	(void)own;
+}
+
+void agent_own_end(const struct agent_own *own)
+{
+	(void)own;
+}
+
+unsigned long *agent_own_control(void)
+{
+	static unsigned long number;
+
+	return &number;
+}
+
+void agent_own_control_begins(void) {}
+
 void agent_probes_look_around(void) {}
 
 void agent_probes_count_libside(void) {}

@@ -68,15 +68,11 @@ static bool is_attached(void)
 	return !strncmp(name, "side-attach", 11);
 }
 
-EXPORT void side_agent_start(void)
+static void start_agent(void)
 {
-	static bool started;
 	int saved_errno = errno;
 	const char *path;
 
-	/* Relaxed: whoever comes second only does not wait for the first. */
-	if (__atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
-		return;
 	if (&side_tracer_bind)
 		side_tracer_bind();
 	if (is_attached()) {
@@ -106,6 +102,19 @@ EXPORT void side_agent_start(void)
 	if (agent.control != WIRE_CONTROL_OFF || agent.nr_sessions)
 		agent_interpose();
 	errno = saved_errno;
+}
+
+EXPORT void side_agent_start(void)
+{
+	static bool started;
+	struct agent_own own;
+
+	/* Relaxed: whoever comes second only does not wait for the first. */
+	if (__atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
+		return;
+	agent_own_begin_start(&own);
+	start_agent();
+	agent_own_end(&own);
 }
 
 static __attribute__((constructor)) void agent_loaded(void)
@@ -141,9 +150,13 @@ EXPORT int __libc_start_main(main_function *main, int argc, char **argv, void (*
 EXPORT int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),
 		void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
 {
-	void *found = dlsym(RTLD_NEXT, "__libc_start_main");
 	start_main_function *start;
+	struct agent_own own;
+	void *found;
 
+	agent_own_begin_start(&own);
+	found = dlsym(RTLD_NEXT, "__libc_start_main");
+	agent_own_end(&own);
 	memcpy(&start, &found, sizeof(start));
 	if (!start)
 		_exit(127);

@@ -245,7 +245,9 @@ static void unlink_batch(struct side_events_register_handle *batch)
 	own = batch->own;
 	batch->own = NULL;
 	batches_give_back(batch);
-	free(own);
+	/* A call of free(), also of nothing, would appear in a trace as the program's. */
+	if (own)
+		free(own);
 }
 
 /* First batch after this number; new ones are at the end, so that is where to look first. */
@@ -444,7 +446,8 @@ EXPORT struct side_events_register_handle *side_events_register(
 		batch = batches_take(&spare);
 	if (!batch) {
 		registry_unlock();
-		free(spare);
+		if (spare)
+			free(spare);
 		return NULL;
 	}
 	shown = guard_shows(events, &nr_events);
@@ -458,7 +461,8 @@ EXPORT struct side_events_register_handle *side_events_register(
 	tracer_walks--;
 	free_gone_tracers();
 	registry_unlock();
-	free(spare);
+	if (spare)
+		free(spare);
 	return batch;
 }
 

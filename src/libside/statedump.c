@@ -85,7 +85,9 @@ static bool reserve(struct side_statedump_request_handle *handle)
 			handle->capacity = capacity;
 			queue = old;
 		}
-		free(queue);
+		/* A call of free(), also of nothing, would appear in a trace as the program's. */
+		if (queue)
+			free(queue);
 	}
 	return true;
 }

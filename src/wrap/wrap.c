@@ -69,6 +69,11 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
+void WRAP_OWN(bool begins)
+{
+	wrap_depth += begins ? WRAP_DEPTH_MAX : -WRAP_DEPTH_MAX;
+}
+
 /*
  * Constructors of libraries that are not ours run in an order that puts some before ours and the
  * recorder's, and they call what we wrap. So the first such call starts us and the recorder, if it

@@ -13,7 +13,8 @@
  *
  * Recursion ends in two ways. Calls that come from a tracer's own code (libside, its agent, its
  * console, these wrappers) are recognised by their return address and only passed on: so a tracer
- * that allocates or writes is not part of the picture. For tracers unknown to us there is a depth
+ * that allocates or writes is not part of the picture. Nor are calls that libc makes for such code: the agent calls
+ * WRAP_OWN() around it. For tracers unknown to us there is a depth
  * count for each thread; a signal handler may nest a few levels, an endless descent is cut.
  */
 #ifndef SIDE_WRAP_WRAP_H
@@ -40,6 +41,9 @@ void *wrap_next(const char *name, const char *version) __attribute__((visibility
 
 /* Start these wrappers and the recorder, once. Every wrapper's first call does so. Keeps errno. */
 void wrap_start(void) __attribute__((visibility("hidden")));
+
+/* Called by the agent: from here on this thread's calls are its own, or, with false, the program's again. Nests. A name for each library. */
+void WRAP_OWN(bool begins) __attribute__((visibility("default")));
 
 /* Is `address` in the code of a tracer? Signal-safe, no locks. */
 bool wrap_is_tracer(const void *address) __attribute__((visibility("hidden")));

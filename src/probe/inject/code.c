@@ -10,7 +10,8 @@
  *	         here on it uses the stack in there; nothing below its own stack pointer is touched
  *	         (a red zone, a small stack of a coroutine).
  *	busy     it keeps the state of the processor that functions may destroy, and errno, and calls
- *	         pthread_create(), which is the only function that it calls beside those for the attributes
+ *	         pthread_create(), which is the only function that it calls beside those for the attributes and those of an agent
+ *	         that is loaded, which keep probes from recording these calls as the program's
  *	spin     the new thread is there. It yields until we take it back: we stop it and give it the registers
  *	         that it had, so that the kernel itself restarts the system call in which it was
  *	alone    nobody came: it goes back by itself. A call that was interrupted is made again.
@@ -50,7 +51,10 @@ VALUE(attr_setstacksize, 200);
 VALUE(attr_destroy, 208);
 VALUE(create, 216);
 VALUE(pause, 224);
-_Static_assert(sizeof(struct inject_values) == 240, "values");
+VALUE(own.begin, 240);
+VALUE(own.end, 248);
+VALUE(own.thread, 256);
+_Static_assert(sizeof(struct inject_values) == 264, "values");
 #define SCRATCH(name, at) _Static_assert(offsetof(struct inject_scratch, name) == (at), #name)
 SCRATCH(state, 0);
 SCRATCH(created, 4);
@@ -61,13 +65,14 @@ SCRATCH(arguments, 24);
 SCRATCH(result, 72);
 SCRATCH(id, 80);
 SCRATCH(attributes, 88);
+SCRATCH(before, 152);
 _Static_assert(sizeof(struct inject_scratch) <= INJECT_PAGE, "the processor's state is behind it");
 
 /* clang-format off */
 __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	".p2align 4\n"
 	"inject_code_begin:\n"
-	".fill 240, 1, 0\n"
+	".fill 264, 1, 0\n"
 	"inject_code_entry:\n"
 	"	movq inject_code_begin+160(%rip), %rbx\n"
 	/* rt_sigprocmask(SIG_SETMASK, &blocked, NULL, 8) */
@@ -95,7 +100,14 @@ __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	"	movl inject_code_begin+172(%rip), %edx\n"
 	"	xsave64 4096(%rbx)\n"
 	"	cld\n"
-	"	call *inject_code_begin+176(%rip)\n"
+	"	leaq 80(%rbx), %r15\n"
+	"	movq inject_code_begin+240(%rip), %rax\n"
+	"	testq %rax, %rax\n"
+	"	jz 1f\n"
+	"	leaq 152(%rbx), %rdi\n"
+	"	call *%rax\n"
+	"	movq %rax, %r15\n"
+	"1:	call *inject_code_begin+176(%rip)\n"
 	"	movq %rax, %r13\n"
 	"	movl (%rax), %r12d\n"
 	"	leaq 88(%rbx), %rbp\n"
@@ -107,7 +119,7 @@ __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	"	movq %rbp, %rdi\n"
 	"	movl $262144, %esi\n"
 	"	call *inject_code_begin+200(%rip)\n"
-	"	leaq 80(%rbx), %rdi\n"
+	"	movq %r15, %rdi\n"
 	"	movq %rbp, %rsi\n"
 	"	leaq inject_code_thread(%rip), %rdx\n"
 	"	movq %rbx, %rcx\n"
@@ -116,7 +128,13 @@ __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	"	movl %eax, %r14d\n"
 	"	movq %rbp, %rdi\n"
 	"	call *inject_code_begin+208(%rip)\n"
-	"	movl %r12d, (%r13)\n"
+	"	movq inject_code_begin+248(%rip), %rax\n"
+	"	testq %rax, %rax\n"
+	"	jz 1f\n"
+	"	movq 152(%rbx), %rdi\n"
+	"	movl %r14d, %esi\n"
+	"	call *%rax\n"
+	"1:	movl %r12d, (%r13)\n"
 	"	movl inject_code_begin+168(%rip), %eax\n"
 	"	movl inject_code_begin+172(%rip), %edx\n"
 	"	xrstor64 4096(%rbx)\n"
@@ -195,6 +213,10 @@ __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	"	movl $-1, %esi\n"
 	"	movl $2, %edx\n"
 	"	syscall\n"
+	"	movq inject_code_begin+256(%rip), %rax\n"
+	"	testq %rax, %rax\n"
+	"	jz 1f\n"
+	"	call *%rax\n"
 	"1:	movl $100000, %r12d\n"
 	"2:	movl 8(%rbx), %eax\n"
 	"	cmpl 12(%rbx), %eax\n"

@@ -232,6 +232,7 @@ static int put_code(struct injection *injection)
 	values->attr_destroy = function_of(injection, "pthread_attr_destroy");
 	values->create = function_of(injection, "pthread_create");
 	values->pause[1] = 50000;
+	values->own = injection->target.own;
 	if (!values->states)
 		return fail(injection, INJECT_UNSUITABLE, "the processor has no XSAVE");
 	if (!values->errno_location || !values->attr_init || !values->attr_setdetachstate ||
@@ -483,9 +484,27 @@ static bool is_same_file(const struct injection *injection)
 			ours.st_ino == theirs.st_ino;
 }
 
+static int find_loaded(struct injection *injection, uint64_t handle, const char *name,
+		uint64_t *ret_function)
+{
+	const uint64_t arguments[3] = {handle, put_text(injection, PATH_AT, name)};
+
+	return call(injection, function_of(injection, "dlsym"), arguments, ret_function);
+}
+
+/* The agent is just loaded: from here on our thread's calls are not the program's. */
+static int become_own(struct injection *injection, uint64_t handle)
+{
+	uint64_t function = 0, result = 0;
+	const uint64_t nothing[3] = {0};
+	int ret = find_loaded(injection, handle, "side_agent_own_thread", &function);
+
+	return ret || !function ? ret : call(injection, function, nothing, &result);
+}
+
 static int load_agent(struct injection *injection)
 {
-	uint64_t handle = 0, arguments[3] = {0};
+	uint64_t handle = 0;
 	int ret = 0;
 
 	if (is_same_file(injection))
@@ -502,10 +521,10 @@ static int load_agent(struct injection *injection)
 		say_not_loaded(injection);
 		return -1;
 	}
-	arguments[0] = handle;
-	arguments[1] = put_text(injection, PATH_AT, injection->request->function);
-	ret = call(injection, function_of(injection, "dlsym"), arguments,
-			&injection->target.agent_function);
+	ret = become_own(injection, handle);
+	if (!ret)
+		ret = find_loaded(injection, handle, injection->request->function,
+				&injection->target.agent_function);
 	if (!ret && !injection->target.agent_function)
 		say_not_loaded(injection);
 	return !ret && injection->target.agent_function ? 0 : -1;

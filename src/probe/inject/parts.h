@@ -47,6 +47,13 @@ struct inject_mapping {
 	char *path; /* "" for none */
 };
 
+/* Functions of the agent that mark the calling thread, whose calls are not the program's. 0: the agent is not there, or older. */
+struct inject_own {
+	uint64_t begin; /* uint64_t *(uint64_t *before): returns where to store the number of a new thread */
+	uint64_t end;    /* void (uint64_t before, int error) */
+	uint64_t thread; /* void (void): in the new thread */
+};
+
 struct inject_target {
 	pid_t pid;
 	int memory; /* of /proc/PID/mem */
@@ -55,6 +62,7 @@ struct inject_target {
 	struct inject_elf libc;
 	uint64_t libc_bias;
 	uint64_t agent_function; /* 0: the agent is not there */
+	struct inject_own own;
 	struct inject_report *report;
 	uint64_t began; /* of the whole thing */
 };
@@ -120,6 +128,7 @@ struct inject_values {
 	uint64_t errno_location, attr_init, attr_setdetachstate, attr_setstacksize, attr_destroy,
 			create;
 	uint64_t pause[2]; /* struct timespec */
+	struct inject_own own;
 };
 
 enum inject_state {
@@ -137,7 +146,8 @@ struct inject_scratch {
 	uint64_t result;
 	uint64_t id;
 	uint64_t attributes[8];
-	char text[INJECT_PAGE - 160];
+	uint64_t before; /* of `own` */
+	char text[INJECT_PAGE - 168];
 };
 #define INJECT_SCRATCH_SIZE 65536u
 #define INJECT_STACK_SIZE (256u << 10) /* of the new thread */

@@ -517,6 +517,18 @@ static int find_agent(struct inject_target *target, const char *function)
 	if (!read_object(target, mapping, &elf, &bias)) {
 		target->agent_function = inject_elf_function(&elf, function);
 		target->agent_function += target->agent_function ? bias : 0;
+		target->own = (struct inject_own){
+				.begin = inject_elf_function(&elf, "side_agent_own_begin"),
+				.end = inject_elf_function(&elf, "side_agent_own_end"),
+				.thread = inject_elf_function(&elf, "side_agent_own_thread"),
+		};
+		if (target->own.begin && target->own.end && target->own.thread) {
+			target->own.begin += bias;
+			target->own.end += bias;
+			target->own.thread += bias;
+		} else {
+			target->own = (struct inject_own){.begin = 0};
+		}
 		inject_elf_free(&elf);
 	}
 	if (target->agent_function) {

@@ -121,6 +121,10 @@ static inline void light_barrier(void)
 	"\tjmp 2b\n"                                            \
 	"\t.popsection"
 
+/* In a thread that runs code of side, `self` is this entry, which is not in the table: its hits are not seen. */
+static struct thread own;
+uint64_t patch_own_threads[PATCH_NR_OWN];
+
 static inline __attribute__((always_inline)) struct thread *load_self(void)
 {
 	struct thread *result;
@@ -406,6 +410,9 @@ static void after_copy(const struct thread *thread)
 		threads[i].pid = pid;
 		threads[i].shares = 0;
 	}
+	/* A thread that the parent was creating is not here. */
+	for (uint32_t i = 0; i < PATCH_NR_OWN; i++)
+		patch_own_threads[i] = 0;
 	__atomic_store_n(process, pid, __ATOMIC_RELAXED);
 }
 
@@ -473,6 +480,35 @@ static bool begin_thread(void)
 	return true;
 }
 
+/* ---- threads that run code of side ---- */
+
+/* A thread that side has created, before its first instruction of side: in the C library, which starts it. */
+static __attribute__((noinline)) bool begins_as_own(void)
+{
+	uint64_t at = base();
+
+	for (unsigned int i = 0; i < PATCH_NR_OWN; i++)
+		/* Relaxed: the C library stores it before it creates the thread. */
+		if (__atomic_load_n(&patch_own_threads[i], __ATOMIC_RELAXED) == at) {
+			self = &own;
+			return true;
+		}
+	return false;
+}
+
+void *patch_own_begin(void)
+{
+	void *before = self;
+
+	self = &own;
+	return before;
+}
+
+void patch_own_end(void *before)
+{
+	self = before;
+}
+
 void patch_thread_begin(void)
 {
 	if (!self && threads)
@@ -481,7 +517,7 @@ void patch_thread_begin(void)
 
 void patch_thread_shares(int pid)
 {
-	if (!self && (!begin_thread() || !self))
+	if (self == &own || (!self && (!begin_thread() || !self)))
 		return;
 	__atomic_store_n(&self->shares, pid, __ATOMIC_RELAXED);
 	__atomic_store_n(&self->stack.size, 0, __ATOMIC_RELAXED);
@@ -530,11 +566,15 @@ static __attribute__((noinline)) struct thread *find_thread(
 		thread->cut++;
 		return NULL;
 	}
+	if (thread == &own)
+		return NULL;
 	if (!is_of_library()) {
 		if (probe)
 			count_foreign(hit, probe);
 		return NULL;
 	}
+	if (begins_as_own())
+		return NULL;
 	if (!begin_thread()) {
 		if (probe)
 			count_foreign(hit, probe);

@@ -303,6 +303,21 @@ void patch_thread_shares(int pid);
 /* The calling thread will not be able to make system calls: do now what its first hit needs. */
 void patch_thread_begin(void);
 
+/*
+ * Until patch_own_end() the calling thread runs code of side: what it hits is neither seen nor counted. A signal handler of the program in between
+ * is not seen either, so block signals. Costs nothing in other threads. Begins can nest.
+ */
+void *patch_own_begin(void);
+void patch_own_end(void *before);
+
+/*
+ * Threads that side creates: pass the address of such a word to pthread_create(), which stores the thread's number there before the
+ * thread begins. So hits before its function are not seen either. The thread calls patch_own_begin() and then clears the word, because
+ * another thread may get the same number later.
+ */
+enum patch_own { PATCH_OWN_CONTROL, PATCH_OWN_ATTACH, PATCH_NR_OWN };
+extern uint64_t patch_own_threads[PATCH_NR_OWN];
+
 struct patch_figures {
 	uint64_t cut; /* hits inside of handlers */
 	uint64_t lost; /* hits of threads without a free entry, and of processes in the memory of a thread */
