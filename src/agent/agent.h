@@ -593,9 +593,9 @@ void *agent_probes_filter_memory(void);
  * In an event at the begin of a call: a filter selects the call. If there is nothing to keep that in, because too many probes are at the
  * location, the return counts as a loss.
  */
-void agent_probes_mark_call(void);
-/* In an event at the end of a call: whether that was so. */
-bool agent_probes_is_marked(void);
+void agent_probes_mark_call(const struct agent_channel *channel);
+/* In an event at the end of a call: whether that was so, by a filter of that channel. */
+bool agent_probes_is_marked(const struct agent_channel *channel);
 /* The event at the other end of a probe's calls; NULL: there is none. `leaves`: `event` is at the exit. */
 const struct side_event_description *agent_probes_other(const struct agent_session *session,
 		const struct side_event_description *event, bool leaves);

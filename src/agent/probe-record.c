@@ -508,22 +508,47 @@ void probe_count_unseen_locked(const struct probes_event *event)
 
 /* ---- calls that a filter selects ---- */
 
-/* The bits of the call whose event is under way, and the one of its hook among them. NULL: there are none. */
-static uint16_t *marks_of(bool leaves, uint16_t *mark)
+/* The bit of a channel at a hook, plus 1. 0: it has none, or none is free. Signals and other threads may take it at the same time. */
+static uint8_t take_mark(struct probes_wish *wish, uint32_t channel)
+{
+	uint8_t mark, number = 0;
+
+	/* Relaxed, all: a bit is given to one channel, and nothing else depends on it. */
+	mark = !__atomic_exchange_n(&wish->mark_taken, true, __ATOMIC_RELAXED)
+			? wish->hook->mark
+			: probes_mark_take(wish->place);
+	if (mark >= PATCH_MARKS)
+		return 0;
+	if (__atomic_compare_exchange_n(&wish->marks[channel], &number, (uint8_t)(mark + 1), false,
+			    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return (uint8_t)(mark + 1);
+	if (mark != wish->hook->mark)
+		probes_mark_give(wish->place, mark);
+	return number;
+}
+
+/* The bits of the call whose event is under way, and the one of that channel at its hook. NULL: there are none. */
+static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint16_t *mark)
 {
 	const struct probes_scratch *scratch = patch_hit_scratch();
-	const struct probes_hook *hook = scratch ? scratch->moment.wish->hook : NULL;
+	struct probes_wish *wish = scratch ? *probes_wish_of(scratch->moment.wish->hook) : NULL;
+	uint8_t number;
 
-	if (!hook || hook->mark >= PATCH_MARKS)
+	if (!wish || channel->index >= WIRE_CHANNELS_MAX)
 		return NULL;
-	*mark = (uint16_t)(1u << hook->mark);
+	number = __atomic_load_n(&wish->marks[channel->index], __ATOMIC_RELAXED);
+	if (!number && !leaves)
+		number = take_mark(wish, channel->index);
+	if (!number)
+		return NULL;
+	*mark = (uint16_t)(1u << (number - 1));
 	return patch_hit_marks(scratch->moment.hit, leaves);
 }
 
-void agent_probes_mark_call(void)
+void agent_probes_mark_call(const struct agent_channel *channel)
 {
 	const struct probes_scratch *scratch = patch_hit_scratch();
-	uint16_t mark = 0, *marks = marks_of(false, &mark);
+	uint16_t mark = 0, *marks = marks_of(channel, false, &mark);
 
 	if (marks)
 		*marks |= mark;
@@ -531,10 +556,10 @@ void agent_probes_mark_call(void)
 		note_unseen(scratch->moment.wish->hook->exit, PROBES_UNSEEN_MEMORY);
 }
 
-bool agent_probes_is_marked(void)
+bool agent_probes_is_marked(const struct agent_channel *channel)
 {
 	uint16_t mark = 0;
-	const uint16_t *marks = marks_of(true, &mark);
+	const uint16_t *marks = marks_of(channel, true, &mark);
 
 	return marks && *marks & mark;
 }

@@ -117,10 +117,14 @@ void *agent_probes_filter_memory(void)
 	return NULL;
 }
 
-void agent_probes_mark_call(void) {}
-
-bool agent_probes_is_marked(void)
+void agent_probes_mark_call(const struct agent_channel *channel)
 {
+	(void)channel;
+}
+
+bool agent_probes_is_marked(const struct agent_channel *channel)
+{
+	(void)channel;
 	return false;
 }
 

@@ -119,6 +119,39 @@ static void change_semaphore(struct probes_wish *wish, bool raise)
 	wish->raised = probe_semaphore_change(wish->semaphore, raise) && raise;
 }
 
+uint8_t probes_mark_take(struct probes_place *place)
+{
+	uint16_t taken = __atomic_load_n(&place->marks, __ATOMIC_RELAXED);
+	uint8_t mark;
+
+	do {
+		mark = (uint8_t)__builtin_ctz(~(uint32_t)taken | 1u << PATCH_MARKS);
+		if (mark == PATCH_MARKS)
+			return mark;
+		/* Relaxed, as below: who has a bit is all that it says. */
+	} while (!__atomic_compare_exchange_n(&place->marks, &taken, (uint16_t)(taken | 1u << mark),
+			false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return mark;
+}
+
+void probes_mark_give(struct probes_place *place, uint8_t mark)
+{
+	if (mark < PATCH_MARKS)
+		__atomic_fetch_and(&place->marks, (uint16_t) ~(1u << mark), __ATOMIC_RELAXED);
+}
+
+/* All bits that hits of the hook have, which is not at the place any more. */
+static void give_marks(struct probes_wish *wish)
+{
+	probes_mark_give(wish->place, wish->hook->mark);
+	for (unsigned int i = 0; i < WIRE_CHANNELS_MAX; i++) {
+		uint8_t number = __atomic_load_n(&wish->marks[i], __ATOMIC_RELAXED);
+
+		if (number)
+			probes_mark_give(wish->place, number - 1);
+	}
+}
+
 static void unlink_hook(struct probes_wish *wish)
 {
 	struct probes_place *place = wish->place;
@@ -131,6 +164,7 @@ static void unlink_hook(struct probes_wish *wish)
 	if (at == &place->hooks && place->probe)
 		patch_change_user(place->probe, hook->next);
 	place->left = true;
+	give_marks(wish);
 	change_semaphore(wish, false);
 }
 
@@ -176,17 +210,6 @@ static struct probes_wish *take_wish(struct probes_table *table,
 	return wish;
 }
 
-/* The first bit that no hook of the place has. */
-static uint8_t free_mark(const struct probes_place *place)
-{
-	const struct probes_hook *hook;
-	uint32_t taken = 0;
-
-	for (hook = place->hooks; hook; hook = hook->next)
-		taken |= 1u << hook->mark;
-	return (uint8_t)__builtin_ctz(~taken | 1u << PATCH_MARKS);
-}
-
 static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias, bool other)
 {
 	struct probe_table_probe probe;
@@ -207,7 +230,7 @@ static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias, b
 	if (!wish->place || (wish->entry_fetches && !hook->entry) ||
 			(wish->exit_fetches && !hook->exit))
 		return -ENOMEM;
-	hook->mark = free_mark(wish->place);
+	hook->mark = probes_mark_take(wish->place);
 	wish->hook = hook;
 	wish->next_same = table->wishes[index];
 	table->wishes[index] = wish;

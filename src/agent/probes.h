@@ -140,7 +140,7 @@ struct probes_hook {
 	const struct probes_way *entry, *exit; /* NULL: there is no such event */
 	uint16_t name_bytes; /* of the name with its end; 0: it is too long to stand here */
 	uint8_t lines;       /* at the end of the last one the wish stands */
-	uint8_t mark; /* its bit among those of a call (patch_hit_marks()); PATCH_MARKS: none was free at the place */
+	uint8_t mark; /* a bit among those of a call (patch_hit_marks()); PATCH_MARKS: none was free at the place */
 	_Alignas(8) char name[]; /* whole words of it */
 } __attribute__((aligned(AGENT_LINE)));
 
@@ -160,6 +160,12 @@ struct probes_wish {
 			next_same; /* of the same probe of the table, where its module is mapped again */
 	uint64_t semaphore;        /* address here; 0: none */
 	bool raised;
+	/*
+	 * The bit of each channel whose filters select calls, plus 1; 0: none yet. The hook's own one is for the first channel that needs
+	 * one, others are taken then. Atomic, written by hits.
+	 */
+	bool mark_taken;
+	uint8_t marks[WIRE_CHANNELS_MAX];
 };
 
 /* A place of the program. */
@@ -173,10 +179,11 @@ struct probes_place {
 	enum probe_method method;
 	int error; /* of the last attempt */
 	struct probe_site site;
-	bool left;    /* a hook was just taken away */
-	bool goes_on; /* it is set anew, because others are there now */
-	bool watched; /* wanted by those alone for whom the kernel watches it; */
-	bool ready;   /* then a child could set it at once */
+	uint16_t marks; /* bits that belong to a hook, or to a channel at one; atomic */
+	bool left;      /* a hook was just taken away */
+	bool goes_on;   /* it is set anew, because others are there now */
+	bool watched;   /* wanted by those alone for whom the kernel watches it; */
+	bool ready;     /* then a child could set it at once */
 	bool over; /* one of those who ask for it has had the kernel watch it, here or where we were forked */
 };
 
@@ -201,6 +208,12 @@ struct probes_table {
 	bool inherited;          /* by a fork: the kernel watches nothing for it here */
 	bool wants_calls;        /* one of its events */
 };
+
+/* ---- probes-places.c: in hits ---- */
+
+/* A bit of a call that neither a hook of the place nor a channel at one has; PATCH_MARKS: none is free. */
+uint8_t probes_mark_take(struct probes_place *place);
+void probes_mark_give(struct probes_place *place, uint8_t mark);
 
 /* ---- probes.c ---- */
 

@@ -492,7 +492,7 @@ static QUIET inline bool is_entry_wanted(const struct agent_event *event,
 		wanted = true;
 		if (!filter->selects_calls)
 			continue;
-		agent_probes_mark_call();
+		agent_probes_mark_call(event->channel);
 		break;
 	}
 	return wanted;
@@ -509,7 +509,7 @@ static QUIET __attribute__((noinline)) void filter_entry(
 static QUIET __attribute__((noinline)) void filter_return(
 		const struct agent_event *event, const struct side_arg_vec *arguments, void *caller)
 {
-	if (agent_probes_is_marked() ||
+	if (agent_probes_is_marked(event->channel) ||
 			(event->nr_filters && is_wanted(event, arguments, NULL, caller)))
 		event->record(event->description, arguments, (void *)(uintptr_t)event, caller);
 }
@@ -537,7 +537,7 @@ static void filter_call_any(const struct side_event_description *description,
 {
 	const struct agent_event *event = priv;
 	int saved_errno = errno;
-	bool wanted = event->of_calls ? agent_probes_is_marked() ||
+	bool wanted = event->of_calls ? agent_probes_is_marked(event->channel) ||
 					(event->nr_filters &&
 							is_wanted(event, arguments, NULL, caller))
 				      : is_entry_wanted(event, arguments, caller);

@@ -204,6 +204,41 @@ def test_sessions():
     check(found, numbers, numbers)
 
 
+def test_channels():
+    """Of one session, each with a filter of its own on the same probe, of the entry or of the return, or with none."""
+    program, kept = Program(), output()
+    choices = {"seven": ("number == 7", [7]), "tens": ("number % 10 == 3", [*range(3, ROUNDS, 10)]), "none": ("number < 0", []),
+               "all": (None, [*ALL]), "odd": ("return_value < 0", [])}
+
+    def enable(channel):
+        expression = choices[channel][0]
+        good("enable-channel", channel, "-s", "channels")
+        # The first one has the probe, and others have its events.
+        words = ("chosen_work", "--pid", program.pid, *WORK) if channel == "seven" else ("probe:chosen_work*",)
+        good("enable-event", *words, "-s", "channels", "-c", channel, *(("--filter", expression) if expression else ()))
+
+    def calls(channel):
+        """{event: [number]} of the streams of one channel."""
+        copy = output()
+        for folder, _, files in os.walk(kept):
+            for file in files:
+                if file == "metadata" or file.startswith(channel + "_"):
+                    there = folder.replace(kept, copy, 1)
+                    os.makedirs(there, exist_ok=True)
+                    shutil.copy(f"{folder}/{file}", there)
+        return read(copy)
+
+    good("create", "channels", "-o", kept)
+    for channel in choices:
+        enable(channel)
+    good("start", "channels")
+    program.go()
+    good("destroy", "channels")
+    program.end()
+    for channel, (_, numbers) in choices.items():
+        check(calls(channel), numbers, [*range(1, ROUNDS, 2)] if channel == "odd" else numbers)
+
+
 def test_more_probes_than_marks():
     """What cannot be kept with a call is a loss, and reported."""
     program, kept = Program(), []
