@@ -73,24 +73,30 @@ static bool lacks_pieces(const struct located *located, Dwarf_Die *variable)
 }
 
 /*
- * LLVM's compilers do not pass what they know to be unused, also to functions that others may call, and say no place of it; nor
- * of structures that they take apart, which they pass.
+ * LLVM's compilers do not pass what they know to be unused, also to functions that other files may call: the register of such an
+ * argument, or of an unused half of a number of 16 bytes, has any value. Debug information gives no location of it, or a broken one.
+ * It gives none of structures that they take apart either, which they pass.
  */
 static bool is_passed(Dwarf_Die *function, Dwarf_Die *argument)
 {
 	Dwarf_Attribute attribute;
 	const char *producer = NULL;
 	Dwarf_Die unit, type;
+	uint64_t size;
 	int tag;
 
-	if (dwarf_hasattr_integrate(argument, DW_AT_location) || !type_of(argument, &type))
+	if (!type_of(argument, &type))
 		return true;
 	if (dwarf_diecu(function, &unit, NULL, NULL) &&
 			dwarf_attr_integrate(&unit, DW_AT_producer, &attribute))
 		producer = dwarf_formstring(&attribute);
 	tag = dwarf_tag(&type);
-	return (producer && !strncmp(producer, "GNU ", 4)) || tag == DW_TAG_structure_type ||
-			tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+	if ((producer && !strncmp(producer, "GNU ", 4)) || tag == DW_TAG_structure_type ||
+			tag == DW_TAG_class_type || tag == DW_TAG_union_type)
+		return true;
+	/* One register holds all of it: it is used. */
+	return dwarf_hasattr_integrate(argument, DW_AT_location) && type_size(&type, &size) &&
+			size <= 8;
 }
 
 static int find_place(struct expression *expression, Dwarf_Die *variable, struct located *located)

@@ -53,6 +53,13 @@ NEVER_INLINE int wides(int a, __int128 w, unsigned __int128 u, int b, __int128 x
 	return a + (int)w + (int)u + b + (int)x + c;
 }
 
+/* Of the numbers of 16 bytes only the first halves are used. */
+NEVER_INLINE int parts(__int128 w, double _Complex c, int i)
+{
+	KEEP(&i);
+	return (int)w + (int)creal(c) + i;
+}
+
 NEVER_INLINE int structures(struct one o, struct two t, struct wide_vector v, double d, int i)
 {
 	KEEP(&i);
@@ -123,6 +130,7 @@ int main(void)
 	sum = quads(n.q, 9.25L, &n, 4.125, 1.5, 77);
 	sum += complexes(n.c, n.z, n.l, 8.5f, 77);
 	sum += wides(1, n.w, n.u, 2, n.w + 1, 3);
+	sum += parts(n.w, n.z, 77);
 	sum += structures(o, t, v, 2.25, 77);
 	sum += (int)give_quad(n.q) + (int)crealf(give_complex_float((float)k)) +
 			(int)creal(give_complex(m + k)) + (int)creall(give_long_complex(k, m)) +

@@ -46,6 +46,14 @@ def is_untold(compiler, name):
     return compiler == "clang" and name == "l"
 
 
+def passes_in_registers(compiler):
+    """clang 14 passes a structure with a binary128 in it in memory, clang 19 in a register."""
+    if compiler != "clang":
+        return False
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout
+    return int(re.search(r"version (\d+)", version).group(1)) > 14
+
+
 def built(compiler, option):
     path = f"{FOLDER}/numbers-{compiler}{option}"
     if not os.path.exists(path):
@@ -106,14 +114,23 @@ def test_arguments():
                         continue
                     where = (compiler, option, name, argument, events[name])
                     if argument not in events[name]:
-                        # In which way clang passes what has a binary128 in it depends on its version.
-                        unknown = compiler == "clang" and name == "structures" and argument == "o"
-                        true(option == "-O2" and (unknown or "optimized out" in found[argument]), (*where, found))
+                        # In which way clang passes what has a binary128 in it depends on its version. Without it, the registers of the others are unknown.
+                        unknown = compiler == "clang" and name == "structures"
+                        if option == "-O0":
+                            true(unknown and passes_in_registers(compiler) and not events[name], (*where, found))
+                        else:
+                            # gdb cannot read what clang 19 writes of a number of which a half is unused.
+                            lost = any(text in found[argument] for text in ("optimized out", "error reading variable"))
+                            true(unknown and (argument == "o" or passes_in_registers(compiler)) or lost, (*where, found))
                         continue
                     if option == "-O2" and "optimized out" in found[argument]:
                         continue
+                    if compiler == "clang" and option == "-O2" and isinstance(value, dict):
+                        # clang 19 keeps some members only.
+                        value = {member: one for member, one in value.items() if member in events[name][argument]}
+                        true(value, where)
                     true(are_near(events[name][argument], value, 7 if name == "halves" else 32), where)
-                    if "nan" not in found[argument]:
+                    if "nan" not in found[argument] and "error reading variable" not in found[argument]:
                         digits = 3 if name == "halves" and argument in "hgm" else 30
                         by_gdb = gdb_numbers(found[argument])
                         true(are_near(events[name][argument], dict(enumerate(by_gdb)), digits), (*where, found[argument]))
@@ -121,6 +138,19 @@ def test_arguments():
             for argument in {"decimals": "def"}.get(name, ""):
                 true(argument not in events[name], events[name])
     true(compared >= 30 * len(COMPILERS), compared)
+
+
+def test_unused_halves():
+    """clang passes no unused half of a number: then the number is left out, and no value of a register is reported as part of it."""
+    wanted = {"w": W, "c": {"real": 3, "imag": 4}, "i": 77}
+    for compiler in COMPILERS:
+        for option in OPTIONS:
+            events, _ = traced(built(compiler, option), "--function", "parts", "--args")
+            fields = {name: value for name, value in events["parts"].items() if name in wanted}
+            if compiler == "gcc" or option == "-O0":
+                equal(sorted(fields), sorted(wanted))
+            for name, value in fields.items():
+                true(are_near(value, wanted[name], 32), (compiler, option, name, value))
 
 
 def test_members_and_globals():
@@ -151,7 +181,9 @@ def test_results():
             # If it is unknown whether the result is in memory, the register of the first argument is unknown, too.
             long_complex = {name: events["give_long_complex"].get(name) for name in "km"}
             known = compiler == "gcc" or option != "-O0"
-            equal(long_complex, {"k": 1, "m": 2} if known else {"k": None, "m": None})
+            # Debug information of clang 19 names the stack for k, where the function has not stored it yet.
+            stored = known and not passes_in_registers(compiler)
+            equal(long_complex, {"k": 1 if stored else None, "m": 2 if known else None})
             for name in unseen:
                 true("return_value" not in events[name + "_return"], (compiler, option, name, events))
             contains(told, "the return value is left out: no field can hold a number of that form")
