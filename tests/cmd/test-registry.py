@@ -151,6 +151,7 @@ int main(void)
 LIAR = SILENT + '''
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <side/debugger.h>
 static struct side_event_description *events[1 << 20];
 static struct { struct side_registry_block head; struct side_registry_batch batches[64]; } block =
@@ -205,7 +206,10 @@ LIES = {
     "endless": ("block.head.next = &block.head; the_registry.changes = 0", "too many"),
     "many": ("block.head.nr_batches = ~0u", "too many"),
     "empty": ("block.head.nr_batches = 0; block.head.next = &block.head", "too many"),
-    "beyond": ("block.head.nr_batches = 1 << 19", "not all there"),
+    # No page follows the block.
+    "beyond": ("char *map = mmap(0, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); "
+               "munmap(map + (1 << 15), 1 << 15); block.head.nr_batches = 1 << 19; "
+               "the_registry.blocks = memcpy(map + (1 << 15) - sizeof(block), &block, sizeof(block))", "not all there"),
     "nowhere": ("the_registry.blocks = (void *)16", "not all there"),
     "next": ("block.head.next = (void *)~7ul", "not all there"),
     "size": ("the_registry.struct_size = 8", "damaged"),
@@ -214,7 +218,9 @@ LIES = {
     "wide": ("the_registry.batch_size = 65535", "damaged"),
     "block": ("the_registry.block_size = 0", "damaged"),
     "array": ("block.batches[0].events = (void *)16", "array is not all there"),
-    "length": ("block.batches[0].nr_events = ~0u", "array is not all there"),
+    # The array has a hole: what follows it may be memory of a library, as in Debian 13.
+    "length": ("block.batches[0].nr_events = ~0u; munmap((void *)((unsigned long)&events[1 << 19] & ~4095ul), 4096)",
+               "array is not all there"),
     "wrap": ("block.batches[0].events = (void *)~31ul; block.batches[0].nr_events = ~0u",
              "array is not all there"),
     "nonsense": ("block.batches[0].nr_events = 1 << 20; "
