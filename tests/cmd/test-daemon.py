@@ -441,10 +441,10 @@ def test_meant():
         place.side("enable-channel", "flight", "-s", "orders", "--mode", "overwrite")
         place.side("enable-event", "sided:*", "--channel", "flight", "-s", "orders")
         for verb in (("status", "ordes"), ("start", "-s", "ordes"), ("destroy", "ordes"), ("set-session", "ordes")):
-            place.side(*verb, status=1, says=["there is no session ordes; did you mean `orders`?"])
+            place.side(*verb, status=1, says=["there is no session ordes\nhint: did you mean `orders`?"])
         place.side("status", "orde", status=1, says=["did you mean `orders`?"])
         place.side("status", "o_hers", status=1, says=["did you mean `others`?"])
-        place.side("status", "zzz", status=1, says=["there is no session zzz; `side list`"])
+        place.side("status", "zzz", status=1, says=["there is no session zzz\nhint: `side list`"])
         place.side("disable-channel", "fligt", "-s", "orders", status=1, says=["has no channel", "did you mean `--channel flight`?"])
         place.side("disable-event", "sided:tick", "--channel", "flihgt", "-s", "orders", status=1, says=["did you mean `--channel flight`?"])
         place.side("disable-event", "sided:*", "--channel", "flight", "-s", "orders")

@@ -19,18 +19,20 @@ def refused(*args, says=(), status=2):
     result = side(*args)
     equal(result.status, status, f"status of {args}")
     equal(result.out, "", f"stdout of {args}")
-    last = result.err.splitlines()[-1]
-    true(last.startswith("side: "), result.err)
+    start = result.err.rindex("side: ", 0, (result.err.rfind("\nhint: ") + 1) or len(result.err))
+    lines = [line for line in result.err[start:].splitlines() if not line.startswith("  ")]
+    true(lines[0].startswith("side: "), result.err)
     for part in says:
-        contains(last, part, str(args))
+        contains("\n".join(lines), part, str(args))
     result = side("--json", *args)
     equal(result.status, status, f"status of {args} with --json")
     equal(result.out, "", f"stdout of {args} with --json")
     errors = json_lines(result.err)
     equal(errors[-1]["type"], "error")
     equal(errors[-1]["status"], status)
-    sentence = errors[-1]["message"] + ("; " + errors[-1]["mend"] if "mend" in errors[-1] else "")
-    equal(last, "side: " + sentence)
+    hints = errors[-1]["hint"].split("\n") if "hint" in errors[-1] else []
+    equal(errors[-1].get("mend"), errors[-1].get("hint"))
+    equal(lines, ["side: " + errors[-1]["message"], *("hint: " + hint for hint in hints)])
 
 
 def test_unknown_verbs():

@@ -253,14 +253,14 @@ def test_losses():
     # Rings of the smallest size, and more events than can be written meanwhile.
     result, output = record("--buffer-size=64K", TALKER, "300000", "exit", "7")
     equal(result.status, 7, "losses do not change the status")
-    contains(result.err, "lost while a ring was full; a larger `--buffer-size`")
+    contains(result.err, "lost while a ring was full\nhint: a larger `--buffer-size`")
     contains(result.err, "talker:said")
     contains(result.err, "ring_")
     result, output = record("--buffer-size=64K", "--strict", TALKER, "300000", "exit", "7")
     equal(result.status, 4)
     result, output = record("--buffer-size=64K", "--strict", "-q", TALKER, "300000")
     equal(result.status, 4)
-    true(result.err.startswith("side: ") and len(result.err.splitlines()) == 1, result.err)
+    equal([line.split(" ", 1)[0] for line in result.err.splitlines()], ["side:", "hint:"], result.err)
     result, output = record("--buffer-size=64K", "--strict", "--json", TALKER, "300000")
     equal(result.status, 4)
     told = summary(result)
@@ -326,8 +326,8 @@ def test_processes_that_are_not_recorded():
     # The shell's children, and what they become.
     count = int(re.match(r"side: (\d+) processes are not recorded; the first: process \d+ \(", lines[0])[1])
     true(3 <= count <= 6, result.err)
-    contains(result.err, f"side: {count} events were lost with processes that are not recorded, each of which counts once; "
-                         "a larger `--memory-limit`")
+    contains(result.err, f"side: {count} events were lost with processes that are not recorded, each of which counts once\n"
+                         "hint: a larger `--memory-limit`")
     report = side("report", "--losses", output)
     contains(report.out, "process not recorded, each counts once")
     result, output = record(*limit, "--buffer-size=256K", "--strict", "--json", "sh", "-c", others)

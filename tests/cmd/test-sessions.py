@@ -230,7 +230,7 @@ def test_errors():
     make_current()
     for kind, status in (("usage", 2), ("permission", 3), ("not-found", 1), ("busy", 1), ("failed", 1), ("strange", 1)):
         fake.answers["stop"] = {"ok": False, "kind": kind, "error": "this is so", "mend": "do that"}
-        equal(ask("stop", status=status)[0].err, "side: this is so; do that\n", kind)
+        equal(ask("stop", status=status)[0].err, "side: this is so\nhint: do that\n", kind)
     fake.answers["enable-event"] = {"ok": False, "kind": "usage", "error": "filter, column 6: no", "mend": "",
                                     "where": "size >> 4", "column": 6}
     lines = ask("enable-event", "a:b", "-f", "size >> 4", status=2)[0].err.splitlines()

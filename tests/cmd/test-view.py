@@ -381,7 +381,7 @@ def test_damage_is_said():
     contains(said["mend"], "--repair")
     result = side("view", copy)
     equal(result.status, 1)
-    true(result.err.startswith("side: " + ring) and result.err.count("\n") == 1, result.err)
+    equal([line.startswith(start) for line, start in zip(result.err.splitlines(), ("side: " + ring, "hint: "), strict=True)], [True, True], result.err)
     contains(result.err, "--repair")
 
 

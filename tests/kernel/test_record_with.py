@@ -193,7 +193,7 @@ call(300, 600)
         """Without tracefs, without /sys, without permission."""
         for options in (), ("--rotate",):
             for place in "/sys/kernel", "/sys":
-                self.assertIn("tracefs is not there; mount it", self.without(
+                self.assertIn("tracefs is not there\nhint: mount it", self.without(
                     ["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {place} && exec \"$@\"", "sh"], options))
             if shutil.which("setpriv"):
                 self.assertIn("run it as root", self.without(

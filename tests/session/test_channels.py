@@ -337,7 +337,7 @@ class Channels(CommandLine):
                 self.assertIn(part, found["message"] + found.get("mend", ""))
         process = self.side("record", "--filter", "size > > 3", "true")
         self.assertEqual(self.end(process), 2)
-        self.assertEqual(self.err.splitlines()[1:], ["  size > > 3", "         ^"])
+        self.assertEqual(self.err.splitlines()[1:], ["  size > > 3", "         ^", "hint: `side help filters` describes the syntax"])
 
     def test_formats(self):
         for options in (["--format", "ctf2"], ["--compress"], ["--compress=1", "--format", "ctf2"]):

@@ -152,18 +152,34 @@ static const char *mend_of(const struct lost_sums *losses, const char *reason, c
 	return text;
 }
 
-static void print_reason(const struct lost_sums *losses, size_t i)
+static void print_reason(const char *reason)
 {
-	const char *reason = losses->reasons[i].reason;
 	const struct words *words = find(reason);
-	char text[MEND_MAX], shown[256];
-	const char *mend = mend_of(losses, reason, text);
+	char shown[256];
 
 	if (words)
 		fputs(words->because, stderr);
 	else
 		fprintf(stderr, "(%s)", say_printable(reason, shown, sizeof(shown)));
-	fprintf(stderr, "%s%s\n", mend ? "; " : "", mend ? mend : "");
+	fputc('\n', stderr);
+}
+
+/* A line for each hint. Reasons can have the same one. */
+static void print_hints(const struct lost_sums *losses)
+{
+	for (size_t i = 0; i < losses->nr; i++) {
+		char text[MEND_MAX], earlier[MEND_MAX];
+		const char *hint = mend_of(losses, losses->reasons[i].reason, text);
+		bool is_known = false;
+
+		for (size_t k = 0; hint && k < i && !is_known; k++) {
+			const char *other = mend_of(losses, losses->reasons[k].reason, earlier);
+
+			is_known = other && !strcmp(hint, other);
+		}
+		if (hint && !is_known)
+			fprintf(stderr, "%s %s\n", say_hint_label(), hint);
+	}
 }
 
 void lost_print(const struct lost_sums *losses)
@@ -172,18 +188,15 @@ void lost_print(const struct lost_sums *losses)
 
 	if (!losses->total)
 		return;
-	fprintf(stderr, "%s %s %s lost", say_label(true), say_number(losses->total, number),
-			losses->total == 1 ? "event was" : "events were");
-	if (losses->nr == 1) {
-		fputc(' ', stderr);
-		print_reason(losses, 0);
-		return;
-	}
-	fputs(":\n", stderr);
+	fprintf(stderr, "%s %s %s lost%s", say_label(true), say_number(losses->total, number),
+			losses->total == 1 ? "event was" : "events were",
+			losses->nr == 1 ? " " : ":\n");
 	for (size_t i = 0; i < losses->nr; i++) {
-		fprintf(stderr, "  %s ", say_number(losses->reasons[i].count, number));
-		print_reason(losses, i);
+		if (losses->nr > 1)
+			fprintf(stderr, "  %s ", say_number(losses->reasons[i].count, number));
+		print_reason(losses->reasons[i].reason);
 	}
+	print_hints(losses);
 }
 
 void lost_json(FILE *out, const struct lost_sums *losses)

@@ -55,6 +55,11 @@ const char *say_label(bool severe)
 	return severe ? "\033[1;31mside:\033[0m" : "\033[1mside:\033[0m";
 }
 
+const char *say_hint_label(void)
+{
+	return say.color ? "\033[1mhint:\033[0m" : "hint:";
+}
+
 void say_is_paged(void)
 {
 	say.paged = true;
@@ -173,55 +178,81 @@ static void print_place(FILE *out, const struct place *place)
 	fprintf(out, "  %s%s\n  %*s^\n", before, after, (int)shown_width(before), "");
 }
 
+/* "hint: ..." for each line of the hint. */
+static void print_hint(FILE *out, const char *hint)
+{
+	char line[MESSAGE_MAX], printable[4 * MESSAGE_MAX];
+
+	while (*hint) {
+		size_t length = strcspn(hint, "\n");
+
+		snprintf(line, sizeof(line), "%.*s", (int)length, hint);
+		fprintf(out, "%s %s\n", say_hint_label(),
+				say_printable(line, printable, sizeof(printable)));
+		hint += length + (hint[length] == '\n');
+	}
+}
+
+static void print_json(FILE *out, const char *type, enum command_status status, const char *message,
+		const char *hint, const struct place *place)
+{
+	fprintf(out, "{\"schema\":%d,\"type\":\"%s\"", SAY_JSON_SCHEMA, type);
+	if (say.verb) {
+		fputs(",\"verb\":", out);
+		say_json_string(out, say.verb);
+	}
+	if (status != COMMAND_DONE)
+		fprintf(out, ",\"status\":%d", status);
+	fputs(",\"message\":", out);
+	say_json_string(out, message);
+	if (hint && *hint)
+		say_json_hint(out, hint);
+	if (place) {
+		fputs(",\"text\":", out);
+		say_json_string(out, place->text);
+		fprintf(out, ",\"column\":%u", place->column);
+	}
+	fputs("}\n", out);
+}
+
+static void print_text(FILE *out, const char *color, const char *message, const char *hint,
+		const struct place *place)
+{
+	char printable[4 * MESSAGE_MAX];
+
+	say_printable(message, printable, sizeof(printable));
+	fprintf(out, "%sside:%s %s\n", say.color ? color : "", say.color ? "\033[0m" : "",
+			printable);
+	if (place)
+		print_place(out, place);
+	if (hint)
+		print_hint(out, hint);
+}
+
 /* One message has one write: lines of traced programs on the same terminal stay apart from it. */
 static void print_message(const char *type, const char *color, enum command_status status,
-		const char *message, const char *mend, const struct place *place)
+		const char *message, const char *hint, const struct place *place)
 {
-	char printable[4 * MESSAGE_MAX], *line = NULL;
+	char *text = NULL;
 	size_t size = 0;
-	FILE *out = open_memstream(&line, &size);
+	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return;
-	if (say.json) {
-		fprintf(out, "{\"schema\":%d,\"type\":\"%s\"", SAY_JSON_SCHEMA, type);
-		if (say.verb) {
-			fputs(",\"verb\":", out);
-			say_json_string(out, say.verb);
-		}
-		if (status != COMMAND_DONE)
-			fprintf(out, ",\"status\":%d", status);
-		fputs(",\"message\":", out);
-		say_json_string(out, message);
-		if (mend && *mend) {
-			say_json_hint(out, mend);
-		}
-		if (place) {
-			fputs(",\"text\":", out);
-			say_json_string(out, place->text);
-			fprintf(out, ",\"column\":%u", place->column);
-		}
-		fputs("}\n", out);
-	} else {
-		say_printable(message, printable, sizeof(printable));
-		fprintf(out, "%sside:%s %s", say.color ? color : "", say.color ? "\033[0m" : "",
-				printable);
-		if (mend && *mend)
-			fprintf(out, "; %s", say_printable(mend, printable, sizeof(printable)));
-		fputs("\n", out);
-		if (place)
-			print_place(out, place);
-	}
+	if (say.json)
+		print_json(out, type, status, message, hint, place);
+	else
+		print_text(out, color, message, hint, place);
 	fclose(out);
 	progress_clear();
 	fflush(stdout);
-	if (line)
-		fputs(line, stderr);
+	if (text)
+		fputs(text, stderr);
 	fflush(stderr);
-	free(line);
+	free(text);
 }
 
-int say_error(enum command_status status, const char *mend, const char *format, ...)
+int say_error(enum command_status status, const char *hint, const char *format, ...)
 {
 	char message[MESSAGE_MAX];
 	va_list arguments;
@@ -229,11 +260,11 @@ int say_error(enum command_status status, const char *mend, const char *format, 
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
-	print_message("error", "\033[1;31m", status, message, mend, NULL);
+	print_message("error", "\033[1;31m", status, message, hint, NULL);
 	return (int)status;
 }
 
-int say_error_at(enum command_status status, const char *mend, const char *text,
+int say_error_at(enum command_status status, const char *hint, const char *text,
 		unsigned int column, const char *format, ...)
 {
 	const struct place place = {.text = text, .column = column};
@@ -243,7 +274,7 @@ int say_error_at(enum command_status status, const char *mend, const char *text,
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
-	print_message("error", "\033[1;31m", status, message, mend, &place);
+	print_message("error", "\033[1;31m", status, message, hint, &place);
 	return (int)status;
 }
 
@@ -258,6 +289,19 @@ void say_note(const char *format, ...)
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
 	print_message("note", "\033[1m", COMMAND_DONE, message, NULL, NULL);
+}
+
+void say_note_hint(const char *hint, const char *format, ...)
+{
+	char message[MESSAGE_MAX];
+	va_list arguments;
+
+	if (say.quiet)
+		return;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	print_message("note", "\033[1m", COMMAND_DONE, message, hint, NULL);
 }
 
 void say_detail(const char *format, ...)

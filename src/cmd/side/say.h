@@ -22,6 +22,8 @@ bool say_color(FILE *stream, int mode);
 
 /* "side:", as it stands before a message, for lines that a verb prints itself on standard error. */
 const char *say_label(bool severe);
+/* "hint:" in the same way. */
+const char *say_hint_label(void);
 
 /* From now on standard output is a pipe to a pager, which is shown on a terminal. */
 void say_is_paged(void);
@@ -29,21 +31,22 @@ bool say_is_json(void);
 bool say_is_quiet(void);
 
 /*
- * "side: cannot …: reason; mend". @mend may be NULL. Returns @status, so that a verb can
- * `return say_error(...)`.
+ * "side: PROBLEM: REASON", and below it a line "hint: ..." for each line of @hint, which may be NULL. Returns
+ * @status, so that a verb can `return say_error(...)`.
  */
-int say_error(enum command_status status, const char *mend, const char *format, ...)
+int say_error(enum command_status status, const char *hint, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
 
 /*
- * The same about a place in a text that the user wrote (column from 1, in bytes): the text follows
- * with a mark below that place.
+ * The same about a location in a text that the user wrote (column from 1, in bytes): the text follows the
+ * message, with a mark below that column.
  */
-int say_error_at(enum command_status status, const char *mend, const char *text,
+int say_error_at(enum command_status status, const char *hint, const char *text,
 		unsigned int column, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Something that the user should know, though nothing failed. Not with --quiet. */
 void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void say_note_hint(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Only with --verbose. */
 void say_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -52,7 +52,8 @@ void view_say(struct view *view, enum view_message kind, const char *mend, const
 	if (view->options->say)
 		view->options->say(kind, mend, sentence);
 	else
-		fprintf(stderr, "side: %s%s%s\n", sentence, mend ? "; " : "", mend ? mend : "");
+		fprintf(stderr, "side: %s\n%s%s%s", sentence, mend ? "hint: " : "",
+				mend ? mend : "", mend ? "\n" : "");
 }
 
 bool view_is_over(const struct view *view)

@@ -766,7 +766,7 @@ class Falls(Case):
                                "-c", f"{self.program} 3", "--function", "cook"], capture_output=True, text=True, timeout=PATIENCE,
                               check=False)
         self.assertNotEqual(done.returncode, 0)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertEqual([line[:6] for line in done.stderr.splitlines()], ["side: ", "hint: "], done.stderr)
         for way in WAYS:
             self.assertIn(way + ":", done.stderr)
 
@@ -779,8 +779,8 @@ class Refused(Case):
         self.assertEqual(done.returncode, 3, done.stderr)
         for way in WAYS:
             self.assertIn(way + ":", done.stderr)
-        self.assertIn("run as root", done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertRegex(done.stderr, "\nhint: .*run as root")
+        self.assertEqual([line[:6] for line in done.stderr.splitlines()], ["side: ", "hint: "], done.stderr)
         shutil.rmtree("/tmp/side-global-refused-%d" % os.getpid(), ignore_errors=True)
 
     def test_words(self):
@@ -824,7 +824,7 @@ class Refused(Case):
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
             self.assertEqual(done.returncode, status, done.stderr)
             if status:
-                self.assertIn(f"descriptors for the locations, and a process may have {limit} open here; probe fewer locations", done.stderr)
+                self.assertIn(f"descriptors for the locations, and a process may have {limit} open here\nhint: probe fewer locations", done.stderr)
             else:
                 self.assertEqual(sum(event["fields"].get("function") == "cook" for event in self.read(output)), 2)
 

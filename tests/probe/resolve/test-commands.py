@@ -286,7 +286,7 @@ def test_a_filter_of_fields_that_no_event_has():
         done = side(*words, *more, "-o", trace, "-c", f"{path} {ROUNDS}", "--force", env=ENV)
         equal((done.status, done.out), (status, ""), done.err)
         if status:
-            contains(done.err, "no event of target_scalars has the fields that `--filter number >= 0` names; `--args` records")
+            contains(done.err, "no event of target_scalars has the fields that `--filter number >= 0` names\nhint: `--args` records")
         else:
             equal((done.err, len(read(trace))), ("", ROUNDS))
 
@@ -417,7 +417,7 @@ def test_programs_that_are_not_started():
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         os.chmod(path, 0o755)
-    why_static = f"{static} is statically linked, so the agent cannot be preloaded into it; `side trace --global`"
+    why_static = f"{static} is statically linked, so the agent cannot be preloaded into it\nhint: `side trace --global`"
     for command, status, why in ((static, 1, why_static), (script, 1, why_static),
                                  (lost, 126, f"`{lost}` cannot be run: its interpreter `/nowhere/sh`: No such file"),
                                  (circle, 126, "Too many levels")):
@@ -906,7 +906,7 @@ def test_nothing_is_offered_that_does_not_help():
     static = compiled("target.c", "-O2", "-static", name="target-static")
     done = side("trace", "-o", FOLDER + "/static-trace", "-c", static, "--function", "main", env=ENV)
     equal(done.status, 1)
-    contains(done.err, "is statically linked, so the agent cannot be preloaded into it; `side trace --global` has the kernel watch")
+    contains(done.err, "is statically linked, so the agent cannot be preloaded into it\nhint: `side trace --global` has the kernel watch")
 
 
 def test_words_of_shells():

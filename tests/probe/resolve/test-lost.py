@@ -89,9 +89,9 @@ def test_children_of_vfork():
     equal((traced.reasons, traced.seen["step"]), ({VFORK: 100}, 20))
     for text in (traced.text.err, traced.quiet.err):
         contains(text, "side: 100 events were lost in the child of a vfork(), before it ran a program")
-        contains(text, "; `side trace --global` has the kernel watch, which sees them\n")
+        contains(text, "\nhint: `side trace --global` has the kernel watch, which sees them\n")
     contains(traced.mend(VFORK), "--global")
-    equal(len(traced.quiet.err.splitlines()), 1, traced.quiet.err)
+    equal([line[:5] for line in traced.quiet.err.splitlines()], ["side:", "hint:"], traced.quiet.err)
 
 
 def test_full_rings():
@@ -101,7 +101,7 @@ def test_full_rings():
     equal(traced.seen["step"] + traced.reasons[FULL], traced.own)
     contains(traced.mend(FULL), "a larger `--buffer-size`")
     contains(traced.mend(FULL), "(it was 64.0 KiB)")
-    contains(traced.text.err, " events were lost while a ring was full; a larger `--buffer-size`, or fewer locations, would keep more")
+    contains(traced.text.err, " events were lost while a ring was full\nhint: a larger `--buffer-size`, or fewer locations, would keep more")
     # And with what is said to help.
     traced = Traced("larger", "flood", "100000", options=["--buffer-size", "8M"])
     equal((traced.reasons, traced.seen["step"]), ({}, 100000))
@@ -155,7 +155,9 @@ def test_both():
     equal(int(lines[at].split()[1].replace(",", "")), sum(figures))
     contains(lines[at + 1], "while a ring was full")
     contains(lines[at + 2], "in the child of a vfork()")
-    equal(len(traced.quiet.err.splitlines()), 3, traced.quiet.err)
+    for line, hint in ((lines[at + 3], FULL), (lines[at + 4], VFORK)):
+        equal(line, "hint: " + traced.mend(hint))
+    equal(len(traced.quiet.err.splitlines()), 5, traced.quiet.err)
 
 
 def test_attached():
@@ -175,7 +177,7 @@ def test_attached():
     reasons = {reason["reason"]: reason["count"] for reason in summary["reasons"]}
     equal((set(reasons), reasons), ({FULL}, dict(lost)))
     equal((sum(reasons.values()), summary["recorded"]), (summary["lost"], seen["step"]))
-    contains(text, " events were lost while a ring was full; a larger `--buffer-size` would keep more (it was 64.0 KiB)\n")
+    contains(text, " events were lost while a ring was full\nhint: a larger `--buffer-size` would keep more (it was 64.0 KiB)\n")
 
 
 run_tests(globals())
