@@ -282,4 +282,106 @@ def test_sessions():
     equal([sorted(one) for one in lists], [sorted(lists[0])] * 3)
 
 
+def probes(name, *options):
+    """A recording of the calls of reached(): often() makes three, once() makes one."""
+    done = side("trace", "-q", "-o", path(name), "-c", os.environ["REACHED"], "--function", "reached", *options, env=ENV)
+    equal(done.status, 0, done)
+    return path(name)
+
+
+def report(trace, *options):
+    done = side("report", "--json", *options, trace, env=ENV)
+    equal(done.status, 0, done)
+    return list(map(json.loads, done.out.splitlines())), done.err
+
+
+def of_type(lines, name):
+    return [line for line in lines if line["type"] == name]
+
+
+BACKTRACE = ("--context", "backtrace")
+CALLER = ("--arg", "x64:caller:%rsp+0")
+CALLERS = {"often": 3, "once": 1}
+
+
+def test_location_of_a_probe_is_exact():
+    """An address that is one byte lower is in the function before."""
+    program = os.environ["REACHED"]
+    trace = probes("exact", "--context", "ip")
+    for event in view(trace, "--symbols"):
+        check_symbol(ip(event)["symbol"], program, call=0)
+        equal((ip(event)["symbol"]["function"], ip(event)["symbol"]["function_offset"]), ("reached", 0))
+    lines, notes = report(trace, "--callers")
+    (caller,) = of_type(lines, "caller")
+    check_symbol(caller, program, call=0)
+    equal((caller["function"], caller["count"]), ("reached", 4))
+    contains(notes, "locations of probes, not their callers")
+    (row,) = of_type(report(trace, "--by", "$ctx.ip")[0], "count")
+    check_symbol(row["by_symbol"], program, call=0)
+
+
+def test_backtraces_and_callers_of_probes():
+    program = os.environ["REACHED"]
+    trace = probes("callers", *CALLER, *BACKTRACE, "--context", "ip")
+    plain = view(trace)
+    shown = view(trace, "--symbols")
+    equal(len(shown), 4)
+    for number, event in zip(plain, shown):
+        fields = event["fields"]
+        equal([frame["value"] for frame in fields["backtrace"]], number["fields"]["backtrace"])
+        equal(fields["caller"], fields["backtrace"][0])
+        own = [frame["symbol"] for frame in fields["backtrace"] if frame.get("symbol", {}).get("module") == program]
+        for symbol in own:
+            if symbol["function"] != "_start":  # It is not compiled here: addr2line has no line.
+                check_symbol(symbol, program)
+        equal([symbol["function"] for symbol in own[1:]], ["main", "_start"])
+    names = [event["fields"]["caller"]["symbol"]["function"] for event in shown]
+    equal(names, ["often", "often", "often", "once"])
+    text = side("view", "--symbols", "-q", trace, env=ENV).out
+    equal(len(re.findall(r"backtrace = \[ (?:often|once)\+0x\w+ \([^)]*reached\.c:\d+\), main\+0x", text)), 4, text)
+
+
+def test_report_of_callers_of_probes():
+    """By the field, and without one by the backtrace; the addresses are those that babeltrace2 prints."""
+    program = os.environ["REACHED"]
+    for name, options in (("field", CALLER), ("frame", BACKTRACE), ("frame-ip", (*BACKTRACE, "--context", "ip"))):
+        trace = probes("report-" + name, *options)
+        lines, notes = report(trace, "--callers")
+        equal(notes, "")
+        callers = of_type(lines, "caller")
+        equal({caller["function"]: caller["count"] for caller in callers}, CALLERS)
+        for caller in callers:
+            check_symbol(caller, program)
+        if shutil.which("babeltrace2"):
+            texts = output("babeltrace2", trace).upper()
+            for caller in callers:
+                equal(len(re.findall(rf"0X{caller['address']:X}\b", texts)), caller["count"], texts)
+        by = "caller" if name == "field" else "backtrace[0]"
+        rows = of_type(report(trace, "--by", by)[0], "count")
+        equal({row["by_symbol"]["function"]: row["count"] for row in rows}, CALLERS)
+        text = side("report", "-q", "--by", by, trace, env=ENV).out
+        for row in rows:
+            contains(text, f" {row['by_symbol']['function']}+0x{row['by_symbol']['function_offset']:x} ({program})\n")
+
+
+def test_hint_for_callers_works():
+    """What the note says is done: the second recording has callers."""
+    lines, notes = report(probes("nothing"), "--callers")
+    equal(of_type(lines, "caller"), [])
+    hint = re.search(r"`side trace (--context \w+)`", notes)
+    true(hint, notes)
+    lines, notes = report(probes("as-hinted", *hint.group(1).split()), "--callers")
+    equal({caller["function"]: caller["count"] for caller in of_type(lines, "caller")}, CALLERS)
+    equal(notes, "")
+
+
+def test_number_of_callers():
+    """10 without a number, which is the next word or follows `=`; a word that is no number is the trace."""
+    trace = probes("number", *BACKTRACE)
+    for options, wanted in ((["--callers", trace], 2), (["--callers", "1", trace], 1), (["--callers=1", trace], 1),
+                            ([trace, "--callers"], 2), ([trace, "--callers", "-q"], 2)):
+        done = side("report", "--json", *options, env=ENV)
+        equal((done.status, done.out.count('"type":"caller"')), (0, wanted), done)
+
+
 run_tests(globals())

@@ -112,7 +112,8 @@ struct option {
 	char former_letter;
 	const char *former_name;
 	const char *argument; /* what it is called in help; NULL for a flag */
-	bool optional;        /* the argument may be left out, and stands behind `=` only */
+	bool optional;        /* the argument may be left out, and follows `=` only … */
+	bool digits_follow;   /* … or is the next word, if that is a number */
 	bool two;     /* two arguments, the second one always a word of its own; OPTION_LIST */
 	bool ordered; /* `offset` is that of a struct option_uses: the order counts */
 	bool units; /* OPTION_TIME: a number alone is refused, by which other tracers mean microseconds here */

@@ -535,6 +535,13 @@ static const char *next_word(struct parser *parser)
 	return word;
 }
 
+static bool number_follows(const struct parser *parser)
+{
+	const char *next = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : "";
+
+	return *next && !next[strspn(next, "0123456789")];
+}
+
 static int parse_long(struct parser *parser)
 {
 	const char *name = parser->argv[parser->at] + 2, *text = strchr(name, '='), *second;
@@ -552,6 +559,8 @@ static int parse_long(struct parser *parser)
 		}
 		return store(parser, option, base, NULL);
 	}
+	if (option->optional && !text && option->digits_follow && number_follows(parser))
+		return store(parser, option, base, next_word(parser));
 	if (option->optional)
 		return store(parser, option, base, text ? text + 1 : NULL);
 	text = text ? text + 1 : next_word(parser);

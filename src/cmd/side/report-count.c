@@ -61,6 +61,8 @@ enum group_kind {
 	GROUP_CPU = 'c',
 	GROUP_SIGNED = 's',
 	GROUP_UNSIGNED = 'u',
+	GROUP_HEXADECIMAL = 'h',
+	GROUP_ADDRESS = 'a', /* `process` is the number of its trace, `high` its kind. */
 	GROUP_WIDE = 'w',
 	GROUP_DOUBLE = 'f',
 	GROUP_TEXT = 'x',
@@ -74,8 +76,12 @@ struct group_key {
 
 static uint32_t add_group(struct report *report, const void *key, size_t size)
 {
-	uint32_t group = keys_add(&report->groups, key, size);
+	uint32_t count = report->groups.count, group;
 
+	report->group_times = report_item(&report->groups, report->group_times,
+			sizeof(*report->group_times), key, size, &group);
+	if (group == count)
+		report->group_times[group] = report->last_ns;
 	return group == KEYS_NONE ? GROUP_OTHERS : group;
 }
 
@@ -97,7 +103,17 @@ static uint32_t group_of_text(struct report *report, const char *text, size_t si
 	return add_group(report, key, size + 1);
 }
 
-static uint32_t group_of_value(struct report *report, const struct filter_value *value)
+static uint32_t group_of_address(struct report *report, const struct where_form *form,
+		const struct ctf_item *item, uint64_t number)
+{
+	struct group_key key = {GROUP_ADDRESS, item->trace->index, number, form->address};
+
+	report->any_address_group = true;
+	return add_group(report, &key, sizeof(key));
+}
+
+static uint32_t group_of_value(struct report *report, const struct filter_value *value,
+		const struct where_form *form, const struct ctf_item *item)
 {
 	struct group_key key = {GROUP_WIDE, !value->is_unsigned, value->u, 0};
 	const char *label;
@@ -109,6 +125,10 @@ static uint32_t group_of_value(struct report *report, const struct filter_value 
 		label = value->labels ? where_label(NULL, value, &at, &size) : NULL;
 		if (label)
 			return group_of_text(report, label, size);
+		if (form->address)
+			return group_of_address(report, form, item, value->u);
+		if (form->base == 16 && value->is_unsigned)
+			return group_of_key(report, GROUP_HEXADECIMAL, 0, value->u);
 		return group_of_key(report,
 				value->is_unsigned || value->s >= 0 ? GROUP_UNSIGNED : GROUP_SIGNED,
 				0, value->u);
@@ -145,7 +165,7 @@ static uint32_t group_of(struct report *report, const struct report_class *class
 	case BY_VALUE:
 		if (!class->by || !where_evaluate(class->by, item, &value))
 			return GROUP_NONE;
-		return group_of_value(report, &value);
+		return group_of_value(report, &value, &class->by_form, item);
 	}
 	return GROUP_NONE;
 }
@@ -157,6 +177,15 @@ static struct visit_value wide_number(const struct group_key *key)
 			.bits = 128,
 			.lo = key->number,
 			.hi = key->high};
+}
+
+static const struct symbol *symbol_of_group(
+		const struct report *report, uint32_t group, const struct group_key *key)
+{
+	const struct address address = {(enum address_kind)key->high, key->process,
+			report->group_times[group], key->number};
+
+	return address_symbol(report->symbols, &address);
 }
 
 static size_t double_digits(const struct group_key *key, char digits[VISIT_FLOAT_DIGITS_MAX])
@@ -195,6 +224,11 @@ void report_group_text(const struct report *report, uint32_t group, char *text, 
 	case GROUP_CPU: snprintf(text, size, "cpu%" PRIu64, key.number); break;
 	case GROUP_SIGNED: snprintf(text, size, "%" PRId64, (int64_t)key.number); break;
 	case GROUP_UNSIGNED: snprintf(text, size, "%" PRIu64, key.number); break;
+	case GROUP_ADDRESS:
+		if (report_symbol_text(symbol_of_group(report, group, &key), text, size))
+			break;
+		__attribute__((fallthrough));
+	case GROUP_HEXADECIMAL: snprintf(text, size, "0x%" PRIx64, key.number); break;
 	case GROUP_WIDE: {
 		struct visit_value number = wide_number(&key);
 
@@ -204,6 +238,16 @@ void report_group_text(const struct report *report, uint32_t group, char *text, 
 	}
 	default: double_digits(&key, digits); snprintf(text, size, "%s", digits);
 	}
+}
+
+static void put_group_symbol(const struct symbol *symbol, struct view_out *out)
+{
+	struct view_sink sink = {.ops = &view_json_ops, .out = out};
+
+	if (!symbol->module)
+		return;
+	view_out_text(out, ",\"by_symbol\":");
+	(void)trace_symbol_json(&sink, symbol);
 }
 
 void report_group_json(const struct report *report, uint32_t group, struct view_out *out)
@@ -224,13 +268,16 @@ void report_group_json(const struct report *report, uint32_t group, struct view_
 	report_group_text(report, group, text, sizeof(text));
 	if (*entry->bytes == GROUP_TEXT)
 		view_json_quoted(out, (const char *)entry->bytes + 1, entry->size - 1);
-	else if (key.kind == GROUP_CPU)
+	else if (key.kind == GROUP_CPU || key.kind == GROUP_HEXADECIMAL ||
+			key.kind == GROUP_ADDRESS)
 		view_out_unsigned(out, key.number);
 	else if (key.kind == GROUP_SIGNED || key.kind == GROUP_UNSIGNED ||
 			(key.kind == GROUP_DOUBLE && !strpbrk(text, "ni")))
 		view_out_put(out, text, strlen(text));
 	else
 		view_json_quoted(out, text, strlen(text));
+	if (key.kind == GROUP_ADDRESS)
+		put_group_symbol(symbol_of_group(report, group, &key), out);
 }
 
 /* ---- what an event adds ---- */
@@ -379,30 +426,6 @@ static int take_scope(struct report *report, struct pair_open *here)
 	return 0;
 }
 
-static int take_caller(struct report *report, const struct report_class *own,
-		const struct ctf_item *item, uint32_t process)
-{
-	struct {
-		uint64_t address;
-		uint32_t process, trace;
-	} key = {0, process, item->trace->index};
-	uint32_t number;
-
-	if (!who_caller(&own->who, item, &key.address))
-		return 0;
-	report->caller_events++;
-	report->callers = report_item(&report->caller_keys, report->callers,
-			sizeof(*report->callers), &key, sizeof(key), &number);
-	if (number == KEYS_NONE)
-		return 0; /* Too many: said at the end. */
-	report->callers[number].count++;
-	report->callers[number].process = process;
-	report->callers[number].trace = key.trace;
-	report->callers[number].address = key.address;
-	report->callers[number].ns = item->ns;
-	return 0;
-}
-
 static struct report_process *process_at(struct report *report, uint32_t number)
 {
 	if (number >= report->process_room) {
@@ -455,7 +478,7 @@ int report_take(struct report *report, const struct ctf_item *item, struct walk_
 	if (!ret && (report->options->calls || report->options->tree))
 		ret = calls_take(&report->calls, &own->calls, item, here.process, here.thread);
 	if (!ret && report->options->callers)
-		ret = take_caller(report, own, item, here.process);
+		ret = report_take_caller(report, own, item, here.process);
 	return ret;
 }
 

@@ -401,16 +401,14 @@ static int print_pairs(struct json *json, const struct report_around *around)
 static int print_callers(struct json *json)
 {
 	const struct report *report = json->report;
-	struct symbols *symbols = report_symbols(report);
 	uint32_t count, *order = report_caller_order(report, &count);
 
-	for (uint32_t i = 0; order && symbols && i < count; i++) {
+	for (uint32_t i = 0; order && i < count; i++) {
 		const struct report_caller *caller = &report->callers[order[i]];
-		const struct symbol *symbol = symbols_find(
-				symbols, caller->trace, caller->ns, caller->address, true);
+		const struct symbol *symbol = address_symbol(report->symbols, &caller->address);
 
 		begin(json, "caller");
-		put_number(json, "address", caller->address);
+		put_number(json, "address", caller->address.address);
 		put_number(json, "count", caller->count);
 		put_process(json, caller->process);
 		if (symbol->module) {
@@ -428,7 +426,7 @@ static int print_callers(struct json *json)
 		end(json);
 	}
 	free(order);
-	return order && symbols ? 0 : -ENOMEM;
+	return order ? 0 : -ENOMEM;
 }
 
 static int print_losses(struct json *json)

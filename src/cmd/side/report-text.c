@@ -297,30 +297,26 @@ static int print_losses(struct text *text)
 	return 0;
 }
 
-static const struct symbol *symbol_of(struct symbols *symbols, const struct report_caller *caller)
+static const struct symbol *symbol_of(
+		const struct report *report, const struct report_caller *caller)
 {
-	return symbols_find(symbols, caller->trace, caller->ns, caller->address, true);
+	return address_symbol(report->symbols, &caller->address);
 }
 
-static bool any_source(const struct report *report, struct symbols *symbols, const uint32_t *order,
-		uint32_t count)
+static bool any_source(const struct report *report, const uint32_t *order, uint32_t count)
 {
 	uint32_t i = 0;
 
-	while (i < count && !symbol_of(symbols, &report->callers[order[i]])->file)
+	while (i < count && !symbol_of(report, &report->callers[order[i]])->file)
 		i++;
 	return i < count;
 }
 
 static void put_caller(struct table *table, const struct symbol *symbol)
 {
-	if (symbol->function)
-		table_format(table, "%s+0x%" PRIx64 " (%s)", symbol->function, symbol->inside,
-				symbol->module);
-	else if (symbol->module)
-		table_format(table, "%s+0x%" PRIx64, symbol->module, symbol->offset);
-	else
-		table_put(table, "-");
+	char text[2 * 4096 + 64];
+
+	table_put(table, report_symbol_text(symbol, text, sizeof(text)) ? text : "-");
 }
 
 static void put_source(struct table *table, const struct symbol *symbol)
@@ -344,22 +340,19 @@ static int print_callers(struct text *text)
 	};
 	const struct report *report = text->report;
 	struct table table = {columns, 6, report->colour, NULL, 0, 0, false};
-	struct symbols *symbols = report_symbols(report);
 	uint32_t count, *order = report_caller_order(report, &count);
 	char cell[1400];
 	bool sources;
 
-	if (!order || !symbols) {
-		free(order);
+	if (!order)
 		return -ENOMEM;
-	}
-	sources = any_source(report, symbols, order, count);
+	sources = any_source(report, order, count);
 	if (!sources)
 		columns[--table.count - 1] = address;
 	text_begin_section(text);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct report_caller *caller = &report->callers[order[i]];
-		const struct symbol *symbol = symbol_of(symbols, caller);
+		const struct symbol *symbol = symbol_of(report, caller);
 
 		put_caller(&table, symbol);
 		table_put(&table, say_number(caller->count, cell));
@@ -368,7 +361,7 @@ static int print_callers(struct text *text)
 		table_put(&table, cell);
 		if (sources)
 			put_source(&table, symbol);
-		table_format(&table, "0x%" PRIx64, caller->address);
+		table_format(&table, "0x%" PRIx64, caller->address.address);
 	}
 	table_print(&table, &text->out);
 	free(order);

@@ -41,7 +41,6 @@ static const struct ctf_value *value_at(const struct who_place *place, const str
 {
 	const struct ctf_value *scope = place->scope == WHO_COMMON_CONTEXT ? item->common_context
 			: place->scope == WHO_CONTEXT                      ? item->context
-			: place->scope == WHO_FIELDS                       ? item->fields
 									   : NULL;
 	const struct ctf_value *member = NULL;
 	struct ctf_cursor cursor;
@@ -151,9 +150,6 @@ static void look(struct who *who, struct who_class *class, const struct ctf_item
 		find_context(&class->vtid, item, "tid");
 	if (!find_context(&class->thread_name, item, "thread_name"))
 		find_context(&class->thread_name, item, "pthread_name");
-	/* The context `ip` of a wrapper's event is a place in the wrapper. */
-	if (!find_in(&class->ip, WHO_FIELDS, item->fields, "caller"))
-		find_context(&class->ip, item, "ip");
 	class->fixed = item->trace->vpid >= 0 || !class->vpid.scope;
 	if (class->fixed)
 		class->process = who_of_trace(who, item->trace);
@@ -182,11 +178,6 @@ int64_t who_thread(const struct who_class *class, const struct ctf_item *item)
 	uint64_t thread;
 
 	return number_at(&class->vtid, item, &thread) ? (int64_t)thread : -1;
-}
-
-bool who_caller(const struct who_class *class, const struct ctf_item *item, uint64_t *address)
-{
-	return number_at(&class->ip, item, address);
 }
 
 const char *who_thread_name(

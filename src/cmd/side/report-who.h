@@ -13,7 +13,7 @@
 
 /* Where a context stands in the records of a class. */
 struct who_place {
-	enum { WHO_NOWHERE, WHO_COMMON_CONTEXT, WHO_CONTEXT, WHO_FIELDS } scope;
+	enum { WHO_NOWHERE, WHO_COMMON_CONTEXT, WHO_CONTEXT } scope;
 	uint32_t index;
 	uint32_t direct; /* Its distance from the scope, or 0: not fixed. */
 };
@@ -23,7 +23,7 @@ struct who_class {
 	bool known;
 	bool fixed; /* All records are of `process`. */
 	uint32_t process;
-	struct who_place vpid, procname, vtid, thread_name, ip;
+	struct who_place vpid, procname, vtid, thread_name;
 };
 
 struct who_process {
@@ -49,8 +49,6 @@ uint32_t who_of_trace(struct who *who, const struct ctf_trace *trace);
 
 /* Only after who_process() for this class. -1: not known. */
 int64_t who_thread(const struct who_class *class, const struct ctf_item *item);
-/* False: not recorded. From a field `caller`, else the context `ip`. */
-bool who_caller(const struct who_class *class, const struct ctf_item *item, uint64_t *address);
 /* NULL: not recorded. Not NUL-terminated. */
 const char *who_thread_name(
 		const struct who_class *class, const struct ctf_item *item, size_t *size);

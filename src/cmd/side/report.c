@@ -19,6 +19,7 @@ static void free_class(void *own)
 
 	pair_class_free(&class->pair);
 	where_bound_free(class->by);
+	report_callers_unbind(class);
 	for (struct where_bound **bound = class->histograms; bound < class->histograms_end; bound++)
 		where_bound_free(*bound);
 	free(class);
@@ -40,6 +41,10 @@ static void *create_class(void *user, struct walk_class *walk, const struct ctf_
 		ret = pair_class_make(&report->pairs, &class->pair, item, walk->view);
 	if (!ret && report->by == BY_VALUE)
 		ret = where_bind(&report->by_value, item, walk->view, &class->by, NULL);
+	if (!ret && class->by)
+		class->by_form = where_form(&report->by_value, class->by, item, walk->view);
+	if (!ret)
+		ret = report_callers_bind(report, class, item, walk->view);
 	for (uint32_t i = 0; !ret && i < report->histogram_count; i++)
 		ret = where_bind(&report->histograms[i], item, walk->view, &class->histograms[i],
 				NULL);
@@ -146,7 +151,7 @@ static int start(struct report *report, const struct parsed *parsed)
 	if (!status)
 		status = walk_prepare(&report->walk, &walk);
 	if (!status)
-		status = report_symbols_start(report);
+		status = report_callers_start(report);
 	confine(parsed->operands[0], NULL);
 	if (!status)
 		status = walk_open(&report->walk);
@@ -228,8 +233,7 @@ static void note_what_is_missing(const struct report *report)
 	}
 	if (report->options->calls || report->options->tree)
 		note_of_calls(report);
-	if (report->options->callers && !report->caller_events)
-		say_note("no event has its caller: record with `--context ip`, or `-w libc`");
+	report_callers_note(report);
 	if (report->caller_keys.refused)
 		say_note("only the first %u different callers were counted", REPORT_CALLERS_MAX);
 	if (report->groups.refused)
@@ -249,9 +253,9 @@ static void note_what_is_missing(const struct report *report)
 static int print(struct report *report)
 {
 	struct report_around around = {0};
-	int status = COMMAND_DONE;
+	int status = report_symbols_read(report);
 
-	if (report->options->around)
+	if (!status && report->options->around)
 		status = report_around_read(&around, report);
 	if (!status)
 		status = report->json ? report_print_json(report, &around)
@@ -298,7 +302,8 @@ static void free_report(struct report *report)
 	free(report->rows);
 	free(report->scope_events);
 	free(report->callers);
-	symbols_free(report->symbols);
+	report_callers_free(report);
+	free(report->group_times);
 	free(report->loss_items);
 }
 
@@ -395,19 +400,24 @@ static int by_caller(const void *one, const void *other, void *user)
 		return left->count > right->count ? -1 : 1;
 	if (left->process != right->process)
 		return left->process < right->process ? -1 : 1;
-	return left->address < right->address ? -1 : left->address > right->address;
+	if (left->address.address != right->address.address)
+		return left->address.address < right->address.address ? -1 : 1;
+	return (int)left->address.kind - (int)right->address.kind;
 }
 
 uint32_t *report_caller_order(const struct report *report, uint32_t *count)
 {
 	uint32_t *order = numbers(report->caller_keys.count);
+	uint64_t shown;
 
 	if (order)
 		qsort_r(order, report->caller_keys.count, sizeof(*order), by_caller,
 				(void *)(uintptr_t)report);
+	shown = report->options->callers == OPTION_BARE ? REPORT_CALLERS_SHOWN
+							: report->options->callers;
 	*count = report->caller_keys.count;
-	if (*count > report->options->callers)
-		*count = (uint32_t)report->options->callers;
+	if (*count > shown)
+		*count = (uint32_t)shown;
 	return order;
 }
 

@@ -66,12 +66,20 @@ struct report_loss {
 	const char *ring, *event, *reason; /* Inside the key. */
 };
 
+/* Where the caller of an event is recorded; the first that an event has counts. */
+enum {
+	CALLER_FIELD, /* The field `caller`. */
+	CALLER_FRAME, /* `backtrace[0]` */
+	CALLER_IP,    /* The context `ip`. A wrapper's is a location in the wrapper. */
+	CALLER_SOURCES
+};
+
+#define REPORT_CALLERS_SHOWN 10 /* If `--callers` has no number. */
+
 struct report_caller {
 	uint64_t count;
 	uint32_t process;
-	uint32_t trace; /* What it says of its process tells what stood at the address … */
-	uint64_t address;
-	int64_t ns; /* … at this time. */
+	struct address address;
 };
 
 /* A distribution in one group: of a value (--histogram) or of durations (--pair). */
@@ -122,7 +130,9 @@ struct report {
 	enum report_by by;
 	struct where by_value;
 	struct keys names;
-	struct keys groups; /* See group_text(). */
+	struct keys groups;   /* See group_text(). */
+	int64_t *group_times; /* When a group was first seen. */
+	bool any_address_group;
 	struct keys row_keys;
 	struct report_row *rows;
 
@@ -142,8 +152,11 @@ struct report {
 
 	struct keys caller_keys;
 	struct report_caller *callers;
+	struct where caller_sources[CALLER_SOURCES];
+	uint64_t caller_events; /* That have an address … */
+	uint64_t exact_events;  /* … which is the location of a probe, and not of its caller. */
+	bool any_probe;         /* Some event is that of a probe. */
 	struct symbols *symbols;
-	uint64_t caller_events; /* That have an address. */
 
 	struct calls calls;
 	struct gaps gaps; /* For calls and pairs. */
@@ -162,6 +175,9 @@ struct report_class {
 	uint32_t row_group;
 	uint32_t row;
 	struct where_bound *by;
+	struct where_form by_form;
+	struct where_bound *callers[CALLER_SOURCES];
+	uint8_t caller_kinds[CALLER_SOURCES]; /* enum address_kind */
 	struct where_bound **histograms_end;
 	struct where_bound *histograms[];
 };
@@ -202,11 +218,22 @@ void report_around_free(struct report_around *around);
 /* The first line of a scope from this number on. */
 size_t report_around_find(const struct report_around *around, uint32_t scope, uint64_t number);
 
-/* report-caller.c: what stands at addresses of the traced processes. NULL: no memory. */
-/* Start the process that reads debug files, if `--callers` needs it. 0 or an exit status. */
-int report_symbols_start(struct report *report);
-/* With what the trace has about its processes. NULL: out of memory. Freed with the report. */
-struct symbols *report_symbols(const struct report *report);
+/* report-caller.c: the callers of events, and symbols of addresses. */
+/* What `--callers` and `--by` need: an expression for each source, and the process that reads debug files. 0 or an exit status. */
+int report_callers_start(struct report *report);
+/* 0 or -ENOMEM. */
+int report_callers_bind(struct report *report, struct report_class *own,
+		const struct ctf_item *item, const struct view_event *event);
+void report_callers_unbind(struct report_class *own);
+int report_take_caller(struct report *report, const struct report_class *own,
+		const struct ctf_item *item, uint32_t process);
+/* Read what the trace has about its processes, before symbols are printed. 0 or -ENOMEM. */
+int report_symbols_read(struct report *report);
+/* "function+0x12 (module)", "module+0x12"; false: nothing is known. */
+bool report_symbol_text(const struct symbol *symbol, char *text, size_t size);
+/* Print a note if `--callers` has nothing, or not what its name says. */
+void report_callers_note(const struct report *report);
+void report_callers_free(struct report *report);
 
 /* report-text.c, report-json.c: the whole report. Exit status. */
 int report_print_text(struct report *report, const struct report_around *around);

@@ -104,16 +104,17 @@ const struct option command_report_options[] = {
 	{
 		.name = "callers",
 		.argument = "COUNT",
+		.optional = true,
+		.digits_follow = true,
 		.kind = OPTION_NUMBER,
 		.offset = offsetof(struct report_options, callers),
-		.standard = "none",
-		.sentence = "List the COUNT code locations from which most events came: by a field named caller, as wrappers record it, otherwise by the context ip.",
+		.sentence = "List the COUNT code locations from which most events came, 10 if there is no COUNT: by a field named caller, otherwise by the first address of the context backtrace, otherwise by the context ip.",
 	},
 	{
 		.name = "debuginfod",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct report_options, debuginfod),
-		.sentence = "With `--callers`: get missing debug information from the servers in DEBUGINFOD_URLS.",
+		.sentence = "With `--callers`, or `--by` an address: get missing debug information from the servers in DEBUGINFOD_URLS.",
 	},
 	{
 		.name = "losses",

@@ -232,7 +232,7 @@ static const struct option view_table[] = {
 		.name = "symbols",
 		.kind = OPTION_FLAG,
 		.offset = offsetof(struct view_arguments, symbols),
-		.sentence = "Print code addresses (the context ip, pointers named ip or caller, and values with the attribute side.address) as function, file and line.",
+		.sentence = "Print code addresses (the context ip, pointers named ip or caller, backtraces and callers of probes, and values with the attribute side.address) as function, file and line.",
 	},
 	{
 		.name = "debuginfod",

@@ -341,6 +341,7 @@ static void put_fields(
 
 	line->sink.trace = item->trace->index;
 	line->sink.ns = item->ns;
+	line->sink.ip = event->ip;
 	if (item->common_context) {
 		put_group(line, "stream_context", &first);
 		view_plain_value(&line->sink, item->common_context);

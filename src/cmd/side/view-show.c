@@ -106,30 +106,26 @@ static bool has_attribute(struct json_object *json, const char *key)
 	return false;
 }
 
-/* The attribute side.address: true, or "call" where the call stands before the address. */
-static enum view_address address_of(struct json_object *json)
+/* What the attribute side.address of a type or event says. */
+static enum address_kind address_of(struct json_object *json)
 {
 	struct json_object *attributes = get_array(json, "attributes");
 
 	for (uint32_t i = 0; i < array_length(attributes); i++) {
 		struct json_object *attribute = json_object_array_get_idx(attributes, i);
 
-		if (strcmp(get_text(attribute, "key"), "side.address") != 0)
+		if (strcmp(get_text(attribute, "key"), ADDRESS_ATTRIBUTE) != 0)
 			continue;
-		if (strcmp(get_text(attribute, "value"), "call") == 0)
-			return VIEW_ADDRESS_CALL;
-		return json_object_get_boolean(get(attribute, "value")) ? VIEW_ADDRESS_PLACE
-									: VIEW_ADDRESS_NONE;
+		return address_kind_of_attribute(get_text(attribute, "value"),
+				json_object_get_boolean(get(attribute, "value")));
 	}
-	return VIEW_ADDRESS_NONE;
+	return ADDRESS_NONE;
 }
 
-static void note_address(struct shower *s, struct view_show *show, struct json_object *json)
+static void set_address(struct shower *s, struct view_show *show, enum address_kind kind)
 {
-	if (!s->sink.symbols || show->kind != VIEW_SHOW_INTEGER)
-		return;
-	show->address = (uint8_t)address_of(json);
-	if (show->address)
+	show->address = (uint8_t)kind;
+	if (kind && s->sink.symbols)
 		show->plain = false;
 }
 
@@ -226,12 +222,9 @@ static bool show_members(struct shower *s, struct view_show *show, struct json_o
 		if (!part)
 			return false;
 		part->name = get_text(field, "name");
-		if (s->sink.symbols && part->kind == VIEW_SHOW_INTEGER && !part->address &&
-				is_type(get_text(inner, "type"), "pointer") &&
-				view_is_caller(part->name)) {
-			part->address = VIEW_ADDRESS_CALL;
-			part->plain = false;
-		}
+		if (part->kind == VIEW_SHOW_INTEGER && !part->address &&
+				is_type(get_text(inner, "type"), "pointer"))
+			set_address(s, part, address_kind_of_name(part->name));
 		part->copy = 1;
 		/* Of many equal names only the nearest are numbered; nobody reads the rest. */
 		for (uint32_t k = at; k-- > 0 && at - k < 256;) {
@@ -405,7 +398,8 @@ static struct view_show *show_type(struct shower *s, struct json_object *json,
 	show->plain = !show->wrapped && !show->attributes.size;
 	if (!show_by_name(s, show, get_text(json, "type"), json, type))
 		return NULL;
-	note_address(s, show, json);
+	if (show->kind == VIEW_SHOW_INTEGER)
+		set_address(s, show, address_of(json));
 	return show;
 }
 
@@ -432,6 +426,8 @@ static void lay_over(
 	if (*get_text(event->description, "loglevel"))
 		event->loglevel = get_text(event->description, "loglevel");
 	event->attributes = keep_attributes(s, event->description);
+	event->ip = address_of(event->description) ? (uint8_t)address_of(event->description)
+						   : ADDRESS_RETURN;
 	event->variadic = json_object_get_boolean(get(event->description, "variadic"));
 	if (!show || !show_members(s, show, get_array(event->description, "fields"), class->fields))
 		return;
@@ -459,6 +455,7 @@ struct view_event *view_event_create(
 		return NULL;
 	}
 	event->description = class->side_event && class->fields ? parse(class->side_event) : NULL;
+	event->ip = ADDRESS_RETURN;
 	if (!event->description)
 		return event;
 	s.arena = event->arena;

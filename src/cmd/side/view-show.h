@@ -6,6 +6,7 @@
 #ifndef CMD_SIDE_VIEW_SHOW_H
 #define CMD_SIDE_VIEW_SHOW_H
 
+#include "cmd/side/address.h"
 #include "cmd/side/view-sink.h"
 #include "ctf/ctf.h"
 
@@ -34,20 +35,17 @@ struct view_label {
 	uint64_t end;
 };
 
-/* Addresses in the code: that of a place, or that to which a call returns. */
-enum view_address { VIEW_ADDRESS_NONE, VIEW_ADDRESS_PLACE, VIEW_ADDRESS_CALL };
-
 struct view_show {
 	enum view_show_kind kind;
 	bool wrapped; /* The value is the second member of a structure, its companion the first. */
 	uint8_t base;
-	bool big_endian;   /* VIEW_SHOW_FLOAT128 */
-	bool single;       /* VIEW_SHOW_FLOAT: 32 bits. */
-	bool plain;        /* Neither wrapped nor attributed, and no address. */
-	bool unreadable;   /* VIEW_SHOW_OPTIONAL: what is absent could not be read. */
-	uint8_t address;   /* enum view_address: an integer that is to be shown as a symbol. */
-	const char *name;  /* Of a member. */
-	unsigned int copy; /* How many members of this name stand before it, plus one. */
+	bool big_endian;          /* VIEW_SHOW_FLOAT128 */
+	bool single;              /* VIEW_SHOW_FLOAT: 32 bits. */
+	bool plain;               /* Neither wrapped nor attributed, and no address. */
+	bool unreadable;          /* VIEW_SHOW_OPTIONAL: what is absent could not be read. */
+	uint8_t address;          /* enum address_kind of an integer. */
+	const char *name;         /* Of a member. */
+	unsigned int copy;        /* How many members of this name stand before it, plus one. */
 	struct view_word prefix;  /* What stands before a member: separator, name. */
 	struct view_show **parts; /* By index of the member or option; NULL: not shown. */
 	uint32_t part_count;
@@ -62,6 +60,7 @@ struct view_event {
 	struct json_object *description; /* NULL: the event is shown as plain CTF. */
 	const char *loglevel;            /* Its name in SIDE, or NULL. */
 	struct view_show *fields;        /* A structure, without the variadic part. */
+	uint8_t ip;                      /* enum address_kind of the context `ip`. */
 	bool variadic;
 	uint32_t variadic_index;     /* The member that holds it. */
 	struct view_word attributes; /* As they are shown; empty: none, or not asked for. */
@@ -93,9 +92,6 @@ bool view_label_matches(const struct view_show *show, const struct ctf_value *va
 
 /* Whether a member of plain CTF only serves the next one, and is not shown. */
 bool view_is_tag(const struct ctf_type *structure, uint32_t index);
-
-/* Whether what is called so is the address to which a call returns: "ip", "caller". */
-bool view_is_caller(const char *name);
 
 /* A list of nodes (section 7 of docs/spec/recording.md). */
 void view_dynamic_value(struct view_sink *sink, const struct ctf_value *nodes);

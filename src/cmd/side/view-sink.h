@@ -74,6 +74,7 @@ struct view_sink {
 	struct symbols *symbols; /* NULL: addresses are numbers. */
 	uint32_t trace;          /* Whose addresses they are … */
 	int64_t ns;              /* … and when. */
+	uint8_t ip;              /* enum address_kind of the context `ip`; 0: ADDRESS_RETURN. */
 	uint8_t call; /* The fields are those of a system call: enum view_call (view-syscall.h). */
 };
 

@@ -258,17 +258,13 @@ void view_static_attributes(struct view_sink *sink, struct json_object *attribut
 
 /* ---- addresses ---- */
 
-bool view_is_caller(const char *name)
-{
-	return strcmp(name, "ip") == 0 || strcmp(name, "caller") == 0;
-}
-
 /* Text: what stands there, in the place of the number. JSON: {"value":number,"symbol":{…}}. */
-static void put_address(
-		struct view_sink *sink, const struct ctf_value *value, unsigned int base, bool call)
+static void put_address(struct view_sink *sink, const struct ctf_value *value, unsigned int base,
+		enum address_kind kind)
 {
-	const struct symbol *symbol =
-			symbols_find(sink->symbols, sink->trace, sink->ns, value->u, call);
+	const struct address address = {
+			.kind = kind, .trace = sink->trace, .ns = sink->ns, .address = value->u};
+	const struct symbol *symbol = address_symbol(sink->symbols, &address);
 
 	if (!sink->ops->json) {
 		if (!trace_symbol_text(sink, symbol))
@@ -284,9 +280,13 @@ static void put_address(
 	view_out_char(sink->out, '}');
 }
 
-static bool is_plain_caller(const struct ctf_value *value, const char *name)
+/* Of a member of plain CTF, as of a context. */
+static enum address_kind plain_address(
+		const struct view_sink *sink, const struct ctf_value *value, const char *name)
 {
-	return value->type->kind == CTF_INTEGER && !value->type->is_signed && view_is_caller(name);
+	if (!sink->symbols || value->type->kind != CTF_INTEGER || value->type->is_signed)
+		return ADDRESS_NONE;
+	return sink->ip && strcmp(name, "ip") == 0 ? sink->ip : address_kind_of_name(name);
 }
 
 /* ---- by the description ---- */
@@ -469,8 +469,8 @@ static void show_value(struct view_sink *sink, const struct view_show *show,
 	case VIEW_SHOW_NULL: view_put_word(sink, &sink->ops->null); break;
 	case VIEW_SHOW_BOOL: view_put_word(sink, &sink->ops->words[value->u != 0]); break;
 	case VIEW_SHOW_INTEGER:
-		if (show->address)
-			put_address(sink, value, show->base, show->address == VIEW_ADDRESS_CALL);
+		if (show->address && sink->symbols)
+			put_address(sink, value, show->base, show->address);
 		else
 			put_value(sink, value, show->base);
 		break;
@@ -563,12 +563,14 @@ static void plain_struct(struct view_sink *sink, const struct ctf_value *value)
 	view_put_word(sink, &sink->ops->struct_begin);
 	for (uint32_t i = 0; i < value->count; i++, inner += inner->span) {
 		const char *name = inner->member->name + (inner->member->name[0] == '_');
+		enum address_kind kind;
 
 		if (view_is_tag(value->type, i))
 			continue;
 		sink->ops->member(sink, shown++, name, strlen(name), 1);
-		if (sink->symbols && is_plain_caller(inner, name))
-			put_address(sink, inner, inner->type->base, true);
+		kind = plain_address(sink, inner, name);
+		if (__builtin_expect(kind, 0))
+			put_address(sink, inner, inner->type->base, kind);
 		else
 			view_plain_value(sink, inner);
 		if (__builtin_expect(sink->call, 0))

@@ -579,3 +579,90 @@ bool where_path_load(const struct where_path *path, const struct ctf_item *item,
 	}
 	return false;
 }
+
+/* ---- how values are shown ---- */
+
+static struct where_form show_form(
+		const struct view_show *show, const struct filter_step *steps, uint32_t count)
+{
+	struct where_form form = {.base = 10};
+
+	switch (show->kind) {
+	case VIEW_SHOW_OPTIONAL:
+	case VIEW_SHOW_VARIANT:
+		for (uint32_t i = 0; i < show->part_count; i++) {
+			if (show->parts[i] && show_may_have(show->parts[i], steps, count))
+				return show_form(show->parts[i], steps, count);
+		}
+		return form;
+	case VIEW_SHOW_STRUCT:
+		for (uint32_t i = 0; count && steps->name && i < show->part_count; i++) {
+			if (show->parts[i] && strcmp(show->parts[i]->name, steps->name) == 0)
+				return show_form(show->parts[i], steps + 1, count - 1);
+		}
+		return form;
+	case VIEW_SHOW_LIST: return count ? show_form(show->element, steps + 1, count - 1) : form;
+	case VIEW_SHOW_INTEGER:
+		form.base = show->base;
+		form.address = show->address;
+		return form;
+	default: return form;
+	}
+}
+
+static struct where_form plain_form(const struct ctf_type *type, const char *name,
+		const struct filter_step *steps, uint32_t count)
+{
+	struct where_form form = {.base = 10};
+
+	if (type->kind == CTF_INTEGER && !type->bitmap) {
+		form.base = (uint8_t)type->base;
+		if (name && !type->is_signed)
+			form.address = (uint8_t)address_kind_of_name(name);
+		return form;
+	}
+	if (type->kind == CTF_VARIANT) {
+		for (uint32_t i = 0; i < type->member_count; i++) {
+			if (type->members[i].type->kind != CTF_STRUCT &&
+					plain_may_have(type->members[i].type, steps, count))
+				return plain_form(type->members[i].type, name, steps, count);
+		}
+		return form;
+	}
+	if (!count)
+		return form;
+	if (!steps->name)
+		return type->element ? plain_form(type->element, NULL, steps + 1, count - 1) : form;
+	for (uint32_t i = 0; type->kind == CTF_STRUCT && i < type->member_count; i++) {
+		if (where_same_name(type->members[i].name, steps->name))
+			return plain_form(type->members[i].type, steps->name, steps + 1, count - 1);
+	}
+	return form;
+}
+
+static struct where_form context_form(const struct where_path *path, const struct ctf_value *scope,
+		const struct view_event *event)
+{
+	const struct ctf_member *member = &scope->type->members[path->index];
+	struct where_form form =
+			plain_form(member->type, member->name + (*member->name == '_'), NULL, 0);
+
+	if (form.address && event && where_same_name(member->name, "ip"))
+		form.address = event->ip;
+	return form;
+}
+
+struct where_form where_path_form(const struct where_path *path, const struct ctf_item *item,
+		const struct view_event *event)
+{
+	switch (path->scope) {
+	case WHERE_FIELDS:
+		if (path->show)
+			return show_form(path->show, path->steps + 1, path->step_count - 1);
+		return plain_form(item->fields->type->members[path->index].type, path->steps->name,
+				path->steps + 1, path->step_count - 1);
+	case WHERE_COMMON_CONTEXT: return context_form(path, item->common_context, event);
+	case WHERE_CONTEXT: return context_form(path, item->context, event);
+	default: return (struct where_form){.base = 10};
+	}
+}

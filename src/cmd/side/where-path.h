@@ -4,6 +4,7 @@
 #define CMD_SIDE_WHERE_PATH_H
 
 #include "cmd/side/view-show.h"
+#include "cmd/side/where.h"
 #include "ctf/ctf.h"
 #include "filter/filter.h"
 
@@ -36,6 +37,10 @@ bool where_path_find(struct where_path *path, const struct filter_path *wanted,
 /* False: this record has no such value. */
 bool where_path_load(const struct where_path *path, const struct ctf_item *item,
 		struct filter_value *value);
+
+/* How its values are shown. */
+struct where_form where_path_form(const struct where_path *path, const struct ctf_item *item,
+		const struct view_event *event);
 
 /* Whether two TSDL or CTF 2 names mean the same field: an underscore in front does not matter. */
 bool where_same_name(const char *member, const char *wanted);

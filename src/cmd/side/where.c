@@ -145,6 +145,27 @@ void where_bound_free(struct where_bound *bound)
 	free(bound);
 }
 
+/* ---- how values are shown ---- */
+
+/* Names, indexes and parentheses: the value is that of its only path, unchanged. */
+static bool is_path_alone(const char *text)
+{
+	static const char characters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					 "0123456789_.$[]()\" ";
+
+	return !text[strspn(text, characters)];
+}
+
+struct where_form where_form(const struct where *where, const struct where_bound *bound,
+		const struct ctf_item *item, const struct view_event *event)
+{
+	/* A path can be resolved several times. */
+	if (!bound || !bound->path_count || bound->paths[0].ask != FILTER_ASK_VALUE ||
+			!is_path_alone(where->text))
+		return (struct where_form){.base = 10};
+	return where_path_form(&bound->paths[0], item, event);
+}
+
 /* ---- asking ---- */
 
 struct asking {

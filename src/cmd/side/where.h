@@ -42,6 +42,15 @@ int where_bind(const struct where *where, const struct ctf_item *item,
 		struct where_reason *why);
 void where_bound_free(struct where_bound *bound);
 
+/* How the value of an expression is shown. */
+struct where_form {
+	uint8_t base;    /* Of integers: 2, 8, 10 or 16. */
+	uint8_t address; /* enum address_kind */
+};
+/* That of the field or context, if the expression is nothing else; @item and @event are those of where_bind(). */
+struct where_form where_form(const struct where *where, const struct where_bound *bound,
+		const struct ctf_item *item, const struct view_event *event);
+
 bool where_matches(const struct where_bound *bound, const struct ctf_item *item);
 /* False: no value here. Strings are UTF-8 inside the item. */
 bool where_evaluate(const struct where_bound *bound, const struct ctf_item *item,

@@ -3,6 +3,9 @@
 #include "table.h"
 
 #include <side/builder.h>
+#include <string.h>
+
+#define ADDRESS "side.address"
 
 static struct side_builder_type *make_element(
 		struct side_builder *builder, const struct probe_table_field *field)
@@ -17,6 +20,8 @@ static struct side_builder_type *make_element(
 			SIDE_TYPE_GATHER_ACCESS_DIRECT);
 	if (field->type != PROBE_FIELD_SIGNED && field->type != PROBE_FIELD_UNSIGNED)
 		(void)side_builder_attr_unsigned(builder, element, "std.integer.base", 1, 16);
+	if (field->type == PROBE_FIELD_BACKTRACE)
+		(void)side_builder_attr_string(builder, element, ADDRESS, "call");
 	return element;
 }
 
@@ -44,8 +49,13 @@ static struct side_builder_type *make_enumeration(
 	return type;
 }
 
-static struct side_builder_type *make_plain(
+static bool is_caller(const struct probe_table_field *field)
+{
+	return (field->type == PROBE_FIELD_HEX || field->type == PROBE_FIELD_UNSIGNED) &&
+			field->size == 8 && !*field->labels && !strcmp(field->name, "caller");
+}
 
+static struct side_builder_type *make_plain(
 		struct side_builder *builder, const struct probe_table_field *field)
 {
 	struct side_builder_type *type;
@@ -64,6 +74,9 @@ static struct side_builder_type *make_plain(
 			SIDE_TYPE_BYTE_ORDER_HOST);
 	if (field->type == PROBE_FIELD_HEX)
 		(void)side_builder_attr_unsigned(builder, type, "std.integer.base", 1, 16);
+	/* As the wrappers of `side record -w` call the address to which a function returns. */
+	if (is_caller(field))
+		(void)side_builder_attr_string(builder, type, ADDRESS, "call");
 	return *field->labels ? make_enumeration(builder, type, field->labels) : type;
 }
 
@@ -87,6 +100,8 @@ void probe_table_describe(struct side_builder *builder, const struct probe_table
 	struct side_builder_type *into[PROBE_TABLE_FIELDS_MAX] = {NULL};
 	struct probe_table_field field;
 
+	/* The context `ip` is the location of the probe, not an address to which a call returns. */
+	(void)side_builder_attr_bool(builder, NULL, ADDRESS, 1);
 	for (uint32_t i = 0; i < event->nr_fields; i++) {
 		struct side_builder_type *type;
 
