@@ -297,7 +297,7 @@ int session_flush(struct session *session, unsigned int timeout_ms)
 }
 
 int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *number,
-		char name[SESSION_SNAPSHOT_NAME_MAX])
+		char name[SESSION_SNAPSHOT_NAME_MAX], uint64_t *ret_recorded)
 {
 	uint32_t i;
 	int ret = -EINVAL;
@@ -312,6 +312,7 @@ int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t 
 	pthread_mutex_lock(&session->lock);
 	*number = session->nr_snapshots;
 	memcpy(name, session->snapshot_last, SESSION_SNAPSHOT_NAME_MAX);
+	*ret_recorded = session->snapshot_last_recorded;
 	pthread_mutex_unlock(&session->lock);
 	return ret;
 }

@@ -119,10 +119,11 @@ int session_flush(struct session *session, unsigned int timeout_ms);
 
 /*
  * A snapshot of the rings that overwrite, OUT/snapshot-<n>/. -EINVAL: there is no such ring;
- * -ETIMEDOUT: it comes later. `*number` is how many there are then, `name` that of the last one.
+ * -ETIMEDOUT: it comes later. `*number` is how many there are then, `name` that of the last one,
+ * which has so many events.
  */
 int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *number,
-		char name[SESSION_SNAPSHOT_NAME_MAX]);
+		char name[SESSION_SNAPSHOT_NAME_MAX], uint64_t *ret_recorded);
 
 /* ---- what is going on ---- */
 

@@ -223,6 +223,44 @@ def test_rules_that_match_nothing():
         place.side("destroy", "web")
 
 
+def test_what_is_there():
+    """No program, an empty snapshot, a session that is left: each is reported, with what to do; processes are those with events."""
+    with Place() as place:
+        place.side("create", "web", "-o", "web")
+        place.side("enable-event", "sided:tick")
+        attach = "`side attach --daemon -p PID`"
+        contains(place.side("start").err, "no program has joined yet; ")
+        contains(place.side("status").out, "no program has joined yet; programs that started before the daemon join with " + attach)
+        place.side("create", "flight", "-o", "flight")
+        place.side("enable-channel", "recorder", "--mode", "overwrite")
+        place.side("enable-event", "-c", "recorder", "sided:tick")
+        speaker = place.program()
+        place.program()
+        true("no program has joined" not in place.side("start").err, "a program has joined")
+        contains(place.side("status").out, "2 programs have joined, and no event that the session records has happened")
+        result = place.side("snapshot")
+        equal(result.out, "")
+        contains(result.err, "the snapshot is empty")
+        equal(json_lines(place.side("--json", "snapshot").out)[0]["empty"], True)
+        speaker.fire(7)
+        path = wait_until(lambda: speaker.fire(1) and place.side("snapshot").out.strip(), "a snapshot with events")
+        true(place.events(path), "the path can be opened")
+        figures = place.session()
+        stopped = place.side("stop").err
+        contains(stopped, f"{figures['snapshots']} snapshots have {figures['snapshot-recorded']} events in all")
+        true("recorded 0 events" not in stopped, stopped)
+        destroyed = place.side("destroy").err
+        # Two programs joined; the other one recorded nothing.
+        contains(destroyed, "from 1 process,")
+        contains(destroyed, "`side set-session web` selects the only one")
+        contains(place.side("stop", status=2).err, "`side set-session web`")
+        place.side("create", "other", "-o", "other")
+        os.unlink(place.path + "/runtime/current")
+        listed = place.side("stop", status=2).err
+        contains(listed, "`side set-session NAME`")
+        true("web" in listed and "other" in listed, listed)
+
+
 def test_programs_that_do_not_answer():
     with Place() as place:
         program = place.program()

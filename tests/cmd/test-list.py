@@ -464,6 +464,13 @@ def test_commands_that_fail():
     equal((result.status, result.out), (127, ""), result.err)
     result = side("list", "does-not-exist-anywhere")
     equal((result.status, result.out), (127, ""), result.err)
+    contains(result.err, "there is no file, session or command of that name")
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/kitchen", "w", encoding="utf-8"):
+            pass
+        result = side("list", "kitchenx", cwd=folder)
+        equal((result.status, result.out), (127, ""), result.err)
+        contains(result.err, "did you mean `kitchen`?")
     result = side("list", "--", "/etc/passwd")
     equal((result.status, result.out), (126, ""), result.err)
     result = side("list", "no-file-1", "no-file-2")

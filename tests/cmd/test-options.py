@@ -118,6 +118,13 @@ def test_operands():
     refused("view", says=["no trace"])
     refused("view", "a", "b", says=["does not understand `b`"])
     refused("help", "record", "x", says=["does not understand `x`"])
+    refused("list-sessions", says=["`side list`"])
+    refused("probe", "lst", "app", says=["did you mean `side probe list`?"])
+    refused("kernel", "stats", says=["did you mean `side kernel status`?"])
+    refused("regenerate", "statdump", says=["did you mean `side regenerate statedump`?"])
+    refused("enable-channel", "-u", "c", "--subbuf-size", "1M", says=["`--buffer-size SIZE`"])
+    refused("enable-channel", "-u", "c", "--overwrite", says=["`--mode overwrite`"])
+    refused("create", "--snapshot", says=["`side enable-channel CHANNEL --mode overwrite`"])
     refused("help", "recrod", says=["did you mean `side help record`?"])
     refused("help", "pattern", says=["did you mean `side help patterns`?"])
 

@@ -436,6 +436,18 @@ def test_kernel_without_permission():
             true(result.status in wanted, f"{more} {command}: {result}")
 
 
+def test_processes_with_events():
+    """A shell that runs programs without events is not counted, and programs with most events come first."""
+    result, output = record("sh", "-c", f"{TALKER} 1; {TALKER} 30; true; ls /; true")
+    line = next(line for line in result.err.splitlines() if "recorded" in line)
+    reported = json_lines(side("report", "--json", output).out)
+    counts = [value["processes"] for value in reported if "processes" in value]
+    contains(line, "from 2 processes")
+    equal(counts[:1], [2])
+    rows = [line for line in result.err.splitlines() if line.startswith("  " + NAME)]
+    equal([int(row.split()[1]) for row in rows], [31, 2], result.err)
+
+
 def test_nothing_matches():
     """An empty recording reports the reason; the names are those of the program, and the suggestion works."""
     for args, wanted in (

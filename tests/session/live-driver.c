@@ -331,8 +331,10 @@ static void obey(struct session *session, char **words)
 		put_result(session_flush(session, (unsigned int)atoi(argument)), 0);
 	} else if (!strcmp(word, "snapshot")) {
 		char name[SESSION_SNAPSHOT_NAME_MAX];
+		uint64_t recorded;
 
-		ret = session_snapshot(session, (unsigned int)atoi(argument), &number, name);
+		ret = session_snapshot(
+				session, (unsigned int)atoi(argument), &number, name, &recorded);
 		put_result(ret, number);
 	} else if (!strcmp(word, "status")) {
 		put_status(session);

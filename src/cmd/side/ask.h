@@ -78,8 +78,8 @@ bool current_read(const struct ask *ask, char name[ASK_NAME_MAX]);
 int current_write(const struct ask *ask, const char *name);
 /* For a session that was created: a failure is a note, because the session exists. */
 void current_try_write(const struct ask *ask, const char *name);
-/* If it is this one, there is none any more. */
-void current_forget(const struct ask *ask, const char *name);
+/* If it is this one, there is none any more; is_noted: a note names the sessions that are left. */
+void current_forget(const struct ask *ask, const char *name, bool is_noted);
 
 /*
  * The session that a command line means: its operand, -s, or the current one, whose name is put into

@@ -468,6 +468,10 @@ struct parse_error {
 int parse_command_line(int argc, char **argv, struct parsed *parsed, struct parse_error *error);
 void parsed_free(struct parsed *parsed);
 
+/* A word that the verb does not know, among those that it does (NULL ends them): an exit status. */
+int command_unknown_word(const struct verb *verb, const char *word, const char *const *words,
+		const char *hint);
+
 int parse_size(const char *text, uint64_t *size);
 /* "10ms", "1.5s", "1": nanoseconds. A number without a unit is seconds. */
 int parse_time(const char *text, uint64_t *nanoseconds);

@@ -147,17 +147,37 @@ void current_try_write(const struct ask *ask, const char *name)
 				name, path, strerror(-ret), name);
 }
 
-void current_forget(const struct ask *ask, const char *name)
+/* The command that selects one of the sessions that are there. False: none is known. */
+static bool current_hint(const struct ask *ask, char *hint, size_t size)
 {
-	char path[PATH_MAX], now[ASK_NAME_MAX];
+	char names[1024], shown[2048];
 
-	if (current_read(ask, now) && !strcmp(now, name) && !file(ask, path, sizeof(path)))
-		unlink(path);
+	if (!ask_kept_sessions(ask->system, names, sizeof(names)))
+		return false;
+	say_printable(names, shown, sizeof(shown));
+	if (strchr(names, ','))
+		snprintf(hint, size, "`side set-session NAME` selects one of these: %s", shown);
+	else
+		snprintf(hint, size, "`side set-session %s` selects the only one", shown);
+	return true;
+}
+
+void current_forget(const struct ask *ask, const char *name, bool is_noted)
+{
+	char path[PATH_MAX], now[ASK_NAME_MAX], hint[2200];
+
+	if (!current_read(ask, now) || strcmp(now, name) != 0 || file(ask, path, sizeof(path)))
+		return;
+	unlink(path);
+	if (is_noted && current_hint(ask, hint, sizeof(hint)))
+		say_note("there is no current session any more; %s", hint);
 }
 
 int ask_which(const struct ask *ask, const char *operand, const char *option,
 		char room[ASK_NAME_MAX], const char **name)
 {
+	char hint[2200];
+
 	if (operand && option && strcmp(operand, option) != 0)
 		return say_error(COMMAND_USAGE, "leave one of them out",
 				"`%.128s` and `--session %.128s` are two sessions", operand,
@@ -167,7 +187,9 @@ int ask_which(const struct ask *ask, const char *operand, const char *option,
 		return COMMAND_DONE;
 	if (!current_read(ask, room))
 		return say_error(COMMAND_USAGE,
-				"name one, or make one with `side create`; `side status --all` shows those that are there",
+				current_hint(ask, hint, sizeof(hint))
+						? hint
+						: "name one, or make one with `side create`; `side status --all` shows those that are there",
 				"there is no current session");
 	*name = room;
 	return COMMAND_DONE;

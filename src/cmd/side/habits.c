@@ -4,6 +4,9 @@
  * tables of verbs and options do not have, so an entry here takes nothing from anybody.
  */
 #include "command.h"
+#include "say.h"
+
+#include "names/nearest.h"
 
 #include <string.h>
 
@@ -16,6 +19,9 @@ struct habit {
 static const struct habit habits[] = {
 		{NULL, "run", "a command is recorded by `side record COMMAND`"},
 		{NULL, "start-daemon", "`side daemon` starts the daemon"},
+		{NULL, "list-sessions", "`side list` shows the sessions"},
+		{NULL, "list-events", "`side list -u` shows the events of programs that run"},
+		{NULL, "sessions", "`side list` shows the sessions"},
 		{NULL, "ls", "`side list` shows events and sessions"},
 		{NULL, "script", "`side view DIR` prints the events of a trace"},
 		{NULL, "dump", "`side view DIR` prints the events of a trace"},
@@ -31,6 +37,24 @@ static const struct habit habits[] = {
 		{NULL, "enable-rotation",
 				"`side create --rotate-size` and `--rotate-every` rotate by themselves"},
 		{NULL, "add-trigger", "`side create --snapshot-on WHAT` makes snapshots by itself"},
+		{"create", "--snapshot",
+				"`side enable-channel CHANNEL --mode overwrite` makes a flight recorder, and `side snapshot` a snapshot"},
+		{"create", "--live", "`side view --follow SESSION` prints the events meanwhile"},
+		{"create", "--set-url", "`--to URL` sends the trace"},
+		{"enable-channel", "--subbuf-size", "`--buffer-size SIZE` is the size of a ring"},
+		{"enable-channel", "--num-subbuf", "`--buffer-size SIZE` is the size of a ring"},
+		{"enable-channel", "--overwrite", "write `--mode overwrite`"},
+		{"enable-channel", "--discard", "write `--mode discard`"},
+		{"enable-channel", "--blocking-timeout", "write `--block-timeout TIME`"},
+		{"enable-channel", "--switch-timer",
+				"leave it out: events are readable without it"},
+		{"enable-channel", "--read-timer", "leave it out: events are readable without it"},
+		{"enable-channel", "--tracefile-size",
+				"`side create --rotate-size SIZE` limits files"},
+		{"enable-channel", "--buffers-uid",
+				"leave it out: each process has buffers of its own"},
+		{"enable-channel", "--buffers-pid",
+				"leave it out: each process has buffers of its own"},
 		{"record", "-p", "a program that runs is recorded by `side attach -p PID`"},
 		{"record", "--pid", "a program that runs is recorded by `side attach -p PID`"},
 		{"record", "-a",
@@ -72,4 +96,19 @@ const char *habits_mend(const struct verb *verb, const char *word)
 			return habit->mend;
 	}
 	return NULL;
+}
+
+int command_unknown_word(const struct verb *verb, const char *word, const char *const *words,
+		const char *hint)
+{
+	char meant[NEAREST_TEXT_SIZE], prefix[64];
+	struct nearest nearest;
+
+	nearest_begin(&nearest, word);
+	for (; *words; words++)
+		nearest_offer(&nearest, *words);
+	snprintf(prefix, sizeof(prefix), "side %s ", verb->name);
+	return say_error(COMMAND_USAGE,
+			nearest_text(&nearest, prefix, meant, sizeof(meant)) ? meant : hint,
+			"`side %s` does not understand `%.128s`", verb->name, word);
 }

@@ -204,7 +204,7 @@ bool kernel_session_has(struct json_object *definition)
 	return false;
 }
 
-void kernel_session_ensure(struct ask *ask, const char *session)
+bool kernel_session_ensure(struct ask *ask, const char *session)
 {
 	struct json_object *request = control_request("status", session), *answer = NULL, *sessions,
 			   *definition;
@@ -226,4 +226,5 @@ void kernel_session_ensure(struct ask *ask, const char *session)
 	/* All else is recorded without it. */
 	if (has && !run(ask, NULL))
 		(void)kernel_session_look(ask);
+	return has;
 }

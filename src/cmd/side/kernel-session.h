@@ -32,7 +32,7 @@ int kernel_session_prepare(
 /* After a change of rules. */
 int kernel_session_look(struct ask *ask);
 /* Before `start`, and after `load`: if the session (NULL: any) has such events, the program runs. What is wrong is said, and no more. */
-void kernel_session_ensure(struct ask *ask, const char *session);
+bool kernel_session_ensure(struct ask *ask, const char *session);
 /* Before `snapshot` and `rotate`: what has happened until now is in them. */
 void kernel_session_drain(struct ask *ask);
 /* What the program says of itself, or NULL: there is none. The caller puts it. */

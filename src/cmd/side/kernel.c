@@ -216,8 +216,9 @@ int cmd_kernel(const struct parsed *parsed)
 	int status;
 
 	if (strcmp(parsed->operands[0], "status") != 0)
-		return say_error(COMMAND_USAGE, "did you mean `side kernel status`?",
-				"`side kernel` does not understand `%.128s`", parsed->operands[0]);
+		return command_unknown_word(parsed->verb, parsed->operands[0],
+				(const char *const[]){"status", NULL},
+				"did you mean `side kernel status`?");
 	missing = why_not(&view, &mend);
 	status = look_at_programs(&view);
 	if (!status && missing)

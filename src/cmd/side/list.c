@@ -13,6 +13,7 @@
 #include "say.h"
 #include "status.h"
 
+#include "names/nearest.h"
 #include "session/session.h"
 #include "visit/visit.h"
 #include "wire/runtime.h"
@@ -353,10 +354,13 @@ static int list_running(struct list *list)
 	if (!worst && !count)
 		say_note("no program that runs, and may be looked at, has libside in it");
 	for (size_t i = 0; i < count; i++) {
-		int status = process_list(&list->listing, pids[i], true);
+		int status;
 
+		list->listing.pid = pids[i];
+		status = process_list(&list->listing, pids[i], true);
 		worst = status > worst ? status : worst;
 	}
+	list->listing.pid = 0;
 	say_unreached(pids, count);
 	free(pids);
 	return worst;
@@ -404,6 +408,74 @@ static bool is_file(const char *word)
 	return strchr(word, '/') || !stat(word, &status);
 }
 
+static bool is_command(const char *word)
+{
+	const char *path = getenv("PATH");
+	char file[PATH_MAX];
+
+	/* Without it, the C library has a path of its own. */
+	if (!path)
+		return true;
+	for (;; path++) {
+		int length = (int)strcspn(path, ":");
+
+		if (snprintf(file, sizeof(file), "%.*s/%s", length, length ? path : ".", word) <
+						(int)sizeof(file) &&
+				!access(file, X_OK))
+			return true;
+		path += length;
+		if (!*path)
+			return false;
+	}
+}
+
+static void offer_files(struct nearest *nearest)
+{
+	DIR *directory = opendir(".");
+	const struct dirent *entry;
+
+	while (directory && (entry = readdir(directory)))
+		nearest_offer(nearest, entry->d_name);
+	if (directory)
+		closedir(directory);
+}
+
+static void offer_sessions(struct nearest *nearest, bool system)
+{
+	struct json_object *request, *answer = NULL, *sessions;
+	struct control_error error;
+	struct ask ask;
+
+	if (ask_connect_silently(&ask, system, NULL))
+		return;
+	request = control_request("list", NULL);
+	if (request && !control_call(ask.client, request, ASK_PATIENCE_MS, &answer, &error)) {
+		sessions = ask_list(answer, "sessions");
+		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++)
+			nearest_offer(nearest,
+					ask_text(json_object_array_get_idx(sessions, i), "name"));
+	}
+	json_object_put(request);
+	json_object_put(answer);
+	ask_close(&ask);
+}
+
+static int say_unknown(const struct parsed *parsed, const char *word)
+{
+	char meant[NEAREST_TEXT_SIZE];
+	struct nearest nearest;
+
+	nearest_begin(&nearest, word);
+	offer_files(&nearest);
+	offer_sessions(&nearest, parsed->options.list.system);
+	return say_error(COMMAND_NOT_FOUND,
+			nearest_text(&nearest, "", meant, sizeof(meant))
+					? meant
+					: "`side list -u` lists the programs that run",
+			"cannot list %.256s: there is no file, session or command of that name",
+			word);
+}
+
 static int list_operands(struct list *list, const struct parsed *parsed, struct session **session)
 {
 	int worst = COMMAND_DONE;
@@ -424,7 +496,8 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 		else if (is_file(word))
 			status = list_file_and_libraries(list, word);
 		else if (parsed->operand_count == 1)
-			return list_command(list, parsed->operands, session);
+			return is_command(word) ? list_command(list, parsed->operands, session)
+						: say_unknown(parsed, word);
 		else
 			status = say_error(COMMAND_USAGE,
 					"write `--` before a command that has arguments",

@@ -2,6 +2,7 @@
 /* The forms of `side list`: text for people, names, JSON. */
 #include "listing.h"
 
+#include "running.h"
 #include "say.h"
 
 #include "visit/visit.h"
@@ -180,6 +181,16 @@ static void put_json_name(FILE *out, const struct side_event_description *descri
 	free(name);
 }
 
+static void print_json_process(FILE *out, pid_t pid)
+{
+	char name[RUNNING_NAME_MAX];
+
+	if (!pid)
+		return;
+	fprintf(out, ",\"pid\":%d,\"process\":", (int)pid);
+	say_json_string(out, running_name(pid, name));
+}
+
 static int print_json(FILE *out, const struct listing *listing, const struct listing_event *event)
 {
 	const struct listing_state *state = &event->state;
@@ -192,7 +203,8 @@ static int print_json(FILE *out, const struct listing *listing, const struct lis
 		fprintf(out, "{\"schema\":%d,\"type\":\"event\",\"event\":", SAY_JSON_SCHEMA);
 		put_json_name(out, event->description);
 		fputs(",\"source\":", out);
-		say_json_string(out, listing->sources[event->source]);
+		say_json_string(out, listing->sources[event->source].path);
+		print_json_process(out, listing->sources[event->source].pid);
 		if (event->origin != LISTING_UNKNOWN)
 			fprintf(out, ",\"found\":\"%s\"",
 					event->origin == LISTING_SECTION ? "section" : "registry");
@@ -211,10 +223,21 @@ static int print_json(FILE *out, const struct listing *listing, const struct lis
 	return result;
 }
 
-/* A heading where the source changes, if there are several; an empty line between providers. */
+/* "app (process 2099)" above the blocks of a process, if several are listed. */
+static void print_process(FILE *out, pid_t pid, const struct palette *palette)
+{
+	char name[RUNNING_NAME_MAX];
+
+	fputs(palette->source, out);
+	put_printable(out, *running_name(pid, name) ? name : "program that has exited");
+	fprintf(out, " (process %d)%s\n", (int)pid, palette->off);
+}
+
+/* A heading where the process or the source changes, if there are several; an empty line between providers. */
 static void print_break(
 		FILE *out, const struct listing *listing, size_t at, const struct palette *palette)
 {
+	const struct listing_source *sources = listing->sources;
 	const struct listing_event *event = &listing->events[at];
 	const struct listing_event *before = at ? &listing->events[at - 1] : NULL;
 	bool source = !before || before->source != event->source;
@@ -224,9 +247,13 @@ static void print_break(
 
 	if (before && provider)
 		putc('\n', out);
+	if (source && sources[event->source].pid &&
+			(!before || sources[before->source].pid != sources[event->source].pid))
+		print_process(out, sources[event->source].pid, palette);
 	if (source && listing->nr_sources > 1) {
+		fputs(sources[event->source].pid ? "  " : "", out);
 		fputs(palette->source, out);
-		put_printable(out, listing->sources[event->source]);
+		put_printable(out, sources[event->source].path);
 		fprintf(out, "%s\n", palette->off);
 	}
 }

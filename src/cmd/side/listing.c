@@ -20,13 +20,16 @@
 
 int listing_source(struct listing *listing, const char *path)
 {
-	char **sources = reallocarray(listing->sources, listing->nr_sources + 1, sizeof(*sources));
+	struct listing_source *sources =
+			reallocarray(listing->sources, listing->nr_sources + 1, sizeof(*sources));
+	struct listing_source *source;
 
 	if (!sources)
 		return -ENOMEM;
 	listing->sources = sources;
-	sources[listing->nr_sources] = strdup(path);
-	if (!sources[listing->nr_sources])
+	source = &sources[listing->nr_sources];
+	*source = (struct listing_source){.path = strdup(path), .pid = listing->pid};
+	if (!source->path)
 		return -ENOMEM;
 	listing->nr_sources++;
 	return 0;
@@ -114,7 +117,7 @@ int listing_fail(struct listing *listing, const char *what, const char *why)
 	if (listing->is_silent)
 		return 0;
 	say_error(COMMAND_FAILED, NULL, "cannot read %s of %s: %s", what,
-			listing->sources[listing->nr_sources - 1], why);
+			listing->sources[listing->nr_sources - 1].path, why);
 	return 0;
 }
 
@@ -210,7 +213,7 @@ void listing_free(struct listing *listing)
 	for (size_t i = 0; i < listing->nr_events; i++)
 		visit_owned_free(listing->events[i].owned);
 	for (size_t i = 0; i < listing->nr_sources; i++)
-		free(listing->sources[i]);
+		free(listing->sources[i].path);
 	free(listing->events);
 	free(listing->sources);
 }

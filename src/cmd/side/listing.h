@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "visit/visit.h"
 
@@ -43,11 +44,18 @@ struct listing_event {
 	struct listing_state state;
 };
 
+/* A file, on disk or in a process, or what a process has registered. */
+struct listing_source {
+	char *path;
+	pid_t pid; /* of several processes, the one that it is in; 0: not known */
+};
+
 struct listing {
 	const struct pattern *patterns;
 	size_t nr_patterns;
-	char **sources;
+	struct listing_source *sources;
 	size_t nr_sources;
+	pid_t pid; /* of sources that are added from now on; 0: files */
 	struct listing_event *events;
 	size_t nr_events, events_room;
 	size_t nr_seen;     /* before patterns were applied */

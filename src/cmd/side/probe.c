@@ -23,8 +23,8 @@ int cmd_probe(const struct parsed *parsed)
 	const char *what = parsed->operands[0];
 
 	if (strcmp(what, "list") != 0)
-		return say_error(COMMAND_USAGE, "write `side probe list FILE|PID [GLOB]`",
-				"`side probe` does not understand `%.128s`", what);
+		return command_unknown_word(parsed->verb, what, (const char *const[]){"list", NULL},
+				"write `side probe list FILE|PID [GLOB]`");
 	if (!parsed->operands[1] && !parsed->options.probe.sdt)
 		return say_error(COMMAND_USAGE, "write `side probe list FILE|PID [GLOB]`",
 				"missing operand: a file or a process");

@@ -86,10 +86,39 @@ void command_progress(void *user, uint64_t bytes, size_t processes, uint64_t los
 
 /* ---- the summary ---- */
 
-static void print_processes(const struct session_summary *summary, size_t rows)
+/* A process is counted if an event of it was recorded or lost. */
+static bool has_events(const struct session_process *process)
 {
-	for (size_t i = 0; i < summary->nr_processes && i < rows; i++) {
-		const struct session_process *process = &summary->processes[i];
+	return process->recorded || process->lost || process->overwritten;
+}
+
+static size_t count_processes(const struct session_summary *summary)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < summary->nr_processes; i++)
+		count += has_events(&summary->processes[i]);
+	/* Of an empty recording, all that were reached. */
+	return count ? count : summary->nr_processes;
+}
+
+/* Those with most events first, and equal ones in their order. */
+static int by_events(const void *one, const void *other)
+{
+	const struct session_process *a = *(const struct session_process *const *)one;
+	const struct session_process *b = *(const struct session_process *const *)other;
+
+	if (has_events(a) != has_events(b))
+		return has_events(a) ? -1 : 1;
+	if (a->recorded != b->recorded)
+		return a->recorded > b->recorded ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static void print_rows(const struct session_process *const *order, size_t count, size_t rows)
+{
+	for (size_t i = 0; i < count && i < rows; i++) {
+		const struct session_process *process = order[i];
 		char name[512], of[128], events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
 		char classes[SAY_NUMBER_MAX];
 
@@ -105,9 +134,26 @@ static void print_processes(const struct session_summary *summary, size_t rows)
 				say_number(process->events, classes),
 				process->events == 1 ? "" : "es");
 	}
-	if (summary->nr_processes > rows)
-		fprintf(stderr, "  and %zu more (see them all with --verbose)\n",
-				summary->nr_processes - rows);
+	if (count > rows)
+		fprintf(stderr, "  and %zu more (see them all with --verbose)\n", count - rows);
+}
+
+static void print_processes(const struct session_summary *summary, size_t rows)
+{
+	const struct session_process **order = calloc(summary->nr_processes + 1, sizeof(*order));
+	const size_t count = count_processes(summary);
+
+	if (!order)
+		return;
+	for (size_t i = 0; i < summary->nr_processes; i++)
+		order[i] = &summary->processes[i];
+	qsort(order, summary->nr_processes, sizeof(*order), by_events);
+	print_rows(order, count, rows);
+	free(order);
+	if (summary->nr_processes > count)
+		fprintf(stderr, "  and %zu process%s without events\n",
+				summary->nr_processes - count,
+				summary->nr_processes - count == 1 ? "" : "es");
 }
 
 static bool has_losses(const struct session_summary *summary)
@@ -251,8 +297,8 @@ static void print_summary(const struct session_summary *summary, const struct pa
 		return;
 	if (!say_is_quiet()) {
 		fprintf(stderr, "%s %s %s from %zu %s, %s%s%s%s\n", say_label(false), done,
-				say_events(summary->recorded, events), summary->nr_processes,
-				summary->nr_processes == 1 ? "process" : "processes",
+				say_events(summary->recorded, events), count_processes(summary),
+				count_processes(summary) == 1 ? "process" : "processes",
 				say_size(summary->bytes, size),
 				to                     ? ", for "
 						: kept ? ", in "

@@ -96,6 +96,19 @@ static void say_lost(struct json_object *answer)
 	lost_print(&losses);
 }
 
+/* Events of a flight recorder are in its snapshots, until its programs end. */
+static void say_snapshots(struct json_object *answer)
+{
+	const uint64_t snapshots = ask_number(answer, "snapshots");
+	char number[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
+
+	if (snapshots)
+		say_note("%s snapshot%s %s %s", say_number(snapshots, number),
+				snapshots == 1 ? " has" : "s have",
+				say_events(ask_number(answer, "snapshot-recorded"), events),
+				snapshots == 1 ? "" : "in all");
+}
+
 /* It may be started again: the figures are those until now. */
 static void say_stopped(const char *name, struct json_object *answer)
 {
@@ -104,15 +117,36 @@ static void say_stopped(const char *name, struct json_object *answer)
 	say_output("is stopped; see it with", name, answer);
 	if (!json_object_object_get_ex(answer, "recorded", NULL))
 		return;
-	say_note("it has recorded %s, %s", say_events(ask_number(answer, "recorded"), events),
-			say_size(ask_number(answer, "bytes"), size));
+	if (!ask_number(answer, "snapshots") || ask_number(answer, "recorded"))
+		say_note("it has recorded %s, %s",
+				say_events(ask_number(answer, "recorded"), events),
+				say_size(ask_number(answer, "bytes"), size));
+	say_snapshots(answer);
 	say_lost(answer);
+}
+
+/*
+ * Processes that joined and have no event are not counted, as in `side report`. The daemon lists the processes that it has not
+ * forgotten; the others are counted.
+ */
+static uint64_t count_recorded(struct json_object *answer)
+{
+	struct json_object *processes = ask_list(answer, "processes");
+	uint64_t count = ask_number(answer, "seen");
+
+	for (size_t i = 0; processes && i < json_object_array_length(processes) && count; i++) {
+		struct json_object *process = json_object_array_get_idx(processes, i);
+
+		count -= json_object_object_get_ex(process, "recorded", NULL) &&
+				!ask_number(process, "recorded") && !ask_number(process, "lost");
+	}
+	return count;
 }
 
 static void say_destroyed(const char *name, struct json_object *answer)
 {
 	/* With those that ended before. */
-	uint64_t seen = ask_number(answer, "seen");
+	uint64_t seen = count_recorded(answer);
 	char size[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX], number[SAY_NUMBER_MAX], quoted[4096];
 
 	ask_print_messages(answer);
@@ -214,6 +248,24 @@ static void note_missing_processes(const struct option_uses *uses, const char *n
 	}
 }
 
+/* A directory without a trace is no path to open. */
+static void say_snapshot(const char *name, struct json_object *answer)
+{
+	if (ask_flag(answer, "empty"))
+		say_note("session %s: the snapshot is empty: no event is in the buffers of its programs",
+				name);
+	else
+		print_path(answer);
+}
+
+static void say_recording(const char *name, struct json_object *answer)
+{
+	say_output("records; view it with", name, answer);
+	if (json_object_object_get_ex(answer, "programs", NULL) && !ask_number(answer, "programs"))
+		say_note("session %s: no program has joined yet; programs that started before the daemon join with `side attach --daemon -p PID`",
+				name);
+}
+
 static void say_done(const struct parsed *parsed, const char *name, struct json_object *answer)
 {
 	switch (parsed->verb->id) {
@@ -221,7 +273,7 @@ static void say_done(const struct parsed *parsed, const char *name, struct json_
 		say_note("created session %s; add events with `side enable-event`, then `side start` it",
 				name);
 		break;
-	case VERB_START: say_output("records; view it with", name, answer); break;
+	case VERB_START: say_recording(name, answer); break;
 	case VERB_STOP: say_stopped(name, answer); break;
 	case VERB_DESTROY: say_destroyed(name, answer); break;
 	case VERB_ENABLE_EVENT: say_enabled(parsed, name, answer); break;
@@ -242,7 +294,7 @@ static void say_done(const struct parsed *parsed, const char *name, struct json_
 	case VERB_CLEAR:
 		say_note("session %s has nothing of what was recorded before", name);
 		break;
-	case VERB_SNAPSHOT:
+	case VERB_SNAPSHOT: say_snapshot(name, answer); break;
 	case VERB_ROTATE: print_path(answer); break;
 	default: break;
 	}
@@ -270,7 +322,7 @@ static int before(struct ask *ask, const struct parsed *parsed, const char *name
 	case VERB_ENABLE_EVENT:
 		return parsed->options.control.kernel ? kernel_session_prepare(ask, parsed, request)
 						      : COMMAND_DONE;
-	case VERB_START: kernel_session_ensure(ask, name); return COMMAND_DONE;
+	case VERB_START: (void)kernel_session_ensure(ask, name); return COMMAND_DONE;
 	case VERB_ROTATE:
 	case VERB_SNAPSHOT: kernel_session_drain(ask); return COMMAND_DONE;
 	default: return COMMAND_DONE;
@@ -328,7 +380,7 @@ static int ask_one(struct ask *ask, const struct parsed *parsed, const char *nam
 	if (parsed->verb->id == VERB_CREATE)
 		current_try_write(ask, name);
 	if (parsed->verb->id == VERB_DESTROY)
-		current_forget(ask, name);
+		current_forget(ask, name, !parsed->options.control.all);
 	if (parsed->common.json)
 		ask_print_json(parsed->verb->name, answer);
 	else
@@ -467,8 +519,9 @@ int cmd_regenerate(const struct parsed *parsed)
 		return say_error(COMMAND_USAGE, NULL,
 				"not needed: the metadata of a trace is complete at any time, and the clock is measured again when a trace ends");
 	if (strcmp(what, "statedump") != 0)
-		return say_error(COMMAND_USAGE, "did you mean `side regenerate statedump`?",
-				"`side regenerate` does not understand `%.128s`", what);
+		return command_unknown_word(parsed->verb, what,
+				(const char *const[]){"statedump", "metadata", NULL},
+				"did you mean `side regenerate statedump`?");
 	statedump.verb = command_find_verb("statedump");
 	statedump.operands++;
 	statedump.operand_count--;

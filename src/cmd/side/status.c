@@ -178,7 +178,7 @@ static void print_processes(struct json_object *processes, const struct style *s
 	if (!processes || !json_object_array_length(processes))
 		return;
 	printf("\n  %s%-20s %8s  %-8s %8s %14s %12s %12s%s\n", style->strong, "PROCESS", "PID",
-			"CONTROL", "KINDS", "EVENTS", "BYTES", "LOST", style->plain);
+			"CONTROL", "CLASSES", "EVENTS", "BYTES", "LOST", style->plain);
 	for (size_t i = 0; i < json_object_array_length(processes); i++) {
 		struct json_object *process = json_object_array_get_idx(processes, i);
 		char name[128], kinds[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX],
@@ -197,6 +197,27 @@ static void print_processes(struct json_object *processes, const struct style *s
 				ask_number(process, "lost") ? style->plain : "",
 				live ? "" : "  ended");
 	}
+}
+
+/* A session that records no program, and no event of the kernel. */
+static void print_unjoined(struct json_object *answer, struct json_object *session)
+{
+	struct json_object *processes = ask_list(session, "processes"), *definition = NULL;
+	const uint64_t programs = ask_number(answer, "programs");
+
+	if (!processes || json_object_array_length(processes) || ask_number(session, "refused") ||
+			ask_number(session, "untracked") ||
+			strcmp(ask_text(session, "state"), "active") != 0 ||
+			!json_object_object_get_ex(answer, "programs", NULL) ||
+			(json_object_object_get_ex(session, "definition", &definition) &&
+					kernel_session_has(definition)))
+		return;
+	if (programs)
+		printf("\n  %" PRIu64
+		       " program%s joined, and no event that the session records has happened\n",
+				programs, programs == 1 ? " has" : "s have");
+	else
+		puts("\n  no program has joined yet; programs that started before the daemon join with `side attach --daemon -p PID`");
 }
 
 /* Programs for which there was no share of memory, connections or descriptions. */
@@ -334,7 +355,8 @@ static void print_sending(struct json_object *session, const struct style *style
 	print_dropped_users(sending, style);
 }
 
-static void print_full(struct ask *ask, struct json_object *session, const struct style *style)
+static void print_full(struct ask *ask, struct json_object *answer, struct json_object *session,
+		const struct style *style)
 {
 	const char *output = ask_text(session, "output"), *error = ask_text(session, "error");
 	char text[4096], events[SAY_NUMBER_MAX], bytes[SAY_NUMBER_MAX], lost[SAY_NUMBER_MAX];
@@ -378,6 +400,7 @@ static void print_full(struct ask *ask, struct json_object *session, const struc
 	print_kernel(ask, session, style);
 	print_probes(session, style);
 	print_processes(ask_list(session, "processes"), style);
+	print_unjoined(answer, session);
 	print_refused(session, style);
 	print_idle(session);
 	print_losses(ask_list(session, "losses"), style);
@@ -445,7 +468,7 @@ int status_show(struct ask *ask, const char *name, bool json, bool color)
 		if (json)
 			print_json(session, current);
 		else if (name)
-			print_full(ask, session, style);
+			print_full(ask, answer, session, style);
 		else
 			print_short(session, current, style);
 	}

@@ -192,7 +192,7 @@ static struct json_object *make_answer(struct daemon *daemon, const struct opera
 	const struct session_entry *entry = operation->entry;
 
 	if (json_put_flag(answer, "ok", true) && take_over(answer, operation->answer) &&
-			(!operation->flow->changes ||
+			(!operation->flow->pokes ||
 					json_put_number(answer, "programs",
 							programs_count(daemon,
 									operation->scope))) &&

@@ -458,8 +458,9 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 		struct json_object *answer, struct control_error *error)
 {
 	uint32_t number = 0;
+	uint64_t recorded = 0;
 	char name[SESSION_SNAPSHOT_NAME_MAX];
-	int ret = session_snapshot(recording->session, FLUSH_MS, &number, name);
+	int ret = session_snapshot(recording->session, FLUSH_MS, &number, name, &recorded);
 
 	(void)request;
 	if (ret == -EINVAL)
@@ -471,6 +472,7 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 				"the snapshot is not there yet: %s", strerror(-ret));
 	json_put_text(answer, "path", name);
 	json_put_number(answer, "snapshots", number);
+	json_put_flag(answer, "empty", !recorded);
 	return 0;
 }
 

@@ -108,6 +108,9 @@ static void query_answer(struct query *query)
 	answer = wrap(query->sessions, query->for_top);
 	if (!query->for_top) {
 		json_put(answer, "closed-doors", doors_closed_json(query->daemon));
+		json_put_number(answer, "programs",
+				programs_count(query->daemon,
+						peer_scope(query->daemon, &client->peer)));
 		client_answer(query->daemon, client, answer);
 		return;
 	}
