@@ -390,6 +390,17 @@ int agent_session_detach(const char *path);
 int agent_prepare(void);
 
 /*
+ * objects.c: dl_iterate_phdr() where the loader may be asked. No child is forked meanwhile, so none finds the loader's lock held. The
+ * others are for pthread_atfork().
+ */
+struct dl_phdr_info;
+int agent_objects_each(
+		int (*callback)(struct dl_phdr_info *object, size_t size, void *user), void *user);
+void agent_objects_fork(void);
+void agent_objects_fork_done(void);
+void agent_objects_forked(void);
+
+/*
  * control.c: the daemon. agent_control_arrive() in the constructor; agent_control_forked() in a forked
  * child, after its sessions are its own. agent_control_forked_whole(): was no update under way in another
  * thread? Otherwise nothing of the sessions can be trusted.

@@ -82,6 +82,9 @@ EXPORT int side_agent_request(const char *text)
 	/* A session of a list is over when main() begins. */
 	if (!ret && agent_list_only())
 		ret = -EBUSY;
+	/* Without the turn, because it may wait for the loader. */
+	if (!ret)
+		control_thread_prepare();
 	if (!ret && !control_take_turn(TURN_MS))
 		ret = -EBUSY;
 	if (!ret) {

@@ -169,7 +169,7 @@ void control_starter_prepare(void)
 			starter_find_functions();
 	if (!starter.usable)
 		return;
-	dl_iterate_phdr(starter_note_image, &complete);
+	agent_objects_each(starter_note_image, &complete);
 	starter.usable = complete;
 }
 

@@ -1179,7 +1179,7 @@ size_t control_thread_data(void)
 {
 	size_t data = 4096;
 
-	dl_iterate_phdr(add_thread_data, &data);
+	agent_objects_each(add_thread_data, &data);
 	return (data + 4095) & ~(size_t)4095;
 }
 
@@ -1194,21 +1194,27 @@ static size_t stack_size(void)
 	return THREAD_STACK + data;
 }
 
-/* Where the loader may be asked. */
-static void prepare(void)
+void control_thread_prepare(void)
 {
-	if (thread.stack)
+	/* Relaxed: one thread at a time attaches; a forked child finds all of it or nothing. */
+	if (__atomic_load_n(&thread.stack, __ATOMIC_RELAXED))
 		return;
-	thread.stack = stack_size();
 	control_starter_prepare();
 	agent_probes_count_libside();
 	thread.count = dlsym(RTLD_DEFAULT, "__nptl_nthreads");
 	(void)dlerror();
+	/* Release: the last, so that who finds it finds all of it. */
+	__atomic_store_n(&thread.stack, stack_size(), __ATOMIC_RELEASE);
+}
+
+bool control_thread_is_prepared(void)
+{
+	/* Acquire: all that was prepared. Pairs with the release in control_thread_prepare(). */
+	return __atomic_load_n(&thread.stack, __ATOMIC_ACQUIRE) != 0;
 }
 
 int control_thread_start(void)
 {
-	prepare();
 	return start_thread() ? 0 : -EAGAIN;
 }
 
@@ -1280,7 +1286,6 @@ void control_remember_mask(void)
 
 void control_arm(void)
 {
-	prepare();
 	control_remember_mask();
 	control.suspicions = 0;
 	/* Release: what it uses. Pairs with the acquire in settle(). */

@@ -453,8 +453,10 @@ static void stay_in_touch(int arrival)
 		agent.control = control.mode = is_booting() ? WIRE_CONTROL_SYNC : WIRE_CONTROL_OFF;
 		return;
 	}
-	if (control.mode == WIRE_CONTROL_THREAD)
+	if (control.mode == WIRE_CONTROL_THREAD) {
+		control_thread_prepare();
 		control_arm();
+	}
 }
 
 static int install_handlers(void)
@@ -680,6 +682,9 @@ void agent_control_forked(void)
 	}
 	if (control.mode == WIRE_CONTROL_SIGNAL)
 		side_tracer_disarm();
+	/* Forked while another thread arrived: a child does not ask the loader. */
+	if (control.mode == WIRE_CONTROL_THREAD && !control_thread_is_prepared())
+		agent.control = control.mode = WIRE_CONTROL_SYNC;
 	/* A daemon that does not answer must not cost each child a second. */
 	if (!control_is_hopeless()) {
 		ret = control_refresh(control.mode, side_tracer_synchronize() == SIDE_ERROR_OK,

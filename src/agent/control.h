@@ -92,7 +92,12 @@ void control_changes_applied(bool all);
 enum control_changes { CONTROL_CHANGES_UNKNOWN, CONTROL_UNCHANGED, CONTROL_CHANGED };
 enum control_changes control_changes(void);
 
-/* control-thread.c */
+/*
+ * control-thread.c. First of all, in the arrival and in each thread that attaches: what needs the loader. A forked child never asks it,
+ * because another thread of its parent's may have held its lock.
+ */
+void control_thread_prepare(void);
+bool control_thread_is_prepared(void);
 void control_arm(void);
 /* Mode signal, with the event lock: the next event outside of handlers asks the daemon where it may wait. */
 void control_arm_once(void);

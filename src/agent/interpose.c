@@ -105,7 +105,7 @@ void agent_interpose(void)
 		any = find_functions();
 	begun = true;
 	if (any)
-		dl_iterate_phdr(turn_object, NULL);
+		agent_objects_each(turn_object, NULL);
 	(void)dlerror();
 	agent_own_end(&own);
 }

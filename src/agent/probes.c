@@ -68,7 +68,7 @@ void agent_probes_count_libside(void)
 	void *address;
 
 	memcpy(&address, &function, sizeof(address));
-	dl_iterate_phdr(count_variables, address);
+	agent_objects_each(count_variables, address);
 }
 
 /* ---- what an exchange brings ---- */

@@ -167,6 +167,7 @@ static void forked_child(void)
 
 	bool cut_off = agent_batches_are_cut_off();
 
+	agent_objects_forked();
 	agent_waits_forked();
 	if (cut_off)
 		agent_exchanges_forked();
@@ -220,7 +221,8 @@ static int install_handlers(void)
 		return 0;
 	/* After libside's handlers, which its initialisation has installed: see forked_child(). */
 	side_init();
-	if (pthread_atfork(NULL, NULL, forked_child) || atexit(process_exits))
+	if (pthread_atfork(agent_objects_fork, agent_objects_fork_done, forked_child) ||
+			atexit(process_exits))
 		return -ENOMEM;
 	installed = true;
 	return 0;

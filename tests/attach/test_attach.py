@@ -520,6 +520,15 @@ class Daemon(Case):
         self.assertEqual(ticks(other), both)
         self.assertEqual(self.program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
+    def test_forks_while_the_agent_walks_objects(self):
+        """No child finds the loader's lock held by a thread that it does not have."""
+        program = self.start(program=os.environ["ATTACH_FORKS"])
+        self.side("attach", "-p", str(program.pid), "--daemon")
+        _, forks, bad = program.ask("end", "forks")
+        # One fork can last for several walks.
+        self.assertGreaterEqual(int(forks), 1)
+        self.assertEqual(bad, "0")
+
     def test_again(self):
         """Once is enough; and after a detach it can be had again."""
         output = self.session("one")
