@@ -49,6 +49,14 @@ def join(path):
     return None
 
 
+def hand_in(control, name, listener):
+    """Hand in a listening socket, as soon as the daemon takes the request; its answer, or None at the end of the attack."""
+    while not is_over(0.05):
+        with contextlib.suppress(*REFUSALS):
+            return speaker.ask(control, {"verb": "door", "pid": os.getpid(), "path": name}, listener.fileno())
+    return None
+
+
 def open_with(path, data):
     """A connection on which this has been sent, or None."""
     one = speaker.new_socket()
@@ -269,7 +277,7 @@ def blocking_rendezvous(control):
     """Hand in a listening socket, and make it block afterwards."""
     name = f"@hostile-{os.getpid()}"
     listener = rendezvous(name)
-    answer = speaker.ask(control, {"verb": "door", "pid": os.getpid(), "path": name}, listener.fileno())
+    answer = hand_in(control, name, listener)
     listener.setblocking(True)
     fcntl.fcntl(listener, fcntl.F_SETFL, fcntl.fcntl(listener, fcntl.F_GETFL) & ~os.O_NONBLOCK)
     connections = []
@@ -301,31 +309,41 @@ def twice(path):
     report("rounds", rounds)
 
 
+def arrive_once(name):
+    """A program arrives through a rendezvous socket, and exits."""
+    with contextlib.suppress(OSError):
+        one = speaker.connect(name)
+        one.send(speaker.arrive(new_token()))
+        speaker.receive(one)
+
+
 def removed_rendezvous(control):
     """ARRIVE through a rendezvous socket that is removed meanwhile, because its only program has exited."""
-    name = f"@hostile-removed-{os.getpid()}"
-    listener = rendezvous(name)
-    speaker.ask(control, {"verb": "door", "pid": os.getpid(), "path": name}, listener.fileno())
-    listener.close()
-    with contextlib.suppress(OSError):
+    rounds, answers = 0, 0
+    while not is_over():
+        name = f"@hostile-removed-{os.getpid()}-{rounds}"
+        rounds += 1
+        listener = rendezvous(name)
+        answers += bool(hand_in(control, name, listener))
+        listener.close()
         child = os.fork()
         if not child:
-            with contextlib.suppress(OSError):
-                one = speaker.connect(name)
-                one.send(speaker.arrive(new_token()))
-                speaker.receive(one)
+            arrive_once(name)
             os._exit(0)
         os.waitpid(child, 0)
         time.sleep(0.3)
-        late = [speaker.connect(name) for _ in range(4)]
-        ready()
+        late = []
+        with contextlib.suppress(OSError):
+            late += [speaker.connect(name) for _ in range(4)]
+        if rounds == 1:
+            ready()
         time.sleep(1.5)
         for one in late:
             with contextlib.suppress(OSError):
                 one.send(speaker.arrive(new_token()))
                 time.sleep(0.05)
-    while not is_over(1):
-        pass
+            one.close()
+    report("rounds", rounds, "answers", answers)
 
 
 def many(path, count):
