@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """
-Run the commands of README.md, and of other pages, in fresh systems: Debian 12 and 13, made by debootstrap, as root and as a user with
+Run the commands of README.md, and of the tutorials, in fresh systems: Debian 12 and 13, made by debootstrap, as root and as a user with
 sudo. Compare what they print with the page; times, pids, addresses and sizes may differ. Only with SIDE_TEST_LONG=1, as root.
 
 A block runs if its comment (test-examples.py) begins with `run` or `file`, or names this test: `by docs-fresh`. A second comment,
@@ -9,9 +9,12 @@ A block runs if its comment (test-examples.py) begins with `run` or `file`, or n
   way NAME    one of several: `packages` or `source`
   stage NAME  runs after the other blocks, with what the shell function of that name prepares (STAGES)
   interrupt   the last command goes on until Ctrl-C
+  file NAME   the block is a file of that name
   not here: REASON
 
 usage: test-fresh.py SOURCE DIRECTORY [SUITE ACCOUNT [PAGE...]]     (DIRECTORY keeps the systems, and packages of Debian, for the next run)
+
+With SIDE_TEST_CCACHE=DIRECTORY the systems share a cache of compiled files there, for a quick run while you change a page.
 """
 import importlib.util
 import os
@@ -25,8 +28,10 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Each way to install is used with each release, and with each account.
 RUNS = {("bookworm", "root"): "packages", ("bookworm", "user"): "source", ("trixie", "root"): "source", ("trixie", "user"): "packages"}
-PAGES = ["README.md"]
-# Prepared by root, in the directory of the account; PID_OF is a number in the page and the process that it means.
+# In this order, each in a directory below the home directory; `side` has the sources.
+PAGES = {"README.md": "side", "docs/tutorial/quick-start.md": "side", "docs/tutorial/c.md": "kitchen", "docs/tutorial/cpp-cmake.md": "bakery",
+         "docs/tutorial/without-sources.md": "side", "docs/tutorial/sessions.md": "kitchen"}
+# Prepared by root, in the directory of the page.
 STAGES = {
     "postgresql": """
 apt-get -q install -y --no-install-recommends postgresql >/dev/null
@@ -48,7 +53,25 @@ redis-server --daemonize yes --save '' >/dev/null
     "kitchen": """
 gcc -g -O1 SOURCE/tests/probe/resolve/kitchen.c -o kitchen && chown --reference=. kitchen
 """,
+    "makefile": """
+printf 'test:\\n\\t@echo tested\\n' >Makefile
+""",
+    "talker": """
+mkfifo /tmp/talk
+chroot --userspec=$(stat -c %u:%g .) / "$PWD/talker" 1 wait </tmp/talk >/tmp/talker.out 2>&1 &
+echo $! >/tmp/4711
+exec 8>/tmp/talk
+until grep -q ready /tmp/talker.out; do sleep 0.1; done
+""",
 }
+# stage: the number in the page that means its process; the file /tmp/NUMBER has the real one.
+PIDS = {"postgresql": "20114", "talker": "4711"}
+# The compilers that users call are the cache's.
+USE_CCACHE = """
+apt-get -q install -y --no-install-recommends ccache >/dev/null
+for name in cc gcc c++ g++; do ln -s /usr/bin/ccache /usr/local/bin/$name; done
+printf 'cache_dir = /var/cache/ccache\\nhash_dir = false\\numask = 000\\n' >/etc/ccache.conf
+"""
 
 
 def load_examples():
@@ -83,12 +106,18 @@ class Fresh:
         archives = os.path.join(DIRECTORY, suite + ".archives")
         os.makedirs(archives, exist_ok=True)
         root = os.path.join(self.top, "root")
+        cache = os.environ.get("SIDE_TEST_CCACHE", "")
+        if cache:
+            os.makedirs(cache, exist_ok=True)
+            os.chmod(cache, 0o777)
+            cache = f"mkdir -p {root}/var/cache/ccache; mount --bind {os.path.abspath(cache)} {root}/var/cache/ccache"
         # A pid namespace, so that no process outlives the run.
         begin = f"""
 mount --make-rprivate /
 mount -t overlay overlay -o lowerdir={base},upperdir={self.top}/upper,workdir={self.top}/work {root}
 mount -t proc proc {root}/proc; mount --rbind /sys {root}/sys; mount --rbind /dev {root}/dev; mount -t tmpfs tmpfs {root}/dev/shm
 mount --bind {archives} {root}/var/cache/apt/archives
+{cache}
 mkdir -p {root}/.old; cd {root}; pivot_root . .old; umount -l /.old; cd /
 echo inside; exec bash
 """
@@ -109,6 +138,8 @@ echo 'APT::Get::Assume-Yes "true";' >>/etc/apt/apt.conf.d/keep
 echo "127.0.0.1 localhost $(hostname)" >/etc/hosts
 useradd -m -s /bin/bash user && echo 'user ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/user
 apt-get -q update >/dev/null""")
+        if cache:
+            self.as_root(USE_CCACHE)
         packed = subprocess.run(["git", "-C", SOURCE, "archive", "HEAD"], capture_output=True, check=True).stdout
         target = self.file(self.home + "/side", mode=None)
         os.mkdir(target)
@@ -143,12 +174,12 @@ apt-get -q update >/dev/null""")
             said = printed.read()
         return int(line[5:]), said
 
-    def command(self, command, interrupt=False, lines=0):
-        """Runs a command of a page as the account, in the directory of the project."""
+    def command(self, command, folder, interrupt=False, lines=0):
+        """Runs a command of a page as the account, in a directory below its home directory."""
         with self.file("/tmp/.command", "w") as out:
             out.write(command)
         self.as_root("chmod 644 /tmp/.command; rm -f /tmp/.printed")
-        start = 'cd "$HOME/side" && eval "$(cat /tmp/.command)"'
+        start = f'cd "$HOME/{folder}" && eval "$(cat /tmp/.command)"'
         if self.account == "root":
             start = f"HOME=/root bash -c '{start}'"
         else:
@@ -204,6 +235,8 @@ class Pages(unittest.TestCase):
 
     def compare(self, where, mark, command, wanted, printed):
         plain = self.examples.plain
+        # As in the page, where the programs are installed.
+        printed = re.sub(re.escape(self.system.home) + r"/\w+/", "/usr/local/bin/", printed)
         said = [plain(line) for line in printed.splitlines() if line.strip()]
         wanted = [plain(line) for line in wanted if line.strip()]
         if "any order" in mark:
@@ -211,42 +244,56 @@ class Pages(unittest.TestCase):
         if wanted and "output varies" not in mark and not self.examples.guide.matches(said, wanted):
             self.fail(f"{where}: `{command}` prints\n" + "\n".join(said) + "\nnot\n" + "\n".join(wanted))
 
-    def run_block(self, where, mark, more, lines):
+    def prepare(self, stage, folder):
+        """Runs the stage; {number of a process in the page: its real number}."""
+        home = self.system.home
+        status, printed = self.system.as_root(f"cd {home}/{folder}\n" + STAGES[stage].replace("SOURCE", home + "/side"))
+        self.assertEqual(status, 0, printed)
+        if stage not in PIDS:
+            return {}
+        with self.system.file("/tmp/" + PIDS[stage]) as number:
+            return {PIDS[stage]: number.read().strip()}
+
+    def run_block(self, where, mark, more, lines, folder):
         numbers = {}
         for word in more:
             if word.startswith("stage "):
-                source = self.system.home + "/side"
-                status, said = self.system.as_root(f"cd {source}\n" + STAGES[word[6:]].replace("SOURCE", source))
-                self.assertEqual(status, 0, said)
-                if word == "stage postgresql":
-                    with self.system.file("/tmp/20114") as number:
-                        numbers["20114"] = number.read().strip()
+                numbers.update(self.prepare(word[6:], folder))
         found = self.examples.commands_of(lines)
+        status = 0
         for number, (command, wanted) in enumerate(found):
             command = command.split("  # ")[0]
             for old, new in numbers.items():
                 command = command.replace(old, new)
             last = number == len(found) - 1
+            # Printed before Ctrl-C.
+            before = next((i for i, line in enumerate(wanted) if line.startswith("side: recorded")), len(wanted))
             started = time.monotonic()
-            status, printed = self.system.command(command, "interrupt" in more and last, max(1, len(wanted) - ("side: recorded" in "".join(wanted))))
+            status, printed = self.system.command(f"(exit {status})\n{command}", folder, "interrupt" in more and last, max(1, before))
             print(f"{where}: {command} ({time.monotonic() - started:.0f} s)", flush=True)
-            self.assertEqual(status, 0, f"{where}: `{command}` prints\n{printed[-3000:]}")
+            if last or "$?" not in found[number + 1][0]:
+                self.assertEqual(status, 0, f"{where}: `{command}` prints\n{printed[-3000:]}")
             self.compare(where, mark, command, wanted, printed)
 
+    def write_file(self, name, lines, folder):
+        path = f"{self.system.home}/{folder}/{name}"
+        with self.system.file(path, "w") as out:
+            out.write("\n".join(lines) + "\n")
+        self.system.as_root(f"chown --reference={self.system.home} {path}")
+
     def test_pages(self):
-        for page in PAGES:
+        for page, folder in PAGES.items():
             with open(os.path.join(SOURCE, page), encoding="utf-8") as text:
                 blocks = chosen(self.examples, text.read(), RUNS[self.suite, self.account])
             self.assertTrue(blocks)
+            self.system.as_root(f"cd {self.system.home} && mkdir -p {folder} && chown --reference=. {folder}")
             for line, mark, more, lines in blocks:
                 where = f"{self.suite} {self.account}: {page}, line {line}"
-                if mark.startswith("file "):
-                    name = mark.split(",")[0][5:]
-                    with self.system.file(f"{self.system.home}/side/{name}", "w") as out:
-                        out.write("\n".join(lines) + "\n")
-                    self.system.as_root(f"chown --reference={self.system.home}/side {self.system.home}/side/{name}")
-                    continue
-                self.run_block(where, mark, more, lines)
+                name = next((words[5:] for words in [mark.split(",")[0], *more] if words.startswith("file ")), None)
+                if name:
+                    self.write_file(name, lines, folder)
+                else:
+                    self.run_block(where, mark, more, lines, folder)
 
 
 def load_tests(loader, _tests, _pattern):
@@ -265,6 +312,6 @@ if __name__ == "__main__":
         sys.exit(77)
     SOURCE, DIRECTORY = (os.path.abspath(path) for path in sys.argv[1:3])
     ONLY = tuple(sys.argv[3:5])
-    PAGES = sys.argv[5:] or PAGES
+    PAGES = {page: PAGES[page] for page in sys.argv[5:]} or PAGES
     del sys.argv[1:]
     unittest.main(verbosity=2)
