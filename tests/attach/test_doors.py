@@ -184,13 +184,13 @@ class Doors(Container, Daemon):
         shutil.rmtree(self.file("root/run/" + door))
         self.side("daemon")
         self.addCleanup(self.end_daemon, self.runtime)
-        sentence = f"process {inside.pid}, and what sees the same files, does not find this daemon: the rendezvous socket /run/{door}/"
+        sentence = f"process {inside.pid}, and programs that see the same files, cannot find this daemon: the rendezvous socket /run/{door}/"
         for verb in ("status", "list"):
             said = self.side(verb).stderr
             self.assertIn(sentence, said)
-            self.assertIn(f"`side attach --daemon -p {inside.pid}` makes another one", said)
+            self.assertIn(f"\nhint: `side attach --daemon -p {inside.pid}` makes another one\n", said)
         self.side("attach", "--daemon", "-p", str(inside.pid), "-s", "s")
-        self.assertNotIn("does not find", self.side("status").stderr)
+        self.assertNotIn("cannot find this daemon", self.side("status").stderr)
         self.work(inside)
         self.side("destroy", "s", "--timeout", "60s")
         self.assertEqual(self.numbers(self.trace), {1: WORK * 2})

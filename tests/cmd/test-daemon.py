@@ -229,7 +229,7 @@ def test_what_is_there():
         place.side("create", "web", "-o", "web")
         place.side("enable-event", "sided:tick")
         attach = "`side attach --daemon -p PID`"
-        contains(place.side("start").err, "no program has joined yet; ")
+        contains(place.side("start").err, "no program has joined yet\nhint: programs that started before the daemon join with " + attach)
         contains(place.side("status").out, "no program has joined yet; programs that started before the daemon join with " + attach)
         place.side("create", "flight", "-o", "flight")
         place.side("enable-channel", "recorder", "--mode", "overwrite")

@@ -154,7 +154,7 @@ def test_nothing_said():
         # Whoever has asked for calls is not told to do so.
         result, _ = record("-w", "libc", "-e", "libc:no_such_function", "true")
         equal(result.status, 0)
-        contains(result.err, "no event matched `-e libc:no_such_function`; `side list -w`")
+        contains(result.err, "no event matched `-e libc:no_such_function`\nhint: `side list -w`")
         # The wrapper's library has the names.
         for word, meant in (("libc:maloc", "libc:malloc"), ("lbc:*", "libc:*"), ("malloc", "libc:malloc")):
             result, _ = record("-w", "libc", "-e", word, "true")
@@ -477,7 +477,7 @@ def test_nothing_matches():
         true("no event matched" not in result.err, result.err)
     for args in ((), ("-e", "talker:*")):
         result, _ = record(*args, "true")
-        contains(result.err, "the programs have no events of their own; `-w libc`")
+        contains(result.err, "the programs have no events of their own\nhint: `-w libc`")
 
 
 run_tests(globals())

@@ -214,7 +214,7 @@ def test_pending():
                              "unchanged": [{"pid": 12, "name": "cron", "why": "control mode sync"}]}
     result = ask("start", status=5)[0]
     contains(result.err, "redis-server (process 4711) has not switched over yet: stopped by a signal")
-    contains(result.err, "cron (process 12) is unchanged: control mode sync")
+    contains(result.err, "cron (process 12) is unchanged: control mode sync\nhint: `side attach --daemon -p 12` makes it check\n")
     result = ask("start", "-q", status=5)[0]
     contains(result.err, "redis-server")
     equal("cron" in result.err, False)

@@ -361,7 +361,7 @@ class Members(Case):
         nowhere = {"SIDE_RUNTIME": world.RUNTIME, "XDG_RUNTIME_DIR": "/proc"}
         result = self.side_as(member, "create", MINE, **nowhere)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(f"`-s {MINE}` selects it", result.stderr)
+        self.assertIn(f"\nhint: `-s {MINE}` selects it\n", result.stderr)
         self.as_member("set-session", MINE, fails=True, **nowhere)
         self.as_member("enable-event", "-s", MINE, "app:*", **nowhere)
         self.as_member("destroy", MINE, **nowhere)

@@ -297,8 +297,8 @@ class Modes(Real):
         if tracer.stdout.readline() != "traced\n":
             self.skipTest("nobody may trace here")
         said = self.enable("--pid", str(program.pid), status=3)
-        self.assertIn(f"(process {program.pid}) is in control mode sync: it sets and removes probes when it starts, or when "
-                      f"`side attach --daemon -p {program.pid}` makes it check", said)
+        self.assertIn(f"(process {program.pid}) is in control mode sync: it sets and removes probes when it starts\n"
+                      f"hint: `side attach --daemon -p {program.pid}` makes it check\n", said)
         self.work(program, 3)
         tracer.communicate()
         self.side("attach", "--daemon", "-p", str(program.pid))

@@ -288,7 +288,7 @@ void ask_print_messages(struct json_object *session)
 	if (count > MESSAGES_PRINTED)
 		more += count - MESSAGES_PRINTED;
 	if (more)
-		say_note("%" PRIu64 " more message%s: `--json` prints the first 100", more,
+		say_note_hint("`--json` prints the first 100", "%" PRIu64 " more message%s", more,
 				more == 1 ? "" : "s");
 	print_counted(session);
 }
@@ -309,15 +309,16 @@ int ask_pending(struct json_object *answer)
 	struct json_object *pending = ask_list(answer, "pending"),
 			   *unchanged = ask_list(answer, "unchanged");
 	size_t count = pending ? json_object_array_length(pending) : 0;
+	char hint[80];
 
 	for (size_t i = 0; unchanged && i < json_object_array_length(unchanged); i++) {
 		struct json_object *process = json_object_array_get_idx(unchanged, i);
 
-		say_note("%s (process %" PRIu64
-			 ") is unchanged: %s; it checks at its start, or when `side attach --daemon -p %" PRIu64
-			 "` makes it check",
+		snprintf(hint, sizeof(hint), "`side attach --daemon -p %" PRIu64 "` makes it check",
+				ask_number(process, "pid"));
+		say_note_hint(hint, "%s (process %" PRIu64 ") is unchanged: %s",
 				ask_text(process, "name"), ask_number(process, "pid"),
-				ask_text(process, "why"), ask_number(process, "pid"));
+				ask_text(process, "why"));
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *process = json_object_array_get_idx(pending, i);

@@ -139,12 +139,14 @@ int current_write(const struct ask *ask, const char *name)
 
 void current_try_write(const struct ask *ask, const char *name)
 {
-	char path[PATH_MAX] = "";
+	char path[PATH_MAX] = "", hint[ASK_NAME_MAX + 32];
 	int ret = write_name(ask, name, path, sizeof(path));
 
-	if (ret)
-		say_note("session %s is not the current one: cannot write %s: %s; `-s %s` selects it",
-				name, path, strerror(-ret), name);
+	if (!ret)
+		return;
+	snprintf(hint, sizeof(hint), "`-s %.64s` selects it", name);
+	say_note_hint(hint, "session %s is not the current one: cannot write %s: %s", name, path,
+			strerror(-ret));
 }
 
 /* The command that selects one of the sessions that are there. False: none is known. */
@@ -170,7 +172,7 @@ void current_forget(const struct ask *ask, const char *name, bool is_noted)
 		return;
 	unlink(path);
 	if (is_noted && current_hint(ask, hint, sizeof(hint)))
-		say_note("there is no current session any more; %s", hint);
+		say_note_hint(hint, "there is no current session any more");
 }
 
 int ask_which(const struct ask *ask, const char *operand, const char *option,

@@ -61,8 +61,9 @@ static void say_stopped(const struct parsed *parsed, uint64_t pid, size_t sessio
 	else if (!sessions)
 		say_note("stopped the daemon sided (process %" PRIu64 "); it had no sessions", pid);
 	else
-		say_note("stopped the daemon sided (process %" PRIu64
-			 "); its %zu session%s %s kept and continue%s when it is started: `side daemon`",
+		say_note_hint("`side daemon` starts it",
+				"stopped the daemon sided (process %" PRIu64
+				"); its %zu session%s %s kept and continue%s when it is started",
 				pid, sessions, sessions == 1 ? "" : "s",
 				sessions == 1 ? "is" : "are", sessions == 1 ? "s" : "");
 }

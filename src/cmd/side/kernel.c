@@ -226,6 +226,7 @@ int cmd_kernel(const struct parsed *parsed)
 								       : COMMAND_NOT_PERMITTED,
 				mend, "%s", missing);
 	if (!status && !view.nr_events)
-		say_note("no program gives events to the kernel; start one with SIDE_USER_EVENTS=all");
+		say_note_hint("start one with SIDE_USER_EVENTS=all",
+				"no program gives events to the kernel");
 	return status ? status : say_flush(stdout);
 }

@@ -142,6 +142,14 @@ static void forget_libraries(struct list *list)
 	list->nr_needed = 0;
 }
 
+static void note_without_sections(const char *path)
+{
+	char hint[PATH_MAX + 64];
+
+	snprintf(hint, sizeof(hint), "`side list -- %.4095s` starts it and asks", path);
+	say_note_hint(hint, "%s has no section headers, and no events were found in it", path);
+}
+
 static int list_image(struct list *list, const char *path, struct image *image, bool is_library)
 {
 	const struct listing_memory memory = {
@@ -156,8 +164,7 @@ static int list_image(struct list *list, const char *path, struct image *image, 
 	image_tables(image, &count);
 	image_found(image, &nr_found);
 	if (!count && !nr_found && !is_library && !image_has_sections(image))
-		say_note("%s has no section headers, and no events were found in it; `side list -- %s` starts it and asks",
-				path, path);
+		note_without_sections(path);
 	if (count || nr_found) {
 		error = listing_source(&list->listing, path);
 		if (!error)
@@ -322,7 +329,7 @@ static int list_process(struct list *list, const char *text)
 /* Of programs that were started before the daemon, or that it has not found, nothing can be recorded yet. */
 static void say_unreached(const pid_t *pids, size_t count)
 {
-	char name[RUNNING_NAME_MAX];
+	char name[RUNNING_NAME_MAX], hint[64];
 	size_t unreached = 0;
 	pid_t first = 0;
 
@@ -334,12 +341,14 @@ static void say_unreached(const pid_t *pids, size_t count)
 	if (!unreached)
 		return;
 	running_name(first, name);
-	if (unreached == 1)
-		say_note("%s (process %d) has no recorder; `side attach -p %d` brings it", name,
-				(int)first, (int)first);
-	else
-		say_note("%s (process %d) and %zu more have no recorder; `side attach -p PID` brings it",
-				name, (int)first, unreached - 1);
+	if (unreached == 1) {
+		snprintf(hint, sizeof(hint), "`side attach -p %d` brings it", (int)first);
+		say_note_hint(hint, "%s (process %d) has no recorder", name, (int)first);
+	} else {
+		say_note_hint("`side attach -p PID` brings it",
+				"%s (process %d) and %zu more have no recorder", name, (int)first,
+				unreached - 1);
+	}
 }
 
 /* All programs that have libside in them. One that ends meanwhile is no failure, and one that cannot be read hides no other. */
@@ -384,10 +393,12 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 		if (error.kind != CONTROL_NOT_FOUND)
 			return ask_error(&error);
 		if (ask_kept_sessions(parsed->options.list.system, kept, sizeof(kept)))
-			say_note("no daemon runs; its sessions are kept (%s), and return when it is started: `side daemon`",
+			say_note_hint("`side daemon` starts it",
+					"no daemon runs; its sessions are kept (%s), and return when it is started",
 					say_printable(kept, shown, sizeof(shown)));
 		else
-			say_note("there are no sessions: no daemon runs; `side create` starts one");
+			say_note_hint("`side create` starts one",
+					"there are no sessions: no daemon runs");
 		return COMMAND_DONE;
 	}
 	request = name ? control_request("status", name) : NULL;
@@ -513,7 +524,8 @@ static void say_nothing(const struct list *list)
 	if (list->listing.nr_seen)
 		say_note("none of the %zu events that are there matches", list->listing.nr_seen);
 	else if (list->nr_not_looked_into)
-		say_note("there are no events in it; `--libraries` includes the libraries that it needs");
+		say_note_hint("`--libraries` includes the libraries that it needs",
+				"there are no events in it");
 	else
 		say_note("there are no events");
 }

@@ -45,14 +45,16 @@ int probe_modes(struct ask *ask, const struct probe_target *target, struct json_
 static void say_later(struct json_object *process)
 {
 	bool by_signal = !strcmp(ask_text(process, "control"), "signal");
+	char hint[80];
 
-	say_note("%s (process %" PRIu64
-		 ") is in control mode %s: it sets and removes probes %s, or when `side attach --daemon -p %" PRIu64
-		 "` makes it check",
+	snprintf(hint, sizeof(hint), "`side attach --daemon -p %" PRIu64 "` makes it check",
+			ask_number(process, "pid"));
+	say_note_hint(hint,
+			"%s (process %" PRIu64
+			") is in control mode %s: it sets and removes probes %s",
 			ask_text(process, "name"), ask_number(process, "pid"),
 			ask_text(process, "control"),
-			by_signal ? "at an event of its own after the signal" : "when it starts",
-			ask_number(process, "pid"));
+			by_signal ? "at an event of its own after the signal" : "when it starts");
 }
 
 /* It is no more as it was. */

@@ -142,7 +142,7 @@ static int say_probe(struct json_object *probe, const struct probe_seen *seen)
 		refused += ask_number(program, "refused") + (*ask_text(program, "why") != '\0');
 	}
 	if (!strcmp(ask_text(probe, "state"), "stopped"))
-		say_note("%s is part of the session, which is stopped; `side start` sets it",
+		say_note_hint("`side start` sets it", "%s is part of the session, which is stopped",
 				event);
 	else if (!count)
 		say_note("%s is part of the session; no program has it yet", event);
@@ -160,11 +160,11 @@ static void say_defined(const struct probe_seen *seen)
 	probe_table_event(&seen->table, 0, &event);
 	snprintf(text, sizeof(text), "%.250s:%.300s", event.provider, event.name);
 	if (probe_table_nr_probes(&seen->table) > 1)
-		say_note("%s is part of the session, at %" PRIu32
-			 " locations; `side start` sets it",
-				text, probe_table_nr_probes(&seen->table));
+		say_note_hint("`side start` sets it",
+				"%s is part of the session, at %" PRIu32 " locations", text,
+				probe_table_nr_probes(&seen->table));
 	else
-		say_note("%s is part of the session; `side start` sets it", text);
+		say_note_hint("`side start` sets it", "%s is part of the session", text);
 }
 
 int probe_said(struct json_object *answer, int table)

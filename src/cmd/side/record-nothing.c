@@ -29,7 +29,7 @@
 #define PATTERNS_SHOWN 3
 #define LIBSIDE_PROVIDER "side" /* its events are the begin and the end of state dumps */
 #define LIBSIDE_EVENTS 2
-#define NOTHING_HINT "; `-w libc` and `-w pthread` record library calls"
+#define NOTHING_HINT "`-w libc` and `-w pthread` record library calls"
 
 struct events {
 	char *files[FILES_MAX];
@@ -263,10 +263,11 @@ static void nothing_print_patterns(const struct events *events, const char *patt
 	if (events->nr_names && nothing_print_unmatched(events, patterns, first, has_wrappers))
 		return;
 	if (has_wrappers)
-		say_note("no event matched `%s`; `side list -w`, with the same wrapper and command, lists the names",
-				patterns);
+		say_note_hint("`side list -w`, with the same wrapper and command, lists the names",
+				"no event matched `%s`", patterns);
 	else
-		say_note("no event matched `%s`: the programs have no events of their own" NOTHING_HINT,
+		say_note_hint(NOTHING_HINT,
+				"no event matched `%s`: the programs have no events of their own",
 				patterns);
 }
 
@@ -311,7 +312,8 @@ void nothing_explain(const struct nothing *nothing, const struct session_summary
 	else if (asked && !enabled)
 		nothing_print_patterns(events, patterns, first, has_wrappers);
 	else if (!has_own)
-		say_note("no event was recorded: the programs have no events of their own" NOTHING_HINT);
+		say_note_hint(NOTHING_HINT,
+				"no event was recorded: the programs have no events of their own");
 	else
 		say_note("no event was recorded: none of the events%s%s%s happened%s",
 				asked ? " that match `" : "", patterns, asked ? "`" : "",

@@ -129,11 +129,14 @@ void report_callers_note(const struct report *report)
 	if (!report->options->callers || !report->walk.events)
 		return;
 	if (report->exact_events)
-		say_note("the table has the locations of probes, not their callers: `--context backtrace` of `side trace` records the callers");
+		say_note_hint("record callers with `side trace --context backtrace`",
+				"the table has the locations of probes, not their callers");
 	if (report->caller_events)
 		return;
 	if (report->any_probe)
-		say_note("no event has its caller: record with `side trace --context backtrace`");
+		say_note_hint("record with `side trace --context backtrace`",
+				"no event has its caller");
 	else
-		say_note("no event has its caller: record with `--context ip`, or `-w libc`");
+		say_note_hint("record with `--context ip`, or `-w libc`",
+				"no event has its caller");
 }

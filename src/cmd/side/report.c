@@ -194,7 +194,8 @@ static void note_of_calls(const struct report *report)
 	char number[SAY_NUMBER_MAX];
 
 	if (!calls->functions.count)
-		say_note("no event is a call: `side trace -c COMMAND --function '*' --exit` records them");
+		say_note_hint("record calls with `side trace -c COMMAND --function '*' --exit`",
+				"no event is a call");
 	for (uint32_t i = 0; i < calls->functions.count; i++) {
 		unfinished += calls->figures[i].unfinished;
 		lost += calls->figures[i].lost;

@@ -184,7 +184,8 @@ static int load_one(struct loading *loading, struct json_object *definition)
 	if (loading->parsed->common.json)
 		ask_print_json("load", answer);
 	else
-		say_note("loaded session %s; `side start` begins", ask_text(answer, "session"));
+		say_note_hint("`side start` begins", "loaded session %s",
+				ask_text(answer, "session"));
 	probes = loading->probes(
 			loading->parsed, &loading->ask, ask_text(answer, "session"), definition);
 	loading->worst = probes > loading->worst ? probes : loading->worst;

@@ -227,8 +227,8 @@ static void note_missing_process(const char *text, const char *name)
 	pid = strtoul(text, NULL, 10);
 	snprintf(path, sizeof(path), "/proc/%lu", pid);
 	if (errno || !pid || access(path, F_OK))
-		say_note("session %s: there is no process %.32s; `side track --name NAME` selects programs that start later",
-				name, text);
+		say_note_hint("`side track --name NAME` selects programs that start later",
+				"session %s: there is no process %.32s", name, text);
 }
 
 static void note_missing_processes(const struct option_uses *uses, const char *name)
@@ -262,16 +262,16 @@ static void say_recording(const char *name, struct json_object *answer)
 {
 	say_output("records; view it with", name, answer);
 	if (json_object_object_get_ex(answer, "programs", NULL) && !ask_number(answer, "programs"))
-		say_note("session %s: no program has joined yet; programs that started before the daemon join with `side attach --daemon -p PID`",
-				name);
+		say_note_hint("programs that started before the daemon join with `side attach --daemon -p PID`",
+				"session %s: no program has joined yet", name);
 }
 
 static void say_done(const struct parsed *parsed, const char *name, struct json_object *answer)
 {
 	switch (parsed->verb->id) {
 	case VERB_CREATE:
-		say_note("created session %s; add events with `side enable-event`, then `side start` it",
-				name);
+		say_note_hint("add events with `side enable-event`, then `side start` it",
+				"created session %s", name);
 		break;
 	case VERB_START: say_recording(name, answer); break;
 	case VERB_STOP: say_stopped(name, answer); break;

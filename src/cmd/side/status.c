@@ -439,11 +439,14 @@ static void say_closed_doors(struct json_object *doors)
 	for (size_t i = 0; doors && i < json_object_array_length(doors); i++) {
 		struct json_object *door = json_object_array_get_idx(doors, i);
 		uint64_t pid = ask_number(door, "pid");
+		char hint[80];
 
-		say_note("process %" PRIu64
-			 ", and what sees the same files, does not find this daemon: the rendezvous socket %s, by which it found the one before, cannot be opened again (%s); `side attach --daemon -p %" PRIu64
-			 "` makes another one",
-				pid, ask_text(door, "door"), ask_text(door, "why"), pid);
+		snprintf(hint, sizeof(hint),
+				"`side attach --daemon -p %" PRIu64 "` makes another one", pid);
+		say_note_hint(hint,
+				"process %" PRIu64
+				", and programs that see the same files, cannot find this daemon: the rendezvous socket %s of the one before cannot be opened again (%s)",
+				pid, ask_text(door, "door"), ask_text(door, "why"));
 	}
 }
 
@@ -461,7 +464,7 @@ int status_show(struct ask *ask, const char *name, bool json, bool color)
 	sessions = ask_list(answer, "sessions");
 	count = sessions ? json_object_array_length(sessions) : 0;
 	if (!count && !json)
-		say_note("there are no sessions; `side create` makes one");
+		say_note_hint("`side create` makes one", "there are no sessions");
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *session = json_object_array_get_idx(sessions, i);
 
