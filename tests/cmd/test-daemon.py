@@ -1,13 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """The verbs for sessions end to end: a daemon that they start themselves, programs, traces."""
-import contextlib
-import glob
 import shutil
 import signal
 import time
 
 from harness import *
+from agent_thread import await_agent_thread
 
 PROGRAM = os.environ["DAEMON_PROGRAM"]  # tests/sided/program.c
 PATIENCE = 120
@@ -103,13 +102,7 @@ class Program:
 
     def await_thread(self):
         """The first event does not wait for it."""
-        def has_thread():
-            for path in glob.glob(f"/proc/{self.pid}/task/*/comm"):
-                with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as comm:
-                    if comm.read() == "side-control\n":
-                        return True
-            return False
-        wait_until(has_thread, "the agent's thread")
+        await_agent_thread(self.pid)
 
     def end(self):
         if self.process.poll() is None:

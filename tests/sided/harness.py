@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
 """A daemon of its own for each test, its control socket spoken to by hand, and programs to trace."""
-import contextlib
-import glob
 import json
 import os
 import re
@@ -9,11 +7,15 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 import bt2
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from agent_thread import await_agent_thread
 
 SIDED = os.environ["SIDED"]
 PROGRAM = os.environ["SIDED_PROGRAM"]
@@ -134,17 +136,9 @@ class Program:
         self.tell("fire", count)
         self.expect("fired")
 
-    def has_thread(self):
-        # The task that creates the thread may end meanwhile.
-        for path in glob.glob(f"/proc/{self.pid}/task/*/comm"):
-            with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as comm:
-                if comm.read() == "side-control\n":
-                    return True
-        return False
-
     def await_thread(self):
         """The first event does not wait for the thread, which exists as soon as the daemon has its connection."""
-        wait_until(self.has_thread, "the agent's thread")
+        await_agent_thread(self.pid)
 
     def quit(self):
         self.tell("quit")

@@ -5,6 +5,7 @@ import functools
 import shutil
 
 from harness import *
+from agent_thread import await_agent_thread
 
 for tool in ("nm", "addr2line", "objcopy", "strip", "readelf"):
     if not shutil.which(tool):
@@ -257,6 +258,7 @@ def test_sessions():
             program.stdin.write("fire 1\n")
             program.stdin.flush()
             program.stdout.readline()
+            await_agent_thread(program.pid)
             equal(side("statedump", env=ENV).status, 0)
         program.stdin.close()
         equal(program.wait(timeout=60), 0)
