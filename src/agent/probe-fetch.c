@@ -96,7 +96,7 @@ static uint64_t load(struct probes_moment *moment, uint64_t from, unsigned int s
 {
 	uint64_t value = 0;
 
-	if (!probe_read(&value, from, size, moment->hit->stack, &moment->reading)) {
+	if (!probe_read_as_program(moment, &value, from, size)) {
 		moment->unreadable |= UINT64_C(1) << moment->field;
 		return 0;
 	}

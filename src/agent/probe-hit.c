@@ -80,7 +80,7 @@ void probe_hit_text(struct probes_moment *moment, const struct probe_table_field
 	size_t length = length_of(moment, field);
 
 	to[0] = 0;
-	if (length && !probe_read_string(to, address, length + 1, &moment->reading))
+	if (length && !probe_read_string(moment, to, address, length + 1))
 		mark_unreadable(moment);
 }
 
@@ -117,8 +117,7 @@ uint64_t probe_hit_several(struct probes_moment *moment, const struct probe_tabl
 		return 0;
 	if (field->type == PROBE_FIELD_BACKTRACE)
 		count = read_calls(moment, field, to);
-	else if (!probe_read(to, address, count * field->size, moment->hit->stack,
-				 &moment->reading))
+	else if (!probe_read_as_program(moment, to, address, count * field->size))
 		count = 0;
 	if (!count)
 		mark_unreadable(moment);

@@ -375,8 +375,10 @@ extern uint64_t probe_hit_lost; /* for want of memory to read into */
 /* `stack`: the page that it points into is there. `reading` is of the hit, NULL at first, for patch_read(). */
 bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
 		struct patch_reading **reading);
-/* Up to size - 1 bytes and a NUL, as far as they can be read; false: not even the first byte. */
-bool probe_read_string(char *to, uint64_t from, size_t size, struct patch_reading **reading);
+/* Likewise, with the program's return addresses where side has replaced them. */
+bool probe_read_as_program(struct probes_moment *moment, void *to, uint64_t from, size_t size);
+/* Up to size - 1 bytes and a NUL, as far as they can be read, as the program reads them; false: not even the first byte. */
+bool probe_read_string(struct probes_moment *moment, char *to, uint64_t from, size_t size);
 #define PROBE_PAGES_MAX 128
 #define PROBE_PAGES_MEMORY (PROBE_PAGES_MAX * 17)
 /* Whether so many pages from there can be read, which is at most PROBE_PAGES_MAX; `memory` is of PROBE_PAGES_MEMORY. */

@@ -96,6 +96,7 @@ static uint32_t nr_blocks;
 static uint64_t clock_unit = UINT64_C(1) << 32;
 static uint8_t copies; /* enum patch_copies */
 static struct patch_hooks hooks;
+struct patch_gate_range patch_gate_range;
 
 /* Like a barrier for this thread's own order; who removes makes it one for the processor. */
 static inline void light_barrier(void)
@@ -978,10 +979,15 @@ static inline __attribute__((always_inline)) struct patch_return *follow(struct 
 	return each;
 }
 
+const uint64_t *patch_returning_slot(const struct patch_hit *hit)
+{
+	return (const uint64_t *)(const void *)((const char *)&hit->registers.rbp +
+			PATCH_RETURN_FRAME_BYTES);
+}
+
 uint16_t *patch_hit_marks(const struct patch_hit *hit, bool leaves)
 {
-	const uint64_t *place = (const uint64_t *)(const void *)((const char *)&hit->registers.rbp +
-			PATCH_RETURN_FRAME_BYTES);
+	const uint64_t *place = patch_returning_slot(hit);
 	struct patch_return *each;
 
 	if (!hit->call)
@@ -1005,6 +1011,8 @@ int patch_hit_follow(void)
 	return_code = gates.code;
 	returns = gates.returns;
 	most_returns = gates.most;
+	patch_gate_range.first = gate_of(0);
+	patch_gate_range.last = gate_of(most_returns);
 	patch_frames_returns((uint64_t)return_code, returns, most_returns);
 	patch_callers_want();
 	return 0;

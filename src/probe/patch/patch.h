@@ -198,6 +198,14 @@ void patch_settle(struct patch_probe *const *probes, size_t count);
  */
 uint64_t patch_return_address(uint64_t address);
 
+/* The addresses that side puts in the slots of return addresses; both are 0 until it watches returns. */
+struct patch_gate_range {
+	uint64_t first, last;
+};
+extern struct patch_gate_range patch_gate_range;
+/* At an exit: the slot that the return address was in. The slot contains a number of side until the exit handler returns. */
+const uint64_t *patch_returning_slot(const struct patch_hit *hit);
+
 /*
  * For whoever interposes sigaction(), sigprocmask() and pthread_sigmask(), with the C library's own function: what the program asks for seems to
  * hold, but the signals of traps arrive here first, and nobody blocks them; so do, while hits read memory, those of faults, which may be blocked.
