@@ -241,8 +241,8 @@ static enum control_kind kind_of(enum session_error_kind kind)
 
 int definition_session_error(const struct session_error *from, struct control_error *error)
 {
-	control_fail(error, kind_of(from->kind), from->code ? -from->code : -EINVAL, NULL, "%s",
-			from->text);
+	control_fail(error, kind_of(from->kind), from->code ? -from->code : -EINVAL,
+			*from->hint ? from->hint : NULL, "%s", from->text);
 	if (from->where) {
 		snprintf(error->where, sizeof(error->where), "%s", from->where);
 		error->column = from->column;

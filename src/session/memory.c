@@ -414,10 +414,72 @@ static int check_file_size(struct session *session, struct session_error *error)
 	return 0;
 }
 
+/* What one process takes if no ring is larger than `ring_size`. */
+static uint64_t capped_memory(const struct session *session, uint64_t ring_size)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < session->nr_all_channels; i++) {
+		struct channel channel = session->channels[i];
+		struct ring_geometry geometry;
+
+		if (channel.ring_size > ring_size)
+			channel.ring_size = ring_size;
+		geometry = geometry_of(session, &channel, 0);
+		sum += ring_memory_size(&geometry);
+	}
+	return sum;
+}
+
+/* The largest size of a ring with which a process fits the limit; 0: none does. */
+static uint64_t largest_ring(const struct session *session)
+{
+	uint64_t size = 0;
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels; i++)
+		if (session->channels[i].ring_size > size)
+			size = session->channels[i].ring_size;
+	while (size >= SESSION_RING_MIN && capped_memory(session, size) > session->memory_limit)
+		size /= 2;
+	return size >= SESSION_RING_MIN ? size : 0;
+}
+
+static bool has_ring_size(const struct session_options *options)
+{
+	size_t i;
+
+	for (i = 0; i < options->nr_channels; i++)
+		if (options->channels[i].ring_size)
+			return true;
+	return false;
+}
+
+/* Only options that the user gave: not each command has both. `size`: of the rings of a process. */
+static void hint_at_memory(const struct session *session, const struct session_options *options,
+		uint64_t size, struct session_error *error)
+{
+	const uint64_t largest = has_ring_size(options) ? largest_ring(session) : 0;
+	const bool whole = largest >= 1 << 20;
+
+	if (largest)
+		snprintf(error->hint, sizeof(error->hint),
+				"`--buffer-size %llu%c` is the largest that fits%s",
+				(unsigned long long)(largest >> (whole ? 20 : 10)),
+				whole ? 'M' : 'K',
+				session->nr_channels > 1 ? ", if no channel has more" : "");
+	else if (size && options->memory_limit)
+		snprintf(error->hint, sizeof(error->hint),
+				"`--memory-limit %lluK` is the smallest that fits",
+				(unsigned long long)(size + 1023) / 1024);
+}
+
 int memory_check(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {
 	uint64_t size;
+	int ret;
 
 	session->prefault = options->prefault;
 	session->huge_pages = options->huge_pages;
@@ -433,9 +495,12 @@ int memory_check(struct session *session, const struct session_options *options,
 	size = process_memory(session, 0);
 	if (size && size <= session->memory_limit)
 		return check_file_size(session, error);
-	return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-			"the rings of %s of one process take %llu KiB on this machine, more than the session's limit of %llu KiB; make them smaller with --buffer-size, or raise the limit with --memory-limit",
+	ret = session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+			"the rings of %s of one process take %llu KiB on this machine, more than the session's limit of %llu KiB%s",
 			session->nr_channels == 1 ? "the channel" : "all channels",
 			(unsigned long long)size / 1024,
-			(unsigned long long)session->memory_limit / 1024);
+			(unsigned long long)session->memory_limit / 1024,
+			options->memory_limit ? " (--memory-limit)" : "");
+	hint_at_memory(session, options, size, error);
+	return ret;
 }

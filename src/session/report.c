@@ -26,6 +26,7 @@ int session_fail(struct session_error *error, enum session_error_kind kind, int 
 	code = code < 0 ? -code : code;
 	error->kind = kind;
 	error->code = code;
+	*error->hint = '\0';
 	va_start(arguments, format);
 	vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);

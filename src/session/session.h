@@ -83,6 +83,7 @@ struct session_error {
 	enum session_error_kind kind;
 	int code;        /* errno value or 0 */
 	char text[1024]; /* a sentence, no newline, no program name in front */
+	char hint[128];  /* what to do instead; may be empty */
 	/* Where in what the user wrote: the text of a filter or of contexts, and a column from 1. */
 	const char *where; /* NULL: nowhere; belongs to the options */
 	unsigned int column;

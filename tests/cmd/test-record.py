@@ -299,6 +299,23 @@ def test_memory_limit():
     equal(result.status, 2, result.err)
     contains(result.err, "limit")
     true(not os.path.exists(marker) and not os.path.exists(output), "the command was run")
+    hint = re.search("^hint: `(--memory-limit) (\\d+K)` is the smallest that fits$", result.err, re.MULTILINE)
+    true(hint, result.err)
+    equal(record(*hint.groups(), "true")[0].status, 0)
+    equal(record(hint[1], f"{int(hint[2][:-1]) - 1}K", "true")[0].status, 2)
+    for verb, sizes, limit in (("record", ("--buffer-size", "8M"), (f"--memory-limit={cpus * 3}M",)),
+                               ("record", ("--buffer-size", "8M", "--channel", "a", "--buffer-size", "8M"), (f"--memory-limit={cpus * 5}M",)),
+                               ("trace", ("--buffer-size", "2048M"), ())):
+        args = [verb, "-o", output, "--force", *limit]
+        command = ("-c", TALKER + " 1", "--function", "main") if verb == "trace" else ("--", TALKER, "1")
+        refused = side(*args, *sizes, *command)
+        equal((refused.status, "--memory-limit" in refused.err), (2, bool(limit)), refused.err)
+        largest = re.search("^hint: `--buffer-size (\\d+)M` is the largest that fits", refused.err, re.MULTILINE)
+        true(largest, refused.err)
+        for times, status in ((1, 0), (2, 2)):
+            size = f"{int(largest[1]) * times}M"
+            result = side(*args, *[size if word.endswith("M") else word for word in sizes], *command)
+            equal((verb, times, result.status), (verb, times, status), result.err)
     # Processes side by side that do not all fit: those left out run, and are named.
     result, output = record(f"--memory-limit={cpus}M", "--buffer-size=128K", "--json", "sh", "-c",
                             f"{TALKER} 1 & {TALKER} 1 & {TALKER} 1 & wait; echo all ran")
