@@ -626,8 +626,33 @@ def test_notes():
     for args, part in ((["-e", "db:begn"], "did you mean `-e db:begin`?"), (["--filter", "rows > 100000"], "matched `--filter"),
                        (["-e", "db", "--filter", "rows > 100000"], "and `-e`")):
         result = side("report", TRACE, *args)
-        equal((result.status, result.err.count("\n")), (0, 1), result.err)
+        lines = [line for line in result.err.splitlines() if not line.startswith("hint: ")]
+        equal((result.status, len(lines)), (0, 1), result.err)
+        true("did you mean" not in lines[0], result.err)
         contains(result.err, part)
+
+
+def test_misspelled_names():
+    """Each hint, put in the place of what was misspelled, leaves no note of it."""
+    for args, wrong, note in ((("--by", "rosw"), "rosw", "no event has a value of `--by rosw`: no event has `rosw`; there is "),
+                              (("--by", "$ctx.vpdi"), "$ctx.vpdi", "no event has `$ctx.vpdi`"),
+                              (("--histogram", "rosw * 2"), "rosw", "no event has a value of `rosw * 2`: no event has `rosw`"),
+                              (("--pair", "fn:enter", "fn:leave", "--key", "detph"), "detph", "no event has a value of `--key detph`: no event has `detph`; there is depth, "),
+                              (("--pair", "db:begn", "db:end"), "db:begn", "matched db:begn of `--pair`: the trace has 6 event classes: "),
+                              (("--pair", "db:begin", "db:edn"), "db:edn", "matched db:edn of `--pair`: the trace has 6 event classes: ")):
+        result = side("report", TRACE, *args)
+        contains(result.err, note)
+        lines = result.err.splitlines()
+        equal((result.status, len(lines)), (0, 2), result.err)
+        right = re.fullmatch("hint: did you mean `([^`]+)`\\?", lines[1])
+        true(right, result.err)
+        result = side("report", TRACE, *[word.replace(wrong, right[1]) if wrong in word else word for word in args])
+        equal((result.status, "no event" in result.err), (0, False), result.err)
+        notes = json_lines(side("--json", "report", TRACE, *args).err)
+        equal([(line["type"], line.get("hint")) for line in notes], [("note", lines[1][6:])])
+    # Some events have it: that is no mistake.
+    equal(side("report", TRACE, "--by", "rows").err, "")
+    contains(side("report", TRACE, "--by", "$ctx.cgroup_ns").err, "hint: record with `--context cgroup_ns`")
 
 
 def test_full_disk():

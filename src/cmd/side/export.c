@@ -132,7 +132,7 @@ static void *create_class(void *user, struct walk_class *walk, const struct ctf_
 	if (!class)
 		return NULL;
 	class->ops = export->ops;
-	if (pair_class_make(&export->pairs, &class->pair, item, walk->view)) {
+	if (pair_class_make(&export->pairs, &class->pair, item, walk->view, NULL)) {
 		free_class(class);
 		return NULL;
 	}

@@ -103,7 +103,8 @@ static bool are_returns(const struct pairs *pairs, uint64_t rules)
 }
 
 int pair_class_make(const struct pairs *pairs, struct pair_class *class,
-		const struct ctf_item *item, const struct view_event *event)
+		const struct ctf_item *item, const struct view_event *event,
+		struct missing *missing)
 {
 	*class = (struct pair_class){0};
 	for (unsigned int i = 0; i < pairs->rule_count; i++) {
@@ -117,7 +118,7 @@ int pair_class_make(const struct pairs *pairs, struct pair_class *class,
 	class->has_call = is_call(item) && are_returns(pairs, class->begins | class->ends);
 	if (!pairs->has_key || !(class->begins | class->ends))
 		return 0;
-	return where_bind(&pairs->key, item, event, &class->key, NULL);
+	return missing_bind(missing, &pairs->key, item, event, &class->key);
 }
 
 void pair_class_free(struct pair_class *class)

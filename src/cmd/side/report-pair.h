@@ -10,6 +10,7 @@
 #define CMD_SIDE_REPORT_PAIR_H
 
 #include "cmd/side/command.h"
+#include "cmd/side/missing.h"
 #include "cmd/side/report-who.h"
 #include "cmd/side/where.h"
 
@@ -64,9 +65,10 @@ struct pairs {
 int pairs_create(struct pairs *pairs, const struct text_list *words, const char *key, bool across);
 void pairs_free(struct pairs *pairs);
 
-/* 0 or -ENOMEM. Needs no pair_class_free() if it has no part in any rule. */
+/* `missing`: what `--key` names and no event has, or NULL. 0 or -ENOMEM. Needs no pair_class_free() if it has no part in any rule. */
 int pair_class_make(const struct pairs *pairs, struct pair_class *class,
-		const struct ctf_item *item, const struct view_event *event);
+		const struct ctf_item *item, const struct view_event *event,
+		struct missing *missing);
 void pair_class_free(struct pair_class *class);
 
 /* A key, made once for a record. */

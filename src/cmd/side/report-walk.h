@@ -79,6 +79,10 @@ int walk_next(struct walk *walk, struct ctf_item *item, struct walk_class **clas
 void command_nothing_fits(const struct ctf_reader *reader, const struct walk_options *options,
 		const char *filter);
 
+/* Print a note if no event class of the trace matches this half of a `--pair`; true if there is none. */
+bool command_note_pair(const struct ctf_reader *reader, const char *dir,
+		const struct pattern *pattern, const char *text);
+
 /* A count of a record of losses. */
 uint64_t walk_lost_count(const struct ctf_item *item);
 /* What it counts are bytes, not events. */

@@ -38,16 +38,18 @@ static void *create_class(void *user, struct walk_class *walk, const struct ctf_
 	class->name = keys_add(&report->names, item->event->name, strlen(item->event->name));
 	ret = class->name == KEYS_NONE ? -ENOMEM : 0;
 	if (!ret)
-		ret = pair_class_make(&report->pairs, &class->pair, item, walk->view);
+		ret = pair_class_make(&report->pairs, &class->pair, item, walk->view,
+				&report->missing[MISSING_KEY]);
 	if (!ret && report->by == BY_VALUE)
-		ret = where_bind(&report->by_value, item, walk->view, &class->by, NULL);
+		ret = missing_bind(&report->missing[MISSING_BY], &report->by_value, item,
+				walk->view, &class->by);
 	if (!ret && class->by)
 		class->by_form = where_form(&report->by_value, class->by, item, walk->view);
 	if (!ret)
 		ret = report_callers_bind(report, class, item, walk->view);
 	for (uint32_t i = 0; !ret && i < report->histogram_count; i++)
-		ret = where_bind(&report->histograms[i], item, walk->view, &class->histograms[i],
-				NULL);
+		ret = missing_bind(&report->missing[MISSING_HISTOGRAMS + i], &report->histograms[i],
+				item, walk->view, &class->histograms[i]);
 	if (ret) {
 		free_class(class);
 		return NULL;
@@ -85,7 +87,8 @@ static int parse_histograms(struct report *report)
 				REPORT_HISTOGRAMS_MAX);
 	report->histograms = calloc(list->count + 1, sizeof(*report->histograms));
 	report->not_numbers = calloc(list->count + 1, sizeof(*report->not_numbers));
-	if (!report->histograms || !report->not_numbers)
+	report->missing = calloc(MISSING_HISTOGRAMS + list->count, sizeof(*report->missing));
+	if (!report->histograms || !report->not_numbers || !report->missing)
 		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	for (size_t i = 0; !status && i < list->count; i++) {
 		status = where_parse("histogram", list->items[i], &report->histograms[i]);
@@ -216,18 +219,50 @@ static void note_of_calls(const struct report *report)
 				say_number(calls->too_deep, number));
 }
 
+static void note_no_value(const char *option, const char *expression, const struct missing *missing)
+{
+	char text[MISSING_TEXT_SIZE], hint[NEAREST_TEXT_SIZE];
+
+	if (missing_is_known(missing))
+		say_note_hint(missing_hint(missing, hint), "no event has a value of `%s%s`: %s",
+				option, expression, missing_text(missing, text));
+	else
+		say_note("no event has a value of `%s%s`", option, expression);
+}
+
+/* Names that are misspelled: no event has such a field, or is called so. */
+static void note_what_is_misspelled(const struct report *report)
+{
+	const struct missing *by = &report->missing[MISSING_BY];
+	const struct missing *key = &report->missing[MISSING_KEY];
+	const struct walk *walk = &report->walk;
+
+	if (report->by == BY_VALUE && missing_is_known(by))
+		note_no_value("--by ", report->by_value.text, by);
+	for (unsigned int i = 0; i < report->pairs.rule_count; i++) {
+		const struct pair_rule *rule = &report->pairs.rules[i];
+
+		command_note_pair(walk->reader, walk->options.dir, rule->begin, rule->begin_text);
+		command_note_pair(walk->reader, walk->options.dir, rule->end, rule->end_text);
+	}
+	if (missing_is_known(key))
+		note_no_value("--key ", report->pairs.key.text, key);
+}
+
 /* What was asked for and is nowhere in the trace. */
 static void note_what_is_missing(const struct report *report)
 {
 	if (!report->walk.events)
 		walk_note_nothing(&report->walk);
+	note_what_is_misspelled(report);
 	for (uint32_t i = 0; i < report->histogram_count; i++) {
 		bool any = false;
 
 		for (uint32_t k = 0; k < report->histogram_keys.count; k++)
 			any |= report->histogram_figures[k].which == i;
 		if (!any && !report->not_numbers[i])
-			say_note("no event has a value of `%s`", report->histograms[i].text);
+			note_no_value("", report->histograms[i].text,
+					&report->missing[MISSING_HISTOGRAMS + i]);
 		if (report->not_numbers[i])
 			say_note("values of `%s` that are no numbers are not counted",
 					report->histograms[i].text);
@@ -244,7 +279,8 @@ static void note_what_is_missing(const struct report *report)
 		if (report->pairs.rules[i].not_kept)
 			say_note("too many `%s` were open at a time: some were not followed to their end",
 					report->pairs.rules[i].begin_text);
-		if (report->pairs.rules[i].no_key)
+		if (report->pairs.rules[i].no_key &&
+				!missing_is_known(&report->missing[MISSING_KEY]))
 			say_note("some events of the pair `%s` `%s` have no value of `--key`",
 					report->pairs.rules[i].begin_text,
 					report->pairs.rules[i].end_text);
@@ -296,6 +332,7 @@ static void free_report(struct report *report)
 	keys_free(&report->loss_keys);
 	free(report->histograms);
 	free(report->not_numbers);
+	free(report->missing);
 	free(report->histogram_figures);
 	free(report->pair_figures);
 	free(report->slowest);

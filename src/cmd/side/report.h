@@ -9,6 +9,7 @@
 #ifndef CMD_SIDE_REPORT_H
 #define CMD_SIDE_REPORT_H
 
+#include "cmd/side/missing.h"
 #include "cmd/side/report-calls.h"
 #include "cmd/side/report-figures.h"
 #include "cmd/side/report-keys.h"
@@ -112,6 +113,9 @@ struct report_slowest {
 
 enum report_by { BY_NOTHING, BY_EVENT, BY_PROCESS, BY_THREAD, BY_CPU, BY_VALUE };
 
+/* Expressions that can name a field which no event has. */
+enum report_missing { MISSING_BY, MISSING_KEY, MISSING_HISTOGRAMS };
+
 struct report {
 	const struct report_options *options;
 	bool json, colour;
@@ -141,6 +145,8 @@ struct report {
 	struct keys histogram_keys;
 	struct report_figures *histogram_figures;
 	uint64_t *not_numbers; /* A histogram. */
+
+	struct missing *missing; /* An expression: enum report_missing. */
 
 	struct pairs pairs;
 	struct keys pair_keys;

@@ -4,6 +4,7 @@
  * what was chosen and is not there.
  */
 #include "command.h"
+#include "missing.h"
 #include "report-walk.h"
 #include "say.h"
 #include "unmatched.h"
@@ -11,7 +12,6 @@
 #include "where.h"
 
 #include "ctf/ctf.h"
-#include "names/nearest.h"
 #include "wire/pattern.h"
 
 #include <stdlib.h>
@@ -91,84 +91,65 @@ static void quote_patterns(const struct text_list *words, char *text, size_t siz
 	}
 }
 
-static void note_patterns(
-		const struct ctf_reader *reader, const char *dir, const struct text_list *words)
+/* `matched`: "`-e 'db:*'`", what matched no event; `pattern`: the first one in it. */
+static void note_pattern(const struct ctf_reader *reader, const char *dir, const char *matched,
+		const char *pattern, const char *option)
 {
 	struct trace_names *names = calloc(1, sizeof(*names));
-	char patterns[1024], text[UNMATCHED_TEXT_SIZE];
+	char reason[UNMATCHED_TEXT_SIZE], hint[UNMATCHED_TEXT_SIZE];
 
 	if (!names)
 		return;
 	read_names(reader, names);
-	quote_patterns(words, patterns, sizeof(patterns));
-	say_note("no event in %s matched `%s`: %s", dir, patterns,
-			unmatched_text(&(const struct unmatched){.pattern = words->items[0],
-						       .option = "-e ",
-						       .names = names->names,
-						       .nr_names = names->count,
-						       .owner = "the trace",
-						       .noun = "event class"},
-					text));
+	unmatched_parts(&(const struct unmatched){.pattern = pattern,
+					.option = option,
+					.names = names->names,
+					.nr_names = names->count,
+					.owner = "the trace",
+					.noun = "event class"},
+			reason, hint);
+	say_note_hint(*hint ? hint : NULL, "no event in %s matched %s: %s", dir, matched, reason);
 	free(names);
+}
+
+static void note_patterns(
+		const struct ctf_reader *reader, const char *dir, const struct text_list *words)
+{
+	char patterns[1024], matched[1032];
+
+	quote_patterns(words, patterns, sizeof(patterns));
+	snprintf(matched, sizeof(matched), "`%s`", patterns);
+	note_pattern(reader, dir, matched, words->items[0], "-e ");
+}
+
+bool command_note_pair(const struct ctf_reader *reader, const char *dir,
+		const struct pattern *pattern, const char *text)
+{
+	char quoted[2 * PATTERN_TEXT_MAX], matched[2 * PATTERN_TEXT_MAX + 32];
+
+	if (matches_class(reader, pattern, 1))
+		return false;
+	snprintf(matched, sizeof(matched), "%s of `--pair`",
+			say_quoted(text, quoted, sizeof(quoted)));
+	note_pattern(reader, dir, matched, text, "");
+	return true;
 }
 
 /* ---- filters that select nothing ---- */
 
-/* The fields of the events, and whether the filter could be true for any of them. */
 struct filter_search {
 	struct where where;
-	struct nearest nearest;
-	char missing[128];
-	char fields[512];
-	size_t nr_fields;
-	bool is_bound;
+	struct missing missing;
 };
-
-#define FIELDS_SHOWN 8
-
-static void add_field(struct filter_search *search, const char *prefix, const char *member)
-{
-	const size_t used = strlen(search->fields);
-	char name[160], between[168];
-
-	snprintf(name, sizeof(name), "%s%.128s", prefix, member + (*member == '_'));
-	nearest_offer(&search->nearest, name);
-	snprintf(between, sizeof(between), ", %s,", name);
-	if (strstr(search->fields, between) || used + strlen(between) + 8 > sizeof(search->fields))
-		return;
-	if (search->nr_fields++ < FIELDS_SHOWN)
-		snprintf(search->fields + used, sizeof(search->fields) - used, "%s%s,",
-				used ? " " : ", ", name);
-}
-
-static void add_fields(
-		struct filter_search *search, const char *prefix, const struct ctf_value *value)
-{
-	for (uint32_t i = 0;
-			value && value->type->kind == CTF_STRUCT && i < value->type->member_count;
-			i++)
-		add_field(search, prefix, value->type->members[i].name);
-}
 
 static void *search_class(void *user, struct walk_class *class, const struct ctf_item *item)
 {
 	struct filter_search *search = user;
 	struct where_bound *bound;
-	struct where_reason why;
 
-	if (where_bind(&search->where, item, class->view, &bound, &why))
+	if (missing_bind(&search->missing, &search->where, item, class->view, &bound))
 		return NULL;
-	search->is_bound |= bound != NULL;
 	where_bound_free(bound);
-	if (!*search->missing && *why.missing) {
-		snprintf(search->missing, sizeof(search->missing), "%s", why.missing);
-		nearest_begin(&search->nearest, search->missing);
-	}
-	if (*search->missing) {
-		add_fields(search, "", item->fields);
-		add_fields(search, "$ctx.", item->common_context);
-		add_fields(search, "$ctx.", item->context);
-	}
 	return search;
 }
 
@@ -185,7 +166,7 @@ static void search_classes(struct filter_search *search, const struct walk_optio
 		return;
 	walk.own_create = search_class;
 	walk.user = search;
-	while (!search->is_bound && events++ < SEARCH_EVENTS_MAX &&
+	while (!search->missing.is_bound && events++ < SEARCH_EVENTS_MAX &&
 			walk_next(&walk, &item, &class) > 0)
 		;
 	walk_close(&walk);
@@ -196,25 +177,20 @@ static void note_filter(const struct walk_options *options, const char *filter)
 	struct filter_search *search = calloc(1, sizeof(*search));
 	const char *also = options->patterns->count ? " and `-e`" : "";
 	const char *when = view_times_given(&options->times) ? " at that time" : "";
-	char meant[NEAREST_TEXT_SIZE];
+	char text[MISSING_TEXT_SIZE], hint[NEAREST_TEXT_SIZE];
 
 	if (!search || where_parse("filter", filter, &search->where)) {
 		free(search);
 		return;
 	}
 	search_classes(search, options);
-	if (search->is_bound || !*search->missing)
+	if (missing_is_known(&search->missing))
+		say_note_hint(missing_hint(&search->missing, hint),
+				"no event in %s matched `--filter %s`%s%s: %s", options->dir,
+				filter, also, when, missing_text(&search->missing, text));
+	else
 		say_note("no event in %s matched `--filter %s`%s%s", options->dir, filter, also,
 				when);
-	else
-		say_note("no event in %s matched `--filter %s`%s%s: no event has `%s`; there is %.*s%s%s%s",
-				options->dir, filter, also, when, search->missing,
-				*search->fields ? (int)strlen(search->fields) - 3 : 10,
-				*search->fields ? search->fields + 2 : "no field, ",
-				search->nr_fields > FIELDS_SHOWN ? ", ..." : "",
-				search->nearest.count ? "; " : "",
-				nearest_text(&search->nearest, "", meant, sizeof(meant)) ? meant
-											 : "");
 	where_free(&search->where);
 	free(search);
 }

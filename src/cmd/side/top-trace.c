@@ -139,7 +139,7 @@ static struct top_class *make_class(struct top_trace *trace, const struct ctf_it
 	if (!trace->pairs.rule_count)
 		return class;
 	class->view = view_event_create(item->event, &trace->sink);
-	if (!class->view || pair_class_make(&trace->pairs, &class->pair, item, class->view))
+	if (!class->view || pair_class_make(&trace->pairs, &class->pair, item, class->view, NULL))
 		return NULL;
 	return class;
 }

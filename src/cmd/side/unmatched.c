@@ -155,7 +155,7 @@ static void add_meant(struct text *text, const struct unmatched *unmatched, cons
 		char quoted[2 * NEAREST_NAME_SIZE], line[2 * NEAREST_NAME_SIZE + 32];
 
 		snprintf(line, sizeof(line), "%s`%s%s`",
-				!i                               ? "; did you mean "
+				!i                               ? "did you mean "
 						: i + 1 < likely ? ", "
 								 : " or ",
 				unmatched->option,
@@ -180,25 +180,40 @@ static bool matches_any(const char *glob, const char *const *names, size_t count
 	return false;
 }
 
-const char *unmatched_text(const struct unmatched *unmatched, char result[UNMATCHED_TEXT_SIZE])
+void unmatched_parts(const struct unmatched *unmatched, char reason[UNMATCHED_TEXT_SIZE],
+		char hint[UNMATCHED_TEXT_SIZE])
 {
-	struct text text = {.text = result};
+	struct text text = {.text = reason}, meant = {.text = hint};
 	char glob[NEAREST_NAME_SIZE];
 	const char **names;
 	size_t count;
 
-	*result = '\0';
+	*reason = '\0';
+	*hint = '\0';
 	pattern_glob(unmatched->pattern, glob);
 	names = distinct_names(unmatched, &count);
 	if (!names)
-		return result;
+		return;
 	if (!strchr(glob, ':') && strcmp(glob, "*") != 0)
 		text_add(&text, "no colon, so it names a provider; ");
 	if (matches_any(glob, names, count))
 		text_add(&text, "no event of that name has that log level; ");
 	add_names(&text, unmatched, names, count);
 	if (!matches_any(glob, names, count))
-		add_meant(&text, unmatched, glob, names, count);
+		add_meant(&meant, unmatched, glob, names, count);
 	free(names);
+}
+
+const char *unmatched_text(const struct unmatched *unmatched, char result[UNMATCHED_TEXT_SIZE])
+{
+	char hint[UNMATCHED_TEXT_SIZE];
+	struct text text = {.text = result};
+
+	unmatched_parts(unmatched, result, hint);
+	text.used = strlen(result);
+	if (*hint) {
+		text_add(&text, "; ");
+		text_add(&text, hint);
+	}
 	return result;
 }
