@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 #include <linux/landlock.h>
 #endif
 #ifdef HAVE_SECCOMP
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
 #endif
@@ -194,44 +196,122 @@ const char *const isolate_refused[] = {"execve", "execveat", "fork", "vfork", "p
 		"lookup_dcookie", "pidfd_getfd", "process_madvise", "kcmp", NULL};
 
 #ifdef HAVE_SECCOMP
-static bool isolate_refuse(scmp_filter_ctx filter, const char *const *names)
+/*
+ * The filter is built here, by no library: libseccomp would end the process if an allocation fails. Only its names of system calls are
+ * used, which are constant tables. The first rule that matches decides.
+ */
+static void isolate_rules_add(
+		struct isolate_rules *rules, const struct sock_filter *code, size_t count)
 {
-	for (; *names; names++) {
-		int number = seccomp_syscall_resolve_name(*names);
-
-		if (number != __NR_SCMP_ERROR &&
-				seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0))
-			return false;
+	if (rules->size + count + 1 > ISOLATE_CODE_MAX) {
+		rules->is_full = true;
+		return;
 	}
-	return true;
+	memcpy(rules->code + rules->size, code, count * sizeof(*code));
+	rules->size += (unsigned short)count;
+}
+
+static const struct sock_filter isolate_load_number =
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+
+/* Calls of another architecture, and of x32 on x86-64, do not exist. */
+void isolate_rules_begin(struct isolate_rules *rules)
+{
+	const struct sock_filter code[] = {
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+			isolate_load_number,
+#ifdef __x86_64__
+			BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, UINT32_C(0x40000000), 0, 1),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+#endif
+	};
+
+	rules->size = 0;
+	rules->is_full = false;
+	isolate_rules_add(rules, code, sizeof(code) / sizeof(*code));
+}
+
+static uint32_t isolate_action(int error)
+{
+	return error ? SECCOMP_RET_ERRNO | (uint32_t)error : SECCOMP_RET_ALLOW;
+}
+
+void isolate_rules_call(struct isolate_rules *rules, const char *name, int error)
+{
+	int number = seccomp_syscall_resolve_name(name);
+	const struct sock_filter code[] = {
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1),
+			BPF_STMT(BPF_RET | BPF_K, isolate_action(error)),
+	};
+
+	/* Negative: this architecture has no such call of its own. */
+	if (number >= 0)
+		isolate_rules_add(rules, code, sizeof(code) / sizeof(*code));
+}
+
+void isolate_rules_calls(struct isolate_rules *rules, const char *const *names, int error)
+{
+	for (; *names; names++)
+		isolate_rules_call(rules, *names, error);
+}
+
+void isolate_rules_argument(struct isolate_rules *rules, const char *name, unsigned int argument,
+		uint64_t mask, uint64_t value, int error)
+{
+	const bool is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	const uint32_t at = (uint32_t)(offsetof(struct seccomp_data, args) + 8 * argument);
+	int number = seccomp_syscall_resolve_name(name);
+	const struct sock_filter code[] = {
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 8),
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at + (is_big ? 4 : 0)),
+			BPF_STMT(BPF_ALU | BPF_AND | BPF_K, (uint32_t)mask),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)value, 0, 4),
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at + (is_big ? 0 : 4)),
+			BPF_STMT(BPF_ALU | BPF_AND | BPF_K, (uint32_t)(mask >> 32)),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value >> 32), 0, 1),
+			BPF_STMT(BPF_RET | BPF_K, isolate_action(error)),
+			isolate_load_number,
+	};
+
+	if (number >= 0)
+		isolate_rules_add(rules, code, sizeof(code) / sizeof(*code));
+}
+
+bool isolate_rules_load(struct isolate_rules *rules, int error)
+{
+	const struct sock_filter last = BPF_STMT(BPF_RET | BPF_K, isolate_action(error));
+	struct sock_fprog program = {.filter = rules->code};
+
+	if (rules->is_full)
+		return false;
+	rules->code[rules->size] = last;
+	program.len = (unsigned short)(rules->size + 1);
+	return !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+void isolate_rules_threads_only(struct isolate_rules *rules)
+{
+	isolate_rules_argument(rules, "clone", 0, CLONE_THREAD, 0, EPERM);
+	isolate_rules_call(rules, "clone3", ENOSYS);
 }
 
 /* Also inherited sockets that listen are of no use without accept(). */
-static bool isolate_add_rules(scmp_filter_ctx filter, enum isolate_network network)
+static bool isolate_calls(enum isolate_network network)
 {
 	static const char *const always[] = {
 			"setfsuid", "connect", "listen", "bind", "socket", NULL};
 	static const char *const accepts[] = {"accept", "accept4", NULL};
-	int clone3 = seccomp_syscall_resolve_name("clone3");
+	struct isolate_rules rules;
 
-	/* Threads, no processes. The arguments of clone3 are in memory: the C library uses clone instead. */
-	return isolate_refuse(filter, isolate_refused) && isolate_refuse(filter, always) &&
-			(network == ISOLATE_ACCEPTS || isolate_refuse(filter, accepts)) &&
-			!seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-					SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)) &&
-			(clone3 == __NR_SCMP_ERROR ||
-					!seccomp_rule_add(
-							filter, SCMP_ACT_ERRNO(ENOSYS), clone3, 0));
-}
-
-static bool isolate_calls(enum isolate_network network)
-{
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-	bool good = filter && isolate_add_rules(filter, network) && !seccomp_load(filter);
-
-	if (filter)
-		seccomp_release(filter);
-	return good;
+	isolate_rules_begin(&rules);
+	isolate_rules_calls(&rules, isolate_refused, EPERM);
+	isolate_rules_calls(&rules, always, EPERM);
+	if (network != ISOLATE_ACCEPTS)
+		isolate_rules_calls(&rules, accepts, EPERM);
+	isolate_rules_threads_only(&rules);
+	return isolate_rules_load(&rules, 0);
 }
 
 /* What a parser needs: files, memory, threads, time, and the descriptors that it has. */
@@ -262,96 +342,72 @@ static const char *const isolate_parsing[] = {"read", "write", "readv", "writev"
 		"sendto", "recvfrom", "sendmsg", "recvmsg", "send", "recv", "shutdown",
 		"getsockopt", "setsockopt", "getsockname", "getpeername", NULL};
 
-static bool isolate_permit(scmp_filter_ctx filter, const char *const *names)
-{
-	for (; *names; names++) {
-		int number = seccomp_syscall_resolve_name(*names);
-
-		/* Negative: this architecture has no such call of its own. */
-		if (number >= 0 && seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0))
-			return false;
-	}
-	return true;
-}
-
-/* Permit a call only if the masked argument has that value. */
-static bool isolate_permit_if(scmp_filter_ctx filter, const char *name, unsigned int argument,
-		uint64_t mask, uint64_t value)
-{
-	int number = seccomp_syscall_resolve_name(name);
-
-	return number < 0 ||
-			!seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
-					SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, mask, value));
-}
-
 /* TIOCSTI would write to the terminal in the user's name, so terminals can be asked only. */
-static bool isolate_permit_arguments(scmp_filter_ctx filter, bool terminals)
+static void isolate_permit_arguments(struct isolate_rules *rules, bool terminals)
 {
 	static const unsigned long asks[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO};
 	static const unsigned long sets[] = {TCSETS, TCSETSW, TCSETSF, TCFLSH, TCSBRK};
 	static const unsigned int names[] = {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
 			PR_CAPBSET_READ, 0x53564d41 /* PR_SET_VMA, which newer C libraries use */};
 	const uint64_t whole = UINT64_MAX, number = UINT32_MAX;
-	bool good = isolate_permit_if(filter, "clone", 0, CLONE_THREAD, CLONE_THREAD) &&
-			isolate_permit_if(filter, "tgkill", 0, number, (uint32_t)getpid()) &&
-			isolate_permit_if(filter, "prlimit64", 2, whole, 0);
 
+	isolate_rules_argument(rules, "clone", 0, CLONE_THREAD, CLONE_THREAD, 0);
+	isolate_rules_argument(rules, "tgkill", 0, number, (uint32_t)getpid(), 0);
+	isolate_rules_argument(rules, "prlimit64", 2, whole, 0, 0);
 	for (size_t i = 0; i < sizeof(asks) / sizeof(*asks); i++)
-		good = good && isolate_permit_if(filter, "ioctl", 1, number, asks[i]);
+		isolate_rules_argument(rules, "ioctl", 1, number, asks[i], 0);
 	for (size_t i = 0; terminals && i < sizeof(sets) / sizeof(*sets); i++)
-		good = good && isolate_permit_if(filter, "ioctl", 1, number, sets[i]);
+		isolate_rules_argument(rules, "ioctl", 1, number, sets[i], 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		good = good && isolate_permit_if(filter, "prctl", 0, number, names[i]);
-	return good;
+		isolate_rules_argument(rules, "prctl", 0, number, names[i], 0);
 }
 
 /* The search for leaks at the end is a process that traces this one. */
-static bool isolate_permit_sanitizer(scmp_filter_ctx filter)
+static void isolate_permit_sanitizer(struct isolate_rules *rules)
 {
 	static const char *const calls[] = {"clone", "ptrace", "prctl", "tgkill", "tkill", NULL};
 
-	return !SEARCHES_LEAKS || isolate_permit(filter, calls);
+	if (SEARCHES_LEAKS)
+		isolate_rules_calls(rules, calls, 0);
 }
 
-static bool isolate_permit_network(scmp_filter_ctx filter)
+static void isolate_permit_network(struct isolate_rules *rules)
 {
-	static const char *const calls[] = {"connect", NULL};
-
-	return isolate_permit(filter, calls) &&
-			isolate_permit_if(filter, "socket", 0, UINT32_MAX, AF_INET) &&
-			isolate_permit_if(filter, "socket", 0, UINT32_MAX, AF_INET6);
+	isolate_rules_call(rules, "connect", 0);
+	isolate_rules_argument(rules, "socket", 0, UINT32_MAX, AF_INET, 0);
+	isolate_rules_argument(rules, "socket", 0, UINT32_MAX, AF_INET6, 0);
 }
 
 /*
  * All calls that are not permitted do not exist: the C library uses older ones instead (clone3). Those that show what
  * happens are forbidden.
  */
-static bool isolate_refuse_clearly(scmp_filter_ctx filter, bool connects)
+static void isolate_refuse_clearly(struct isolate_rules *rules, bool connects)
 {
 	static const char *const names[] = {
 			"kill", "tkill", "pidfd_send_signal", "listen", "bind", "accept", NULL};
 	static const char *const network[] = {"socket", "connect", NULL};
 
 	if (SEARCHES_LEAKS)
-		return true;
-	return isolate_refuse(filter, isolate_refused) && isolate_refuse(filter, names) &&
-			(connects || isolate_refuse(filter, network));
+		return;
+	isolate_rules_calls(rules, isolate_refused, EPERM);
+	isolate_rules_calls(rules, names, EPERM);
+	if (!connects)
+		isolate_rules_calls(rules, network, EPERM);
 }
 
 static bool isolate_calls_of_parser(const struct isolate_limits *limits)
 {
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
-	bool good = filter && isolate_refuse_clearly(filter, limits->connects) &&
-			isolate_permit(filter, isolate_parsing) &&
-			isolate_permit_arguments(filter, limits->connects) &&
-			isolate_permit_sanitizer(filter) &&
-			(!limits->connects || isolate_permit_network(filter)) &&
-			!seccomp_load(filter);
+	struct isolate_rules rules;
 
-	if (filter)
-		seccomp_release(filter);
-	return good;
+	isolate_rules_begin(&rules);
+	isolate_rules_calls(&rules, isolate_parsing, 0);
+	isolate_permit_arguments(&rules, limits->connects);
+	isolate_permit_sanitizer(&rules);
+	if (limits->connects)
+		isolate_permit_network(&rules);
+	isolate_refuse_clearly(&rules, limits->connects);
+	return isolate_rules_load(&rules, ENOSYS);
 }
 #else
 static bool isolate_calls(enum isolate_network network)

@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <linux/filter.h>
 
 enum isolate_network {
 	ISOLATE_ACCEPTS, /* accepts connections at sockets that listen already */
@@ -19,6 +22,29 @@ extern const char *const isolate_refused[];
 
 /* Both, and no new connection. False: the kernel supports no filter. */
 bool isolate_process(const char *const *writable, enum isolate_network network);
+
+#ifdef HAVE_SECCOMP
+#define ISOLATE_CODE_MAX 1024
+
+/* A filter of system calls. It is built without an allocation; the first rule that matches decides. */
+struct isolate_rules {
+	struct sock_filter code[ISOLATE_CODE_MAX];
+	unsigned short size;
+	bool is_full;
+};
+
+void isolate_rules_begin(struct isolate_rules *rules);
+/* `error`: 0 permits the call; a call that the architecture lacks is left out. */
+void isolate_rules_call(struct isolate_rules *rules, const char *name, int error);
+void isolate_rules_calls(struct isolate_rules *rules, const char *const *names, int error);
+/* Only if the masked argument has that value. */
+void isolate_rules_argument(struct isolate_rules *rules, const char *name, unsigned int argument,
+		uint64_t mask, uint64_t value, int error);
+/* Refuse new processes. The arguments of clone3 are in memory: the C library uses clone instead. */
+void isolate_rules_threads_only(struct isolate_rules *rules);
+/* For all other calls: `error`, or 0. False: the kernel supports no filter. */
+bool isolate_rules_load(struct isolate_rules *rules, int error);
+#endif
 
 /* What a parser may do from now on. Paths that do not exist are left out. */
 struct isolate_limits {

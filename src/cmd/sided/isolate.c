@@ -29,11 +29,6 @@
 #include "isolate/isolate.h"
 #include "sided.h"
 
-#ifdef HAVE_SECCOMP
-#include <sched.h>
-#include <seccomp.h>
-#endif
-
 /* ---- capabilities ---- */
 
 #define CAPABILITY(number) (1ull << (number))
@@ -81,58 +76,30 @@ void isolate_daemon(struct daemon *daemon)
 /* ---- seccomp ---- */
 
 #ifdef HAVE_SECCOMP
-/* A sender connects to others, and nobody to it. */
-static bool add_network_rules(scmp_filter_ctx filter, bool connects)
+/* A sender connects to others, and accepts no connection. */
+static void add_network_rules(struct isolate_rules *rules, bool connects)
 {
-	int refused_call = connects ? SCMP_SYS(listen) : SCMP_SYS(connect);
-
-	if (seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused_call, 0))
-		return false;
-	return connects ||
-			!seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
-					SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
+	isolate_rules_call(rules, connects ? "listen" : "connect", EPERM);
+	if (connects)
+		return;
+	isolate_rules_argument(rules, "socket", 0, UINT32_MAX, AF_UNIX, 0);
+	isolate_rules_call(rules, "socket", EPERM);
 }
 
 /* A session process of a member of the group may only become root again for an access to files: isolate_as_root(). */
-static bool add_owner_rule(scmp_filter_ctx filter, bool owned)
-{
-	if (owned)
-		return !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setfsuid), 1,
-				SCMP_A0(SCMP_CMP_NE, 0, 0));
-	return !seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setfsuid), 0);
-}
-
-static bool add_rules(scmp_filter_ctx filter, bool connects, bool owned)
-{
-	size_t i;
-
-	for (i = 0; isolate_refused[i]; i++) {
-		int number = seccomp_syscall_resolve_name(isolate_refused[i]);
-
-		if (number != __NR_SCMP_ERROR &&
-				seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0))
-			return false;
-	}
-	/* Threads, no processes. What clone3 is asked lies in memory: the C library uses clone instead. */
-	if (seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-			    SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)))
-		return false;
-	i = (size_t)seccomp_syscall_resolve_name("clone3");
-	if ((int)i != __NR_SCMP_ERROR &&
-			seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), (int)i, 0))
-		return false;
-	return add_owner_rule(filter, owned) && add_network_rules(filter, connects);
-}
-
 static void refuse_calls(bool connects, bool owned)
 {
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	struct isolate_rules rules;
 
-	if (!filter)
-		return;
-	if (!add_rules(filter, connects, owned) || seccomp_load(filter))
+	isolate_rules_begin(&rules);
+	isolate_rules_calls(&rules, isolate_refused, EPERM);
+	isolate_rules_threads_only(&rules);
+	if (owned)
+		isolate_rules_argument(&rules, "setfsuid", 0, UINT32_MAX, 0, 0);
+	isolate_rules_call(&rules, "setfsuid", EPERM);
+	add_network_rules(&rules, connects);
+	if (!isolate_rules_load(&rules, 0))
 		say("the session's process has no filter of system calls");
-	seccomp_release(filter);
 }
 #else
 static void refuse_calls(bool connects, bool owned)
