@@ -15,7 +15,7 @@ struct parser {
 	const char *at, *end;
 	const char *why; /* NULL: nothing is wrong yet */
 	bool no_memory;
-	unsigned int depth;
+	unsigned int depth, depth_max;
 };
 
 static struct json_object *parser_value(struct parser *parser, bool *ret_is_good);
@@ -324,7 +324,7 @@ static struct json_object *parser_value(struct parser *parser, bool *ret_is_good
 	bool is_null = false;
 
 	parser_skip_space(parser);
-	if (parser->depth >= JSON_DEPTH_MAX)
+	if (parser->depth >= parser->depth_max)
 		parser_fail(parser, "nesting too deep");
 	else if (parser_take(parser, '{'))
 		object = parser_container(parser, true);
@@ -349,7 +349,13 @@ static struct json_object *parser_value(struct parser *parser, bool *ret_is_good
 
 struct json_object *json_parse_text(const char *text, size_t size, struct control_error *error)
 {
-	struct parser parser = {.at = text, .end = text + size};
+	return json_parse_deep(text, size, JSON_DEPTH_MAX, NULL, error);
+}
+
+struct json_object *json_parse_deep(const char *text, size_t size, unsigned int depth,
+		size_t *ret_size, struct control_error *error)
+{
+	struct parser parser = {.at = text, .end = text + size, .depth_max = depth};
 	struct json_object *object;
 	bool good;
 
@@ -359,10 +365,13 @@ struct json_object *json_parse_text(const char *text, size_t size, struct contro
 	} else if (!good) {
 		control_fail(error, CONTROL_USAGE, -EINVAL, NULL, "this is not JSON: byte %zu: %s",
 				(size_t)(parser.at - text) + 1, parser.why);
-	} else if (!json_object_is_type(object, json_type_object) || parser.at != parser.end) {
+	} else if (!json_object_is_type(object, json_type_object) ||
+			(!ret_size && parser.at != parser.end)) {
 		control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
 				"this is not one JSON object and nothing else");
 	} else {
+		if (ret_size)
+			*ret_size = (size_t)(parser.at - text);
 		return object;
 	}
 	json_object_put(object);

@@ -25,6 +25,10 @@ struct json_object *json_read(const char *text, size_t size, struct control_erro
 /* The same of a text whose strings have been checked (text.h): json-parse.c. */
 struct json_object *json_parse_text(const char *text, size_t size, struct control_error *error);
 
+/* With another limit of nesting. ret_size: of the object; other bytes can be behind it. NULL: then none can. */
+struct json_object *json_parse_deep(const char *text, size_t size, unsigned int depth,
+		size_t *ret_size, struct control_error *error);
+
 /* All of these: 0 or a negative errno with *error filled in. */
 
 /* Has it only members with these names (ends with NULL)? `what` names it in the sentence. */

@@ -19,6 +19,7 @@ struct ctf_arena_block {
 struct ctf_arena {
 	struct ctf_arena_block *blocks; /* The first one is the one being filled. */
 	size_t used;
+	bool has_failed;
 };
 
 struct ctf_arena *ctf_arena_create(void)
@@ -61,16 +62,20 @@ void *ctf_arena_alloc(struct ctf_arena *arena, size_t count, size_t size)
 	struct ctf_arena_block *block = arena->blocks;
 	void *memory;
 
-	if (__builtin_mul_overflow(count, size, &size) || size > SIZE_MAX / 4)
+	if (__builtin_mul_overflow(count, size, &size) || size > SIZE_MAX / 4) {
+		arena->has_failed = true;
 		return NULL;
+	}
 	size = (size + unit - 1) & ~(unit - 1);
 	if (!block || block->size - block->used < size) {
 		size_t normal = arena_block_size(arena);
 		bool large = size > normal / 4;
 		struct ctf_arena_block *fresh = arena_new_block(large ? size : normal);
 
-		if (!fresh)
+		if (!fresh) {
+			arena->has_failed = true;
 			return NULL;
+		}
 		if (large && block) {
 			/* Keep filling the old one. */
 			fresh->next = block->next;
@@ -99,4 +104,9 @@ char *ctf_arena_copy(struct ctf_arena *arena, const char *text, size_t size)
 size_t ctf_arena_used(const struct ctf_arena *arena)
 {
 	return arena->used;
+}
+
+bool ctf_arena_has_failed(const struct ctf_arena *arena)
+{
+	return arena->has_failed;
 }

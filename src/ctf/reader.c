@@ -362,8 +362,14 @@ static int open_all(const char *dir, bool growing, struct ctf_reader **out, stru
 				dir);
 	else if (ret)
 		ctf_fail(error, ret, "cannot read %s: %s", dir, strerror(-ret));
-	if (!ret)
+	if (!ret) {
 		ret = ctf_reader_limit_overlaps(reader);
+		if (ret)
+			ctf_fail(error, ret,
+					ret == -ENOMEM ? "out of memory for the trace %s"
+						       : "cannot read %s: %s",
+					dir, strerror(-ret));
+	}
 	ctf_reader_size_windows(reader);
 	reader->shown_note = reader->notes;
 	if (ret) {

@@ -143,6 +143,8 @@ uint64_t export_intern(
 
 	names->keys.limit = NAMES_MAX;
 	number = keys_add(&names->keys, text, size);
+	if (names->keys.no_memory)
+		fresh->failed = true;
 	if (number == KEYS_NONE)
 		return 0;
 	if (number == known) {

@@ -10,6 +10,7 @@
 #include "helper.h"
 #include "say.h"
 
+#include "control/json.h"
 #include "session/session.h"
 #include "wire/pattern.h"
 #include "wire/runtime.h"
@@ -54,6 +55,7 @@ static int connect_to(struct ask *ask)
 /* NULL: there is none, or it does not answer. */
 static struct json_object *call(struct ask *ask, const char *word, const char *more)
 {
+	struct control_error error;
 	char text[ANSWER_MAX];
 	size_t size = 0;
 	ssize_t got;
@@ -70,8 +72,7 @@ static struct json_object *call(struct ask *ask, const char *word, const char *m
 	close(fd);
 	if (size >= sizeof(text) - 1 || !size)
 		return NULL;
-	text[size] = 0;
-	return json_tokener_parse(text);
+	return json_parse_deep(text, size, JSON_DEPTH_MAX, &size, &error);
 }
 
 struct json_object *kernel_session_status(struct ask *ask)

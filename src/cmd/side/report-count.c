@@ -20,8 +20,10 @@ void *report_item(struct keys *keys, void *items, size_t item_size, const void *
 		size_t room = count ? (size_t)count * 2 : 1;
 
 		grown = realloc(items, room * item_size);
-		if (!grown)
+		if (!grown) {
+			keys->no_memory = true;
 			return items;
+		}
 		memset(grown + count * item_size, 0, (room - count) * item_size);
 	}
 	*number = keys_add(keys, key, key_size);

@@ -101,11 +101,14 @@ uint32_t keys_add(struct keys *keys, const void *bytes, size_t size)
 		if (*slot)
 			return *slot - 1;
 	}
-	copy = malloc(size + 1);
-	if ((keys->limit && keys->count >= keys->limit) || keys->count >= UINT32_MAX / 4 || !copy ||
-			grow(keys)) {
-		free(copy);
+	if ((keys->limit && keys->count >= keys->limit) || keys->count >= UINT32_MAX / 4) {
 		keys->refused++;
+		return KEYS_NONE;
+	}
+	copy = malloc(size + 1);
+	if (!copy || grow(keys)) {
+		free(copy);
+		keys->no_memory = true;
 		return KEYS_NONE;
 	}
 	if (size)

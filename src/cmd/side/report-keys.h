@@ -3,6 +3,7 @@
 #ifndef CMD_SIDE_REPORT_KEYS_H
 #define CMD_SIDE_REPORT_KEYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,7 +22,8 @@ struct keys {
 	uint32_t room;   /* How many slots: a power of two. */
 	uint32_t count;
 	uint32_t limit;   /* No more keys than these; 0: as many as there is memory for. */
-	uint64_t refused; /* Keys that were not taken (some may be the same). */
+	uint64_t refused; /* Keys over the limit (some may be the same). */
+	bool no_memory;   /* A key is missing for lack of memory. */
 };
 
 uint64_t keys_hash(const void *bytes, size_t size);

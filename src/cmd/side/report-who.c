@@ -107,7 +107,7 @@ static uint32_t add_process(struct who *who, const struct ctf_trace *trace, int6
 		char hostname[256];
 	} key;
 	uint32_t number;
-	struct who_process *processes;
+	struct who_process *processes, added;
 
 	memset(&key, 0, sizeof(key));
 	key.pid = pid;
@@ -124,14 +124,19 @@ static uint32_t add_process(struct who *who, const struct ctf_trace *trace, int6
 			return KEYS_NONE;
 		who->processes = processes;
 	}
-	if (keys_add(&who->keys, &key, sizeof(key)) == KEYS_NONE)
-		return KEYS_NONE;
-	who->processes[number] = (struct who_process){
+	added = (struct who_process){
 			.hostname = copy(trace->hostname, NAME_MAX_BYTES),
 			.name = copy(name, name_size),
 			.pid = pid,
 			.trace = trace->index,
 	};
+	if (!added.hostname != !trace->hostname || !added.name != !name ||
+			keys_add(&who->keys, &key, sizeof(key)) == KEYS_NONE) {
+		free((void *)(uintptr_t)added.hostname);
+		free((void *)(uintptr_t)added.name);
+		return KEYS_NONE;
+	}
+	who->processes[number] = added;
 	mark_ambiguous(who, number);
 	return number;
 }

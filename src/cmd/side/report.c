@@ -171,6 +171,20 @@ static int start(struct report *report, const struct parsed *parsed)
 
 /* ---- the way through the trace ---- */
 
+/* Tables that are full are reported; those that lack a key for want of memory are wrong. */
+static bool has_memory(const struct report *report)
+{
+	const struct keys *const all[] = {&report->names, &report->groups, &report->row_keys,
+			&report->histogram_keys, &report->pair_keys, &report->scopes,
+			&report->caller_keys, &report->loss_keys, &report->calls.functions,
+			&report->calls.branch_keys, &report->calls.thread_keys};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (all[i]->no_memory)
+			return false;
+	return true;
+}
+
 static int read_all(struct report *report)
 {
 	struct walk_class *class;
@@ -187,7 +201,7 @@ static int read_all(struct report *report)
 	calls_finish(&report->calls);
 	for (unsigned int i = 0; i < report->pairs.rule_count; i++)
 		report_slow_sort(&report->slowest[i]);
-	return ret;
+	return ret || has_memory(report) ? ret : -ENOMEM;
 }
 
 static void note_of_calls(const struct report *report)

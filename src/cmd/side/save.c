@@ -6,6 +6,7 @@
 #include "command.h"
 #include "say.h"
 
+#include "control/json.h"
 #include "control/text.h"
 
 #include <errno.h>
@@ -15,22 +16,28 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FILE_DEPTH_MAX 64
+
 /* What a file may have; the daemon has a limit of its own for each definition. */
 #define FILE_SIZE_MAX (4u << 20)
 
 /* ---- save ---- */
 
-static void print_definitions(FILE *out, struct json_object *definitions)
+static int print_definitions(FILE *out, struct json_object *definitions)
 {
 	for (size_t i = 0; i < json_object_array_length(definitions); i++) {
 		struct json_object *definition = json_object_array_get_idx(definitions, i);
 		struct control_text text;
 
-		if (!control_text_print(definition,
-				    JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED, &text))
-			fprintf(out, "%s\n", text.text);
+		if (control_text_print(definition,
+				    JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED, &text)) {
+			control_text_free(&text);
+			return say_error(COMMAND_FAILED, NULL, "cannot save: out of memory");
+		}
+		fprintf(out, "%s\n", text.text);
 		control_text_free(&text);
 	}
+	return COMMAND_DONE;
 }
 
 static int save_answer(struct json_object *answer, FILE *out)
@@ -40,8 +47,7 @@ static int save_answer(struct json_object *answer, FILE *out)
 	if (!definitions || !json_object_array_length(definitions))
 		return say_error(COMMAND_FAILED, "`side create` makes one",
 				"there is no session to save");
-	print_definitions(out, definitions);
-	return COMMAND_DONE;
+	return print_definitions(out, definitions);
 }
 
 static int save_one(struct ask *ask, const char *name, FILE *out)
@@ -196,39 +202,36 @@ static int load_one(struct loading *loading, struct json_object *definition)
 /* Each object of the text, all before the first is loaded. */
 static int parse_text(const char *path, const char *text, size_t size, struct json_object *objects)
 {
-	struct json_tokener *tokener = json_tokener_new_ex(64);
-	int status = tokener ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
-	size_t at = 0;
+	size_t at = 0, parsed;
 
-	while (!status) {
+	for (;; at += parsed) {
+		struct control_error error;
 		struct json_object *object;
 
 		at += strspn(text + at, " \t\r\n");
 		if (at >= size)
-			break;
-		json_tokener_reset(tokener);
-		object = json_tokener_parse_ex(tokener, text + at, (int)(size - at));
-		if (!object || !json_object_is_type(object, json_type_object)) {
-			status = say_error(COMMAND_FAILED, "`side save` writes such files",
+			return COMMAND_DONE;
+		object = json_parse_deep(text + at, size - at, FILE_DEPTH_MAX, &parsed, &error);
+		if (!object && error.kind != CONTROL_FAILED)
+			return say_error(COMMAND_FAILED, "`side save` writes such files",
 					"cannot load %s: there is no JSON object at byte %zu", path,
 					at + 1);
+		if (!object || json_object_array_add(objects, object)) {
 			json_object_put(object);
-		} else {
-			json_object_array_add(objects, object);
+			return say_error(COMMAND_FAILED, NULL, "cannot load %s: out of memory",
+					path);
 		}
-		at += json_tokener_get_parse_end(tokener);
 	}
-	if (tokener)
-		json_tokener_free(tokener);
-	return status;
 }
 
 static int load_text(struct loading *loading, const char *path, const char *text, size_t size)
 {
 	struct json_object *objects = json_object_new_array();
 	const char *name = loading->parsed->options.control.session;
-	int status = parse_text(path, text, size, objects);
-	size_t count = json_object_array_length(objects);
+	int status = objects
+			? parse_text(path, text, size, objects)
+			: say_error(COMMAND_FAILED, NULL, "cannot load %s: out of memory", path);
+	size_t count = objects ? json_object_array_length(objects) : 0;
 
 	if (!status && !count)
 		status = say_error(COMMAND_FAILED, "`side save` writes such files",

@@ -229,25 +229,38 @@ static void print_text(FILE *out, const char *color, const char *message, const 
 		print_hint(out, hint);
 }
 
-/* One message has one write: lines of traced programs on the same terminal stay apart from it. */
+static void print_parts(FILE *out, const char *type, const char *color, enum command_status status,
+		const char *message, const char *hint, const struct place *place)
+{
+	if (say.json)
+		print_json(out, type, status, message, hint, place);
+	else
+		print_text(out, color, message, hint, place);
+}
+
+/*
+ * One message has one write: lines of traced programs on the same terminal stay apart from it. Without memory for the whole
+ * message it is written in pieces.
+ */
 static void print_message(const char *type, const char *color, enum command_status status,
 		const char *message, const char *hint, const struct place *place)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
+	bool is_whole = out;
 
-	if (!out)
-		return;
-	if (say.json)
-		print_json(out, type, status, message, hint, place);
-	else
-		print_text(out, color, message, hint, place);
-	fclose(out);
+	if (out) {
+		print_parts(out, type, color, status, message, hint, place);
+		is_whole = !ferror(out);
+		is_whole = !fclose(out) && is_whole && text;
+	}
 	progress_clear();
 	fflush(stdout);
-	if (text)
+	if (is_whole)
 		fputs(text, stderr);
+	else
+		print_parts(stderr, type, color, status, message, hint, place);
 	fflush(stderr);
 	free(text);
 }

@@ -144,13 +144,15 @@ static bool has_traces(const char *dir)
 {
 	struct ctf_reader *reader;
 	struct ctf_error error;
+	int ret;
 
 	if (ctf_is_recorded(dir))
 		return true;
-	if (ctf_reader_open(dir, &reader, &error) == -ENOENT)
-		return false;
-	ctf_reader_close(reader);
-	return true;
+	ret = ctf_reader_open(dir, &reader, &error);
+	if (!ret)
+		ctf_reader_close(reader);
+	/* One that cannot be read is sent as it was written. */
+	return ret != -ENOENT;
 }
 
 /* A file that is written to must exist before the process is confined to it. */

@@ -132,6 +132,8 @@ static void json_member(struct view_sink *sink, uint32_t index, const char *name
 		if (length >= 0) {
 			view_json_quoted(sink->out, suffixed, (size_t)length);
 			free(suffixed);
+		} else {
+			sink->out->failed = true;
 		}
 	} else {
 		view_json_quoted(sink->out, name, size);

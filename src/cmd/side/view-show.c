@@ -10,10 +10,11 @@
 #include <string.h>
 
 #include "cmd/side/view-show.h"
+#include "control/json.h"
 #include "ctf/arena.h"
 
 /* A type of SIDE takes up to three levels of JSON. */
-#define JSON_DEPTH_MAX 1024
+#define DESCRIPTION_DEPTH_MAX 1024
 
 struct shower {
 	struct ctf_arena *arena;
@@ -405,17 +406,15 @@ static struct view_show *show_type(struct shower *s, struct json_object *json,
 
 /* ---- events ---- */
 
-static struct json_object *parse(const char *text)
+/* A text that is no description leaves the event as its types show it. False: out of memory. */
+static bool read_description(struct view_event *event, const char *text)
 {
-	struct json_tokener *tokener = json_tokener_new_ex(JSON_DEPTH_MAX);
-	struct json_object *json = NULL;
-	size_t size = strlen(text);
+	struct control_error error = {.kind = CONTROL_DONE};
+	size_t size;
 
-	if (tokener && size <= INT32_MAX)
-		json = json_tokener_parse_ex(tokener, text, (int)size);
-	if (tokener)
-		json_tokener_free(tokener);
-	return json;
+	event->description =
+			json_parse_deep(text, strlen(text), DESCRIPTION_DEPTH_MAX, &size, &error);
+	return event->description || error.kind != CONTROL_FAILED;
 }
 
 static void lay_over(
@@ -454,14 +453,17 @@ struct view_event *view_event_create(
 		free(event);
 		return NULL;
 	}
-	event->description = class->side_event && class->fields ? parse(class->side_event) : NULL;
 	event->ip = ADDRESS_RETURN;
+	if (class->side_event && class->fields && !read_description(event, class->side_event)) {
+		view_event_free(event);
+		return NULL;
+	}
 	if (!event->description)
 		return event;
 	s.arena = event->arena;
 	s.sink.out = &s.out;
 	lay_over(&s, event, class);
-	if (s.out.failed) {
+	if (s.out.failed || ctf_arena_has_failed(event->arena)) {
 		view_event_free(event);
 		event = NULL;
 	}
