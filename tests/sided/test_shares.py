@@ -300,6 +300,40 @@ class Refused(Case):
         self.ask("destroy", "kept")
         self.assertEqual(self.counts("kept")[before.pid], list(range(10)))
 
+    def test_each_start_without_a_recorder(self):
+        """Programs of two users that start between the kill of a recorder and the next recorder: each counts once, also one that ends."""
+        self.start_daemon()
+        os.chmod(self.runtime, 0o755)
+        self.create("kept")
+        before = [self.program(ONE), self.program(OTHER)]
+        output = os.path.join(self.dir, "kept")
+        os.rename(output, output + ".away")
+        with open(output, "w", encoding="utf-8"):
+            pass
+        os.kill(self.status("kept")["recorder"], signal.SIGKILL)
+        wait_until(lambda: self.status("kept").get("error"), "a recorder that cannot be started")
+        for number, uid in enumerate((ONE, OTHER, None, ONE, OTHER), 1):
+            program = self.program(uid)
+            program.fire(5)
+            self.assertEqual(self.status("kept")["missed-starts"], number)
+            if number % 2:
+                program.quit()
+        self.assertEqual(self.status("kept")["missed-starts"], 5)
+        shown = subprocess.run([SIDE, "status", "kept"], capture_output=True, text=True, check=True,
+                               env={**os.environ, "SIDE_RUNTIME": self.runtime}).stdout
+        self.assertIn("the start of 5 programs, while there was no recorder", shown)
+        os.unlink(output)
+        os.rename(output + ".away", output)
+        self.await_state("kept", "active")
+        # Those that started before and after are no missed starts.
+        for program in (*before, self.program(ONE)):
+            program.fire(10)
+            program.quit()
+        self.assertEqual(self.status("kept")["missed-starts"], 5)
+        self.ask("destroy", "kept")
+        counts = self.counts("kept")
+        self.assertEqual([counts[program.pid] for program in before], [list(range(10))] * 2)
+
     def test_until_there_is_memory(self):
         self.start_daemon()
         os.chmod(self.runtime, 0o755)
