@@ -55,7 +55,7 @@ static int repair_stream(struct ctf_trace_classes *classes, int dir_fd, const ch
 {
 	struct ctf_stream_reader stream;
 	struct stat stat;
-	int ret = fstatat(dir_fd, name, &stat, 0) ? -errno : 0, fd, mended = 0;
+	int ret = fstatat(dir_fd, name, &stat, AT_SYMLINK_NOFOLLOW) ? -errno : 0, fd, mended = 0;
 
 	if (!ret)
 		ret = ctf_stream_reader_open(&stream, classes, name, &stat);
@@ -64,7 +64,7 @@ static int repair_stream(struct ctf_trace_classes *classes, int dir_fd, const ch
 	while ((ret = ctf_stream_reader_next(&stream)) > 0) {
 		if (stream.item.kind != CTF_ITEM_DAMAGE || !stream.item.cut)
 			continue;
-		fd = openat(dir_fd, name, O_WRONLY | O_CLOEXEC);
+		fd = openat(dir_fd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 		ret = fd < 0 ? -errno : mend_packet(&stream, fd);
 		if (fd >= 0 && close(fd) && !ret)
 			ret = -errno;
@@ -109,7 +109,7 @@ static bool only_cut(const struct ctf_trace_classes *classes, const char *rest, 
 
 static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 {
-	int fd = openat(dir_fd, "metadata", O_RDWR | O_CLOEXEC), ret = 0;
+	int fd = openat(dir_fd, "metadata", O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), ret = 0;
 	off_t good = (off_t)classes->good_size;
 	struct stat stat;
 	char *rest;
@@ -137,7 +137,7 @@ static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 /* The writer holds a lock on the metadata as long as it lives. */
 static bool is_being_written(int dir_fd)
 {
-	int fd = openat(dir_fd, "metadata", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = openat(dir_fd, "metadata", O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	bool busy = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 
 	if (fd >= 0)

@@ -217,7 +217,8 @@ int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer 
 		ret = ctf_write_error(error, -errno, config->dir, "");
 		goto fail;
 	}
-	writer->dir_fd = open(config->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* Not a link that another user has put there since. */
+	writer->dir_fd = open(config->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	ret = writer->dir_fd < 0 ? -errno : write_metadata(writer);
 	if (ret) {
 		ctf_write_error(error, ret, config->dir, METADATA);

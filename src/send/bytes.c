@@ -110,7 +110,8 @@ static int open_path(struct bytes *bytes, struct send_error *error)
 	bool is_device = !strncmp(path, "/dev/", 5); /* It may come later, and is never made. */
 	int fd = open(path,
 			O_WRONLY | (is_device || bytes->sink.no_files ? 0 : O_CREAT) | O_APPEND |
-					O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+					(is_device ? 0 : O_NOFOLLOW) | O_CLOEXEC | O_NONBLOCK |
+					O_NOCTTY,
 			0644);
 	int ret = fd < 0 ? -errno : 0;
 	struct stat status;
@@ -127,6 +128,13 @@ static int open_path(struct bytes *bytes, struct send_error *error)
 				path);
 		bytes->sink.final_error = true;
 		return -EPERM;
+	}
+	/* Below /dev links are names of devices. Elsewhere another user may have made the link. */
+	if (ret == -ELOOP && !is_device) {
+		snprintf(error->text, sizeof(error->text),
+				"cannot write to %.200s: it is a symbolic link", path);
+		bytes->sink.final_error = true;
+		return ret;
 	}
 	if (ret == -ENOENT && (is_device || bytes->sink.no_files)) {
 		snprintf(error->text, sizeof(error->text), "%.200s is not there", path);

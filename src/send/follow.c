@@ -22,9 +22,10 @@
 
 /* ---- whether somebody is at work ---- */
 
-static bool is_locked(const char *path)
+/* `flags`: O_NOFOLLOW for a name inside a trace, where other users may be able to make links. The user names the directory. */
+static bool is_locked(const char *path, int flags)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
 	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 
 	if (fd >= 0)
@@ -37,12 +38,12 @@ static bool trace_is_written(const struct follow_trace *trace)
 	char path[4096];
 
 	return (size_t)snprintf(path, sizeof(path), "%s/metadata", trace->path) < sizeof(path) &&
-			is_locked(path);
+			is_locked(path, O_NOFOLLOW);
 }
 
 bool follow_is_over(const struct follow *follow)
 {
-	if (is_locked(follow->dir))
+	if (is_locked(follow->dir, 0))
 		return false;
 	for (const struct follow_trace *trace = follow->traces; trace; trace = trace->next)
 		if (!trace->ended && trace_is_written(trace))

@@ -292,7 +292,7 @@ void buffers_remove(struct session *session, struct instance *instance)
 
 bool buffers_is_folder(int place, const char *name)
 {
-	int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	bool is;
 
 	if (folder < 0)
@@ -419,7 +419,7 @@ static struct instance *load(
 struct instance *buffers_load(
 		struct session *session, int place, const char *name, struct ctf_error *error)
 {
-	int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct instance *instance = NULL;
 	struct found *found = calloc(1, sizeof(*found));
 	int ret = 0;

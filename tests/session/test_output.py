@@ -51,7 +51,7 @@ class Output(Case):
         self.assertGreaterEqual(found, 4)
 
     def test_links(self):
-        """The recorder follows no link that another user puts into the directory of a trace."""
+        """The recorder follows no link that another user puts into the directory of a trace, even where landlock permits the target."""
         process = subprocess.Popen(self.command("wait", PLUGIN), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         self.assertEqual(process.stdout.readline(), "ready\n")
@@ -62,18 +62,42 @@ class Output(Case):
         trace, = self.traces()
         victims = []
         for name in (".maps", ".metadata.new"):
-            victims.append(self.file("victim" + name))
+            victims.append(os.path.join(trace, ".kept" + name))
             with open(victims[-1], "w", encoding="ascii") as file:
                 file.write("precious")
             if os.path.exists(os.path.join(trace, name)):
                 os.remove(os.path.join(trace, name))
-            os.symlink(victims[-1], os.path.join(trace, name))
+            os.symlink(".kept" + name, os.path.join(trace, name))
+            if not os.geteuid():
+                os.lchown(os.path.join(trace, name), 20001, 20001)
         _, messages = process.communicate("go\n", timeout=120)
         self.assertEqual(process.returncode, 0, messages)
         for victim in victims:
             with open(victim, encoding="ascii") as file:
                 self.assertEqual(file.read(), "precious", victim)
         self.assertEqual([event[0] for event in read(self.output)[os.path.basename(trace)].events].count("output:event"), 2)
+
+    def test_links_in_a_trace_to_repair(self):
+        """`side view --repair` changes files of the trace only: links to a file of another user's choice stay unchanged, with their targets."""
+        self.record("counters")
+        trace, = self.traces()
+        streams = [name for name in os.listdir(trace) if not name.startswith(".") and name != "metadata"]
+        for number, name in enumerate(("metadata", streams[0])):
+            path, kept = os.path.join(trace, name), os.path.join(trace, f".kept-{number}")
+            os.rename(path, kept)
+            with open(kept, "rb+") as file:
+                file.truncate(os.path.getsize(kept) - 3)
+                file.seek(0)
+                before = file.read()
+            os.symlink(kept, path)
+            subprocess.run([SIDE, "view", "--repair", self.output], capture_output=True, text=True, timeout=120, check=False)
+            with open(kept, "rb") as file:
+                self.assertEqual(file.read(), before, name)
+            os.remove(path)
+            shutil.copy(kept, path)
+            done = subprocess.run([SIDE, "view", "--repair", self.output], capture_output=True, text=True, timeout=120, check=False)
+            with open(path, "rb") as file:
+                self.assertNotEqual(file.read(), before, f"{name}, which is no link, is repaired: {done.stderr}")
 
     def test_pipe(self):
         """Neither is a pipe waited for, where a reader expects the list of mappings."""

@@ -4,6 +4,7 @@
 
 usage: test_sends.py CASE
 """
+import json
 import os
 import random
 import shutil
@@ -300,6 +301,22 @@ class Stream(Sends):
         subprocess.run([SIDE, "receive", path, "-o", self.got], check=True, stderr=subprocess.DEVNULL,
                        timeout=harness.PATIENCE)
         self.check_same(1050)
+
+    def test_a_link_to_a_file(self):
+        """A link that another user has put in the directory first: the target stays unchanged."""
+        path, target = os.path.join(self.dir, "bytes"), os.path.join(self.dir, "target")
+        with open(target, "w", encoding="ascii") as file:
+            file.write("precious")
+        os.symlink(target, path)
+        self.start_daemon()
+        self.session(path)
+        program = Program(self)
+        program.fire(20)
+        wait_until(lambda: "it is a symbolic link" in self.log_text() + json.dumps(self.status("s")), "the refusal")
+        program.quit()
+        self.ask("destroy", "s")
+        with open(target, encoding="ascii") as file:
+            self.assertEqual(file.read(), "precious")
 
     def test_the_sender_gives_up_what_it_can(self):
         self.run_receiver()
