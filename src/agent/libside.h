@@ -12,6 +12,7 @@
 	one(side_builder_add_field) \
 	one(side_builder_add_label) \
 	one(side_builder_attr_bool) \
+	one(side_builder_attr_string) \
 	one(side_builder_attr_unsigned) \
 	one(side_builder_bool) \
 	one(side_builder_description) \
