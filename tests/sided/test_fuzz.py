@@ -33,7 +33,7 @@ class Actor:
     def __init__(self, case, kind, seed, index, uid):
         self.process = subprocess.Popen(
             [sys.executable, "-B", ACTORS, kind, str(seed), str(index), case.runtime, case.dir, str(uid), str(uid)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, start_new_session=True)
         case.addCleanup(self.kill)
 
     def begin(self, number):
@@ -49,8 +49,9 @@ class Actor:
         self.process.wait(PATIENCE)
 
     def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
+        # With its children, which would keep the output of the test open. Not reaped yet, so the number is its own.
+        if self.process.returncode is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.process.stdin.close()
         self.process.stdout.close()
@@ -95,7 +96,13 @@ class Fuzzed(Case):
 
     def check_alive(self):
         self.assertIsNone(self.daemon.poll(), "the daemon has ended")
-        self.sessions()
+        try:
+            self.sessions()
+        except (OSError, EOFError) as error:
+            # Either the daemon is ending, or it has closed the connection of a client that did nothing wrong.
+            time.sleep(1)
+            self.check_log()
+            self.fail(f"{error!r}; status of the daemon {self.daemon.poll()}; its log: {self.log_text()[-4000:]}")
         self.check_log()
 
     def sessions(self):
