@@ -340,6 +340,23 @@ def test_json():
     equal({event["procname"] for event in events}, {os.path.basename(TALKER)})
 
 
+def test_misspelled_paths():
+    """Only directories that have a trace are meant, in whatever depth side itself writes them."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(folder + "/trafe")
+        os.mkdir(folder + "/deep")
+        shutil.copytree(TRACE, folder + "/trace")
+        shutil.copytree(TRACE, folder + "/deep/archive-1")
+        for verb in ("view", "report", "export", "send"):
+            for word, prefix, right in (("trase", "", "trace"), ("./trase", "./", "trace"), (folder + "/deap", folder + "/", "deep")):
+                more = {"export": ("--to", "csv", "-o", folder + "/out"), "send": (folder + "/sent",)}.get(verb, ())
+                result = side(verb, word, *more, cwd=folder)
+                equal((result.status, result.out, result.err), (1, "", f"side: cannot {verb} {word}: No such file or directory\n"
+                                                                f"hint: did you mean `{prefix}{right}`?\n"))
+        equal(side("view", folder + "/deep", "-q").out, side("view", TRACE, "-q").out)
+        equal("hint" in side("view", "nothing-like-it", cwd=folder).err, False)
+
+
 def test_colors():
     plain = side("view", TRACE).out
     equal("\033" in plain, False)

@@ -61,8 +61,6 @@ static const struct habit habits[] = {
 				"sessions record of all programs: `side create && side enable-event '*' && side start`"},
 		{"record", "--all-cpus",
 				"sessions record of all programs: `side create && side enable-event '*' && side start`"},
-		{"record", "-f",
-				"the processes that COMMAND starts are recorded, too, without an option"},
 		{"record", "-F", "events are recorded here, nothing is sampled"},
 		{"record", "--freq", "events are recorded here, nothing is sampled"},
 		{"record", "--live", "`side view --follow DIR` prints the events meanwhile"},

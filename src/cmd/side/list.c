@@ -11,6 +11,7 @@
 #include "process.h"
 #include "running.h"
 #include "say.h"
+#include "session-trace.h"
 #include "status.h"
 
 #include "names/nearest.h"
@@ -451,26 +452,6 @@ static void offer_files(struct nearest *nearest)
 		closedir(directory);
 }
 
-static void offer_sessions(struct nearest *nearest, bool system)
-{
-	struct json_object *request, *answer = NULL, *sessions;
-	struct control_error error;
-	struct ask ask;
-
-	if (ask_connect_silently(&ask, system, NULL))
-		return;
-	request = control_request("list", NULL);
-	if (request && !control_call(ask.client, request, ASK_PATIENCE_MS, &answer, &error)) {
-		sessions = ask_list(answer, "sessions");
-		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++)
-			nearest_offer(nearest,
-					ask_text(json_object_array_get_idx(sessions, i), "name"));
-	}
-	json_object_put(request);
-	json_object_put(answer);
-	ask_close(&ask);
-}
-
 static int say_unknown(const struct parsed *parsed, const char *word)
 {
 	char meant[NEAREST_TEXT_SIZE];
@@ -478,7 +459,7 @@ static int say_unknown(const struct parsed *parsed, const char *word)
 
 	nearest_begin(&nearest, word);
 	offer_files(&nearest);
-	offer_sessions(&nearest, parsed->options.list.system);
+	session_offer_names(&nearest, parsed->options.list.system);
 	return say_error(COMMAND_NOT_FOUND,
 			nearest_text(&nearest, "", meant, sizeof(meant))
 					? meant

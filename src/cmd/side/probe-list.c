@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `side probe list`: each function, and how it can be probed. */
 #include "names/names.h"
+#include "names/nearest.h"
 #include "probe-kernel.h"
 #include "probe-list.h"
 #include "probe/inject/inject.h"
@@ -22,8 +23,10 @@ static const char changed[] =
 static const char chooses[] = "it only chooses another function when the program is loaded";
 
 struct listing {
-	char *library; /* glob of files; NULL: all */
+	char *library;    /* glob of files; NULL: all */
+	char prefix[128]; /* "LIBRARY:", or "" */
 	const char *function;
+	struct nearest nearest;  /* names that are like `function` */
 	pid_t process;           /* 0: a file */
 	struct resolve *resolve; /* of the process; NULL: nobody has asked yet */
 	uint64_t count, by_method[PROBE_METHODS];
@@ -54,8 +57,20 @@ static bool fits_readable(const char *glob, const char *name)
 	return fits;
 }
 
+static void offer_name(struct nearest *nearest, const char *name)
+{
+	char *readable = names_readable(name);
+
+	nearest_offer(nearest, readable ? readable : name);
+	if (readable) {
+		readable[strcspn(readable, "(")] = '\0';
+		nearest_offer(nearest, readable);
+	}
+	free(readable);
+}
+
 /* The name by which it was selected, or its best one; NULL: it has none. `*selected` is whether it was. */
-static const char *select_name(const struct listing *listing, const struct code_file *code,
+static const char *select_name(struct listing *listing, const struct code_file *code,
 		const struct code_function *function, bool *selected)
 {
 	*selected = true;
@@ -66,6 +81,7 @@ static const char *select_name(const struct listing *listing, const struct code_
 
 		if (!fnmatch(listing->function, name, 0) || fits_readable(listing->function, name))
 			return name;
+		offer_name(&listing->nearest, name);
 	}
 	*selected = !function->nr_names && !strcmp(listing->function, "*");
 	return NULL;
@@ -351,14 +367,17 @@ static void tell_kept(const struct listing *listing)
 static int conclude(const struct listing *listing, bool markers, const char *what, const char *glob)
 {
 	const uint64_t *by = listing->by_method;
-	char kernel[40] = "";
+	char kernel[40] = "", meant[NEAREST_TEXT_SIZE];
 
 	if (!listing->count && markers)
 		return say_flush(stdout);
 	if (!listing->count)
 		return say_error(COMMAND_FAILED,
-				glob ? "`side probe list` without a GLOB lists all"
-				     : "addresses can be probed (--probe 0xADDR)",
+				!glob ? "addresses can be probed (--probe 0xADDR)"
+						: nearest_text(&listing->nearest, listing->prefix,
+								  meant, sizeof(meant))
+						? meant
+						: "`side probe list` without a GLOB lists all",
 				glob ? "%s has no function that matches `%.128s`"
 				     : "%s has neither symbols nor .eh_frame, so none of its functions is known",
 				what, glob);
@@ -403,9 +422,12 @@ int probe_list(const char *what, const char *glob)
 	if (colon) {
 		listing.library = strndup(glob, (size_t)(colon - glob));
 		listing.function = colon + 1;
+		snprintf(listing.prefix, sizeof(listing.prefix), "%.*s", (int)(colon + 1 - glob),
+				glob);
 		if (!listing.library)
 			return say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
+	nearest_begin(&listing.nearest, listing.function ? listing.function : "");
 	ret = listing.process ? probe_process(listing.process, list_module, &listing)
 			      : list_file(&listing, what);
 	if (!ret)

@@ -4,11 +4,14 @@
 
 #include "ask.h"
 #include "control/client.h"
+#include "names/nearest.h"
 #include "say.h"
 
 #include <json.h>
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,6 +55,88 @@ static bool find_session(const char *name, char *path)
 	return found;
 }
 
+/* ---- names that are misspelled ---- */
+
+#define TRACE_DEPTH 2 /* Directories above `metadata`: of processes, and of chunks. */
+
+static bool has_trace(int at, const char *name, unsigned int depth)
+{
+	const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	bool found;
+
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	found = !faccessat(fd, "metadata", F_OK, 0);
+	while (depth && !found && (entry = readdir(directory)))
+		found = *entry->d_name != '.' && has_trace(fd, entry->d_name, depth - 1);
+	closedir(directory);
+	return found;
+}
+
+/* Offer the traces of a directory. Only those whose names are near are opened. */
+static void offer_traces(struct nearest *nearest, const char *path)
+{
+	const struct dirent *entry;
+	DIR *directory = opendir(path);
+
+	while (directory && (entry = readdir(directory))) {
+		struct nearest one;
+
+		nearest_begin(&one, nearest->word);
+		if (*entry->d_name != '.')
+			nearest_offer(&one, entry->d_name);
+		if (one.count && has_trace(dirfd(directory), entry->d_name, TRACE_DEPTH))
+			nearest_offer(nearest, entry->d_name);
+	}
+	if (directory)
+		closedir(directory);
+}
+
+void session_offer_names(struct nearest *nearest, bool system)
+{
+	struct json_object *request, *answer = NULL, *sessions;
+	struct control_error error;
+	struct ask ask;
+
+	if (ask_connect_silently(&ask, system, NULL))
+		return;
+	request = control_request("list", NULL);
+	if (request && !control_call(ask.client, request, ASK_PATIENCE_MS, &answer, &error)) {
+		sessions = ask_list(answer, "sessions");
+		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++)
+			nearest_offer(nearest,
+					ask_text(json_object_array_get_idx(sessions, i), "name"));
+	}
+	json_object_put(request);
+	json_object_put(answer);
+	ask_close(&ask);
+}
+
+/* COMMAND_DONE: nothing is near, and the verb reports what is wrong with the path. */
+static int refuse_misspelled(const struct parsed *parsed, const char *given)
+{
+	const char *slash = strrchr(given, '/');
+	char meant[NEAREST_TEXT_SIZE], beside[PATH_MAX];
+	struct nearest nearest;
+
+	if (snprintf(beside, sizeof(beside), "%.*s", slash ? (int)(slash - given) + 1 : 0, given) >=
+			(int)sizeof(beside))
+		return COMMAND_DONE;
+	nearest_begin(&nearest, slash ? slash + 1 : given);
+	offer_traces(&nearest, slash ? beside : ".");
+	for (int system = 0; !slash && system < 2; system++)
+		session_offer_names(&nearest, system);
+	if (!nearest_text(&nearest, beside, meant, sizeof(meant)))
+		return COMMAND_DONE;
+	return say_error(COMMAND_FAILED, meant, "cannot %s %s: %s", parsed->verb->name, given,
+			strerror(ENOENT));
+}
+
 int session_trace(struct parsed *parsed)
 {
 	static char path[PATH_MAX];
@@ -60,11 +145,11 @@ int session_trace(struct parsed *parsed)
 	if (parsed->operand_count) {
 		const char *given = parsed->operands[0];
 
-		/* What is there is meant as it stands, and what cannot be a name is a path. */
-		if (strchr(given, '/') || !access(given, F_OK) || errno != ENOENT)
+		/* A path that exists is meant, and what cannot be a name is a path. */
+		if (!access(given, F_OK) || errno != ENOENT)
 			return COMMAND_DONE;
-		if (!find_session(given, path))
-			return COMMAND_DONE;
+		if (strchr(given, '/') || !find_session(given, path))
+			return refuse_misspelled(parsed, given);
 		operands[1] = parsed->operand_count > 1 ? parsed->operands[1] : NULL;
 	} else {
 		if (!find_session(NULL, path))

@@ -38,6 +38,7 @@ const struct option table_trace_options[] = {
 	TABLE_PROBE_OPTIONS(record_options),
 	TABLE_PRINT_OPTION(record_options, "on standard error; with `-p` on standard output."),
 	{
+		.letter = 'f',
 		.name = "filter",
 		.argument = "EXPRESSION",
 		.kind = OPTION_TEXT,

@@ -27,6 +27,7 @@ const struct option table_record_options[] = {
 		.sentence = "Record the events that match PATTERN. Can be given several times; see `side help patterns`.",
 	},
 	{
+		.letter = 'f',
 		.name = "filter",
 		.argument = "EXPRESSION",
 		.kind = OPTION_TEXT,

@@ -56,6 +56,32 @@ static int look_at(struct finding *finding, struct resolve_module *module, look_
 	return look(finding);
 }
 
+/* "libc" of libc.so.6: what module_is() takes. */
+static void short_name(const struct resolve_module *module, char *name, size_t size)
+{
+	const char *end = strstr(module->name, ".so");
+
+	snprintf(name, size, "%.*s", end ? (int)(end - module->name) : 128, module->name);
+}
+
+/* "the loaded ones are libc, libm" */
+static void list_libraries(const struct resolve *resolve, char *text, size_t size)
+{
+	size_t used = 0, count = 0;
+
+	for (size_t i = 0; i < resolve->nr_modules && used + 64 < size; i++) {
+		char name[160];
+
+		if (resolve->modules[i].executable || !strstr(resolve->modules[i].name, ".so"))
+			continue;
+		short_name(&resolve->modules[i], name, sizeof(name));
+		used += (size_t)snprintf(text + used, size - used, "%s%.60s",
+				count++ ? ", " : "the loaded ones are ", name);
+	}
+	if (!count)
+		snprintf(text, size, "`ldd` lists what a program will load");
+}
+
 /* Those that the LIB: names. */
 static int look_in_library(struct finding *finding, look_fn *look)
 {
@@ -63,12 +89,14 @@ static int look_in_library(struct finding *finding, look_fn *look)
 	struct nearest nearest;
 	bool found = false;
 	int ret = 0;
-	char mend[320];
+	char mend[NEAREST_TEXT_SIZE], name[160];
 
 	nearest_begin(&nearest, library);
 	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
 		struct resolve_module *module = &finding->resolve->modules[i];
 
+		short_name(module, name, sizeof(name));
+		nearest_offer(&nearest, name);
 		nearest_offer(&nearest, module->name);
 		if (!module_is(module, library))
 			continue;
@@ -78,8 +106,7 @@ static int look_in_library(struct finding *finding, look_fn *look)
 	if (found || ret)
 		return ret;
 	if (!nearest_text(&nearest, "", mend, sizeof(mend)))
-		snprintf(mend, sizeof(mend),
-				"its files are in /proc/PID/maps; `ldd` lists what a program will load");
+		list_libraries(finding->resolve, mend, 320);
 	return resolve_fail(finding->error, -ENOENT, mend, "%s has not loaded `%.128s`",
 			program_name(finding->resolve), library);
 }
@@ -177,6 +204,49 @@ static int no_functions(struct finding *finding)
 			spec->library ? spec->library : program_name(finding->resolve));
 }
 
+/* A function of the library that the glob matches. Its code is read for that. */
+static bool has_match(struct finding *finding, struct resolve_module *module)
+{
+	const struct code_function *functions;
+	struct resolve_error ignored;
+	size_t count;
+
+	if (module->executable || module->refused || module_code(module, &ignored))
+		return false;
+	count = code_functions(module->code, &functions);
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < functions[i].nr_names; j++) {
+			if (!fnmatch(finding->spec->name, code_name(module->code, &functions[i], j),
+					    0))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What the libraries have of a name without LIBRARY: that the program does not have. */
+static bool hint_at_libraries(struct finding *finding, char *hint, size_t size)
+{
+	const char *name = finding->spec->name;
+	struct nearest nearest;
+
+	nearest_begin(&nearest, name);
+	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+		char library[160];
+
+		if (!finding->spec->glob && !module->executable && module->code)
+			offer_names(module, &nearest);
+		if (!finding->spec->glob || is_loader(module) || !has_match(finding, module))
+			continue;
+		short_name(module, library, sizeof(library));
+		snprintf(hint, size, "`--function '%s:%.128s'` probes those of the library",
+				library, name);
+		return true;
+	}
+	return nearest_text(&nearest, "", hint, size);
+}
+
 static int no_symbol(struct finding *finding)
 {
 	const struct spec *spec = finding->spec;
@@ -198,7 +268,8 @@ static int no_symbol(struct finding *finding)
 	}
 	if (!known)
 		return no_functions(finding);
-	if (!nearest_text(&nearest, "", mend, sizeof(mend)))
+	if (!nearest_text(&nearest, "", mend, sizeof(mend)) &&
+			(spec->library || !hint_at_libraries(finding, mend, sizeof(mend))))
 		snprintf(mend, sizeof(mend), "`side probe list` shows what there is%s",
 				spec->glob && !spec->library ? ", and LIBRARY:GLOB is for libraries"
 							     : "");

@@ -251,7 +251,12 @@ def test_errors():
             contains(result.err, says)
     result = side("probe", "list", SITES, "nothing_like_it")
     equal((result.status, result.out), (1, ""))
-    contains(result.err, "no function that matches `nothing_like_it`")
+    contains(result.err, "no function that matches `nothing_like_it`\nhint: `side probe list` without a GLOB")
+    result = side("probe", "list", SITES, "site_jmp")
+    equal((result.status, result.out), (1, ""))
+    contains(result.err, "no function that matches `site_jmp`\nhint: did you mean `site_jump`?")
+    result = side("probe", "list", str(os.getpid()), "libc.so.6:mallocc")
+    contains(result.err, "\nhint: did you mean `libc.so.6:malloc`?")
     with tempfile.TemporaryDirectory() as folder:
         with open(folder + "/bare.s", "w", encoding="utf-8") as file:
             file.write(".globl _start\n_start: mov $60, %eax\n xor %edi, %edi\n syscall\n")
@@ -265,9 +270,10 @@ def test_errors():
         result = side("trace", "-o", folder + "/out", "-c", folder + "/bare", "--function", "*")
         equal(result.status, 1)
         contains(result.err, "is statically linked")
-    result = side("probe", "lits", SITES)
-    equal(result.status, 2)
-    contains(result.err, "side probe list FILE|PID")
+    for word, hint in (("lits", "did you mean `side probe list`?"), ("zzzzz", "side probe list FILE|PID")):
+        result = side("probe", word, SITES)
+        equal(result.status, 2)
+        contains(result.err, hint)
 
 
 run_tests(globals())

@@ -925,6 +925,21 @@ def refused(why, status, *words):
     contains(done.err, why)
 
 
+def test_names_of_libraries():
+    """Each hint is what can be traced: the name of the library, and the functions that only a library has."""
+    program = compiled("target.c", "-g", "-O2")
+    trace = ["trace", "--force", "-o", FOLDER + "/libraries", "-c", program]
+    for word, hint, right in (("libcc:_exit", "did you mean `libc`?", "libc:_exit"), ("_exiit", "did you mean `_exit` or `_Exit`?", "_exit"),
+                              ("_exi[t]", "`--function 'libc:_exi[t]'` probes those of the library", "libc:_exi[t]")):
+        done = side(*trace, "--function", word, env=ENV)
+        equal((word, done.status, done.err.splitlines()[1:]), (word, 1, ["hint: " + hint]), done.err)
+        good(*trace, "--function", right)
+    refused("has not loaded `nothing_like_it`\nhint: the loaded ones are ", 1, *trace, "--function", "nothing_like_it:main")
+    # -f is the filter of all that records.
+    refused("rows >", 2, *trace, "--function", "main", "-f", "rows >")
+    refused("rows >", 2, "record", "-f", "rows >", "-o", FOLDER + "/libraries", "true")
+
+
 def test_refusals():
     program, session = Program(compiled("target.c", "-g", "-O2")), Session()
     words = ["-u", "-s", session.name]
