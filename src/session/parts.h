@@ -108,6 +108,8 @@
 #define LIMIT_MESSAGES 200
 #define LIMIT_LOSSES 16384 /* told apart of one instance, by ring, event and reason */
 #define LIMIT_SESSION_LOSSES 65536
+#define LIMIT_CLOCK_ERROR_NS \
+	100000 /* by which a conversion of the clock may be off until it is replaced */
 #define LIMIT_OPEN_WRITERS 128 /* of instances that have ended */
 #define LIMIT_RULE_TEXT 32768  /* bytes of a rule's patterns, and of its contexts */
 
@@ -517,6 +519,8 @@ struct session {
 	enum ring_clock clock;
 	struct ring_clock_sample begin;
 	struct ctf_clock ctf_clock;
+	struct ctf_clock corrected_clock; /* in place of ctf_clock; of the drain thread */
+	bool is_clock_corrected;
 	struct ctf_clock final_clock; /* that traces were closed with at the end */
 	bool has_final_clock;
 	bool monotonic; /* asked for */
@@ -985,7 +989,8 @@ void session_raise_files(struct session *session);
 int session_open_bells(struct session *session, struct session_error *error);
 /* With channels and limits: what each user can take. */
 int session_open_shares(struct session *session, struct session_error *error);
-int session_refined_clock(const struct session *session, struct ctf_clock *clock);
+/* The conversion of a trace that is closed now, in the drain thread. -ENODATA: the first one is exact enough. */
+int session_refined_clock(struct session *session, struct ctf_clock *clock);
 struct session *session_allocate(void);
 void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration);
 

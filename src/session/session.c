@@ -89,22 +89,53 @@ int session_begin_clock(struct session *session, struct session_error *error)
 	return 0;
 }
 
-/* The clock's figures as of now, with all of the session to measure them by. */
-int session_refined_clock(const struct session *session, struct ctf_clock *clock)
+static int64_t clock_ns(const struct ctf_clock *clock, uint64_t ticks)
 {
+	const struct ring_clock_calibration calibration = {
+			.frequency = clock->frequency,
+			.offset_s = clock->offset_s,
+			.offset = clock->offset,
+	};
+
+	return ring_clock_unix_ns(&calibration, ticks);
+}
+
+/* Measures the clock by all of the session. Whether the conversion in use leads to wrong times now. */
+static bool measure_clock(struct session *session, struct ctf_clock *ret_clock)
+{
+	const struct ctf_clock *used = session->is_clock_corrected ? &session->corrected_clock
+								   : &session->ctf_clock;
 	struct ring_clock_calibration calibration;
 	struct ring_clock_sample now;
-	int ret;
+	int64_t difference;
+
+	if (ring_clock_sample(session->clock, &now) ||
+			ring_clock_calibrate(session->clock, &session->begin, &now, &calibration))
+		return false;
+	session_fill_clock(ret_clock, &calibration);
+	difference = clock_ns(ret_clock, now.ticks) - clock_ns(used, now.ticks);
+	return difference > LIMIT_CLOCK_ERROR_NS || difference < -LIMIT_CLOCK_ERROR_NS;
+}
+
+/*
+ * Each reader of an event must convert its time alike: of a trace that is still recorded, of a snapshot, and of the closed
+ * trace. So a conversion that is exact enough is kept, although that of a longer measurement differs by some nanoseconds.
+ */
+int session_refined_clock(struct session *session, struct ctf_clock *clock)
+{
+	struct ctf_clock measured;
 
 	/* Traces that are closed already have the first figures: those of a session agree. */
 	if (place_is_adopted(session))
 		return -ENODATA;
-	ret = ring_clock_sample(session->clock, &now);
-	if (!ret)
-		ret = ring_clock_calibrate(session->clock, &session->begin, &now, &calibration);
-	if (!ret)
-		session_fill_clock(clock, &calibration);
-	return ret;
+	if (measure_clock(session, &measured)) {
+		session->corrected_clock = measured;
+		session->is_clock_corrected = true;
+	}
+	if (!session->is_clock_corrected)
+		return -ENODATA;
+	*clock = session->corrected_clock;
+	return 0;
 }
 
 int session_clock(const struct session *session, struct ctf_clock *figures)

@@ -342,6 +342,62 @@ def test_follow_through_rotations():
         equal(sorted(event[2] for event in place.events("out")), fired)
 
 
+def times_of_babeltrace(path):
+    """{sequence: nanoseconds} of the ticks of a trace."""
+    done = subprocess.run(["babeltrace2", "--clock-seconds", path], capture_output=True, text=True, check=True)
+    return {int(sequence): int(seconds) * 10**9 + int(rest) for seconds, rest, sequence in
+            re.findall(r"^\[(\d+)\.(\d{9})\].* sided:tick: .*\bsequence = (\d+)", done.stdout, re.M)}
+
+
+def same_times(one, other):
+    """On a machine whose first measurement was wrong by more than 100 µs, the conversion is another one for later traces."""
+    if max((abs(other[sequence] - ns) for sequence, ns in one.items()), default=0) < 50_000:
+        equal(sorted(set(one.items()) - set(other.items())), [])
+
+
+def test_one_conversion_for_all_readers():
+    """An event has one time: in a trace that is still recorded, in each snapshot, in a chunk, and in the closed trace."""
+    if not shutil.which("babeltrace2"):
+        return
+    with Place() as place:
+        program = place.program()
+        program.fire(1)
+        program.await_thread()
+        for name, mode in (("live", "discard"), ("last", "overwrite")):
+            place.side("create", "-o", name, name)
+            place.side("enable-channel", "ring", "--mode", mode, "--buffer-size", "1M")
+            place.side("enable-event", "sided:tick", "-c", "ring")
+            place.side("start")
+        fired, snapshots = program.fire(1), []
+        wait_until(lambda: os.path.isdir(place.path + "/live"), "the output")
+        follower = subprocess.Popen([SIDE, "view", "--follow", "--json", place.path + "/live"], stdout=subprocess.PIPE,
+                                    stderr=subprocess.DEVNULL, env=place.env)
+        try:
+            for _ in range(4):
+                fired += program.fire(2000)
+                snapshots.append(place.side("snapshot", "last").out.strip())
+                # Conversions that are measured anew differ the more, the more time is between them.
+                time.sleep(0.5)
+            place.side("rotate", "live")
+            fired += program.fire(2000)
+            place.side("destroy", "live")
+            lines = json_lines(follower.communicate(timeout=PATIENCE)[0].decode())
+        finally:
+            follower.kill()
+            follower.communicate()
+        closed = times_of_babeltrace(place.path + "/live")
+        equal(sorted(closed), fired)
+        followed = {line["fields"]["sequence"]: line["ns"] for line in lines if line["type"] == "event"}
+        equal(sorted(followed), fired)
+        same_times(followed, closed)
+        # The ring has all events, so each snapshot has those of the snapshot before.
+        times = [times_of_babeltrace(path) for path in snapshots]
+        equal([len(each) for each in times], [1 + 2000 * (i + 1) for i in range(len(times))])
+        for each in times:
+            same_times(each, times[-1])
+        place.side("destroy", "last")
+
+
 def test_snapshots_by_themselves():
     with Place() as place:
         program = place.program()
