@@ -22,6 +22,7 @@
  *	update.c    sessions that come, change and go while the program runs
  *	attach.c    what `side attach` asks of a program that runs
  *	missed.c    the program is not recorded, and the recorder hears why
+ *	late.c      events passed before a session was joined, and its recorder reports that
  *	libside.h   what is needed of libside
  *	door.c      where the daemon is, for a program that does not see its directory
  *	boot*.c     sessions of a static configuration, which nobody serves yet
@@ -363,6 +364,8 @@ void agent_occasion_ends(bool begun);
 void agent_stalled_note(const char *path);
 void agent_stalled_forget(const char *path);
 bool agent_is_stalled(const char *path);
+/* The same, also if it has answered since then. */
+bool agent_was_stalled(const char *path);
 /* The control thread calls it without any lock: true if a stalled session answers again. */
 bool agent_stalled_check(void);
 
@@ -429,6 +432,21 @@ bool agent_libside_is_whole(void);
 void agent_missed(const char *paths, uint32_t reason);
 /* It cannot join this session; is a limit of the process the reason? */
 void agent_missed_limit(const struct agent_session *session, int error);
+/* This process is recorded, but for its events of that time. With the event lock. */
+void agent_missed_first(const struct agent_session *session, uint32_t reason, uint32_t elapsed_ms);
+
+/*
+ * late.c. In any context: an event, or the start of the process, ended its wait, which began at this time. `is_certain`: a session has
+ * changed; otherwise that is not known. Does nothing if an exchange has applied all sessions since then.
+ */
+void agent_late_pass(uint64_t begun, bool is_certain);
+/* The daemon has answered; the sessions of the answer are applied, or some of them; no daemon exists. */
+void agent_late_answered(void);
+void agent_late_applied(bool all);
+void agent_late_no_daemon(void);
+void agent_late_forked(void);
+/* With the event lock: this session has been joined, or has other rules. Report events that it may have missed. */
+void agent_late_report(const struct agent_session *session);
 
 /* interpose.c: the program's calls of what we watch come to us, also when we were not preloaded. */
 void agent_interpose(void);

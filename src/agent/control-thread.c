@@ -956,10 +956,9 @@ static bool may_ask_in_handler(bool last, enum control_changes changes)
  * No thread here: the daemon is asked once, unless no session has changed. A program that says nothing but in handlers must not pay for
  * the question at each event; in the end it is as if it had come in control mode sync.
  */
-static void ask_in_handler(void)
+static void ask_in_handler(enum control_changes changes)
 {
 	bool last = control.suspicions >= CONTROL_SUSPICIONS_MAX;
-	enum control_changes changes = control_changes();
 	uint32_t state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
 
 	/* The thread has a connection, or will have one: of two connections the daemon closes the older one. */
@@ -1116,10 +1115,10 @@ static bool start_beside(void)
  * asked: a session that begins meanwhile applies to the next event. Otherwise it waits until the daemon was asked for the rules that
  * apply to this event. After that the thread is responsible: no event asks again.
  */
-static void start_from_event(void)
+static void start_from_event(enum control_changes changes)
 {
 	uint64_t until = wire_deadline(agent_patient(FIRST_QUESTION_MS));
-	bool is_unchanged = control_changes() == CONTROL_UNCHANGED;
+	bool is_unchanged = changes == CONTROL_UNCHANGED;
 
 	if (begin_start() && !start_beside()) {
 		stop_listening();
@@ -1133,6 +1132,21 @@ static void start_from_event(void)
 		wait_while_started(until);
 	}
 	stop_listening_if_started();
+}
+
+/* If a session has changed and the event passes without it, note that. With a connection the daemon itself waits for the process. */
+static void ask_from_event(void)
+{
+	bool is_connected = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_TALKED;
+	uint64_t begun = wire_deadline(0);
+	enum control_changes changes = control_changes();
+
+	if (outside_handlers())
+		start_from_event(changes);
+	else
+		ask_in_handler(changes);
+	if (changes != CONTROL_UNCHANGED && !is_connected)
+		agent_late_pass(begun, changes == CONTROL_CHANGED);
 }
 
 /* libside: the next event of an armed process. */
@@ -1156,11 +1170,7 @@ static void event_is_called(void)
 		take_probes();
 		return;
 	}
-	if (!outside_handlers()) {
-		ask_in_handler();
-		return;
-	}
-	start_from_event();
+	ask_from_event();
 }
 
 static int add_thread_data(struct dl_phdr_info *object, size_t size, void *user)

@@ -121,6 +121,13 @@ static int check_place(const char *socket)
 	return wire_runtime_check(directory);
 }
 
+/* Is there an answer to be had at all? A socket that nobody listens to is none. */
+static bool is_there(int error)
+{
+	return error != -ENOENT && error != -ECONNREFUSED && error != -EACCES && error != -EPERM &&
+			error != -ENOTDIR && error != -EINVAL;
+}
+
 int control_connect(uint64_t deadline)
 {
 	int result = -ENOENT;
@@ -139,6 +146,8 @@ int control_connect(uint64_t deadline)
 		if (result == -ENOENT)
 			result = ret;
 	}
+	if (!is_there(result))
+		agent_late_no_daemon();
 	return result;
 }
 
@@ -247,6 +256,8 @@ static int decode_welcome(const char *message, size_t size, struct wire_welcome 
 		agent_debug("the daemon refuses: %s", welcome->reason);
 		ret = -EACCES;
 	}
+	if (!ret)
+		agent_late_answered();
 	return ret;
 }
 
@@ -279,8 +290,9 @@ void control_try(const struct control_room *room, size_t size)
 	uint64_t grace = 0;
 	int ret;
 
-	if (!decode_welcome(room->message, size, &welcome))
-		(void)take_welcome(room->message, size, &welcome, false, &grace, &ret);
+	if (!decode_welcome(room->message, size, &welcome) &&
+			!take_welcome(room->message, size, &welcome, false, &grace, &ret) && !ret)
+		agent_late_applied(true);
 	if (grace)
 		control.grace = grace;
 }
@@ -298,6 +310,7 @@ int control_welcomed(int socket, struct control_room *room, size_t size, bool ma
 	if (ret || update == -EBUSY)
 		return ret ? ret : update;
 	control_changes_applied(!update);
+	agent_late_applied(!update);
 	done.serial = welcome.serial;
 	done.state = done_state(update, may_wait, grace);
 	ret = (int)wire_encode_done(room->message, sizeof(room->message), &done);
@@ -431,13 +444,6 @@ static void fork_in_parent(void)
 	control_give_turn();
 }
 
-/* Is there an answer to be had at all? A socket that nobody listens to is none. */
-static bool is_there(int error)
-{
-	return error != -ENOENT && error != -ECONNREFUSED && error != -EACCES && error != -EPERM &&
-			error != -ENOTDIR && error != -EINVAL;
-}
-
 static bool is_booting(void)
 {
 	const struct agent_session *session;
@@ -471,8 +477,16 @@ static int install_handlers(void)
 	return ret;
 }
 
+/* In these modes no event waits, or notes that it has passed. */
+static void note_unanswered(uint64_t begun)
+{
+	if (control.mode == WIRE_CONTROL_SYNC || control.mode == WIRE_CONTROL_SIGNAL)
+		agent_late_pass(begun, false);
+}
+
 int agent_control_arrive(void)
 {
+	uint64_t begun = wire_deadline(0);
 	int ret;
 
 	if (getauxval(AT_SECURE))
@@ -496,6 +510,7 @@ int agent_control_arrive(void)
 	ret = control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS);
 	control_count_failure(ret);
 	stay_in_touch(ret);
+	note_unanswered(begun);
 	return ret;
 }
 
@@ -662,6 +677,7 @@ bool agent_control_forked_whole(void)
 
 void agent_control_forked(void)
 {
+	uint64_t begun;
 	int ret;
 
 	if (control.mode == WIRE_CONTROL_OFF)
@@ -674,6 +690,7 @@ void agent_control_forked(void)
 	control.forked = true;
 	control.grace = 0;
 	control_changes_applied(false);
+	agent_late_forked();
 	control_thread_forked();
 	if (agent_is_sandboxed()) {
 		control.mode = WIRE_CONTROL_OFF;
@@ -685,12 +702,14 @@ void agent_control_forked(void)
 	/* Forked while another thread arrived: a child does not ask the loader. */
 	if (control.mode == WIRE_CONTROL_THREAD && !control_thread_is_prepared())
 		agent.control = control.mode = WIRE_CONTROL_SYNC;
+	begun = wire_deadline(0);
 	/* A daemon that does not answer must not cost each child a second. */
 	if (!control_is_hopeless()) {
 		ret = control_refresh(control.mode, side_tracer_synchronize() == SIDE_ERROR_OK,
 				AGENT_CONNECT_TIMEOUT_MS);
 		control_count_failure(ret);
 	}
+	note_unanswered(begun);
 	if (control.mode == WIRE_CONTROL_THREAD)
 		control_arm();
 }

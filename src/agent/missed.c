@@ -35,10 +35,8 @@ bool agent_libside_is_whole(void)
 }
 
 /* The recorder closes the connection when it has read the message. */
-static void missed_send(const char *path, const void *message, size_t size)
+static void missed_send(int socket, const void *message, size_t size, uint64_t deadline)
 {
-	uint64_t deadline = wire_deadline(MISSED_WAIT_MS);
-	int socket = wire_connect(path, deadline);
 	char unused;
 
 	if (socket < 0)
@@ -57,6 +55,7 @@ static struct {
 static void missed_send_all(const char *paths, uint32_t reason)
 {
 	char path[WIRE_SESSION_PATH_MAX + 1];
+	uint64_t deadline;
 	ssize_t size;
 
 	size = wire_encode_missed(room.message, sizeof(room.message),
@@ -67,7 +66,9 @@ static void missed_send_all(const char *paths, uint32_t reason)
 		if (length && length < sizeof(path)) {
 			memcpy(path, paths, length);
 			path[length] = 0;
-			missed_send(path, room.message, (size_t)size);
+			deadline = wire_deadline(MISSED_WAIT_MS);
+			missed_send(wire_connect(path, deadline), room.message, (size_t)size,
+					deadline);
 		}
 		paths += length + (paths[length] == ':');
 	}
@@ -111,6 +112,20 @@ void agent_missed_limit(const struct agent_session *session, int error)
 		return;
 	if (!missed_is_reported(session))
 		agent_missed(session->path, reason);
+}
+
+void agent_missed_first(const struct agent_session *session, uint32_t reason, uint32_t elapsed_ms)
+{
+	struct wire_missed missed = {
+			.reason = reason, .elapsed_ms = elapsed_ms, .name = room.procname};
+	uint64_t deadline = wire_deadline(MISSED_WAIT_MS);
+	ssize_t size;
+
+	agent_process_names(room.procname, room.exe);
+	size = wire_encode_missed(room.message, sizeof(room.message), &missed);
+	if (size > 0)
+		missed_send(agent_session_connect(session, deadline), room.message, (size_t)size,
+				deadline);
 }
 
 EXPORT void side_agent_note_allocator(void)

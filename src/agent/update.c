@@ -126,6 +126,8 @@ static int join(struct agent_wanted *wanted, bool may_wait)
 	}
 	if (!ret && find_session(wanted->path)->incomplete)
 		ret = -EIO;
+	if (!ret)
+		agent_late_report(find_session(wanted->path));
 	return ret;
 }
 
@@ -141,6 +143,7 @@ static bool same_rules(
 static int refresh(struct agent_session *session, struct agent_wanted *wanted, bool may_wait)
 {
 	struct agent_generation *generation;
+	bool is_new = false;
 	int ret = wanted->error ? wanted->error : agent_refresh(session, wanted, &generation);
 
 	if (wanted->error == -ETIMEDOUT && wanted->asked)
@@ -161,9 +164,12 @@ static int refresh(struct agent_session *session, struct agent_wanted *wanted, b
 			agent_generation_free(generation);
 			session->incomplete = true;
 		}
+		is_new = !ret;
 	}
 	agent_hang_up(session);
 	agent_probes_update(session, may_wait);
+	if (is_new)
+		agent_late_report(session);
 	return ret;
 }
 

@@ -118,6 +118,16 @@ bool agent_is_stalled(const char *path)
 	return until && wire_deadline(0) < *until;
 }
 
+bool agent_was_stalled(const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < STALLED_MAX; i++)
+		if (!strcmp(waits.stalled[i].path, path))
+			return true;
+	return false;
+}
+
 void agent_stalled_forget(const char *path)
 {
 	uint64_t *until = find_stalled(path);

@@ -18,7 +18,7 @@
 
 /* As in src/wire/wire.h; test-start.py compares them. */
 #define SHIM_MAGIC 0x45444953u
-#define SHIM_VERSION 4
+#define SHIM_VERSION 5
 #define SHIM_MISSED 16
 #define SHIM_WORD_SIZE 1
 #define SHIM_C_LIBRARY 2
@@ -96,6 +96,7 @@ struct shim_message {
 	uint16_t version, type;
 	uint32_t size, reserved;
 	uint32_t reason, name_size; /* with its NUL */
+	uint32_t elapsed_ms, body_reserved;
 	char name[SHIM_NAME_SIZE];
 };
 

@@ -773,6 +773,18 @@ static const char *missed_reason(uint32_t reason)
 	}
 }
 
+static void report_late(struct session *session, const struct connection *connection,
+		const char *name, const struct wire_missed *missed)
+{
+	const char *reason = missed->reason == WIRE_MISSED_LATE_DAEMON
+			? "the daemon did not answer in time"
+			: "the recorder did not answer in time, or a lock of the program was taken";
+
+	report_about(session, connection->uid, connection->peer, true,
+			"process %d (%s) joined late: its events of the first %u ms may be missing: %s",
+			(int)connection->peer, name, missed->elapsed_ms, reason);
+}
+
 /* The program's only message: close the connection, because it waits for that. */
 static int handle_missed(struct session *session, struct connection *connection, size_t size)
 {
@@ -787,6 +799,12 @@ static int handle_missed(struct session *session, struct connection *connection,
 		report_about(session, connection->uid, connection->peer, false,
 				"calls of malloc() and its like in process %d (%s) are not recorded: its own allocator comes before the wrapper",
 				(int)connection->peer, name ? name : "?");
+		free(name);
+		return -ECONNRESET;
+	}
+	if (missed.reason == WIRE_MISSED_LATE_DAEMON ||
+			missed.reason == WIRE_MISSED_LATE_RECORDER) {
+		report_late(session, connection, name ? name : "?", &missed);
 		free(name);
 		return -ECONNRESET;
 	}

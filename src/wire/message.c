@@ -59,6 +59,7 @@ struct bye_body {
 
 struct missed_body {
 	uint32_t reason, name_size; /* with its NUL */
+	uint32_t elapsed_ms, reserved;
 };
 
 _Static_assert(sizeof(struct wire_header) == 16, "the header is part of the protocol");
@@ -582,7 +583,10 @@ const char *wire_refusal_text(uint32_t refusal)
 ssize_t wire_encode_missed(void *message, size_t capacity, const struct wire_missed *missed)
 {
 	struct missed_body body = {
-			.reason = missed->reason, .name_size = (uint32_t)strlen(missed->name) + 1};
+			.reason = missed->reason,
+			.name_size = (uint32_t)strlen(missed->name) + 1,
+			.elapsed_ms = missed->elapsed_ms,
+	};
 
 	return message_encode(message, capacity, WIRE_MISSED,
 			(struct message_piece[]){
@@ -600,8 +604,10 @@ int wire_decode_missed(const void *message, size_t size, struct wire_missed *mis
 
 	if (ret)
 		return ret;
-	if (!body.reason || body.name_size != rest_size || !message_is_string(rest, rest_size))
+	if (!body.reason || body.reserved || body.name_size != rest_size ||
+			!message_is_string(rest, rest_size))
 		return -EPROTO;
-	*missed = (struct wire_missed){.reason = body.reason, .name = rest};
+	*missed = (struct wire_missed){
+			.reason = body.reason, .elapsed_ms = body.elapsed_ms, .name = rest};
 	return 0;
 }

@@ -92,7 +92,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-#define WIRE_PROTOCOL_VERSION 4
+#define WIRE_PROTOCOL_VERSION 5
 #define WIRE_MAGIC 0x45444953u /* "SIDE" in memory on a little-endian machine */
 #define WIRE_MESSAGE_MAX 65536
 #define WIRE_FDS_MAX 4
@@ -473,11 +473,16 @@ enum wire_missed_reason {
 	WIRE_MISSED_FILES = 5,     /* no descriptors for rings: RLIMIT_NOFILE */
 	WIRE_MISSED_STATIC = 8,    /* a static program with libside.a */
 	WIRE_MISSED_COPY = 9, /* it is recorded, but for the events of a library with libside.a */
+	WIRE_MISSED_LATE_DAEMON =
+			10, /* it is recorded, but for the first elapsed_ms: no answer of the daemon in time, ... */
+	WIRE_MISSED_LATE_RECORDER =
+			11, /* ... or the daemon's came in time, and the recorder's did not */
 };
 
 struct wire_missed {
 	uint32_t reason;
-	const char *name; /* of the executable */
+	uint32_t elapsed_ms; /* 0 for all other reasons */
+	const char *name;    /* of the executable, or of the process */
 };
 
 ssize_t wire_encode_missed(void *message, size_t capacity, const struct wire_missed *missed);

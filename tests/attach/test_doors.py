@@ -324,7 +324,7 @@ class Doors(Container, Daemon):
 
     @staticmethod
     def wire(kind, body):
-        return struct.pack("=IHHII", 0x45444953, 4, kind, 16 + len(body), 0) + body
+        return struct.pack("=IHHII", 0x45444953, 5, kind, 16 + len(body), 0) + body
 
     def passing(self, path):
         text = path.encode() + b"\0"

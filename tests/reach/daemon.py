@@ -8,7 +8,7 @@ import struct
 import threading
 import time
 
-MAGIC, VERSION = 0x45444953, 4
+MAGIC, VERSION = 0x45444953, 5
 ARRIVE, WELCOME, DONE = 9, 10, 11
 OFF, SYNC, THREAD, SIGNAL = range(4)
 PATIENCE = 90

@@ -18,7 +18,7 @@ import socket
 import struct
 import sys
 
-VERSION = 4
+VERSION = 5
 HELLO, CONFIG, CHANNEL, REFRESH, ARRIVE, DONE, PROBES, PROBED = 1, 2, 6, 8, 9, 11, 12, 13
 ALL_SEALS = 15
 

@@ -5,6 +5,7 @@
  * what most sessions want.
  *
  *   fire N      N ticks, and as many tocks
+ *   signal N    N ticks and tocks in a signal handler
  *   spin        a thread that ticks until
  *   stop        which answers with how many ticks it said
  *   fork N      a child that says N ticks and ends
@@ -17,6 +18,7 @@
  *   quit
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,6 +50,23 @@ static void fire(unsigned long count)
 {
 	while (count--)
 		tick();
+}
+
+static unsigned long handled;
+
+static void handle_signal(int signal)
+{
+	(void)signal;
+	fire(handled);
+}
+
+static void fire_in_handler(unsigned long count)
+{
+	struct sigaction action = {.sa_handler = handle_signal};
+
+	handled = count;
+	if (sigaction(SIGUSR2, &action, NULL) || raise(SIGUSR2))
+		exit(9);
 }
 
 static void *spin(void *unused)
@@ -137,6 +156,9 @@ static void take_line(char **argv, const char *word, unsigned long number)
 	if (!strcmp(word, "fire")) {
 		fire(number);
 		printf("fired %lu\n", number);
+	} else if (!strcmp(word, "signal")) {
+		fire_in_handler(number);
+		printf("signalled %lu\n", number);
 	} else if (!strcmp(word, "spin")) {
 		start_thread(spin);
 		puts("spinning");

@@ -28,7 +28,7 @@ F_GET_SEALS = 1034
 
 
 def message(kind, body):
-    return struct.pack("<IHHII", 0x45444953, 4, kind, 16 + len(body), 0) + body
+    return struct.pack("<IHHII", 0x45444953, 5, kind, 16 + len(body), 0) + body
 
 
 def names():

@@ -193,7 +193,7 @@ class Versions(Case):
         self.create("s")
         status = self.status("s")
         self.assertEqual((status["other-releases"], status["refused"]), (0, 0))
-        for count, version in enumerate((1, 3, speaker.VERSION + 1, 65535), 1):
+        for count, version in enumerate((1, 3, speaker.VERSION - 1, speaker.VERSION + 1, 65535), 1):
             pid, answer = self.program_of(os.path.join(self.runtime, "agents.sock"), version, "arrive")
             # A WELCOME of this version, which refuses.
             data = bytes.fromhex(answer)
@@ -204,12 +204,12 @@ class Versions(Case):
             self.assertEqual(self.status("s")["other-releases"], count)
         text = subprocess.run([SIDE, "status", "s"], env={**os.environ, "SIDE_RUNTIME": self.runtime}, capture_output=True, text=True,
                               timeout=harness.PATIENCE, check=True).stdout
-        self.assertIn("4 programs with the agent of another release; restart them", text)
+        self.assertIn("5 programs with the agent of another release; restart them", text)
 
     def test_other_releases_at_the_recorder(self):
         self.start_daemon()
         self.create("s")
-        for count, version in enumerate((3, speaker.VERSION + 1), 1):
+        for count, version in enumerate((3, speaker.VERSION - 1, speaker.VERSION + 1), 1):
             pid, _ = self.program_of(os.path.join(self.runtime, "sessions", "s.sock"), version, "hello")
             status = self.status("s")
             self.assertEqual(status["refused"], count)

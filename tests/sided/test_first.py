@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import unittest
 
@@ -12,6 +13,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness
 from harness import Case, Program, wait_until
 
+SIDE = os.environ["SIDE"]
+DAEMON = "the daemon did not answer in time"
+RECORDER = "the recorder did not answer in time, or a lock of the program was taken"
 WAITS = "futex,poll,ppoll,pselect6,epoll_wait,epoll_pwait,nanosleep,clock_nanosleep,recvmsg,recvfrom"
 WAIT = re.compile(r"^(?:poll|ppoll|pselect6|epoll_\w+|nanosleep|clock_nanosleep|recv\w+)\(|^futex\([^,]+, FUTEX_(?:WAIT|LOCK)")
 ALLOCATES = re.compile(r"^(?:clone3|brk|socket|connect|open|openat)\(")
@@ -60,10 +64,25 @@ class First(Case):
     def published(self):
         return os.readlink(os.path.join(self.runtime, "serial"))
 
+    def late(self, session="s"):
+        """The sentences about programs that joined late: of each process, its reasons."""
+        found = {}
+        for message in self.status(session)["messages"]:
+            match = re.fullmatch(r"process (\d+) \(sided-program\) joined late: its events of the first \d+ ms may be missing: (.*)", message)
+            if match:
+                found.setdefault(int(match[1]), []).append(match[2])
+        return found
+
+    def await_late(self, program, reason, session="s"):
+        wait_until(lambda: program.pid in self.late(session), "the sentence about the program")
+        self.assertEqual(self.late(session), {program.pid: [reason]})
+
     def recorded(self, session="s"):
         self.ask("stop", session)
         recorded, lost = self.sums(session)
         self.assertEqual(lost, {})
+        if not self._testMethodName.endswith("in_vain") and "_in_vain_" not in self._testMethodName:
+            self.assertEqual(self.late(session), {})
         return recorded
 
     # ---- nothing has changed ----
@@ -203,6 +222,115 @@ class First(Case):
         program.tell("fork", 4)
         other = program.expect("forked")
         self.assertEqual(self.recorded(), {program.pid: [0, 1], child: [0, 1, 2], other: [0, 1, 2, 3]})
+
+    # ---- in vain ----
+
+    def test_a_wait_in_vain(self):
+        """Each session reports it once; a session that begins later does not, nor one that records none of the program's events."""
+        self.start_daemon()
+        program = Program(self, SIDE_TIMEOUT_FACTOR="1")
+        self.create("s")
+        self.create("t")
+        self.create("other", event="other:*")
+        self.stop_process(self.daemon.pid)
+        program.fire(3)
+        self.go_on(self.daemon.pid)
+        program.await_thread()
+        for session in ("s", "t"):
+            self.await_late(program, DAEMON, session)
+        program.fire(3)
+        self.create("later")
+        self.ask("stop", "t")
+        self.ask("start", "t")
+        program.fire(2)
+        for session in ("later", "other"):
+            self.ask("stop", session)
+            self.assertEqual(self.late(session), {})
+        self.assertEqual(self.recorded(), {program.pid: [3, 4, 5, 6, 7]})
+        self.assertEqual(self.recorded("t"), {program.pid: [3, 4, 5, 6, 7]})
+        self.assertEqual(self.recorded("later"), {program.pid: [6, 7]})
+        for session in ("s", "t"):
+            self.assertEqual(self.late(session), {program.pid: [DAEMON]})
+
+    def test_a_wait_in_vain_for_rules(self):
+        """The program is in the session, whose rules are new."""
+        self.start_daemon()
+        self.create("s", start=False)
+        program = Program(self, SIDE_TIMEOUT_FACTOR="1")
+        self.ask("start", "s")
+        self.stop_process(self.daemon.pid)
+        program.fire(3)
+        self.go_on(self.daemon.pid)
+        self.await_late(program, DAEMON)
+        program.fire(2)
+        self.assertEqual(self.recorded(), {program.pid: [3, 4]})
+
+    def test_a_wait_in_vain_for_the_recorder(self):
+        self.start_daemon()
+        program = Program(self, SIDE_TIMEOUT_FACTOR="1")
+        self.create("s")
+        recorder = self.status("s")["recorder"]
+        self.stop_process(recorder)
+        program.fire(3)
+        self.go_on(recorder)
+        wait_until(lambda: program.pid in self.late(), "the sentence about the program")
+        # A busy machine can delay the daemon's answer, too.
+        self.assertIn(self.late()[program.pid], ([RECORDER], [DAEMON]))
+        program.fire(2)
+        self.assertEqual(self.recorded(), {program.pid: [3, 4]})
+
+    def test_a_wait_in_vain_in_a_handler(self):
+        self.start_daemon()
+        program = Program(self, SIDE_TIMEOUT_FACTOR="1")
+        self.create("s")
+        self.stop_process(self.daemon.pid)
+        program.tell("signal", 3)
+        program.expect("signalled")
+        self.go_on(self.daemon.pid)
+        # The next event outside of a handler joins the session, if the task beside the handler has not.
+        program.fire(1)
+        program.await_thread()
+        self.await_late(program, DAEMON)
+        before = len(self.status("s")["messages"])
+        program.fire(2)
+        self.ask("stop", "s")
+        self.assertEqual(self.sums("s")[0][program.pid][-2:], [4, 5])
+        self.assertEqual(len(self.status("s")["messages"]), before)
+
+    def test_a_start_in_vain(self):
+        """In mode sync no event waits: the start itself does."""
+        for mode in ("thread", "sync"):
+            with self.subTest(mode=mode):
+                self.start_daemon()
+                self.create("s")
+                self.stop_process(self.daemon.pid)
+                program = Program(self, SIDE_TIMEOUT_FACTOR="1", SIDE_CONTROL=mode)
+                program.fire(3)
+                self.go_on(self.daemon.pid)
+                if mode == "sync":
+                    subprocess.run([SIDE, "attach", "--daemon", "-p", str(program.pid)], check=True, timeout=harness.PATIENCE,
+                                   env={**os.environ, "SIDE_RUNTIME": self.runtime}, stdout=subprocess.DEVNULL)
+                self.await_late(program, DAEMON)
+                program.fire(2)
+                self.assertEqual(self.recorded(), {program.pid: [3, 4]})
+                program.quit()
+                text = subprocess.run([SIDE, "destroy", "s"], env={**os.environ, "SIDE_RUNTIME": self.runtime}, text=True, check=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=harness.PATIENCE).stdout
+                self.assertIn(f"process {program.pid} (sided-program) joined late: ", text)
+                shutil.rmtree(os.path.join(self.dir, "s"))
+                self.stop_daemon(self.daemon)
+
+    def test_no_daemon_at_first(self):
+        """Where no daemon is there was no session, and a new daemon's sessions miss nothing."""
+        self.start_daemon()
+        program = Program(self)
+        self.stop_daemon(self.daemon)
+        program.fire(3)
+        self.start_daemon()
+        wait_until(lambda: self.ask("list")["processes"], "the program finds the new daemon")
+        self.create("s")
+        program.fire(2)
+        self.assertEqual(self.recorded(), {program.pid: [3, 4]})
 
 
 if __name__ == "__main__":

@@ -521,11 +521,11 @@ class Pending(Case):
         one.settimeout(harness.PATIENCE)
         one.connect(os.path.join(self.runtime, "agents.sock"))
         body = struct.pack("<IIIIQQII", os.getpid(), 3, signal.SIGUSR2, 0, 77, 0, 5, 5) + b"hand\0/bin\0"
-        one.send(struct.pack("<IHHII", 0x45444953, 4, 9, 16 + len(body), 0) + body)
+        one.send(struct.pack("<IHHII", 0x45444953, 5, 9, 16 + len(body), 0) + body)
         return one, struct.unpack_from("<Q", one.recv(65536), 16)[0]
 
     def says_done(self, one, serial, state=0):
-        one.send(struct.pack("<IHHIIQQII", 0x45444953, 4, 11, 40, 0, 77, serial, state, 0))
+        one.send(struct.pack("<IHHIIQQII", 0x45444953, 5, 11, 40, 0, 77, serial, state, 0))
         one.close()
 
     def catch_signals(self):
@@ -563,7 +563,7 @@ class Pending(Case):
         one.settimeout(harness.PATIENCE)
         one.connect(os.path.join(self.runtime, "agents.sock"))
         body = struct.pack("<IIIIQQII", os.getpid(), 2, 0, 0, 77, 0, 5, 5) + b"hand\0/bin\0"
-        one.send(struct.pack("<IHHII", 0x45444953, 4, 9, 16 + len(body), 0) + body)
+        one.send(struct.pack("<IHHII", 0x45444953, 5, 9, 16 + len(body), 0) + body)
         control = self.connect()
         self.addCleanup(control.close)
 
@@ -604,7 +604,7 @@ class Pending(Case):
         one.settimeout(harness.PATIENCE)
         one.connect(os.path.join(self.runtime, "agents.sock"))
         body = struct.pack("<IIIIQQII", os.getpid(), 2, 0, 0, 77, 0, 5, 5) + b"hand\0/bin\0"
-        one.send(struct.pack("<IHHII", 0x45444953, 4, 9, 16 + len(body), 0) + body)
+        one.send(struct.pack("<IHHII", 0x45444953, 5, 9, 16 + len(body), 0) + body)
         self.say(one, self.told(one)[0])
         control = self.connect()
         self.addCleanup(control.close)
@@ -623,7 +623,7 @@ class Pending(Case):
 
     @staticmethod
     def say(one, serial, state=0):
-        one.send(struct.pack("<IHHIIQQII", 0x45444953, 4, 11, 40, 0, 77, serial, state, 0))
+        one.send(struct.pack("<IHHIIQQII", 0x45444953, 5, 11, 40, 0, 77, serial, state, 0))
 
     def test_a_change_looks_at_no_file(self):
         """What the program's own thread reads for each change: the message, and whether there is a sandbox by now."""
@@ -979,7 +979,7 @@ class Hostile(Case):
         def arrive(token, control=2, signal_number=0, name=b"x\0", exe=b"/x\0"):
             body = struct.pack("<IIIIQQII", os.getpid(), control, signal_number, 0, token, 0,
                                len(name), len(exe)) + name + exe
-            return struct.pack("<IHHII", 0x45444953, 4, 9, 16 + len(body), 0) + body
+            return struct.pack("<IHHII", 0x45444953, 5, 9, 16 + len(body), 0) + body
         chance = random.Random(8)
         for i in range(300):
             message = bytearray(arrive(i + 1))

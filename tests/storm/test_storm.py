@@ -458,7 +458,7 @@ class Floods(Storms):
         self.create("s", event="storm:say")
         slow = self.hold("agents.sock", 1)[0]
         body = struct.pack("<IIIIQQII", os.getpid(), 2, 0, 0, 5, 0, 5, 5) + b"slow\0/slo\0"
-        slow.send(struct.pack("<IHHII", 0x45444953, 4, 9, 16 + len(body), 0) + body)
+        slow.send(struct.pack("<IHHII", 0x45444953, 5, 9, 16 + len(body), 0) + body)
         program = self.spawn(0)
         for i in range(600 if LONG else 200):
             verb = "enable-event" if i % 2 else "disable-event"
