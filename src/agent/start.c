@@ -147,8 +147,7 @@ static int instead_of_main(int argc, char **argv, char **envp)
 EXPORT int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),
 		void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
 
-EXPORT int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),
-		void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+static __attribute__((noinline)) start_main_function *find_start_main(void)
 {
 	start_main_function *start;
 	struct agent_own own;
@@ -158,6 +157,15 @@ EXPORT int __libc_start_main(main_function *main, int argc, char **argv, void (*
 	found = dlsym(RTLD_NEXT, "__libc_start_main");
 	agent_own_end(&own);
 	memcpy(&start, &found, sizeof(start));
+	return start;
+}
+
+/* It ends with a jump: a frame of its own would appear in the backtraces of the program. So it keeps nothing on the stack. */
+EXPORT int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),
+		void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+{
+	start_main_function *start = find_start_main();
+
 	if (!start)
 		_exit(127);
 	return start(agent_list_only() ? instead_of_main : main, argc, argv, init, fini, rtld_fini,

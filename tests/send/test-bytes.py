@@ -155,7 +155,7 @@ class Running(unittest.TestCase):
         port, = ports(1)
         done = side("record", "--to", f"tcp://127.0.0.1:{port}", "--timeout", "100ms", "--", TALKER, "10", check=False)
         self.assertEqual(done.returncode, 1, done.stderr)
-        kept = done.stderr.decode().split("what was recorded is in ")[1].split(";")[0]
+        kept = done.stderr.decode().split("what was recorded is in ")[1].split("\n")[0]
         self.assertEqual(len(traces(kept)), 1)
         shutil.rmtree(kept)
 

@@ -138,7 +138,7 @@ def compare(command, objects, function):
     done = side("trace", "-q", "-o", trace, "-c", shlex.join(command), *[word for glob in globs for word in ("--function", glob)],
                 "--exit", "--buffer-size", "32M", env=ENV, cwd=FOLDER, text=False, timeout=TIMEOUT)
     errors = done.err.decode("utf-8", "surrogateescape")
-    equal((done.status, re.sub("(?m)^side: .*\n", "", errors)), (plain.returncode, plain.stderr.decode("utf-8", "surrogateescape")), program)
+    equal((done.status, re.sub("(?m)^(?:side|hint): .*\n", "", errors)), (plain.returncode, plain.stderr.decode("utf-8", "surrogateescape")), program)
     true(done.out == plain.stdout, f"{program} says something else than without probes")
     calls = calls_in(trace)
     true(sum(calls.values()) > 20, f"{program}: {len(calls)} functions were seen")
