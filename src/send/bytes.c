@@ -104,15 +104,32 @@ static int say_hello(struct bytes *bytes)
 
 /* ---- opening ---- */
 
+/*
+ * A descriptor, or -1 with errno. Links are names of devices, below /dev and elsewhere (socat), but another user may have made one that
+ * leads to a file: then the error is ELOOP, and nothing is created behind a link.
+ */
+static int open_end(const char *path, int flags)
+{
+	int fd = open(path, flags | O_NOFOLLOW, 0644);
+	struct stat status;
+
+	if (fd >= 0 || errno != ELOOP)
+		return fd;
+	fd = open(path, flags & ~O_CREAT);
+	if (fd < 0 || (!fstat(fd, &status) && !S_ISREG(status.st_mode)))
+		return fd;
+	close(fd);
+	errno = ELOOP;
+	return -1;
+}
+
 static int open_path(struct bytes *bytes, struct send_error *error)
 {
 	const char *path = bytes->sink.url.path;
 	bool is_device = !strncmp(path, "/dev/", 5); /* It may come later, and is never made. */
-	int fd = open(path,
+	int fd = open_end(path,
 			O_WRONLY | (is_device || bytes->sink.no_files ? 0 : O_CREAT) | O_APPEND |
-					(is_device ? 0 : O_NOFOLLOW) | O_CLOEXEC | O_NONBLOCK |
-					O_NOCTTY,
-			0644);
+					O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int ret = fd < 0 ? -errno : 0;
 	struct stat status;
 
@@ -129,10 +146,9 @@ static int open_path(struct bytes *bytes, struct send_error *error)
 		bytes->sink.final_error = true;
 		return -EPERM;
 	}
-	/* Below /dev links are names of devices. Elsewhere another user may have made the link. */
-	if (ret == -ELOOP && !is_device) {
+	if (ret == -ELOOP) {
 		snprintf(error->text, sizeof(error->text),
-				"cannot write to %.200s: it is a symbolic link", path);
+				"cannot write to %.200s: it is a symbolic link to a file", path);
 		bytes->sink.final_error = true;
 		return ret;
 	}

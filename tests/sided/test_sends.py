@@ -312,7 +312,7 @@ class Stream(Sends):
         self.session(path)
         program = Program(self)
         program.fire(20)
-        wait_until(lambda: "it is a symbolic link" in self.log_text() + json.dumps(self.status("s")), "the refusal")
+        wait_until(lambda: "it is a symbolic link to a file" in self.log_text() + json.dumps(self.status("s")), "the refusal")
         program.quit()
         self.ask("destroy", "s")
         with open(target, encoding="ascii") as file:
