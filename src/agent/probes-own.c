@@ -17,6 +17,7 @@
 #include "probe/patch/patch.h"
 #include "wire/raw.h"
 
+#define SIGNAL_IDS 33 /* glibc's SIGSETXID */
 #define EXPORT __attribute__((visibility("default")))
 
 /* Called by injected code (probe/inject/code.c), by their names. */
@@ -88,9 +89,12 @@ void agent_own_control_begins(void)
 
 void agent_own_begin(struct agent_own *own)
 {
-	/* A breakpoint ends a thread that blocks its signal; faults of reads in hits are caught. */
+	/*
+	 * A breakpoint ends a thread that blocks its signal; faults of reads in hits are caught. setuid() in another thread waits until this one
+	 * has taken SIGNAL_IDS, possibly with a lock that this one waits for.
+	 */
 	uint64_t blocked = ~(1ull << (SIGTRAP - 1) | 1ull << (SIGILL - 1) | 1ull << (SIGSEGV - 1) |
-			1ull << (SIGBUS - 1));
+			1ull << (SIGBUS - 1) | 1ull << (SIGNAL_IDS - 1));
 
 	raw_call(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &own->mask, sizeof(own->mask));
 	own->blocks = true;

@@ -6,16 +6,18 @@
  *		how often its call came back although nothing had happened
  *	busy	threads call malloc() and free() and look at what they got; nobody waits but main()
  *	alone	the same in main(), and nobody waits; SIGTERM ends it
+ *	ids	threads change the ids of all threads, one of them with the lock of the loader; main() waits
  *	serve	says an event each millisecond; without a word it does that, too
  *
  *	calm strict-main
  *		a filter of system calls that allows all of them is there
  *
- * main() of the first two does what it reads: "tick N" says N events, "status" how often a call came back and
+ * main() of calm, busy and ids does what it reads: "tick N" says N events, "status" how often a call came back and
  * what was wrong, "end" ends it. Each answer is a line.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <link.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -198,6 +200,44 @@ static int serve(void)
 	return 0;
 }
 
+/* ---- changing ids: each thread must take a signal of the C library's before setresuid() returns ---- */
+
+static void change_ids(void)
+{
+	const struct timespec pause = {.tv_nsec = 300000};
+
+	if (setresuid((uid_t)-1, (uid_t)-1, (uid_t)-1))
+		atomic_fetch_add(&wrong, 1);
+	atomic_fetch_add(&came_back, 1);
+	/* Or the threads would be nowhere but in the handler of that signal. */
+	nanosleep(&pause, NULL);
+}
+
+static void *in_setresuid(void *unused)
+{
+	(void)unused;
+	for (;;)
+		change_ids();
+	return NULL;
+}
+
+static int change_ids_once(struct dl_phdr_info *object, size_t size, void *unused)
+{
+	(void)object;
+	(void)size;
+	(void)unused;
+	change_ids();
+	return 1;
+}
+
+static void *in_loader(void *unused)
+{
+	(void)unused;
+	for (;;)
+		dl_iterate_phdr(change_ids_once, NULL);
+	return NULL;
+}
+
 static void start(void *(*function)(void *))
 {
 	pthread_t thread;
@@ -255,6 +295,9 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "busy")) {
 		start(in_malloc);
 		start(in_malloc);
+	} else if (!strcmp(what, "ids")) {
+		start(in_setresuid);
+		start(in_loader);
 	}
 	if (argc > 2)
 		enter_sandbox();

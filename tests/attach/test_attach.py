@@ -219,6 +219,18 @@ class Programs(Case):
         self.one_recording(program, 1000)
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
+    def test_ids(self):
+        """Threads call setresuid(), which waits for all threads, all the time."""
+        program = self.start("ids")
+        for _ in range(4):
+            self.one_recording(program, 100)
+            before = int(program.ask("status", "came-back")[1])
+            deadline = time.monotonic() + PATIENCE
+            while int(program.ask("status", "came-back")[1]) < before + 10:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+        self.assertEqual(program.ask("status", "came-back")[2:], ["wrong", "0"])
+
     def test_alone(self):
         """No thread ever waits."""
         program = self.start("alone")

@@ -11,7 +11,8 @@
  *	         (a red zone, a small stack of a coroutine).
  *	busy     it keeps the state of the processor that functions may destroy, and errno, and calls
  *	         pthread_create(), which is the only function that it calls beside those for the attributes and those of an agent
- *	         that is loaded, which keep probes from recording these calls as the program's
+ *	         that is loaded, which keep probes from recording these calls as the program's. Meanwhile it takes the signal by which
+ *	         the C library changes the ids of all threads: setuid() waits for it in each thread with the lock of pthread_create()
  *	spin     the new thread is there. It yields until we take it back: we stop it and give it the registers
  *	         that it had, so that the kernel itself restarts the system call in which it was
  *	alone    nobody came: it goes back by itself. A call that was interrupted is made again.
@@ -54,7 +55,8 @@ VALUE(pause, 224);
 VALUE(own.begin, 240);
 VALUE(own.end, 248);
 VALUE(own.thread, 256);
-_Static_assert(sizeof(struct inject_values) == 264, "values");
+VALUE(ids, 264);
+_Static_assert(sizeof(struct inject_values) == 272, "values");
 #define SCRATCH(name, at) _Static_assert(offsetof(struct inject_scratch, name) == (at), #name)
 SCRATCH(state, 0);
 SCRATCH(created, 4);
@@ -72,7 +74,7 @@ _Static_assert(sizeof(struct inject_scratch) <= INJECT_PAGE, "the processor's st
 __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	".p2align 4\n"
 	"inject_code_begin:\n"
-	".fill 264, 1, 0\n"
+	".fill 272, 1, 0\n"
 	"inject_code_entry:\n"
 	"	movq inject_code_begin+160(%rip), %rbx\n"
 	/* rt_sigprocmask(SIG_SETMASK, &blocked, NULL, 8) */
@@ -100,6 +102,13 @@ __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	"	movl inject_code_begin+172(%rip), %edx\n"
 	"	xsave64 4096(%rbx)\n"
 	"	cld\n"
+	/* rt_sigprocmask(SIG_UNBLOCK, &ids, NULL, 8) */
+	"	movl $14, %eax\n"
+	"	movl $1, %edi\n"
+	"	leaq inject_code_begin+264(%rip), %rsi\n"
+	"	xorl %edx, %edx\n"
+	"	movl $8, %r10d\n"
+	"	syscall\n"
 	"	leaq 80(%rbx), %r15\n"
 	"	movq inject_code_begin+240(%rip), %rax\n"
 	"	testq %rax, %rax\n"
@@ -135,6 +144,13 @@ __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	"	movl %r14d, %esi\n"
 	"	call *%rax\n"
 	"1:	movl %r12d, (%r13)\n"
+	/* rt_sigprocmask(SIG_BLOCK, &ids, NULL, 8) */
+	"	movl $14, %eax\n"
+	"	xorl %edi, %edi\n"
+	"	leaq inject_code_begin+264(%rip), %rsi\n"
+	"	xorl %edx, %edx\n"
+	"	movl $8, %r10d\n"
+	"	syscall\n"
 	"	movl inject_code_begin+168(%rip), %eax\n"
 	"	movl inject_code_begin+172(%rip), %edx\n"
 	"	xrstor64 4096(%rbx)\n"

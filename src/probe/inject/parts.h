@@ -129,6 +129,7 @@ struct inject_values {
 			create;
 	uint64_t pause[2]; /* struct timespec */
 	struct inject_own own;
+	uint64_t ids; /* signals that the C library changes ids by */
 };
 
 enum inject_state {

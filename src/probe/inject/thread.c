@@ -34,6 +34,7 @@
 #define LOOK_AFTER_MS 2 /* without a sign of it */
 #define BUSY_MS 10000   /* for pthread_create(), which may wait for locks of other threads */
 #define EINTR_AFTER_MS 20
+#define SIGNAL_IDS 33  /* glibc's SIGSETXID: setuid() waits until each thread has taken it */
 #define ROUNDS_MIN 300 /* of all threads, before they are given up */
 #define ERESTARTSYS 512
 #define ERESTARTNOINTR 513
@@ -315,6 +316,7 @@ static void fill_values(const struct borrowing *borrowing, struct inject_values 
 	values->blocked = ~(UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1) |
 			UINT64_C(1) << (SIGILL - 1) | UINT64_C(1) << (SIGFPE - 1) |
 			UINT64_C(1) << (SIGTRAP - 1) | UINT64_C(1) << (SIGSYS - 1));
+	values->ids = UINT64_C(1) << (SIGNAL_IDS - 1);
 	if (!is_in_call(from))
 		return;
 	switch (-(int64_t)from->rax) {
@@ -419,7 +421,7 @@ static int look(struct borrowing *borrowing, int kind)
 static enum attempt make_thread(struct borrowing *borrowing)
 {
 	struct user_regs_struct registers = borrowing->before;
-	int status, ret;
+	int status, ret, signal = 0;
 
 	fill_values(borrowing, &borrowing->place->values);
 	if (!inject_write(borrowing->target, borrowing->place->code, &borrowing->place->values,
@@ -435,10 +437,16 @@ static enum attempt make_thread(struct borrowing *borrowing)
 		return ATTEMPT_NEXT;
 	}
 	do {
-		(void)ptrace(PTRACE_CONT, borrowing->thread, 0, 0);
+		(void)ptrace(PTRACE_CONT, borrowing->thread, 0, (void *)(intptr_t)signal);
+		signal = 0;
 		ret = wait_for_thread(borrowing, &status);
-		if (!ret)
+		if (!ret && kind_of_stop(status) == SIGNAL_IDS &&
+				state_of(borrowing) == INJECT_STATE_BUSY) {
+			signal = SIGNAL_IDS;
+			ret = -1;
+		} else if (!ret) {
 			ret = look(borrowing, kind_of_stop(status));
+		}
 	} while (ret == -1);
 	if (ret >= 0)
 		return (enum attempt)ret;
@@ -459,6 +467,12 @@ static bool may_be_stopped(const struct borrowing *borrowing, const struct injec
 	return !inject_status(borrowing->target->pid, borrowing->thread, "Seccomp", text,
 			       sizeof(text)) ||
 			*text == '0' || (*text == '2' && request->in_sandbox);
+}
+
+/* It has taken that signal, and setuid() in another thread waits until its handler is over; or the C library blocks all for a moment. */
+static bool blocks_ids(const struct borrowing *borrowing)
+{
+	return borrowing->mask & UINT64_C(1) << (SIGNAL_IDS - 1);
 }
 
 static enum attempt try(struct borrowing *borrowing)
@@ -494,7 +508,8 @@ static enum attempt try(struct borrowing *borrowing)
 	verdict = inject_safe_judge(borrowing->safe, borrowing->thread, &borrowing->before, waits,
 			borrowing->stopped_at + JUDGE_US * UINT64_C(1000));
 	mend_interrupted(&borrowing->before);
-	if (verdict == INJECT_UNSAFE || (verdict == INJECT_UNKNOWN && !waits)) {
+	if (verdict == INJECT_UNSAFE || (verdict == INJECT_UNKNOWN && !waits) ||
+			blocks_ids(borrowing)) {
 		(void)set_registers(borrowing->thread, &borrowing->before);
 		detach(borrowing, 0);
 		return ATTEMPT_NEXT;
