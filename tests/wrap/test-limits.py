@@ -69,8 +69,8 @@ run("none", "", "", events=1000)
 run("file size, hard", "ulimit -f 100;", "", out="", status=2, says=["(ulimit -f)", "--buffer-size"])
 # The recorder takes what it may have, and the program keeps what it had.
 run("file size, soft", "ulimit -S -f 100;", "test $(ulimit -f) = 200 || exit 1;", events=1000)
-# The traces are cut off there, and stay readable.
-run("file size of traces", "ulimit -f 10000;", "", count=2000000,
+# The traces are cut off there, and stay readable. The program waits for space, so that the recorder has more events than that.
+run("file size of traces", "ulimit -f 10000;", "", words="--mode block", count=2000000,
     says=["(ulimit -f)"], events=lambda got: got > 1000)
 run("address space", "", "ulimit -v 40000;", says=["(program) is not recorded", "ulimit -v", "raise the limit"], events=0)
 run("address space for nothing", "", "ulimit -v 16000;", says=["(program) is not recorded", "ulimit -v", "raise the limit"])
