@@ -588,7 +588,7 @@ class Configuration(Case):
                 where = f"{self.config}:{line}: " if line else f"{self.config}: "
                 self.assertIn(where, self.stderr)
                 self.assertIn(what, self.stderr)
-                self.assertIn(";", self.stderr)
+                self.assertIn("\nhint: ", self.stderr)
 
     def test_program_runs_nevertheless(self):
         """It records nothing and says nothing, unless it is asked to."""
