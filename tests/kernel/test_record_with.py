@@ -187,7 +187,9 @@ call(300, 600)
         self.assertEqual(strict.returncode, 4, strict.stderr)
         shutil.rmtree(self.trace, True)
         shutil.rmtree(self.trace + "s", True)
-        return said[0]
+        lines = done.stderr.splitlines()
+        after = lines.index(said[0]) + 1
+        return "\n".join(said + [line for line in lines[after:after + 1] if line.startswith("hint: ")])
 
     def test_without(self):
         """Without tracefs, without /sys, without permission."""

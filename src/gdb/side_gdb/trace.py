@@ -40,7 +40,9 @@ def run(*words):
                           stderr=subprocess.PIPE, encoding="utf-8", errors="backslashreplace", check=False)
     messages = [line.removeprefix("side: ") for line in done.stderr.splitlines()]
     if done.returncode and not done.stdout:
-        raise Rubbish(messages[-1] if messages else f"'side {words[0]}' ends with {done.returncode}")
+        # The last problem, and its hints.
+        last = max((i for i, line in enumerate(messages) if not line.startswith("hint: ")), default=0)
+        raise Rubbish("\n".join(messages[last:]) if messages else f"'side {words[0]}' ends with {done.returncode}")
     return done.stdout.splitlines(), messages
 
 
