@@ -291,30 +291,33 @@ int say_error_at(enum command_status status, const char *hint, const char *text,
 	return (int)status;
 }
 
-void say_note(const char *format, ...)
+static __attribute__((format(printf, 2, 0))) void print_note(
+		const char *hint, const char *format, va_list arguments)
 {
 	char message[MESSAGE_MAX];
-	va_list arguments;
 
 	if (say.quiet)
 		return;
-	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
+	print_message("note", "\033[1m", COMMAND_DONE, message, hint, NULL);
+}
+
+void say_note(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_note(NULL, format, arguments);
 	va_end(arguments);
-	print_message("note", "\033[1m", COMMAND_DONE, message, NULL, NULL);
 }
 
 void say_note_hint(const char *hint, const char *format, ...)
 {
-	char message[MESSAGE_MAX];
 	va_list arguments;
 
-	if (say.quiet)
-		return;
 	va_start(arguments, format);
-	vsnprintf(message, sizeof(message), format, arguments);
+	print_note(hint, format, arguments);
 	va_end(arguments);
-	print_message("note", "\033[1m", COMMAND_DONE, message, hint, NULL);
 }
 
 void say_detail(const char *format, ...)
