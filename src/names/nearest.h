@@ -24,6 +24,8 @@ struct nearest {
 void nearest_begin(struct nearest *nearest, const char *word);
 /* Offers one name that exists. The word itself is not a correction of itself. NULL is ignored. */
 void nearest_offer(struct nearest *nearest, const char *name);
+/* names/offer.c: the name of a function for people, with its arguments and without them. */
+void nearest_offer_function(struct nearest *nearest, const char *symbol);
 /* How many names are equally likely: those that need no more changes than the nearest one. */
 size_t nearest_likely(const struct nearest *nearest);
 /* The nearest name, or NULL if none is near. */

@@ -57,18 +57,6 @@ static bool fits_readable(const char *glob, const char *name)
 	return fits;
 }
 
-static void offer_name(struct nearest *nearest, const char *name)
-{
-	char *readable = names_readable(name);
-
-	nearest_offer(nearest, readable ? readable : name);
-	if (readable) {
-		readable[strcspn(readable, "(")] = '\0';
-		nearest_offer(nearest, readable);
-	}
-	free(readable);
-}
-
 /* The name by which it was selected, or its best one; NULL: it has none. `*selected` is whether it was. */
 static const char *select_name(struct listing *listing, const struct code_file *code,
 		const struct code_function *function, bool *selected)
@@ -81,7 +69,7 @@ static const char *select_name(struct listing *listing, const struct code_file *
 
 		if (!fnmatch(listing->function, name, 0) || fits_readable(listing->function, name))
 			return name;
-		offer_name(&listing->nearest, name);
+		nearest_offer_function(&listing->nearest, name);
 	}
 	*selected = !function->nr_names && !strcmp(listing->function, "*");
 	return NULL;

@@ -7,7 +7,6 @@
 #include "parts.h"
 
 #include "debug.h"
-#include "names/names.h"
 #include "names/nearest.h"
 #include "spec.h"
 
@@ -89,7 +88,7 @@ static int look_in_library(struct finding *finding, look_fn *look)
 	struct nearest nearest;
 	bool found = false;
 	int ret = 0;
-	char mend[NEAREST_TEXT_SIZE], name[160];
+	char hint[NEAREST_TEXT_SIZE], name[160];
 
 	nearest_begin(&nearest, library);
 	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
@@ -105,9 +104,9 @@ static int look_in_library(struct finding *finding, look_fn *look)
 	}
 	if (found || ret)
 		return ret;
-	if (!nearest_text(&nearest, "", mend, sizeof(mend)))
-		list_libraries(finding->resolve, mend, 320);
-	return resolve_fail(finding->error, -ENOENT, mend, "%s has not loaded `%.128s`",
+	if (!nearest_text(&nearest, "", hint, sizeof(hint)))
+		list_libraries(finding->resolve, hint, 320);
+	return resolve_fail(finding->error, -ENOENT, hint, "%s has not loaded `%.128s`",
 			program_name(finding->resolve), library);
 }
 
@@ -167,17 +166,8 @@ static void offer_names(struct resolve_module *module, struct nearest *nearest)
 	size_t count = code_functions(module->code, &functions);
 
 	for (size_t i = 0; i < count; i++) {
-		for (size_t j = 0; j < functions[i].nr_names; j++) {
-			const char *name = code_name(module->code, &functions[i], j);
-			char *readable = names_readable(name);
-
-			nearest_offer(nearest, readable ? readable : name);
-			if (readable) {
-				readable[strcspn(readable, "(")] = '\0';
-				nearest_offer(nearest, readable);
-			}
-			free(readable);
-		}
+		for (size_t j = 0; j < functions[i].nr_names; j++)
+			nearest_offer_function(nearest, code_name(module->code, &functions[i], j));
 	}
 }
 
