@@ -8,6 +8,7 @@
 #include "elf/libraries.h"
 #include "elf/objects.h"
 #include "listing.h"
+#include "path-search.h"
 #include "process.h"
 #include "running.h"
 #include "say.h"
@@ -420,27 +421,6 @@ static bool is_file(const char *word)
 	return strchr(word, '/') || !stat(word, &status);
 }
 
-static bool is_command(const char *word)
-{
-	const char *path = getenv("PATH");
-	char file[PATH_MAX];
-
-	/* Without it, the C library has a path of its own. */
-	if (!path)
-		return true;
-	for (;; path++) {
-		int length = (int)strcspn(path, ":");
-
-		if (snprintf(file, sizeof(file), "%.*s/%s", length, length ? path : ".", word) <
-						(int)sizeof(file) &&
-				!access(file, X_OK))
-			return true;
-		path += length;
-		if (!*path)
-			return false;
-	}
-}
-
 static void offer_files(struct nearest *nearest)
 {
 	DIR *directory = opendir(".");
@@ -488,8 +468,9 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 		else if (is_file(word))
 			status = list_file_and_libraries(list, word);
 		else if (parsed->operand_count == 1)
-			return is_command(word) ? list_command(list, parsed->operands, session)
-						: say_unknown(parsed, word);
+			return path_has_program(word)
+					? list_command(list, parsed->operands, session)
+					: say_unknown(parsed, word);
 		else
 			status = say_error(COMMAND_USAGE,
 					"write `--` before a command that has arguments",

@@ -4,6 +4,7 @@
  * COMMAND is started by side-kernel (cmd/kernel/command.h), which is a program of the recording and says them, as it does in sessions.
  */
 #include "helper.h"
+#include "path-search.h"
 #include "record-kernel.h"
 #include "say.h"
 
@@ -180,25 +181,6 @@ static void add_environment(struct kernel_joined *joined, struct session_options
 	session->nr_environment = sizeof(texts) / sizeof(texts[0]);
 }
 
-/* What cannot be found is not run by anybody, and the session says so. */
-static bool is_there(const char *name)
-{
-	const char *list = getenv("PATH"), *end;
-	char path[PATH_MAX];
-
-	if (strchr(name, '/'))
-		return !access(name, X_OK);
-	for (list = list ? list : "/bin:/usr/bin";; list = end + 1) {
-		end = strchrnul(list, ':');
-		if (snprintf(path, sizeof(path), "%.*s%s%s", (int)(end - list), list,
-				    end > list ? "/" : "", name) < (int)sizeof(path) &&
-				!access(path, X_OK))
-			return true;
-		if (!*end)
-			return false;
-	}
-}
-
 int kernel_recording_join(struct kernel_recording *recording, const struct parsed *parsed,
 		struct session_options *session)
 {
@@ -207,8 +189,9 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 	char path[PATH_MAX];
 	int status;
 
+	/* A command that cannot be found does not run, and the session reports that. */
 	if (!recording->wanted || !is_needed(options, session) ||
-			(parsed->operand_count && !is_there(parsed->operands[0])))
+			(parsed->operand_count && !path_has_program(parsed->operands[0])))
 		return COMMAND_DONE;
 	status = helper_find(SESSION_KERNEL_PROGRAM, "kernel", "the kernel's events", path);
 	if (status)
