@@ -152,8 +152,25 @@ class Program:
         self.process.stdout.close()
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+        return stat.read().rpartition(")")[2].split()[0]
+
+
 class Case(unittest.TestCase):
     system = False
+
+    def stop_process(self, pid):
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(self.go_on, pid)
+        wait_until(lambda: state_of(pid) == "T", f"{pid} stopped")
+
+    @staticmethod
+    def go_on(pid):
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="side-sided-")

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import unittest
@@ -44,22 +43,6 @@ class First(Case):
 
     def waits(self):
         return [line for line in self.calls_of_first_event() if WAIT.match(line)]
-
-    def stop_process(self, pid):
-        os.kill(pid, signal.SIGSTOP)
-        self.addCleanup(self.go_on, pid)
-
-        def is_stopped():
-            with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-                return stat.read().rpartition(")")[2].split()[0] == "T"
-        wait_until(is_stopped, f"{pid} stopped")
-
-    @staticmethod
-    def go_on(pid):
-        try:
-            os.kill(pid, signal.SIGCONT)
-        except ProcessLookupError:
-            pass
 
     def published(self):
         return os.readlink(os.path.join(self.runtime, "serial"))

@@ -18,14 +18,9 @@ import time
 import unittest
 
 import speaker
-from harness import Case, Program, wait_until
+from harness import Case, Program, state_of, wait_until
 
 MARKS = ("AddressSanitizer", "runtime error:", "double free", "corrupted", "are still referenced")
-
-
-def state_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-        return stat.read().rsplit(")", 1)[1].split()[0]
 
 
 class Owned(Case):
@@ -286,17 +281,8 @@ class Sockets(Owned):
 class Requests(Owned):
     def pause_recorder(self):
         pid = self.status("s")["recorder"]
-        os.kill(pid, signal.SIGSTOP)
-        wait_until(lambda: state_of(pid) == "T", "a stopped recorder")
-        self.addCleanup(self.resume, pid)
+        self.stop_process(pid)
         return pid
-
-    @staticmethod
-    def resume(pid):
-        try:
-            os.kill(pid, signal.SIGCONT)
-        except ProcessLookupError:
-            pass
 
     def test_status_within_a_subscription(self):
         """A query of the subscription has no answer yet when the client sends another request, and hangs up."""
@@ -312,7 +298,7 @@ class Requests(Owned):
             if hangs_up:
                 client.close()
                 self.ask("ping")
-            self.resume(pid)
+            self.go_on(pid)
             if not hangs_up:
                 # The answer of the request has members of its own, and the subscription continues.
                 answers = [client.receive() for _ in range(30)]
@@ -339,7 +325,7 @@ class Requests(Owned):
             self.ask("ping")
             for client in clients[turn:]:
                 client.close()
-            self.resume(pid)
+            self.go_on(pid)
             wait_until(lambda: "s" not in self.sessions() if turn == 2 else self.status("s")["recorder"] == pid,
                        "the end of the requests")
             for client in clients[:turn]:

@@ -271,6 +271,21 @@ class Tables(Case):
 class Refused(Case):
     """Programs for which there is no share: counted, named, and recorded once there is one."""
 
+    def lose_recorder(self):
+        """The recorder of session "kept" is killed, and cannot be started until its directory is back. Returns that."""
+        output = os.path.join(self.dir, "kept")
+        os.rename(output, output + ".away")
+        with open(output, "w", encoding="utf-8"):
+            pass
+        os.kill(self.status("kept")["recorder"], signal.SIGKILL)
+        wait_until(lambda: self.status("kept").get("error"), "a recorder that cannot be started")
+        return output
+
+    def give_recorder_back(self, output):
+        os.unlink(output)
+        os.rename(output + ".away", output)
+        self.await_state("kept", "active")
+
     def test_without_a_recorder(self):
         """A program that starts while the recorder cannot be started again: its start is counted, and the remainder recorded."""
         self.start_daemon()
@@ -278,21 +293,14 @@ class Refused(Case):
         self.create("kept")
         before = self.program(ONE)
         before.fire(5)
-        output = os.path.join(self.dir, "kept")
-        os.rename(output, output + ".away")
-        with open(output, "w", encoding="utf-8"):
-            pass
-        os.kill(self.status("kept")["recorder"], signal.SIGKILL)
-        wait_until(lambda: self.status("kept").get("error"), "a recorder that cannot be started")
+        output = self.lose_recorder()
         missed = self.program(ONE)
         missed.fire(5)
         self.assertEqual(self.status("kept")["missed-starts"], 1)
         shown = subprocess.run([SIDE, "status", "kept"], capture_output=True, text=True, check=True,
                                env={**os.environ, "SIDE_RUNTIME": self.runtime}).stdout
         self.assertIn("the start of 1 program, while there was no recorder", shown)
-        os.unlink(output)
-        os.rename(output + ".away", output)
-        self.await_state("kept", "active")
+        self.give_recorder_back(output)
         wait_until(lambda: missed.pid in [one["pid"] for one in self.status("kept")["processes"]], "the program that was missed")
         before.fire(5)
         before.quit()
@@ -306,12 +314,7 @@ class Refused(Case):
         os.chmod(self.runtime, 0o755)
         self.create("kept")
         before = [self.program(ONE), self.program(OTHER)]
-        output = os.path.join(self.dir, "kept")
-        os.rename(output, output + ".away")
-        with open(output, "w", encoding="utf-8"):
-            pass
-        os.kill(self.status("kept")["recorder"], signal.SIGKILL)
-        wait_until(lambda: self.status("kept").get("error"), "a recorder that cannot be started")
+        output = self.lose_recorder()
         for number, uid in enumerate((ONE, OTHER, None, ONE, OTHER), 1):
             program = self.program(uid)
             program.fire(5)
@@ -322,9 +325,7 @@ class Refused(Case):
         shown = subprocess.run([SIDE, "status", "kept"], capture_output=True, text=True, check=True,
                                env={**os.environ, "SIDE_RUNTIME": self.runtime}).stdout
         self.assertIn("the start of 5 programs, while there was no recorder", shown)
-        os.unlink(output)
-        os.rename(output + ".away", output)
-        self.await_state("kept", "active")
+        self.give_recorder_back(output)
         # Those that started before and after are no missed starts.
         for program in (*before, self.program(ONE)):
             program.fire(10)

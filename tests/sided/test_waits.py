@@ -4,7 +4,6 @@ import glob
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -23,23 +22,6 @@ WAIT = re.compile(r"^(?:\d+ +)?(?:ppoll|nanosleep|clock_nanosleep)\(.*?\{tv_sec=
 
 @unittest.skipUnless(shutil.which("strace"), "there is no strace")
 class Waits(Case):
-    def stop(self, pid):
-        os.kill(pid, signal.SIGSTOP)
-        self.addCleanup(self.go_on, pid)
-        wait_until(lambda: self.state_of(pid) == "T", f"{pid} stopped")
-
-    @staticmethod
-    def go_on(pid):
-        try:
-            os.kill(pid, signal.SIGCONT)
-        except ProcessLookupError:
-            pass
-
-    @staticmethod
-    def state_of(pid):
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-            return stat.read().rpartition(")")[2].split()[0]
-
     def recorder_of(self, session):
         return self.status(session)["recorder"]
 
@@ -85,18 +67,18 @@ class Waits(Case):
 
     def test_a_daemon_that_is_stopped(self):
         self.begin("one")
-        self.stop(self.daemon.pid)
+        self.stop_process(self.daemon.pid)
         self.assert_waits(self.waited())
 
     def test_recorders_that_are_stopped(self):
         self.begin("one", "two", "three")
         for name in ("one", "two", "three"):
-            self.stop(self.recorder_of(name))
+            self.stop_process(self.recorder_of(name))
         self.assert_waits(self.waited())
 
     def test_children_of_a_program_that_waited(self):
         self.begin("one")
-        self.stop(self.daemon.pid)
+        self.stop_process(self.daemon.pid)
         log = self.trace("fork 1\nfork 1\nfork 1\nquit\n", "-ff")
         waits = [sum(self.waits_in(path)) for path in glob.glob(log + ".*")]
         self.assertGreaterEqual(len(waits), 4)
@@ -117,7 +99,7 @@ class Waits(Case):
         """The program waits once and not longer than for any other start, and is recorded as soon as the recorder continues."""
         self.begin("one", "two")
         recorder = self.recorder_of("two")
-        self.stop(recorder)
+        self.stop_process(recorder)
         log = os.path.join(self.dir, "strace")
         # The tracer is the detached one of both processes (-D).
         tracer = ("strace", "-D", "-o", log, "-e", "trace=ppoll,nanosleep,clock_nanosleep,write")

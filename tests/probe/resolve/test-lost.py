@@ -69,8 +69,10 @@ class Traced:
         self.quiet = side(*words, "-q", **more)
         shutil.rmtree(trace)
 
-    def mend(self, reason):
-        return next(one["mend"] for one in self.summary["reasons"] if one["reason"] == reason)
+    def hint(self, reason):
+        reported = next(one for one in self.summary["reasons"] if one["reason"] == reason)
+        equal(reported["mend"], reported["hint"], "the former name of the member")
+        return reported["hint"]
 
 
 def test_forked_children_lose_nothing():
@@ -90,7 +92,7 @@ def test_children_of_vfork():
     for text in (traced.text.err, traced.quiet.err):
         contains(text, "side: 100 events were lost in the child of a vfork(), before it ran a program")
         contains(text, "\nhint: `side trace --global` has the kernel watch, which sees them\n")
-    contains(traced.mend(VFORK), "--global")
+    contains(traced.hint(VFORK), "--global")
     equal([line[:5] for line in traced.quiet.err.splitlines()], ["side:", "hint:"], traced.quiet.err)
 
 
@@ -99,8 +101,8 @@ def test_full_rings():
     equal((traced.borrowed, traced.own), (0, 100000))
     equal(set(traced.reasons), {FULL})
     equal(traced.seen["step"] + traced.reasons[FULL], traced.own)
-    contains(traced.mend(FULL), "a larger `--buffer-size`")
-    contains(traced.mend(FULL), "(it was 64.0 KiB)")
+    contains(traced.hint(FULL), "a larger `--buffer-size`")
+    contains(traced.hint(FULL), "(it was 64.0 KiB)")
     contains(traced.text.err, " events were lost while a ring was full\nhint: a larger `--buffer-size`, or fewer locations, would keep more")
     # And with what is said to help.
     traced = Traced("larger", "flood", "100000", options=["--buffer-size", "8M"])
@@ -156,7 +158,7 @@ def test_both():
     contains(lines[at + 1], "while a ring was full")
     contains(lines[at + 2], "in the child of a vfork()")
     for line, hint in ((lines[at + 3], FULL), (lines[at + 4], VFORK)):
-        equal(line, "hint: " + traced.mend(hint))
+        equal(line, "hint: " + traced.hint(hint))
     equal(len(traced.quiet.err.splitlines()), 5, traced.quiet.err)
 
 
