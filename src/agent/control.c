@@ -121,7 +121,7 @@ static int check_place(const char *socket)
 	return wire_runtime_check(directory);
 }
 
-/* Is there an answer to be had at all? A socket that nobody listens to is none. */
+/* Does a daemon exist that may answer? Nothing listens at a socket that refuses connections. */
 static bool is_there(int error)
 {
 	return error != -ENOENT && error != -ECONNREFUSED && error != -EACCES && error != -EPERM &&

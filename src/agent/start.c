@@ -109,7 +109,7 @@ EXPORT void side_agent_start(void)
 	static bool started;
 	struct agent_own own;
 
-	/* Relaxed: whoever comes second only does not wait for the first. */
+	/* Relaxed: a second caller returns, and does not wait for the first one. */
 	if (__atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
 		return;
 	agent_own_begin_start(&own);

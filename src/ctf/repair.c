@@ -50,12 +50,12 @@ static int mend_packet(const struct ctf_stream_reader *stream, int fd)
 	return ret ? ret : write_all(fd, sizes, sizeof(sizes), packet + HEADER_SIZES);
 }
 
-/* 1: mended; 0: nothing was to be done. */
+/* 1: repaired; 0: nothing to repair. */
 static int repair_stream(struct ctf_trace_classes *classes, int dir_fd, const char *name)
 {
 	struct ctf_stream_reader stream;
 	struct stat stat;
-	int ret = fstatat(dir_fd, name, &stat, AT_SYMLINK_NOFOLLOW) ? -errno : 0, fd, mended = 0;
+	int ret = fstatat(dir_fd, name, &stat, AT_SYMLINK_NOFOLLOW) ? -errno : 0, fd, repaired = 0;
 
 	if (!ret)
 		ret = ctf_stream_reader_open(&stream, classes, name, &stat);
@@ -68,11 +68,11 @@ static int repair_stream(struct ctf_trace_classes *classes, int dir_fd, const ch
 		ret = fd < 0 ? -errno : mend_packet(&stream, fd);
 		if (fd >= 0 && close(fd) && !ret)
 			ret = -errno;
-		mended = !ret;
+		repaired = !ret;
 		break; /* The file has changed under the reader. */
 	}
 	ctf_stream_reader_close(&stream);
-	return ret < 0 ? ret : mended;
+	return ret < 0 ? ret : repaired;
 }
 
 /* A compressed stream keeps its whole frames. 1: mended; 0: nothing was to be done. */

@@ -46,14 +46,14 @@ void view_flush(struct view *view)
 		view->write_error = errno ? errno : EIO;
 }
 
-void view_say(struct view *view, enum view_message kind, const char *mend, const char *sentence)
+void view_say(struct view *view, enum view_message kind, const char *hint, const char *sentence)
 {
 	view_flush(view);
 	if (view->options->say)
-		view->options->say(kind, mend, sentence);
+		view->options->say(kind, hint, sentence);
 	else
-		fprintf(stderr, "side: %s\n%s%s%s", sentence, mend ? "hint: " : "",
-				mend ? mend : "", mend ? "\n" : "");
+		fprintf(stderr, "side: %s\n%s%s%s", sentence, hint ? "hint: " : "",
+				hint ? hint : "", hint ? "\n" : "");
 }
 
 bool view_is_over(const struct view *view)

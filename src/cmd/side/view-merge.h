@@ -21,8 +21,8 @@ struct view {
 	uint64_t lost;      /* … and as the recorder says: mostly the same ones. */
 };
 
-/* Say a sentence; what is shown before it comes first. mend may be NULL. */
-void view_say(struct view *view, enum view_message kind, const char *mend, const char *sentence);
+/* Report a sentence; what is shown before it comes first. hint may be NULL. */
+void view_say(struct view *view, enum view_message kind, const char *hint, const char *sentence);
 
 /* Show one entry, whose bytes are given. */
 void view_show_entry(struct view *view, const struct view_entry *entry, const char *bytes);
