@@ -511,19 +511,25 @@ void probe_count_unseen_locked(const struct probes_event *event)
 /* The bit of a channel at a hook, plus 1. 0: it has none, or none is free. Signals and other threads may take it at the same time. */
 static uint8_t take_mark(struct probes_wish *wish, uint32_t channel)
 {
-	uint8_t mark, number = 0;
+	uint8_t mark = wish->hook->mark, number = 0;
+	uint32_t owner = 0;
 
 	/* Relaxed, all: a bit is given to one channel, and nothing else depends on it. */
-	mark = !__atomic_exchange_n(&wish->mark_taken, true, __ATOMIC_RELAXED)
-			? wish->hook->mark
-			: probes_mark_take(wish->place);
+	if (mark < PATCH_MARKS &&
+			(__atomic_compare_exchange_n(&wish->mark_owner, &owner, channel + 1, false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+					owner == channel + 1)) {
+		/* Each thread that comes here stores the same. */
+		__atomic_store_n(&wish->marks[channel], (uint8_t)(mark + 1), __ATOMIC_RELAXED);
+		return (uint8_t)(mark + 1);
+	}
+	mark = probes_mark_take(wish->place);
 	if (mark >= PATCH_MARKS)
-		return 0;
+		return __atomic_load_n(&wish->marks[channel], __ATOMIC_RELAXED);
 	if (__atomic_compare_exchange_n(&wish->marks[channel], &number, (uint8_t)(mark + 1), false,
 			    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return (uint8_t)(mark + 1);
-	if (mark != wish->hook->mark)
-		probes_mark_give(wish->place, mark);
+	probes_marks_give(wish->place, 1u << mark);
 	return number;
 }
 

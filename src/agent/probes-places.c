@@ -134,22 +134,23 @@ uint8_t probes_mark_take(struct probes_place *place)
 	return mark;
 }
 
-void probes_mark_give(struct probes_place *place, uint8_t mark)
+void probes_marks_give(struct probes_place *place, uint32_t marks)
 {
-	if (mark < PATCH_MARKS)
-		__atomic_fetch_and(&place->marks, (uint16_t) ~(1u << mark), __ATOMIC_RELAXED);
+	__atomic_fetch_and(&place->marks, (uint16_t)~marks, __ATOMIC_RELAXED);
 }
 
-/* All bits that hits of the hook have, which is not at the place any more. */
+/* All bits that hits of the hook have, which is not at the place any more. At once: a bit that is free may be taken by another hook. */
 static void give_marks(struct probes_wish *wish)
 {
-	probes_mark_give(wish->place, wish->hook->mark);
+	uint32_t marks = 1u << wish->hook->mark;
+
 	for (unsigned int i = 0; i < WIRE_CHANNELS_MAX; i++) {
 		uint8_t number = __atomic_load_n(&wish->marks[i], __ATOMIC_RELAXED);
 
 		if (number)
-			probes_mark_give(wish->place, number - 1);
+			marks |= 1u << (number - 1);
 	}
+	probes_marks_give(wish->place, marks);
 }
 
 static void unlink_hook(struct probes_wish *wish)

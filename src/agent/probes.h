@@ -164,7 +164,7 @@ struct probes_wish {
 	 * The bit of each channel whose filters select calls, plus 1; 0: none yet. The hook's own one is for the first channel that needs
 	 * one, others are taken then. Atomic, written by hits.
 	 */
-	bool mark_taken;
+	uint32_t mark_owner; /* that first channel, plus 1; 0: none yet */
 	uint8_t marks[WIRE_CHANNELS_MAX];
 };
 
@@ -213,7 +213,7 @@ struct probes_table {
 
 /* A bit of a call that neither a hook of the place nor a channel at one has; PATCH_MARKS: none is free. */
 uint8_t probes_mark_take(struct probes_place *place);
-void probes_mark_give(struct probes_place *place, uint8_t mark);
+void probes_marks_give(struct probes_place *place, uint32_t marks);
 
 /* ---- probes.c ---- */
 
