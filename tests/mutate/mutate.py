@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""Make small changes to the program, one at a time, and see whether the tests fail.
+
+    mutate.py list  --build BUILD [--seed N] [--count N] [--module M] [--kind K]
+    mutate.py run   --build BUILD --entered FILE --output FILE [--seed N] [--count N] [--module M] [--kind K] [--budget SECONDS]
+    mutate.py table FILE
+
+BUILD is a build directory of *this* source directory: the files below src/ are changed and restored, so use a clone or a
+worktree of its own. --entered is what entered.py has written. See README.md.
+"""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import operators
+
+EQUIVALENT = pathlib.Path(__file__).resolve().parent / "equivalent.json"
+CAUGHT, SURVIVED, INVALID, UNTESTED, KNOWN = "caught", "survived", "invalid", "untested", "equivalent"
+
+
+def module(path):
+    """src/probe/patch/hit.c -> probe/patch"""
+    return str(pathlib.PurePath(path).parent.relative_to("src"))
+
+
+def equivalents():
+    return json.loads(EQUIVALENT.read_text()) if EQUIVALENT.exists() else {}
+
+
+def draw(build, seed, count, only_module=None, only_kind=None):
+    """Modules in turn, and kinds in turn within a module, so that a small sample has all of them."""
+    generator = random.Random(seed)
+    root, commands = operators.compile_commands(build)
+    by_module = collections.defaultdict(list)
+    for path in sorted(commands):
+        if only_module in (None, module(path)):
+            by_module[module(path)].append(path)
+    modules = sorted(by_module)
+    turns = {name: generator.randrange(len(operators.KINDS)) for name in modules}
+    drawn, seen, parsed, idle = [], set(), {}, 0
+    while len(drawn) < count and modules and idle < 50 * len(modules):
+        generator.shuffle(modules)
+        for name in modules:
+            path = generator.choice(by_module[name])
+            if path not in parsed:
+                parsed[path] = operators.find_changes(root, path, *commands[path])[1]
+            first = turns[name] % len(operators.KINDS)
+            kinds = [only_kind] if only_kind else operators.KINDS[first:] + operators.KINDS[:first]
+            turns[name] += 1
+            change = draw_one(generator, parsed[path], kinds, seen)
+            idle = 0 if change else idle + 1
+            if change and len(drawn) < count:
+                drawn.append(change)
+                seen.add((change.path, change.function))
+    return root, drawn
+
+
+def draw_one(generator, changes, kinds, seen):
+    """A function first, then one of its changes: long functions do not count for more."""
+    for kind in kinds:
+        functions = sorted({change.function for change in changes
+                            if change.kind == kind and (change.path, change.function) not in seen})
+        if not functions:
+            continue
+        function = generator.choice(functions)
+        by_operator = collections.defaultdict(list)
+        for change in changes:
+            if change.function == function and change.kind == kind:
+                by_operator[change.operator].append(change)
+        return generator.choice(by_operator[generator.choice(sorted(by_operator))])
+    return None
+
+
+def tests_of(entered, change):
+    """The most specific tests first: those that enter few functions and take little time."""
+    name, file = change.function, pathlib.PurePath(change.path).name
+    found = []
+    for test, measured in entered.items():
+        functions = measured["functions"]
+        if any(function == name or function.endswith(f"{file}:{name}") for function in functions):
+            found.append((measured["seconds"] * (1 + len(functions) / 500), test))
+    return [test for _, test in sorted(found)]
+
+
+def run_limited(command, seconds):
+    """Return code, or None if the time was over; then the whole group is ended."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        try:
+            return process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None
+
+
+def judge(build, change, entered, budget):
+    if run_limited(["ninja", "-C", build, "all"], 1200) != 0:
+        return INVALID, "does not compile"
+    until = time.monotonic() + budget
+    tests = tests_of(entered, change)
+    if not tests:
+        return UNTESTED, "no test enters the function"
+    used = 0
+    for test in tests:
+        left = until - time.monotonic()
+        if left <= 0:
+            break
+        used += 1
+        limit = max(60, 6 * entered[test]["seconds"])
+        if run_limited(["meson", "test", "-C", build, "--no-rebuild", test], limit) != 0:
+            return CAUGHT, test
+    return SURVIVED, f"{used} of {len(tests)} tests passed"
+
+
+def try_change(root, build, change, entered, budget):
+    path = root / change.path
+    original = path.read_bytes()
+    try:
+        path.write_bytes(change.apply(original))
+        return judge(build, change, entered, budget)
+    finally:
+        path.write_bytes(original)
+
+
+def run(options):
+    entered = {test: measured for test, measured in json.loads(pathlib.Path(options.entered).read_text()).items()
+               if measured["passed"]}
+    root, changes = draw(options.build, options.seed, options.count, options.module, options.kind)
+    output = pathlib.Path(options.output)
+    results = json.loads(output.read_text()) if output.exists() else []
+    done = {result["key"] for result in results}
+    known = equivalents()
+    for change in changes:
+        if change.key() in done:
+            continue
+        verdict, reason = (KNOWN, known[change.key()]["reason"]) if change.key() in known else \
+            try_change(root, options.build, change, entered, options.budget)
+        results.append({"key": change.key(), "verdict": verdict, "reason": reason, "module": module(change.path),
+                        "kind": change.kind, "operator": change.operator, "change": str(change)})
+        output.write_text(json.dumps(results, indent=1))
+        print(f"{verdict}: {change} ({reason})", flush=True)
+    run_limited(["ninja", "-C", options.build, "all"], 1200)
+    print_table(results)
+
+
+def share(results):
+    valid = [result for result in results if result["verdict"] in (CAUGHT, SURVIVED, UNTESTED)]
+    caught = sum(result["verdict"] == CAUGHT for result in valid)
+    return f"{caught} of {len(valid)}" + (f" ({100 * caught // len(valid)} %)" if valid else "")
+
+
+def print_table(results):
+    for column in ("kind", "module"):
+        print(f"\n| {column} | caught |\n| --- | --- |")
+        for name in sorted({result[column] for result in results}):
+            print(f"| {name} | {share([result for result in results if result[column] == name])} |")
+        print(f"| all | {share(results)} |")
+    counts = collections.Counter(result["verdict"] for result in results)
+    print("\n" + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
+    for result in results:
+        if result["verdict"] in (SURVIVED, UNTESTED):
+            print(f"- {result['key']} {result['change']}: {result['reason']}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb in ("list", "run"):
+        one = verbs.add_parser(verb)
+        one.add_argument("--build", required=True)
+        one.add_argument("--seed", type=int, default=1)
+        one.add_argument("--count", type=int, default=150)
+        one.add_argument("--module")
+        one.add_argument("--kind", choices=operators.KINDS)
+        if verb == "run":
+            one.add_argument("--entered", required=True)
+            one.add_argument("--output", required=True)
+            one.add_argument("--budget", type=int, default=180)
+    verbs.add_parser("table").add_argument("results")
+    options = parser.parse_args()
+    if options.verb == "run":
+        run(options)
+    elif options.verb == "list":
+        for change in draw(options.build, options.seed, options.count, options.module, options.kind)[1]:
+            print(change.key(), change.kind, change)
+    else:
+        print_table(json.loads(pathlib.Path(options.results).read_text()))
+
+
+if __name__ == "__main__":
+    main()

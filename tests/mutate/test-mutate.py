@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""The operators of mutate.py on a function whose changes are known, and a sample that a seed repeats."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+here = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(here), str(here.parent)]
+import checks
+
+try:
+    import clang.cindex
+    clang.cindex.Index.create()
+except Exception as error:
+    print(f"python3-clang is missing: {error}")
+    sys.exit(77)
+import mutate
+import operators
+
+SOURCE = b"""#include <unistd.h>
+#define LIMIT 8
+struct word { int value; };
+int copy(int from, int to);
+int copy_some(int from, int to, int nr, struct word *word)
+{
+	int fd = dup(from);
+
+	if (fd < 0)
+		return -1;
+	if (nr >= LIMIT)
+		return 7;
+	word->value |= nr + 2;
+	copy(fd, to);
+	close(fd);
+	return __atomic_load_n(&word->value, __ATOMIC_ACQUIRE);
+}
+"""
+
+EXPECTED = {
+    ("removed statement", "ordinary", "copy(fd, to)", ""),
+    ("removed statement", "ordinary", "word->value |= nr + 2", ""),
+    ("removed release", "leak", "close(fd)", ""),
+    ("removed check", "failure", "if (fd < 0)\n\t\treturn -1", "{ (void)(fd < 0); }"),
+    ("removed check", "check", "if (nr >= LIMIT)\n\t\treturn 7", "{ (void)(nr >= LIMIT); }"),
+    ("boundary", "limit", "<", "<="),
+    ("boundary", "limit", ">=", ">"),
+    ("negation", "ordinary", "fd < 0", "!(fd < 0)"),
+    ("negation", "ordinary", "nr >= LIMIT", "!(nr >= LIMIT)"),
+    ("arithmetic", "ordinary", "|=", "="),
+    ("arithmetic", "ordinary", "+", "-"),
+    ("constant", "ordinary", "0", "1"),
+    ("constant", "ordinary", "1", "2"),
+    ("constant", "limit", "7", "8"),
+    ("constant", "limit", "2", "3"),
+    ("swapped arguments", "ordinary", "fd, to", "to, fd"),
+    ("weaker order", "order", "__ATOMIC_ACQUIRE", "__ATOMIC_RELAXED"),
+}
+
+
+def changes_of(directory):
+    (directory / "some.c").write_bytes(SOURCE)
+    return operators.find_changes(directory, "some.c", [], str(directory))
+
+
+def test_operators():
+    with tempfile.TemporaryDirectory() as directory:
+        source, changes = changes_of(pathlib.Path(directory))
+        checks.equal(source.errors, [], "errors of the parser")
+        checks.equal({(c.operator, c.kind, c.old, c.new) for c in changes}, EXPECTED, "changes")
+        checks.equal({c.function for c in changes}, {"copy_some"}, "function")
+
+
+def test_changes_compile():
+    with tempfile.TemporaryDirectory() as directory:
+        directory = pathlib.Path(directory)
+        source, changes = changes_of(directory)
+        for change in changes:
+            changed = change.apply(source.bytes)
+            checks.true(changed != SOURCE, f"{change}: nothing has changed")
+            checks.equal(len(changed) - len(SOURCE), len(change.new) - len(change.old), f"{change}: only that has changed")
+            (directory / "changed.c").write_bytes(changed)
+            done = subprocess.run(["cc", "-fsyntax-only", directory / "changed.c"], capture_output=True, text=True)
+            checks.equal(done.returncode, 0, f"{change}: {done.stderr}")
+        checks.equal(len({change.key() for change in changes}), len(changes), "keys differ")
+
+
+def test_changed_file():
+    with tempfile.TemporaryDirectory() as directory:
+        source, changes = changes_of(pathlib.Path(directory))
+        try:
+            changes[0].apply(b"\n" + source.bytes)
+        except ValueError as error:
+            checks.contains(str(error), "some.c:9: the file has changed since it was parsed")
+        else:
+            raise AssertionError("a changed file was changed once more")
+
+
+def test_tests_of():
+    change = operators.Change("src/ring/lost.c", "take", 1, "", "", 0, 0, "", "")
+    entered = {"slow": {"seconds": 20, "functions": ["lost.c:take"]}, "quick": {"seconds": 1, "functions": ["x", "take"]},
+               "wide": {"seconds": 1, "functions": ["take"] + ["x"] * 5000}, "other": {"seconds": 1, "functions": ["held.c:take"]},
+               "prefix": {"seconds": 1, "functions": ["retake"]}}
+    checks.equal(mutate.tests_of(entered, change), ["quick", "wide", "slow"], "tests")
+
+
+def test_table():
+    results = [{"module": "ring", "kind": "leak", "verdict": verdict} for verdict in
+               ("caught", "caught", "survived", "untested", "invalid", "equivalent")]
+    checks.equal(mutate.share(results), "2 of 4 (50 %)", "share of the valid ones")
+
+
+def test_equivalents():
+    for key, entry in mutate.equivalents().items():
+        checks.true(len(key) == 12 and entry["change"] and entry["reason"], f"{key} has a change and a reason")
+
+
+checks.run_tests(globals())
