@@ -57,6 +57,18 @@ static bool fits_readable(const char *glob, const char *name)
 	return fits;
 }
 
+/* As `--function` selects copies that compilers made of a function (NAME.constprop.0). */
+static bool fits_copy(const char *glob, const char *name)
+{
+	char *original = names_without_copy(name);
+	size_t length;
+	bool fits = original && names_copy(name, &length) == NAMES_COPY &&
+			(!fnmatch(glob, original, 0) || fits_readable(glob, original));
+
+	free(original);
+	return fits;
+}
+
 /* The name by which it was selected, or its best one; NULL: it has none. `*selected` is whether it was. */
 static const char *select_name(struct listing *listing, const struct code_file *code,
 		const struct code_function *function, bool *selected)
@@ -67,7 +79,9 @@ static const char *select_name(struct listing *listing, const struct code_file *
 	for (size_t i = 0; i < function->nr_names; i++) {
 		const char *name = code_name(code, function, i);
 
-		if (!fnmatch(listing->function, name, 0) || fits_readable(listing->function, name))
+		if (!fnmatch(listing->function, name, 0) ||
+				fits_readable(listing->function, name) ||
+				fits_copy(listing->function, name))
 			return name;
 		nearest_offer_function(&listing->nearest, name);
 	}

@@ -25,7 +25,7 @@ union descriptor_message {
 /* Alike ones are said once, with the first place. */
 struct refusals {
 	struct reason {
-		char text[640], place[320];
+		char text[640], place[320], hint[512];
 		uint64_t count;
 		enum resolve_refused what;
 	} reasons[REASONS_MAX];
@@ -51,6 +51,8 @@ static void note_refusal(void *user, const struct resolve_refusal *refusal)
 		refusals->count++;
 		reason->what = refusal->what;
 		snprintf(reason->text, sizeof(reason->text), "%s", refusal->reason);
+		snprintf(reason->hint, sizeof(reason->hint), "%s",
+				refusal->hint ? refusal->hint : "");
 		snprintf(reason->place, sizeof(reason->place), "%s%s%.128s, at 0x%" PRIx64,
 				say_printable(refusal->function, name, sizeof(name)),
 				*refusal->function ? " of " : "", refusal->module,
@@ -64,14 +66,15 @@ static void say_refusals(const struct refusals *refusals)
 		const struct reason *reason = &refusals->reasons[i];
 		const char *what = reason->what == RESOLVE_NO_RETURN ? "returns not seen:"
 								     : "left out:";
+		const char *hint = *reason->hint ? reason->hint : NULL;
 
 		if (reason->what == RESOLVE_TOLD)
-			say_note("%s", reason->text);
+			say_note_hint(hint, "%s", reason->text);
 		else if (reason->count == 1)
-			say_note("%s %s: %s", what, reason->place, reason->text);
+			say_note_hint(hint, "%s %s: %s", what, reason->place, reason->text);
 		else
-			say_note("%s %" PRIu64 " locations, such as %s: %s", what, reason->count,
-					reason->place, reason->text);
+			say_note_hint(hint, "%s %" PRIu64 " locations, such as %s: %s", what,
+					reason->count, reason->place, reason->text);
 	}
 	if (refusals->others)
 		say_note("left out for other reasons: %" PRIu64 " locations", refusals->others);

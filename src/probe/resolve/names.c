@@ -2,9 +2,10 @@
 /*
  * Functions by name.
  *
- * A name that stands so in the file comes first; then copies that the compiler made of it (foo.isra.0); then what
- * C++, Rust and Fortran call it, whole, without parameters, or without what is returned; at last names of which that is the end. Parts of functions that are
- * seldom used (foo.cold) are never meant: nobody calls them.
+ * The symbol itself comes first, with the copies that the compiler made of the function (foo.isra.0): a call of a copy is a call of the
+ * function. If there is neither, the name is one of C++, Rust or Fortran: whole, without parameters, or without the returned type; at last
+ * the end of such a name. Pieces are not calls: those that are seldom used (foo.cold) are never probed, others (foo.part.0) only by their
+ * own symbol or by a pattern that matches it.
  */
 #include "parts.h"
 
@@ -128,27 +129,47 @@ static bool readable_fits(const struct spec *spec, const char *wanted, char *rea
 
 enum match { MATCH_NAME, MATCH_COPY, MATCH_READABLE, MATCH_END };
 
-static bool matches(const struct spec *spec, const char *wanted, const char *name, enum match match)
+static bool matches_copy(const struct spec *spec, const char *name)
 {
-	size_t length = strlen(spec->name);
-	char *readable;
+	char *original = names_without_copy(name);
+	bool found = original && fits(spec->name, spec->glob, original);
+
+	free(original);
+	return found;
+}
+
+static bool matches_readable(const struct spec *spec, const char *wanted, const char *name,
+		enum names_copy copy, bool whole)
+{
+	/* What demanglers add to the name of a copy is no part of what users write. */
+	char *original = copy == NAMES_NO_COPY ? NULL : names_without_copy(name);
+	char *readable = names_readable(original ? original : name);
+	bool found = readable && readable_fits(spec, wanted, readable, whole);
+
+	free(readable);
+	free(original);
+	return found;
+}
+
+/* `*ret_piece`: it would match if it were not a piece. */
+static bool matches(const struct spec *spec, const char *wanted, const char *name, enum match match,
+		bool *ret_piece)
+{
+	enum names_copy copy;
+	size_t length;
 	bool found;
 
 	if (is_cold(name))
 		return false;
 	if (match == MATCH_NAME)
 		return fits(spec->name, spec->glob, name);
+	copy = names_copy(name, &length);
 	if (match == MATCH_COPY)
-		return !spec->glob && !strncmp(name, spec->name, length) &&
-				(!strncmp(name + length, ".isra.", 6) ||
-						!strncmp(name + length, ".constprop.", 11) ||
-						!strncmp(name + length, ".part.", 6) ||
-						!strncmp(name + length, ".specialized.", 13) ||
-						!strncmp(name + length, ".llvm.", 6));
-	readable = names_readable(name);
-	found = readable && readable_fits(spec, wanted, readable, match == MATCH_READABLE);
-	free(readable);
-	return found;
+		found = copy != NAMES_NO_COPY && matches_copy(spec, name);
+	else
+		found = matches_readable(spec, wanted, name, copy, match == MATCH_READABLE);
+	*ret_piece |= found && copy == NAMES_PIECE;
+	return found && copy != NAMES_PIECE;
 }
 
 /* Those of old versions of the library are meant when there are no others. */
@@ -170,58 +191,114 @@ static void drop_former(struct places *places, size_t before,
 	places->count = kept;
 }
 
+/* One pass over the functions of a module. */
+struct pass {
+	struct resolve_module *module;
+	const struct spec *spec;
+	char *wanted; /* the name of `spec` as written_plainly() writes it */
+	enum match match;
+	struct places *places;
+	const struct code_function *former[FORMER_MAX];
+	size_t nr_former;
+};
+
+/* The first name of the function that matches; NULL: none does. */
+static const char *matching_name(struct pass *pass, const struct code_function *function)
+{
+	const struct spec *spec = pass->spec;
+	const struct code_file *code = pass->module->code;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < function->nr_names && !found; i++) {
+		const char *name = code_name(code, function, i);
+		bool piece = false;
+
+		if (matches(spec, pass->wanted, name, pass->match, &piece) ||
+				(pass->match == MATCH_NAME &&
+						matches_version(pass->module, spec, function, i)))
+			found = name;
+		if (piece && !pass->places->piece.name)
+			pass->places->piece = (struct place){.module = pass->module,
+					.function = function,
+					.address = function->address,
+					.name = name};
+		if (found && !spec->glob && code_name_is_former(code, function, i) &&
+				pass->nr_former < FORMER_MAX)
+			pass->former[pass->nr_former++] = function;
+	}
+	/* Everything is meant by it, also what has no name. */
+	if (!function->nr_names && pass->match == MATCH_NAME && !strcmp(spec->name, "*"))
+		found = "";
+	return found;
+}
+
+/* Which functions of the module earlier passes have found; NULL: out of memory. */
+static bool *found_before(
+		const struct pass *pass, const struct code_function *functions, size_t nr_functions)
+{
+	bool *found = calloc(nr_functions + 1, sizeof(*found));
+
+	for (size_t i = 0; found && i < pass->places->count; i++) {
+		const struct place *place = &pass->places->items[i];
+
+		if (place->module == pass->module && place->function)
+			found[place->function - functions] = true;
+	}
+	return found;
+}
+
+static int run_pass(struct pass *pass)
+{
+	const struct code_function *functions;
+	size_t count = code_functions(pass->module->code, &functions);
+	bool *found = found_before(pass, functions, count);
+	int ret = found ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && !ret; i++) {
+		struct place place = {.module = pass->module,
+				.function = &functions[i],
+				.address = functions[i].address,
+				.entry = true};
+
+		if (!found[i])
+			place.name = matching_name(pass, &functions[i]);
+		if (place.name)
+			ret = places_add(pass->places, &place);
+	}
+	free(found);
+	return ret;
+}
+
 static int find(struct resolve_module *module, const struct spec *spec, enum match match,
 		struct places *places)
 {
-	const struct code_function *former[FORMER_MAX];
-	size_t before = places->count, nr_former = 0;
-	const struct code_function *functions;
-	size_t count = code_functions(module->code, &functions);
-	char *wanted = strdup(spec->name);
-	int ret = wanted ? 0 : -ENOMEM;
+	struct pass pass = {.module = module,
+			.spec = spec,
+			.wanted = strdup(spec->name),
+			.match = match,
+			.places = places};
+	size_t before = places->count;
+	int ret = -ENOMEM;
 
-	if (wanted)
-		written_plainly(wanted);
-	for (size_t i = 0; i < count && !ret; i++) {
-		const struct code_function *function = &functions[i];
-		struct place place = {.module = module,
-				.function = function,
-				.address = function->address,
-				.entry = true,
-				.name = NULL};
-
-		for (size_t j = 0; j < function->nr_names && !place.name; j++) {
-			const char *name = code_name(module->code, function, j);
-
-			if (!matches(spec, wanted, name, match) &&
-					(match != MATCH_NAME ||
-							!matches_version(
-									module, spec, function, j)))
-				continue;
-			place.name = name;
-			if (!spec->glob && code_name_is_former(module->code, function, j) &&
-					nr_former < FORMER_MAX)
-				former[nr_former++] = function;
-		}
-		/* Everything is meant by it, also what has no name. */
-		if (!function->nr_names && match == MATCH_NAME && !strcmp(spec->name, "*"))
-			place.name = "";
-		if (place.name)
-			ret = places_add(places, &place);
+	if (pass.wanted) {
+		written_plainly(pass.wanted);
+		ret = run_pass(&pass);
 	}
-	free(wanted);
-	drop_former(places, before, former, nr_former);
+	free(pass.wanted);
+	drop_former(places, before, pass.former, pass.nr_former);
 	return ret;
 }
 
 int names_find(struct resolve_module *module, const struct spec *spec, struct places *places)
 {
 	size_t before = places->count;
+	bool all = !strcmp(spec->name, "*");
 	int ret = find(module, spec, MATCH_NAME, places);
 
-	if (!ret && places->count == before)
+	/* An offset is one of the function itself: copies have other code. */
+	if (!ret && !all && (!spec->number || places->count == before))
 		ret = find(module, spec, MATCH_COPY, places);
-	if (!ret && (places->count == before || spec->glob) && strcmp(spec->name, "*") != 0)
+	if (!ret && (places->count == before || spec->glob) && !all)
 		ret = find(module, spec, MATCH_READABLE, places);
 	if (!ret && places->count == before && !spec->glob)
 		ret = find(module, spec, MATCH_END, places);

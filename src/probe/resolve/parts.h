@@ -58,6 +58,8 @@ struct places {
 	struct place *items;
 	size_t count, room;
 	char *told; /* a sentence about them; NULL: none */
+	struct place piece; /* the first one of the function (foo.part.0), which is not probed; without a name: none */
+	bool one_name; /* all are functions of one name: copies, or those of several files */
 };
 
 /* Returns `result`. */
@@ -119,5 +121,7 @@ int module_markers(struct resolve_module *module,
 
 int places_find(struct resolve *resolve, const struct resolve_wish *wish, struct places *places,
 		struct resolve_error *error);
+/* The option that probes a piece of a function, as a hint; `text`. */
+const char *piece_hint(const struct place *piece, char *text, size_t size);
 
 #endif /* PROBE_RESOLVE_PARTS_H */

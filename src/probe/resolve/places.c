@@ -237,14 +237,29 @@ static bool hint_at_libraries(struct finding *finding, char *hint, size_t size)
 	return nearest_text(&nearest, "", hint, size);
 }
 
+const char *piece_hint(const struct place *piece, char *text, size_t size)
+{
+	bool executable = piece->module->executable;
+
+	snprintf(text, size, "`--function '%.128s%s%.300s'` probes it",
+			executable ? "" : piece->module->name, executable ? "" : ":", piece->name);
+	return text;
+}
+
 static int no_symbol(struct finding *finding)
 {
 	const struct spec *spec = finding->spec;
 	const struct code_function *functions;
 	struct nearest nearest;
-	char mend[400];
+	char mend[512];
 	size_t known = 0;
 
+	if (finding->places->piece.name)
+		return resolve_fail(finding->error, -ENOENT,
+				piece_hint(&finding->places->piece, mend, sizeof(mend)),
+				"%s has only a piece of `%.128s`, `%.128s`: the beginning is inlined in callers",
+				finding->places->piece.module->name, spec->name,
+				finding->places->piece.name);
 	nearest_begin(&nearest, spec->name);
 	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
 		struct resolve_module *module = &finding->resolve->modules[i];
@@ -348,7 +363,7 @@ static int follow_choosers(struct finding *finding)
 		i++;
 	if (i == old.count)
 		return 0;
-	*places = (struct places){.count = 0};
+	*places = (struct places){.piece = old.piece, .one_name = old.one_name};
 	for (i = 0; i < old.count && !ret; i++) {
 		if (!old.items[i].function || !old.items[i].function->chooses)
 			ret = places_add(places, &old.items[i]);
@@ -436,6 +451,7 @@ static int find_symbol(struct finding *finding)
 {
 	int ret = look(finding, find_names);
 
+	finding->places->one_name = !finding->spec->glob;
 	if (!ret && !finding->places->count && !finding->spec->glob && !finding->spec->number) {
 		ret = look(finding, find_pieces);
 		if (ret || finding->places->count)

@@ -104,6 +104,7 @@ enum resolve_refused {
 struct resolve_refusal {
 	enum resolve_refused what;
 	const char *module, *function, *reason;
+	const char *hint; /* NULL: there is nothing to do about it */
 	uint64_t address;
 };
 typedef void resolve_refused_fn(void *user, const struct resolve_refusal *refusal);

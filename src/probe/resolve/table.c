@@ -44,6 +44,7 @@ struct making {
 	struct places places;
 	bool many; /* the events say which place it was */
 	bool apart;
+	bool same_result;   /* all functions return a value of one type, or nothing */
 	struct apart names; /* of the events, if they are apart */
 	bool has_events;
 	bool sign[OPERANDS_MAX]; /* of the operands of the marker, in any place */
@@ -59,17 +60,24 @@ static int no_memory(struct resolve_error *error)
 	return resolve_fail(error, -ENOMEM, "", "out of memory");
 }
 
-static void refuse(const struct making *making, const struct place *place, const char *reason,
-		enum resolve_refused what)
+static void refuse_with_hint(const struct making *making, const struct place *place,
+		const char *reason, const char *hint, enum resolve_refused what)
 {
 	const struct resolve_refusal refusal = {.what = what,
 			.module = place->module->name,
 			.function = place->name,
 			.reason = reason,
+			.hint = hint,
 			.address = place->address};
 
 	if (making->refused)
 		making->refused(making->user, &refusal);
+}
+
+static void refuse(const struct making *making, const struct place *place, const char *reason,
+		enum resolve_refused what)
+{
+	refuse_with_hint(making, place, reason, NULL, what);
 }
 
 /* ---- values of a place ---- */
@@ -295,7 +303,7 @@ static int make_exit(const struct making *making, const struct place *place, str
 	if (ret)
 		return -E2BIG;
 	/* Functions that return different things have what the register has in common. */
-	if ((making->many && !making->apart) ||
+	if ((making->many && !making->apart && !making->same_result) ||
 			!variable_result(place, result, &nothing, &left_out))
 		(void)fetch_op(&result[0].fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
 	if (left_out && !making->has_events)
@@ -477,8 +485,10 @@ static int same_fields(const struct values *wanted, const struct values *values,
 	for (size_t i = 0; i < wanted->count; i++) {
 		const struct value *left = &wanted->items[i], *right = &values->items[i];
 
-		if (i >= values->count || strcmp(left->name, right->name) != 0 ||
-				left->type != right->type || left->size != right->size ||
+		if (i >= values->count || strcmp(left->name, right->name) != 0)
+			return resolve_fail(
+					error, -EINVAL, "", "`%s` is missing there", left->name);
+		if (left->type != right->type || left->size != right->size ||
 				left->limit != right->limit || !same_labels(left, right))
 			return resolve_fail(error, -EINVAL, "", "`%s` is of another type there",
 					left->name);
@@ -722,10 +732,52 @@ static int survey_operands(struct making *making)
 	return 0;
 }
 
+#define RESULTS_MAX 64 /* functions of one name whose results are compared */
+
+/* Whether all places return values of the same type, as copies of a function do. */
+static bool is_same_result(const struct places *places)
+{
+	struct value first[VARIABLE_RESULT_MAX] = {{.type = 0}};
+	bool has = false, nothing = false, left_out = false;
+
+	if (!places->one_name || places->count > RESULTS_MAX)
+		return false;
+	for (size_t i = 0; i < places->count; i++) {
+		struct value result[VARIABLE_RESULT_MAX] = {{.type = 0}};
+		bool none, out, found = variable_result(&places->items[i], result, &none, &out);
+
+		if (!i) {
+			memcpy(first, result, sizeof(first));
+			has = found;
+			nothing = none;
+			left_out = out;
+		} else if (found != has || none != nothing || out != left_out ||
+				(found && !none &&
+						(!same_values(first, result) ||
+								!same_labels(first, result)))) {
+			return false;
+		}
+	}
+	return has || nothing;
+}
+
+/* Calls of it are not recorded. A location in callers has the beginning, so that nothing is missing there. */
+static void report_piece(const struct making *making)
+{
+	const struct place *piece = &making->places.piece;
+	char hint[512];
+
+	if (piece->name && !making->places.items[0].inlined)
+		refuse_with_hint(making, piece,
+				"it is only a piece of the function, whose beginning is inlined in callers",
+				piece_hint(piece, hint, sizeof(hint)), RESOLVE_LEFT_OUT);
+}
+
 static int make_all(struct making *making)
 {
 	int ret = survey_operands(making);
 
+	making->same_result = making->wish->exits && is_same_result(&making->places);
 	for (size_t i = 0; i < making->places.count && !ret; i++)
 		ret = check_exceptions(making, &making->places.items[i]);
 	for (size_t i = 0; i < making->places.count && !ret; i++) {
@@ -739,6 +791,8 @@ static int make_all(struct making *making)
 	}
 	if (!ret && making->added && making->places.told)
 		refuse(making, &making->places.items[0], making->places.told, RESOLVE_TOLD);
+	if (!ret && making->added)
+		report_piece(making);
 	/* The sentence is the one of the last place. */
 	if (!ret && !making->added)
 		ret = -ENOTSUP;

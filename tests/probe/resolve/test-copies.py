@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+Copies of functions (NAME.constprop.0) are recorded by the function's name: the events of programs with known numbers of calls, through
+each command that takes --function. Pieces (NAME.part.0) are not calls: a note gives their pattern.
+"""
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from harness import *
+
+SOURCES = os.environ["SOURCES"]
+FOLDER = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run")
+COUNT, TIMES = 5, 3  # of copied.c
+PROGRAM, STRIPPED, CXX = (f"{FOLDER}/{name}" for name in ("copied", "stripped", "copied-cxx"))
+
+
+def symbols(path):
+    done = subprocess.run(["nm", "-C", path], capture_output=True, text=True, check=True)
+    return {line.split(" ", 2)[2] for line in done.stdout.splitlines() if line[:1] != " "}
+
+
+def compiled(path, *command):
+    subprocess.run([*command, "-O2", "-fipa-cp-clone", f"{SOURCES}/copied.c", "-o", path], check=True)
+    return path
+
+
+def events(trace):
+    """[(event, {field: text})], as babeltrace2 reads them."""
+    done = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True)
+    found = []
+    for line in done.stdout.splitlines():
+        name = re.search(r" probe:(\w+):", line)[1]
+        found.append((name, dict(re.findall(r'(\w+) = ("[^"]*"|-?\w+)', line))))
+    return found
+
+
+def traced(program, *options):
+    """What `side trace` recorded, and its notes."""
+    trace = tempfile.mkdtemp(dir=FOLDER) + "/trace"
+    done = side("trace", "-o", trace, "-c", f"{program} {COUNT}", *options, env=ENV)
+    equal(done.status, 0, done.err)
+    return events(trace), done.err
+
+
+def counts(found, field="function"):
+    number = {}
+    for name, fields in found:
+        key = (name, fields.get(field, "").strip('"'))
+        number[key] = number.get(key, 0) + 1
+    return number
+
+
+compiled(PROGRAM, "gcc", "-g")
+compiled(CXX, "g++", "-g", "-xc++")
+shutil.copy(PROGRAM, STRIPPED)
+subprocess.run(["strip", "--strip-debug", STRIPPED], check=True)
+known = symbols(PROGRAM)
+if not {"scale.constprop.0", "scale", "check.part.0", "check"} <= known or "first" in known:
+    print("gcc makes other copies: nothing can be tested")
+    sys.exit(77)
+FIRST = next(name for name in known if name.startswith("first."))
+
+# Both are events of the name, with the arguments and results of each; the copy knows a constant of its own.
+found, err = traced(PROGRAM, "--function", "scale", "--exit", "--arg", "value", "--arg", "factor")
+equal(counts(found), {("scale", "scale.constprop.0"): COUNT, ("scale", "scale"): TIMES,
+                      ("scale_return", "scale.constprop.0"): COUNT, ("scale_return", "scale"): TIMES}, err)
+entries = [fields for name, fields in found if name == "scale"]
+equal([(fields["value"], fields["factor"]) for fields in entries],
+      [(str(i), "3") for i in range(COUNT)] + [(str(i), "2") for i in range(TIMES)])
+# 3 and 1 are the sums of 0..factor-1; the type of the result is that of the source, not a register of 64 bits.
+equal([fields["return_value"] for name, fields in found if name == "scale_return"],
+      [str(i + 3 - 1000) for i in range(COUNT)] + [str(i + 1 - 1000) for i in range(TIMES)])
+
+# All arguments: each function is an event of its own, by its own name.
+found, err = traced(PROGRAM, "--function", "scale", "--args")
+equal(counts(found), {("scale_constprop_0", ""): COUNT, ("scale", ""): TIMES}, err)
+
+# Without debug information, with C++ by each form of the name, and by patterns that match the name without the suffix.
+equal(counts(traced(STRIPPED, "--function", "scale")[0]), {("scale", "scale.constprop.0"): COUNT, ("scale", "scale"): TIMES})
+equal(sum(counts(traced(STRIPPED, "--function", "*cale")[0]).values()), COUNT + TIMES)
+for written in ("scale", "copied::scale", "copied::scale(int, int)", "_ZN6copied5scaleEii", "copied::sc?le*"):
+    found, err = traced(CXX, "--function", written)
+    equal(sorted(number for number in counts(found).values()), [TIMES, COUNT], written)
+equal(len(traced(PROGRAM, "--function", "scale.constprop.0")[0]), COUNT)
+equal(len(traced(PROGRAM, "--function", "first")[0]), COUNT, FIRST)
+
+# A piece is not a call; a note gives its pattern, which works.
+found, err = traced(PROGRAM, "--function", "check")
+equal(counts(found), {("check", ""): TIMES})
+true("left out: check.part.0 of copied, at 0x" in err, err)
+true("\nhint: `--function 'check.part.0'` probes it\n" in err, err)
+equal(len(traced(PROGRAM, "--function", "check.part.0")[0]), 2 * COUNT - 1, "of value and of value - 1, without that of -1")
+err = traced(CXX, "--function", "copied::check")[1]
+true("check" in err and "part.0" in err, err)
+err = traced(PROGRAM, "--function", "scale")[1]
+true("part" not in err, err)
+
+# The list has what the name selects; an offset is one of the function itself.
+listed = json_lines(side("probe", "list", "--json", PROGRAM, "scale", env=ENV).out)
+equal({line["function"] for line in listed if line["type"] == "probe_site"}, {"scale.constprop.0", "scale"})
+found, err = traced(PROGRAM, "--probe", "scale+0")
+equal(len(found), COUNT + TIMES, err)
+
+# A session of the daemon, in a running program.
+atexit.register(end_daemon, ENV)
+process = subprocess.Popen([PROGRAM, str(COUNT), "wait"], env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+equal(process.stdout.read(1), b"w", "it waits")
+for words in (["create", "s", "-o", FOLDER + "/session"],
+              ["enable-event", "scaled", "-u", "-s", "s", "-p", str(process.pid), "--function", "scale", "--exit"], ["start", "s"]):
+    done = side(*words, env=ENV)
+    if "ptrace" in done.err or "not permitted" in done.err:
+        process.kill()
+        print(f"{done.err.strip()}: sessions cannot be tested")
+        sys.exit(77)
+    equal((words, done.status), (words, 0), done.err)
+process.communicate(b"\n")
+equal(side("destroy", "s", env=ENV).status, 0)
+equal(counts(events(FOLDER + "/session")), {("scaled", "scale.constprop.0"): COUNT, ("scaled", "scale"): TIMES,
+                                            ("scaled_return", "scale.constprop.0"): COUNT, ("scaled_return", "scale"): TIMES})
