@@ -215,13 +215,16 @@ static bool find_strings(const struct object *object, struct strings *strings)
 /* Names that say what code of a file does with the stack. */
 enum used_name {
 	USES_FRAMES,
+	FINDS_OBJECT, /* as unwinders do: with a libgcc of its own it needs no name to use frames */
+	FINDS_OBJECTS,
 	IS_GREENLET,
 	IS_CALLCC, /* of Ruby */
 	IS_GUILE,
 	USED_NAMES,
 };
-static const char *const used_names[USED_NAMES] = {"_Unwind_GetCFA", "PyInit__greenlet",
-		"Init_continuation", "scm_c_with_continuation_barrier"};
+static const char *const used_names[USED_NAMES] = {"_Unwind_GetCFA", "_dl_find_object",
+		"dl_iterate_phdr", "PyInit__greenlet", "Init_continuation",
+		"scm_c_with_continuation_barrier"};
 #define NAME_MAX_BYTES 64 /* of these */
 
 /* Which of these are there: a bit for each. */
@@ -254,6 +257,19 @@ static bool is_libgcc(const struct strings *strings)
 			!memcmp(name, start, sizeof(name));
 }
 
+static bool calls_for_frames(const struct object *object)
+{
+	for (unsigned int i = 0; i < object->nr_segments; i++) {
+		const Elf64_Phdr *segment = &object->segments[i];
+		uint64_t start = segment->p_vaddr + object->bias;
+
+		if (segment->p_type == PT_LOAD && segment->p_flags & PF_X &&
+				patch_calls_for_frames(start, start + segment->p_filesz))
+			return true;
+	}
+	return false;
+}
+
 /* Notes whether it copies stacks. Returns whether code of it asks for frame addresses; libgcc only answers. */
 static bool asks_for_frames(const struct object *object)
 {
@@ -267,7 +283,11 @@ static bool asks_for_frames(const struct object *object)
 		patch_hit_copies(PATCH_COPIES_OFTEN);
 	else if (names & 1u << IS_GREENLET)
 		patch_hit_copies(PATCH_COPIES_ONCE);
-	return names & 1u << USES_FRAMES && !is_libgcc(&strings);
+	if (is_libgcc(&strings))
+		return false;
+	return names & 1u << USES_FRAMES ||
+			(names & (1u << FINDS_OBJECT | 1u << FINDS_OBJECTS) &&
+					calls_for_frames(object));
 }
 
 /* Where the code of an entry ends; `next` if that cannot be known: then there is no hole. */

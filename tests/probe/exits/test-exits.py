@@ -321,6 +321,24 @@ def test_frame_addresses():
         contains(done.err, "at returns to code that may know its return addresses")
 
 
+def test_frame_addresses_of_own_unwinder():
+    """No name shows that a program asks the unwinder that is linked into it; a stripped one has no names at all."""
+    for compiler in ("g++", "clang++"):
+        if not shutil.which(compiler):
+            continue
+        program = compiled(compiler, "frames.cpp", "frames-static-" + compiler, "-O1", *STATIC)
+        done, counts = same([program], "--function", "watched", "--function", "outer", "--exit")
+        equal((counts["watched"], counts["outer"]), ((6, 0), (3, 0)), done)
+        contains(done.err, "at returns to code that may know its return addresses")
+        same([program], "--function", "*", "--exit")
+        subprocess.run(["strip", "-o", program + "-stripped", program], check=True)
+        same([program + "-stripped"], "--function", "*", "--exit")
+    # Other programs with such an unwinder only answer.
+    program = compiled("g++", "unwinds.cpp", "unwinds-static", "-O2", *STATIC)
+    _, counts = same([program, "exceptions"], "--function", "middle", "--exit")
+    equal(counts["middle"], (12, 4))
+
+
 def test_luajit():
     if not shutil.which("luajit"):
         print("luajit is not installed and not tested")

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Find calls of _Unwind_GetCFA() in code that has libgcc's unwinder in itself (-static-libgcc), where no name shows them.
+ *
+ * The unwinder's accessors are known by their instructions, which GCC has compiled alike since the structure that they read has its
+ * present form: one that returns the frame address, and close to it those that return and set the program counter. Code that
+ * calls the first one uses frame addresses. libgcc itself reads the structure without it.
+ */
+#include "parts.h"
+
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define CHUNK 16384
+#define NEAR 256 /* bytes before and behind the first accessor, in which the others are */
+#define ACCESSOR 8
+#define RARE 2
+#define CALL 5
+
+static const uint8_t returns_frame[ACCESSOR] = {0x48, 0x8b, 0x87, 0x90, 0, 0, 0, 0xc3};
+static const uint8_t returns_counter[ACCESSOR] = {0x48, 0x8b, 0x87, 0x98, 0, 0, 0, 0xc3};
+static const uint8_t sets_counter[ACCESSOR] = {0x48, 0x89, 0xb7, 0x98, 0, 0, 0, 0xc3};
+static const uint8_t begins_call_target[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
+
+/* One thread at a time changes what is recorded. */
+static uint8_t chunk[CHUNK];
+
+/* A file that is mapped may be unmapped or truncated meanwhile. */
+static bool read_code(uint64_t address, uint8_t *to, size_t size)
+{
+	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+static size_t read_chunk(uint64_t from, uint64_t end)
+{
+	size_t size = end - from < CHUNK ? (size_t)(end - from) : CHUNK;
+
+	return read_code(from, chunk, size) ? size : 0;
+}
+
+static bool is_accessor(uint64_t address, uint64_t start, uint64_t end)
+{
+	uint64_t from = address - start < NEAR ? start : address - NEAR;
+	size_t size = end - from < (size_t)2 * NEAR ? (size_t)(end - from) : (size_t)2 * NEAR;
+	uint8_t bytes[2 * NEAR];
+
+	return read_code(from, bytes, size) &&
+			memmem(bytes, size, returns_counter, ACCESSOR) != NULL &&
+			memmem(bytes, size, sets_counter, ACCESSOR) != NULL;
+}
+
+/* In the chunk; `size` if it is not there. memchr() passes quickly over code, because this byte of it is rare there. */
+static size_t find_in_chunk(size_t at, size_t size)
+{
+	while (at + ACCESSOR <= size) {
+		const uint8_t *rare = memchr(
+				chunk + at + RARE, returns_frame[RARE], size - at - ACCESSOR + 1);
+
+		if (!rare)
+			break;
+		at = (size_t)(rare - chunk) - RARE;
+		if (!memcmp(chunk + at, returns_frame, ACCESSOR))
+			return at;
+		at++;
+	}
+	return size;
+}
+
+/* 0: there is none. */
+static uint64_t find_accessor(uint64_t start, uint64_t end)
+{
+	for (uint64_t from = start; end - from >= ACCESSOR; from += CHUNK - ACCESSOR + 1) {
+		size_t size = read_chunk(from, end);
+
+		for (size_t at = 0; (at = find_in_chunk(at, size)) < size; at++) {
+			if (is_accessor(from + at, start, end))
+				return from + at;
+		}
+		if (size < CHUNK)
+			break;
+	}
+	return 0;
+}
+
+static bool is_call(const uint8_t *bytes, uint64_t address, uint64_t target, uint64_t begin)
+{
+	int32_t distance;
+
+	if ((bytes[0] & 0xfe) != 0xe8)
+		return false;
+	memcpy(&distance, bytes + 1, sizeof(distance));
+	address += CALL + (uint64_t)(int64_t)distance;
+	return address == target || address == begin;
+}
+
+bool patch_calls_for_frames(uint64_t start, uint64_t end)
+{
+	uint64_t accessor = find_accessor(start, end),
+		 begin = accessor - sizeof(begins_call_target);
+	uint8_t first[sizeof(begins_call_target)];
+
+	if (!accessor)
+		return false;
+	if (!read_code(begin, first, sizeof(first)) ||
+			memcmp(first, begins_call_target, sizeof(first)) != 0)
+		begin = accessor;
+	for (uint64_t from = start; end - from >= CALL; from += CHUNK - CALL + 1) {
+		size_t size = read_chunk(from, end);
+
+		for (size_t i = 0; i + CALL <= size; i++) {
+			if (is_call(chunk + i, from + i, accessor, begin))
+				return true;
+		}
+		if (size < CHUNK)
+			break;
+	}
+	return false;
+}
