@@ -5,7 +5,8 @@
  * Before Linux 6.16 the kernel cannot refuse descriptors. Then a message is copied out of the queue first (MSG_PEEK) without space for
  * descriptors: the copies of the descriptors that the kernel drops are not the last ones, so nothing is closed, and MSG_CTRUNC reports them.
  * A thread with its own descriptor table closes a connection with such a message, by exiting: an exiting thread does not
- * wait for a lingering socket, and if a file system blocks it, the loop continues.
+ * wait for a lingering socket, and if a file system blocks it, the loop continues. The loop does not even wait until that thread has
+ * its table: it could wait for long on a busy machine (thread_defer()).
  */
 #include "session/peer.h"
 
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,44 +108,111 @@ static bool peer_drain(int socket)
 	}
 }
 
-/* Belongs to the thread once it runs. */
-struct closer {
+/* A socket that a closer is to close. Freed after its own call of close_due(), also if another call has closed the socket. */
+struct closing {
+	struct deferred deferred;
+	struct closing *next;
 	int socket;
+};
+
+/*
+ * A thread with a copy of the descriptor table. The thread of thread_defer() closes the sockets in the table of the process, where they are not
+ * the last ones, and then the closer exits. All sockets that are due at that time have one closer, so peers that make many of them
+ * do not make as many threads.
+ */
+struct closer {
+	struct deferred deferred;
+	int first_unneeded;
+	bool owns_table;
 	sem_t copied, closed;
 };
+
+/* A stack that is taken whole. Only the thread of thread_defer() takes it. */
+static _Atomic(struct closing *) closings_due;
 
 static void *closer_run(void *user)
 {
 	struct closer *closer = user;
 
-	/* A table of this thread's own. It ends with the thread, behind the point from which the kernel does not linger. */
-	(void)syscall(SYS_close_range, closer->socket + 1, ~0u, CLOSE_RANGE_UNSHARE);
+	/* The table ends with the thread, behind the point from which the kernel does not linger. */
+	closer->owns_table =
+			!syscall(SYS_close_range, closer->first_unneeded, ~0u, CLOSE_RANGE_UNSHARE);
 	sem_post(&closer->copied);
 	/* If this thread ended first, the other close would be the last one, which may block. */
 	while (sem_wait(&closer->closed) && errno == EINTR)
 		;
-	free(closer);
+	thread_free_later(&closer->deferred);
 	return NULL;
+}
+
+/* False: there is no thread, or it has no table of its own. */
+static bool closer_start(struct closer *closer)
+{
+	if (thread_start(NULL, CLOSER_STACK, closer_run, closer)) {
+		thread_free_later(&closer->deferred);
+		return false;
+	}
+	while (sem_wait(&closer->copied) && errno == EINTR)
+		;
+	if (closer->owns_table)
+		return true;
+	sem_post(&closer->closed);
+	return false;
+}
+
+static struct closer *closer_make(const struct closing *due)
+{
+	struct closer *closer = malloc(sizeof(*closer));
+
+	if (!closer)
+		return NULL;
+	*closer = (struct closer){.first_unneeded = 0};
+	for (; due; due = due->next)
+		if (due->socket >= closer->first_unneeded)
+			closer->first_unneeded = due->socket + 1;
+	(void)sem_init(&closer->copied, 0, 0);
+	(void)sem_init(&closer->closed, 0, 0);
+	return closer;
+}
+
+/* Without a closer they stay open: a descriptor that is lost does less harm than a thread that waits. */
+static void close_all(const struct closing *due)
+{
+	struct closer *closer = closer_make(due);
+
+	if (!closer || !closer_start(closer))
+		return;
+	for (; due; due = due->next)
+		close(due->socket);
+	sem_post(&closer->closed);
+}
+
+/* In the thread of thread_defer(). */
+static void close_due(struct deferred *deferred)
+{
+	/* Acquire: pairs with the release in close_beside(). */
+	const struct closing *due =
+			atomic_exchange_explicit(&closings_due, NULL, memory_order_acquire);
+
+	if (due)
+		close_all(due);
+	thread_free_later(deferred);
 }
 
 static void close_beside(int socket)
 {
-	struct closer *closer = malloc(sizeof(*closer));
+	struct closing *closing = malloc(sizeof(*closing));
 
-	/* Without a thread it stays open: a descriptor that is lost does less harm than a loop that waits. */
-	if (!closer)
+	if (!closing)
 		return;
-	closer->socket = socket;
-	sem_init(&closer->copied, 0, 0);
-	sem_init(&closer->closed, 0, 0);
-	if (thread_start(NULL, CLOSER_STACK, closer_run, closer)) {
-		free(closer);
-		return;
-	}
-	while (sem_wait(&closer->copied) && errno == EINTR)
+	*closing = (struct closing){.deferred = {.run = close_due}, .socket = socket};
+	/* Release: pairs with the acquire in close_due(). A failed exchange reads the pointer only. */
+	closing->next = atomic_load_explicit(&closings_due, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&closings_due, &closing->next, closing,
+			memory_order_release, memory_order_relaxed))
 		;
-	close(socket);
-	sem_post(&closer->closed);
+	/* If this fails, the next call closes this socket, too. */
+	(void)thread_defer(&closing->deferred);
 }
 
 void peer_close(int socket, bool refuses_fds)

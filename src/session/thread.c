@@ -1,8 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Create threads with a small stack that get no signals. */
+/* Create threads with a small stack that get no signals, and run what a loop may not wait for. */
 #include "session/thread.h"
 
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/futex.h>
+
+#define DEFERRED_STACK (128u << 10)
+
+/* Stacks that grow one by one, and are taken whole: no element can come back while another thread reads it. */
+static _Atomic(struct deferred *) deferred_due, deferred_spent;
+static _Atomic(uint32_t) deferred_calls; /* a futex */
+static atomic_bool deferred_has_thread;
+static _Thread_local bool is_deferred_thread;
 
 int thread_start(pthread_t *ret_thread, size_t stack_size, void *(*run)(void *user), void *user)
 {
@@ -23,4 +40,102 @@ int thread_start(pthread_t *ret_thread, size_t stack_size, void *(*run)(void *us
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	(void)pthread_attr_destroy(&attributes);
 	return -ret;
+}
+
+static void deferred_push(_Atomic(struct deferred *) *stack, struct deferred *deferred)
+{
+	/* Release: pairs with the acquire of the exchange that takes the stack. A failed exchange reads the pointer only. */
+	deferred->next = atomic_load_explicit(stack, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(stack, &deferred->next, deferred,
+			memory_order_release, memory_order_relaxed))
+		;
+}
+
+static void *deferred_run(void *user)
+{
+	(void)user;
+	is_deferred_thread = true;
+	(void)prctl(PR_SET_NAME, "side-deferred");
+	for (;;) {
+		/* Acquire: pairs with the release in thread_defer(). What was counted before is found in the stack. */
+		uint32_t calls = atomic_load_explicit(&deferred_calls, memory_order_acquire);
+		struct deferred *deferred =
+				atomic_exchange_explicit(&deferred_due, NULL, memory_order_acquire);
+
+		if (!deferred)
+			(void)syscall(SYS_futex, &deferred_calls, FUTEX_WAIT_PRIVATE, calls, NULL,
+					NULL, 0);
+		while (deferred) {
+			/* Read first: once it runs, it can be freed or deferred again. */
+			struct deferred *next = deferred->next;
+
+			deferred->run(deferred);
+			deferred = next;
+		}
+	}
+	return NULL;
+}
+
+static void deferred_free_spent(void)
+{
+	struct deferred *deferred =
+			atomic_exchange_explicit(&deferred_spent, NULL, memory_order_acquire);
+
+	while (deferred) {
+		struct deferred *next = deferred->next;
+
+		free(deferred);
+		deferred = next;
+	}
+}
+
+/* A forked child has no such thread, and the descriptors of what is due belong to its parent. */
+static void deferred_forget(void)
+{
+	/* Relaxed: the child has one thread. */
+	atomic_store_explicit(&deferred_due, NULL, memory_order_relaxed);
+	atomic_store_explicit(&deferred_spent, NULL, memory_order_relaxed);
+	atomic_store_explicit(&deferred_has_thread, false, memory_order_relaxed);
+	is_deferred_thread = false;
+}
+
+static int deferred_begin(void)
+{
+	static atomic_bool has_handler;
+	int ret;
+
+	/* Relaxed, here and below: one caller does it, and the thread reads nothing that the caller has written. */
+	if (atomic_exchange_explicit(&deferred_has_thread, true, memory_order_relaxed))
+		return 0;
+	ret = atomic_exchange_explicit(&has_handler, true, memory_order_relaxed)
+			? 0
+			: -pthread_atfork(NULL, NULL, deferred_forget);
+	if (ret)
+		atomic_store_explicit(&has_handler, false, memory_order_relaxed);
+	else
+		ret = thread_start(NULL, DEFERRED_STACK, deferred_run, NULL);
+	if (ret)
+		atomic_store_explicit(&deferred_has_thread, false, memory_order_relaxed);
+	return ret;
+}
+
+int thread_defer(struct deferred *deferred)
+{
+	int ret;
+
+	if (!is_deferred_thread)
+		deferred_free_spent();
+	ret = deferred_begin();
+	if (ret)
+		return ret;
+	deferred_push(&deferred_due, deferred);
+	/* Release: pairs with the acquire in deferred_run(). */
+	atomic_fetch_add_explicit(&deferred_calls, 1, memory_order_release);
+	(void)syscall(SYS_futex, &deferred_calls, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return 0;
+}
+
+void thread_free_later(struct deferred *deferred)
+{
+	deferred_push(&deferred_spent, deferred);
 }

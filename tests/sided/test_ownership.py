@@ -8,6 +8,7 @@ answers are tested.
 
 usage: test_ownership.py CASE
 """
+import contextlib
 import json
 import os
 import select
@@ -21,6 +22,16 @@ import speaker
 from harness import Case, Program, state_of, wait_until
 
 MARKS = ("AddressSanitizer", "runtime error:", "double free", "corrupted", "are still referenced")
+
+
+def threads_of(pid):
+    """Their names, sorted."""
+    names = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        # It may have exited meanwhile.
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/comm", encoding="utf-8") as comm:
+            names.append(comm.read().strip())
+    return sorted(names)
 
 
 class Owned(Case):
@@ -178,7 +189,7 @@ class Connections(Owned):
         self.check_end()
 
 
-class Sockets(Owned):
+class Rendezvous(Owned):
     def add(self):
         """A rendezvous socket whose name is in no directory."""
         path = f"@side-door-{os.getpid():08x}-{len(self.opened)}"
@@ -211,6 +222,8 @@ class Sockets(Owned):
                 os._exit(0)
         os.waitpid(child, 0)
 
+
+class Sockets(Rendezvous):
     def test_connection_outlives_its_program(self):
         """A connection through the socket is silent until the socket would have been removed, and then arrives."""
         for delay in (0.2, 1.3, 1.3):
@@ -238,10 +251,10 @@ class Sockets(Owned):
         """The thread that accepts for the daemon ends, and does not try again and again."""
         path = self.add()
         kept = self.arrive(self.token + 1, path)
-        threads = f"/proc/{self.daemon.pid}/task"
-        self.assertEqual(len(os.listdir(threads)), 2)
+        # The loop, the thread of thread_defer(), which stays, and the acceptor. The one that received the descriptor exits.
+        wait_until(lambda: threads_of(self.daemon.pid) == ["side-deferred", "sided", "sided-accept"], "the thread that accepts")
         self.listener.shutdown(socket.SHUT_RDWR)
-        wait_until(lambda: len(os.listdir(threads)) == 1, "the end of the thread")
+        wait_until(lambda: threads_of(self.daemon.pid) == ["side-deferred", "sided"], "the end of the thread")
         self.assertEqual(self.known(), path)
         self.check_alive()
         kept.close()

@@ -2,15 +2,15 @@
 /*
  * Accept connections of a listening socket that another process has created. That process can clear O_NONBLOCK at any time, so accept() can
  * block. A thread calls it, and the loop takes the descriptors from a pipe. The semaphore `places` limits their number there. Shutting down
- * the socket ends the thread: it wakes accept(), and cannot be undone.
+ * the socket ends the thread: it wakes accept(), and cannot be undone. The loop does not wait for that end.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,12 +22,41 @@
 #define PAUSE_US 100000 /* without a free descriptor */
 
 struct acceptor {
+	struct deferred deferred;
 	int listener;
 	int pipe[2];
 	sem_t places;
 	atomic_bool is_over;
-	pthread_t thread;
+	atomic_int users; /* the loop and the thread: the last one frees it */
 };
+
+/* ---- the thread of thread_defer() ---- */
+
+static void acceptor_end(struct deferred *deferred)
+{
+	struct acceptor *acceptor = (struct acceptor *)(void *)deferred;
+	int fd;
+
+	while (read(acceptor->pipe[0], &fd, sizeof(fd)) == (ssize_t)sizeof(fd))
+		peer_close(fd, false);
+	close(acceptor->pipe[0]);
+	close(acceptor->pipe[1]);
+	peer_close_listener(acceptor->listener, false);
+	sem_destroy(&acceptor->places);
+	thread_free_later(deferred);
+}
+
+static void acceptor_put(struct acceptor *acceptor)
+{
+	/* Release and acquire: what either of them did with it comes before its end. */
+	if (atomic_fetch_sub_explicit(&acceptor->users, 1, memory_order_acq_rel) != 1)
+		return;
+	acceptor->deferred.run = acceptor_end;
+	/* Without a thread its descriptors stay open, as in peer_close(). */
+	(void)thread_defer(&acceptor->deferred);
+}
+
+/* ---- the thread ---- */
 
 /* Or -1 with errno. */
 static int accept_one(struct acceptor *acceptor)
@@ -53,10 +82,8 @@ static bool can_go_on(int error)
 	}
 }
 
-static void *acceptor_run(void *user)
+static void accept_all(struct acceptor *acceptor)
 {
-	struct acceptor *acceptor = user;
-
 	for (;;) {
 		int fd = -1;
 
@@ -66,15 +93,25 @@ static void *acceptor_run(void *user)
 		while (fd < 0 && !atomic_load_explicit(&acceptor->is_over, memory_order_relaxed)) {
 			fd = accept_one(acceptor);
 			if (fd < 0 && !can_go_on(errno))
-				return NULL;
+				return;
 		}
 		if (fd < 0)
-			return NULL;
+			return;
 		/* The pipe has space for it. */
 		if (write(acceptor->pipe[1], &fd, sizeof(fd)) != (ssize_t)sizeof(fd))
 			peer_close(fd, false);
 	}
 }
+
+static void *acceptor_run(void *user)
+{
+	(void)prctl(PR_SET_NAME, "sided-accept");
+	accept_all(user);
+	acceptor_put(user);
+	return NULL;
+}
+
+/* ---- the loop ---- */
 
 int acceptor_start(int listener, struct acceptor **ret_acceptor)
 {
@@ -88,9 +125,10 @@ int acceptor_start(int listener, struct acceptor **ret_acceptor)
 		return ret;
 	}
 	acceptor->listener = listener;
+	atomic_init(&acceptor->users, 2);
 	ret = sem_init(&acceptor->places, 0, ACCEPTS_AT_ONCE)
 			? -errno
-			: thread_start(&acceptor->thread, STACK_SIZE, acceptor_run, acceptor);
+			: thread_start(NULL, STACK_SIZE, acceptor_run, acceptor);
 	if (!ret) {
 		*ret_acceptor = acceptor;
 		return 0;
@@ -120,17 +158,8 @@ int acceptor_take(struct acceptor *acceptor)
 
 void acceptor_stop(struct acceptor *acceptor)
 {
-	int fd;
-
 	atomic_store_explicit(&acceptor->is_over, true, memory_order_relaxed);
 	shutdown(acceptor->listener, SHUT_RDWR);
 	sem_post(&acceptor->places);
-	pthread_join(acceptor->thread, NULL);
-	while (read(acceptor->pipe[0], &fd, sizeof(fd)) == (ssize_t)sizeof(fd))
-		peer_close(fd, false);
-	close(acceptor->pipe[0]);
-	close(acceptor->pipe[1]);
-	peer_close_listener(acceptor->listener, false);
-	sem_destroy(&acceptor->places);
-	free(acceptor);
+	acceptor_put(acceptor);
 }

@@ -3,12 +3,14 @@
  * Receives descriptors from clients: probe tables (sealed memfds) and rendezvous sockets. A client can send any other descriptor, and closing
  * it can block: the last close of a lingering socket, each close of a FUSE file. So the loop leaves a message with descriptors in the queue.
  * A thread with its own descriptor table receives it, and passes on probe tables and rendezvous sockets through a socket pair. A thread that
- * waits for a close counts for its user's LIMIT_HANDOVERS_OF_USER.
+ * waits for a close counts for its user's LIMIT_HANDOVERS_OF_USER. The thread of thread_defer() starts it, so the loop does not wait until
+ * it has its table.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,10 +29,12 @@
 #define LIMIT_HANDOVERS_OF_USER 8
 
 struct handover {
+	struct deferred deferred;
 	struct handover *next;
 	uid_t uid;
-	int client, result; /* numbers in both tables */
-	sem_t has_table;
+	int client, result; /* duplicates of its own; numbers in both tables */
+	bool owns_table;
+	sem_t has_two, is_released;
 	atomic_bool is_done; /* the thread does not refer to this any more */
 	char text[FRAME_MAX];
 };
@@ -136,19 +140,62 @@ static void receive_and_pass(struct handover *handover)
 static void *handover_run(void *user)
 {
 	struct handover *handover = user;
-	bool has_table = !syscall(SYS_close_range, ~0u, ~0u, CLOSE_RANGE_UNSHARE);
 
-	sem_post(&handover->has_table);
-	if (has_table) {
+	handover->owns_table = !syscall(SYS_close_range, ~0u, ~0u, CLOSE_RANGE_UNSHARE);
+	/*
+	 * Before the thread of thread_defer() goes on, which closes sockets that can block (close_due() of peer.c). So none of these copies
+	 * is the last one: another user's descriptors cannot block this thread.
+	 */
+	if (handover->owns_table)
 		keep_two(handover->client, handover->result);
+	sem_post(&handover->has_two);
+	/* Otherwise the other table could have the last descriptor of the client. */
+	while (sem_wait(&handover->is_released) && errno == EINTR)
+		;
+	if (handover->owns_table)
 		receive_and_pass(handover);
-	}
 	/* Release: pairs with the acquire in free_done(). */
 	atomic_store_explicit(&handover->is_done, true, memory_order_release);
 	return NULL;
 }
 
+/* ---- the thread of thread_defer() ---- */
+
+/* The loop may have closed the client meanwhile, so its queue can have any content. */
+static void close_both(const struct handover *handover)
+{
+	close(handover->result);
+	peer_close(handover->client, false);
+}
+
+static void handover_start(struct deferred *deferred)
+{
+	struct handover *handover = (struct handover *)(void *)deferred;
+
+	if (thread_start(NULL, STACK_SIZE, handover_run, handover)) {
+		close_both(handover);
+		atomic_store_explicit(&handover->is_done, true, memory_order_release);
+		return;
+	}
+	while (sem_wait(&handover->has_two) && errno == EINTR)
+		;
+	if (handover->owns_table) {
+		close(handover->result);
+		close(handover->client);
+	} else {
+		close_both(handover);
+	}
+	sem_post(&handover->is_released);
+}
+
 /* ---- the loop ---- */
+
+static void handover_free(struct handover *handover)
+{
+	sem_destroy(&handover->has_two);
+	sem_destroy(&handover->is_released);
+	free(handover);
+}
 
 static unsigned int free_done(struct daemon *daemon, uid_t uid)
 {
@@ -164,8 +211,7 @@ static unsigned int free_done(struct daemon *daemon, uid_t uid)
 			continue;
 		}
 		*at = handover->next;
-		sem_destroy(&handover->has_table);
-		free(handover);
+		handover_free(handover);
 	}
 	return nr;
 }
@@ -178,38 +224,53 @@ bool handover_is_due(int client)
 			header.msg_flags & MSG_CTRUNC;
 }
 
+/* Its own descriptors, and the other end of `result`. */
+static int handover_open(struct handover *handover, int client, int *ret_end)
+{
+	int pair[2], ret;
+
+	/* The number of the client itself can belong to another one before the thread has its table. */
+	handover->client = fcntl(client, F_DUPFD_CLOEXEC, 0);
+	if (handover->client < 0)
+		return -errno;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		ret = -errno;
+		/* The loop has the client still, so this closes nothing else. */
+		close(handover->client);
+		return ret;
+	}
+	handover->result = pair[1];
+	*ret_end = pair[0];
+	return 0;
+}
+
 int handover_begin(struct daemon *daemon, int client, uid_t uid)
 {
 	struct handover *handover;
-	int pair[2], ret = 0;
+	int ret, end = -1;
 
 	if (free_done(daemon, uid) >= LIMIT_HANDOVERS_OF_USER)
 		return -EBUSY;
 	handover = calloc(1, sizeof(*handover));
 	if (!handover)
 		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) ||
-			sem_init(&handover->has_table, 0, 0)) {
-		ret = -errno;
-		free(handover);
-		return ret;
-	}
+	handover->deferred.run = handover_start;
 	handover->uid = uid;
-	handover->client = client;
-	handover->result = pair[1];
-	ret = thread_start(NULL, STACK_SIZE, handover_run, handover);
+	(void)sem_init(&handover->has_two, 0, 0);
+	(void)sem_init(&handover->is_released, 0, 0);
+	ret = handover_open(handover, client, &end);
+	if (!ret)
+		ret = thread_defer(&handover->deferred);
 	if (ret) {
-		close(pair[0]);
-		close(pair[1]);
-		sem_destroy(&handover->has_table);
-		free(handover);
+		if (end >= 0) {
+			close(end);
+			close(handover->result);
+			close(handover->client);
+		}
+		handover_free(handover);
 		return ret;
 	}
 	handover->next = daemon->handovers;
 	daemon->handovers = handover;
-	while (sem_wait(&handover->has_table) && errno == EINTR)
-		;
-	/* From here on the thread has its own table. */
-	close(pair[1]);
-	return pair[0];
+	return end;
 }

@@ -27,8 +27,10 @@
  *	sender.c     and in the one beside it that sends what is recorded
  *	isolate.c    what each process gives up
  *
- * One thread, and nothing waits: every socket is non-blocking, every answer that is due later is an
- * operation with a deadline. A kill of the daemon at any point leaves its state files whole (they are
+ * One thread runs the loop, and does not wait: every socket is non-blocking, every answer that is due later is an
+ * operation with a deadline. What has to wait for another thread is done by the thread of thread_defer(), which exists from the first
+ * message with descriptors on. Beside them are an acceptor for each rendezvous socket, and threads that exit when they have received
+ * or closed descriptors. A kill of the daemon at any point leaves its state files whole (they are
  * renamed into place) and ends the session processes without an orderly end; whoever comes next
  * starts them again from the state files, and they adopt what stands in their places.
  */
@@ -484,7 +486,7 @@ int acceptor_start(int listener, struct acceptor **ret_acceptor);
 /* Readable while acceptor_take() returns a connection; -1 with EAGAIN: there is none. */
 int acceptor_fd(const struct acceptor *acceptor);
 int acceptor_take(struct acceptor *acceptor);
-/* Closes the socket, too. */
+/* Closes the socket, too, a moment later. Does not wait for the thread. */
 void acceptor_stop(struct acceptor *acceptor);
 
 /* ---- doors.c ---- */
