@@ -3,10 +3,12 @@
 
     mutate.py list  --build BUILD [--seed N] [--count N] [--module M] [--kind K]
     mutate.py run   --build BUILD --entered FILE --output FILE [--seed N] [--count N] [--module M] [--kind K] [--budget SECONDS]
+    mutate.py known --build BUILD [--only PART]
     mutate.py table FILE
 
 BUILD is a build directory of *this* source directory: the files below src/ are changed and restored, so use a clone or a
-worktree of its own. --entered is what entered.py has written. See README.md.
+worktree of its own. --entered is what entered.py has written. `known` tries the changes of known.json, which no test
+detected once. See README.md.
 """
 import argparse
 import collections
@@ -22,6 +24,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import operators
 
+KNOWN_CHANGES = pathlib.Path(__file__).resolve().parent / "known.json"
 EQUIVALENT = pathlib.Path(__file__).resolve().parent / "equivalent.json"
 CAUGHT, SURVIVED, INVALID, UNTESTED, KNOWN = "caught", "survived", "invalid", "untested", "equivalent"
 
@@ -100,11 +103,10 @@ def run_limited(command, seconds):
             return None
 
 
-def judge(build, change, entered, budget):
+def judge(build, tests, entered, budget):
     if run_limited(["ninja", "-C", build, "all"], 1200) != 0:
         return INVALID, "does not compile"
     until = time.monotonic() + budget
-    tests = tests_of(entered, change)
     if not tests:
         return UNTESTED, "no test enters the function"
     used = 0
@@ -113,18 +115,18 @@ def judge(build, change, entered, budget):
         if left <= 0:
             break
         used += 1
-        limit = max(60, 6 * entered[test]["seconds"])
+        limit = max(60, 6 * entered.get(test, {}).get("seconds", 50))
         if run_limited(["meson", "test", "-C", build, "--no-rebuild", test], limit) != 0:
             return CAUGHT, test
     return SURVIVED, f"{used} of {len(tests)} tests passed"
 
 
-def try_change(root, build, change, entered, budget):
+def try_change(root, build, change, tests, entered, budget):
     path = root / change.path
     original = path.read_bytes()
     try:
         path.write_bytes(change.apply(original))
-        return judge(build, change, entered, budget)
+        return judge(build, tests, entered, budget)
     finally:
         path.write_bytes(original)
 
@@ -141,10 +143,36 @@ def run(options):
         if change.key() in done:
             continue
         verdict, reason = (KNOWN, known[change.key()]["reason"]) if change.key() in known else \
-            try_change(root, options.build, change, entered, options.budget)
+            try_change(root, options.build, change, tests_of(entered, change), entered, options.budget)
         results.append({"key": change.key(), "verdict": verdict, "reason": reason, "module": module(change.path),
                         "kind": change.kind, "operator": change.operator, "change": str(change)})
         output.write_text(json.dumps(results, indent=1))
+        print(f"{verdict}: {change} ({reason})", flush=True)
+    run_limited(["ninja", "-C", options.build, "all"], 1200)
+    print_table(results)
+
+
+def known_change(root, entry):
+    """A change that is described by its text, which is once in the file."""
+    source = (root / entry["path"]).read_text()
+    if source.count(entry["old"]) != 1:
+        raise ValueError(f"{entry['path']}: the text of a known change is there {source.count(entry['old'])} times: {entry['old']!r}")
+    begin = len(source[:source.index(entry["old"])].encode())
+    line = source[:source.index(entry["old"])].count("\n") + 1
+    return operators.Change(entry["path"], "", line, "known", entry["kind"], begin, begin + len(entry["old"].encode()), entry["old"],
+                            entry["new"])
+
+
+def run_known(options):
+    root = pathlib.Path(__file__).resolve().parents[2]
+    results = []
+    for entry in json.loads(KNOWN_CHANGES.read_text()):
+        change = known_change(root, entry)
+        if options.only not in change.path:
+            continue
+        verdict, reason = try_change(root, options.build, change, entry["tests"], {}, 3600)
+        results.append({"key": change.key(), "verdict": verdict, "reason": reason, "module": module(change.path),
+                        "kind": change.kind, "operator": change.operator, "change": str(change)})
         print(f"{verdict}: {change} ({reason})", flush=True)
     run_limited(["ninja", "-C", options.build, "all"], 1200)
     print_table(results)
@@ -183,10 +211,15 @@ def main():
             one.add_argument("--entered", required=True)
             one.add_argument("--output", required=True)
             one.add_argument("--budget", type=int, default=180)
+    known = verbs.add_parser("known")
+    known.add_argument("--build", required=True)
+    known.add_argument("--only", default="", metavar="PART", help="files whose path contains PART")
     verbs.add_parser("table").add_argument("results")
     options = parser.parse_args()
     if options.verb == "run":
         run(options)
+    elif options.verb == "known":
+        run_known(options)
     elif options.verb == "list":
         for change in draw(options.build, options.seed, options.count, options.module, options.kind)[1]:
             print(change.key(), change.kind, change)

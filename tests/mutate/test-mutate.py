@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The operators of mutate.py on a function whose changes are known, and a sample that a seed repeats."""
+import json
 import pathlib
 import subprocess
 import sys
@@ -108,6 +109,16 @@ def test_table():
     results = [{"module": "ring", "kind": "leak", "verdict": verdict} for verdict in
                ("caught", "caught", "survived", "untested", "invalid", "equivalent")]
     checks.equal(mutate.share(results), "2 of 4 (50 %)", "share of the valid ones")
+
+
+def test_known_changes():
+    root = here.parents[1]
+    entries = json.loads(mutate.KNOWN_CHANGES.read_text())
+    for entry in entries:
+        change = mutate.known_change(root, entry)
+        checks.true(change.kind in operators.KINDS and entry["tests"], f"{change} has a kind and tests")
+        checks.contains(change.apply((root / entry["path"]).read_bytes()).decode(), entry["new"])
+    checks.true(len(entries) > 40, "the known changes are there")
 
 
 def test_equivalents():
