@@ -144,6 +144,22 @@ if shutil.which("valgrind"):
     tried.append("valgrind")
     run("valgrind", "record", "-w", "libc", "-w", "pthread", "-o", "TRACE", "--", "valgrind", "-q", "--leak-check=full",
         "--error-exitcode=9", plain)
+    # Refused before it starts: the kernel's breakpoints would end it, and probes of the process have no effect.
+    for words in ([], ["--global"], ["--global", "--exe", plain]):
+        for command in (f"valgrind -q {plain}", f"nice valgrind -q {plain}"):
+            done = subprocess.run([side, "trace", "-o", path("refused"), "-c", command, "--function", "work", *words], capture_output=True,
+                                  text=True, check=False, timeout=120, env=environment)
+            check((done.returncode, done.stdout) == (2, "") and "through `valgrind`" in done.stderr, f"{command}, {words}: {done}")
+    process = subprocess.Popen(["valgrind", "-q", plain, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, env=environment)
+    process.stdout.readline()
+    for words in (["attach"], ["trace", "--function", "work"], ["trace", "--function", "work", "--global"],
+                  ["trace", "--function", "work", "--global", "--exe", plain]):
+        done = subprocess.run([side, *words, "-o", path("refused"), "-p", str(process.pid), "--duration", "200ms"], capture_output=True,
+                              text=True, check=False, timeout=120, env=environment)
+        check(done.returncode and "under valgrind" in done.stderr, f"{words}: {done}")
+    out, err = process.communicate("go\n", timeout=120)
+    check((process.returncode, out, err) == (0, "20\n", ""), f"valgrind, refused: {process.returncode}, {out!r}, {err}")
 for failure in failures:
     print("FAILED:", failure)
 print(f"{runs} runs: {', '.join(tried)}")

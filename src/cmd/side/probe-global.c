@@ -100,6 +100,24 @@ static bool add_tables(char ***words, const int *tables, size_t nr)
 	return fits;
 }
 
+/* Its tools translate a breakpoint of the kernel as an instruction of the program, which that instruction ends. */
+static int refuse_valgrind(uint64_t pid)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t size;
+
+	snprintf(link, sizeof(link), "/proc/%" PRIu64 "/exe", pid);
+	size = readlink(link, path, sizeof(path) - 1);
+	path[size < 0 ? 0 : size] = '\0';
+	if (!strstr(path, "/valgrind/"))
+		return COMMAND_DONE;
+	return say_error(COMMAND_FAILED,
+			"trace the program alone, or record its events: `side record -- valgrind PROGRAM`",
+			"cannot watch process %" PRIu64
+			": it runs under valgrind, where the kernel's breakpoints end it",
+			pid);
+}
+
 int probe_global_words(const struct global_arguments *arguments, uint64_t pid, const int *tables,
 		size_t nr_tables, char ***words)
 {
@@ -107,6 +125,8 @@ int probe_global_words(const struct global_arguments *arguments, uint64_t pid, c
 	int status = helper_find(SESSION_UPROBES_PROGRAM, "uprobes", "global probes", path);
 
 	*words = NULL;
+	if (!status && pid)
+		status = refuse_valgrind(pid);
 	if (status)
 		return status;
 	status = COMMAND_FAILED;

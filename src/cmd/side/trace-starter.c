@@ -27,6 +27,7 @@ struct starter {
 	bool has_machine;       /* the name of an architecture may be first */
 	bool has_numbers;       /* -5 is an option */
 	bool changes_user; /* it starts the program with other rights and another environment */
+	bool translates;   /* it executes a translation of the program, not the program itself */
 };
 
 /* A table: laid out by hand. */
@@ -55,6 +56,7 @@ static const struct starter starters[] = {
 	{ .name = "pkexec", .long_takes = " user ", .changes_user = true },
 	{ .name = "su", .changes_user = true },
 	{ .name = "runuser", .changes_user = true },
+	{ .name = "valgrind", .translates = true },
 };
 /* clang-format on */
 
@@ -238,10 +240,21 @@ static int starter_refuse_user(const struct starter *starter)
 			starter->name);
 }
 
+/* A probe of the process has no effect there. A breakpoint of the kernel is translated as an instruction of the program, which it ends. */
+static int starter_refuse_translator(const struct starter *starter)
+{
+	return say_error(COMMAND_USAGE,
+			"trace the program alone, or record its events: `side record -- valgrind PROGRAM`",
+			"cannot trace a program through `%s`: it executes a translation of the program's code, where probes have no effect or end the program",
+			starter->name);
+}
+
 static int starter_skip(struct walk *walk, const struct starter *starter)
 {
 	int status;
 
+	if (starter->translates)
+		return starter_refuse_translator(starter);
 	if (starter->changes_user && !walk->global)
 		return starter_refuse_user(starter);
 	walk->at++;

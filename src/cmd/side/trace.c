@@ -535,17 +535,22 @@ static int check(const struct parsed *parsed, size_t count)
 	return count || options->pid ? COMMAND_DONE : no_program(options);
 }
 
-/* The file to probe: it may be a library. */
-static int find_global(struct tracing *tracing, const struct record_options *options)
+/* The file to probe: it may be a library. `words`: the command, which can be refused. */
+static int find_global(struct tracing *tracing, const struct record_options *options, char **words,
+		size_t count)
 {
+	char program[PATH_MAX];
 	struct probe_exe exe;
+	size_t at;
 	int status;
 
 	if (!options->exe) {
 		tracing->files_of = (pid_t)options->pid;
 		return COMMAND_DONE;
 	}
-	status = probe_exe_find(options->exe, &exe);
+	status = count ? starter_follow(words, count, true, &at, program) : COMMAND_DONE;
+	if (!status)
+		status = probe_exe_find(options->exe, &exe);
 	if (status)
 		return status;
 	snprintf(tracing->exe, sizeof(tracing->exe), "%s", exe.path);
@@ -663,7 +668,7 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **wo
 		status = probe_wishes(&options->probes, &tracing->contexts, &tracing->wishes,
 				&tracing->nr_wishes);
 	if (!status && options->global.on && (options->exe || !count))
-		status = find_global(tracing, options);
+		status = find_global(tracing, options, words, count);
 	else if (!status && count)
 		status = find_traced(tracing, options, words, count);
 	tracing->no_kernel = tracing->no_kernel

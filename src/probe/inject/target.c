@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -352,6 +353,16 @@ static int fail_sanitizer(struct inject_target *target)
 			target->pid, inject_name(target->pid, name, sizeof(name)));
 }
 
+/* Its tools are linked statically. They execute a translation of the program, where the kernel's breakpoints end it. */
+static bool is_valgrind(const char *link)
+{
+	char path[PATH_MAX];
+	ssize_t size = readlink(link, path, sizeof(path) - 1);
+
+	path[size < 0 ? 0 : size] = '\0';
+	return strstr(path, "/valgrind/") != NULL;
+}
+
 static int check_executable(struct inject_target *target)
 {
 	char path[64], name[64];
@@ -378,6 +389,10 @@ static int check_executable(struct inject_target *target)
 				"cannot attach to %d (%s): it is a program for another processor (%s); the agent is for x86-64, with 64 bits",
 				target->pid, name,
 				elf.class == ELFCLASS32 ? "32 bits" : "not x86-64");
+	else if (is_valgrind(path))
+		ret = inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): it runs under valgrind, which executes a translation of the program; start it with `side record`, or without valgrind",
+				target->pid, name);
 	else if (!elf.interpreter)
 		ret = inject_fail(target, INJECT_UNSUITABLE,
 				"cannot attach to %d (%s): it is linked statically, so there is no loader that could bring the agent; link it dynamically, or let the kernel watch its functions by `side trace --global`",
