@@ -22,6 +22,7 @@
  *	x86-64-site.c    the method for one place
  *	exits.c          whether a return from a function can be seen
  *	x86-64-stack.c   what a function does with return addresses
+ *	x86-64-arguments.c whether a function reads the register of an argument
  *	x86-64-exchange.c functions in which the stack pointer may point to data
  *	x86-64-emulated.c what the kernel does by itself where it watches an instruction
  *	x86-64-copy.c    displaced instructions written for another address (copy.h; for the process that is probed)
@@ -85,6 +86,12 @@ int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
  * threads in C.
  */
 bool code_has_exceptions(const struct code_file *file);
+
+/*
+ * Whether the function that begins there reads the register of an argument, as DWARF counts registers (`vector`: xmm0 to xmm7). False if its
+ * code does not show it.
+ */
+bool code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg, bool vector);
 
 /* Whether a uprobe on the instruction of these bytes costs no step. */
 bool code_kernel_emulates(const uint8_t *bytes, size_t size);

@@ -72,31 +72,121 @@ static bool lacks_pieces(const struct located *located, Dwarf_Die *variable)
 			type_size(&type, &whole) && size < whole;
 }
 
-/*
- * LLVM's compilers do not pass what they know to be unused, also to functions that other files may call: the register of such an
- * argument, or of an unused half of a number of 16 bytes, has any value. Debug information gives no location of it, or a broken one.
- * It gives none of structures that they take apart either, which they pass.
- */
-static bool is_passed(Dwarf_Die *function, Dwarf_Die *argument)
+static bool is_gnu(Dwarf_Die *function)
 {
 	Dwarf_Attribute attribute;
 	const char *producer = NULL;
-	Dwarf_Die unit, type;
+	Dwarf_Die unit;
+
+	if (dwarf_diecu(function, &unit, NULL, NULL) &&
+			dwarf_attr_integrate(&unit, DW_AT_producer, &attribute))
+		producer = dwarf_formstring(&attribute);
+	return producer && !strncmp(producer, "GNU ", 4);
+}
+
+/*
+ * LLVM's compilers do not pass what they know to be unused, also to functions that other files may call: the register of such an
+ * argument, or of an unused half of a number of 16 bytes, has any value. Debug information gives no location of it, or a broken one.
+ * It gives none of structures that they take apart either, of which they pass what is used: add_passed() checks each register.
+ */
+static bool is_passed(Dwarf_Die *function, Dwarf_Die *argument)
+{
+	Dwarf_Die type;
 	uint64_t size;
 	int tag;
 
 	if (!type_of(argument, &type))
 		return true;
-	if (dwarf_diecu(function, &unit, NULL, NULL) &&
-			dwarf_attr_integrate(&unit, DW_AT_producer, &attribute))
-		producer = dwarf_formstring(&attribute);
 	tag = dwarf_tag(&type);
-	if ((producer && !strncmp(producer, "GNU ", 4)) || tag == DW_TAG_structure_type ||
-			tag == DW_TAG_class_type || tag == DW_TAG_union_type)
+	if (is_gnu(function) || tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+			tag == DW_TAG_union_type)
 		return true;
 	/* One register holds all of it: it is used. */
 	return dwarf_hasattr_integrate(argument, DW_AT_location) && type_size(&type, &size) &&
 			size <= 8;
+}
+
+/* Whether the function reads the register that has these bytes of an argument. */
+static bool is_read(const struct place *place, const struct fetch *fetch)
+{
+	const struct probe_fetch_op *op = &fetch->ops[0];
+
+	if (!fetch->nr_ops || (op->code != PROBE_FETCH_REGISTER && op->code != PROBE_FETCH_VECTOR))
+		return true;
+	return code_reads_argument(place->module->code, place->function->address, op->reg,
+			op->code == PROBE_FETCH_VECTOR);
+}
+
+/* The bytes of an argument from `offset` on, as callers pass them, if the function reads their registers. */
+static int add_passed(const struct place *place, const struct located *passed, uint64_t offset,
+		uint64_t size, struct located *result)
+{
+	int ret = 0;
+
+	while (size && !ret) {
+		const struct located_piece *piece = &passed->pieces[offset / 8];
+		uint64_t skipped = offset % 8, length = size < 8 - skipped ? size : 8 - skipped;
+		struct fetch fetch = passed->kind == LOCATED_VALUE ? passed->fetch : piece->fetch;
+		bool known = (passed->kind == LOCATED_VALUE || piece->kind == LOCATED_VALUE) &&
+				is_read(place, &fetch);
+
+		if (known && skipped)
+			ret = fetch_op(&fetch, PROBE_FETCH_SHIFT_RIGHT, 0, (uint8_t)(8 * skipped),
+					0);
+		if (!ret)
+			ret = locate_piece(result, known ? LOCATED_VALUE : LOCATED_NOWHERE, length,
+					&fetch);
+		offset += length;
+		size -= length;
+	}
+	return ret;
+}
+
+/*
+ * An argument that LLVM's compilers pass in registers, where debug information locates not all of it: what it locates, and what the
+ * function reads of the registers. False: nothing.
+ */
+static bool complete(const struct place *place, Dwarf_Die *variable, const struct located *passed,
+		struct located *located)
+{
+	struct located result = {.kind = LOCATED_PIECES};
+	uint64_t offset = 0, whole;
+	Dwarf_Die type;
+	bool some = false;
+	int ret = 0;
+
+	if (!type_of(variable, &type) || !type_size(&type, &whole) || whole > 16)
+		return false;
+	for (uint32_t i = 0; located->kind == LOCATED_PIECES && i < located->nr_pieces; i++) {
+		const struct located_piece *piece = &located->pieces[i];
+
+		if (piece->kind == LOCATED_NOWHERE)
+			ret |= add_passed(place, passed, piece->offset, piece->size, &result);
+		else
+			ret |= locate_piece(&result, piece->kind, piece->size, &piece->fetch);
+		offset += piece->size;
+	}
+	if (offset < whole)
+		ret |= add_passed(place, passed, offset, whole - offset, &result);
+	for (uint32_t i = 0; i < result.nr_pieces; i++)
+		some |= result.pieces[i].kind != LOCATED_NOWHERE;
+	if (some && !ret)
+		*located = result;
+	return some && !ret;
+}
+
+/* Callers from elsewhere pass arguments as the convention has it. False: it is not known to be passed. */
+static bool take_passed(struct expression *expression, Dwarf_Die *variable, struct located *located)
+{
+	Dwarf_Die *function = &expression->function;
+	struct located passed;
+
+	if (!is_passed(function, variable) || locate_argument(function, variable, &passed))
+		return false;
+	if (!is_gnu(function) && (passed.kind == LOCATED_PIECES || passed.kind == LOCATED_VALUE))
+		return complete(expression->place, variable, &passed, located);
+	*located = passed;
+	return true;
 }
 
 static int find_place(struct expression *expression, Dwarf_Die *variable, struct located *located)
@@ -105,7 +195,6 @@ static int find_place(struct expression *expression, Dwarf_Die *variable, struct
 	const char *name = dwarf_diename(variable);
 	bool has = expression->where.function;
 	Dwarf_Die *function = &expression->function;
-	struct located passed;
 	uint64_t address;
 	int ret;
 
@@ -117,16 +206,14 @@ static int find_place(struct expression *expression, Dwarf_Die *variable, struct
 			   : 0;
 	}
 	ret = locate(&expression->where, variable, located, expression->error);
-	/* Who is called from elsewhere gets arguments as everybody passes them. */
+	if (ret)
+		located->nr_pieces = 0;
 	if ((ret || lacks_pieces(located, variable)) && place->entry && has &&
-			is_passed(function, variable) &&
 			!module_is_local(place->module, place->name) &&
 			dwarf_tag(variable) == DW_TAG_formal_parameter &&
 			dwarf_hasattr_integrate(function, DW_AT_external) &&
-			!locate_argument(function, variable, &passed)) {
-		*located = passed;
+			take_passed(expression, variable, located))
 		ret = 0;
-	}
 	/* Of another unit: the symbol is where it is. */
 	if (ret && dwarf_tag(variable) == DW_TAG_variable && name &&
 			dwarf_hasattr_integrate(variable, DW_AT_external) &&

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether a function reads the register of an argument: some path from the beginning has an instruction that reads it before one that
+ * writes it. Callers of such a function pass the argument. A compiler that knows of no use may leave the register with any value (LLVM does,
+ * in callers of the same file).
+ *
+ * Follows branches, jumps to other functions, and calls: an argument that is passed on is read by the callee. A call destroys the register,
+ * so nothing after it counts. What cannot be followed, such as a jump through a table or a call of another file, proves no reading.
+ */
+#include "parts.h"
+#include "x86-64.h"
+
+#include <stdlib.h>
+
+#include <Zydis/Zydis.h>
+
+#define INSTRUCTIONS_MAX 16384            /* that are followed */
+#define TABLE_SIZE (4 * INSTRUCTIONS_MAX) /* a power of two */
+
+struct walk {
+	struct code_file *file;
+	ZydisRegister wanted; /* the largest register that contains it */
+	ZydisDecoder decoder;
+	uint64_t *seen; /* addresses, by a hash; 0: empty */
+	uint64_t *todo;
+	size_t nr_seen, nr_todo;
+};
+
+static void reach(struct walk *walk, uint64_t address)
+{
+	size_t at = (address * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (TABLE_SIZE - 1);
+
+	while (walk->seen[at] && walk->seen[at] != address)
+		at = (at + 1) & (TABLE_SIZE - 1);
+	if (walk->seen[at] || !address || walk->nr_seen == INSTRUCTIONS_MAX ||
+			code_is_excluded(walk->file, address))
+		return;
+	walk->seen[at] = address;
+	walk->nr_seen++;
+	walk->todo[walk->nr_todo++] = address;
+}
+
+static bool contains(const struct walk *walk, ZydisRegister reg)
+{
+	return reg != ZYDIS_REGISTER_NONE &&
+			ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg) ==
+			walk->wanted;
+}
+
+/* Its result is the same with any value of the register. */
+static bool is_constant(const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands)
+{
+	unsigned int last = decoded->operand_count_visible;
+
+	if (last < 2 || operands[last - 1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+			operands[last - 2].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+			operands[last - 1].reg.value != operands[last - 2].reg.value)
+		return false;
+	switch (decoded->mnemonic) {
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_SBB:
+	case ZYDIS_MNEMONIC_XORPS:
+	case ZYDIS_MNEMONIC_XORPD:
+	case ZYDIS_MNEMONIC_PXOR:
+	case ZYDIS_MNEMONIC_PCMPEQB:
+	case ZYDIS_MNEMONIC_PCMPEQD:
+	case ZYDIS_MNEMONIC_VXORPS:
+	case ZYDIS_MNEMONIC_VXORPD:
+	case ZYDIS_MNEMONIC_VPXOR:
+	case ZYDIS_MNEMONIC_VPCMPEQB:
+	case ZYDIS_MNEMONIC_VPCMPEQD: return true;
+	default: return false;
+	}
+}
+
+/* Legacy conversions replace the lower half; the decoder may count the upper one, which arguments do not use. */
+static bool is_conversion(const ZydisDecodedInstruction *decoded)
+{
+	return decoded->meta.category == ZYDIS_CATEGORY_CONVERT;
+}
+
+static void note_operand(const struct walk *walk, const ZydisDecodedOperand *operand, bool *reads,
+		bool *writes)
+{
+	if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+		*reads |= contains(walk, operand->mem.base) || contains(walk, operand->mem.index);
+	} else if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			contains(walk, operand->reg.value)) {
+		*reads |= (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ) ||
+				(operand->actions & ZYDIS_OPERAND_ACTION_CONDWRITE);
+		*writes |= (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+	}
+}
+
+/* The instruction with its operands; `*ret_writes`: another value replaces the argument, also if only in a part of the register. */
+static bool reads_in(const struct walk *walk, const ZydisDecodedInstruction *decoded,
+		const ZydisDecodedOperand *operands, bool *ret_writes)
+{
+	bool reads = false;
+
+	*ret_writes = false;
+	for (unsigned int i = 0; i < decoded->operand_count; i++) {
+		bool ignored = false;
+
+		note_operand(walk, &operands[i], !i && is_conversion(decoded) ? &ignored : &reads,
+				ret_writes);
+	}
+	return reads && !is_constant(decoded, operands);
+}
+
+/* One instruction, before which the register has the value of the argument. True: it reads the register. */
+static bool follow(struct walk *walk, uint64_t address)
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction decoded;
+	struct x86_instruction instruction;
+	size_t size;
+	const uint8_t *bytes = code_executable(walk->file, address)
+			? code_bytes(walk->file, address, &size)
+			: NULL;
+	bool writes = false;
+
+	if (!bytes || !x86_decode(bytes, size, address, &instruction) ||
+			!ZYAN_SUCCESS(ZydisDecoderDecodeFull(
+					&walk->decoder, bytes, size, &decoded, operands)))
+		return false;
+	/* A long nop has operands that it does not access. */
+	if (!instruction.padding && reads_in(walk, &decoded, operands, &writes))
+		return true;
+	if (writes)
+		return false;
+	switch (instruction.piece.kind) {
+	case PROBE_CALL:
+	case PROBE_BRANCH:
+	case PROBE_BRANCH_IF:
+	case PROBE_COUNTER: reach(walk, instruction.piece.target); break;
+	default: break;
+	}
+	if (!instruction.ends && !instruction.call)
+		reach(walk, address + decoded.length);
+	return false;
+}
+
+static bool walk_all(struct walk *walk, uint64_t begin)
+{
+	reach(walk, begin);
+	while (walk->nr_todo) {
+		if (follow(walk, walk->todo[--walk->nr_todo]))
+			return true;
+	}
+	return false;
+}
+
+static bool reads(struct code_file *file, uint64_t begin, ZydisRegister wanted)
+{
+	struct walk walk = {.file = file,
+			.wanted = ZydisRegisterGetLargestEnclosing(
+					ZYDIS_MACHINE_MODE_LONG_64, wanted),
+			.seen = calloc(TABLE_SIZE, sizeof(*walk.seen)),
+			.todo = calloc(INSTRUCTIONS_MAX, sizeof(*walk.todo))};
+	bool found = false;
+
+	ZydisDecoderInit(&walk.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	if (walk.seen && walk.todo)
+		found = walk_all(&walk, begin);
+	free(walk.seen);
+	free(walk.todo);
+	return found;
+}
+
+bool code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg, bool vector)
+{
+	/* As debug information counts them. */
+	static const ZydisRegister general[] = {ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_RDX,
+			ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_RBX, ZYDIS_REGISTER_RSI,
+			ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RSP,
+			ZYDIS_REGISTER_R8, ZYDIS_REGISTER_R9};
+
+	if (vector)
+		return reg < 8 && reads(file, begin, (ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg));
+	return reg < sizeof(general) / sizeof(general[0]) && reads(file, begin, general[reg]);
+}
