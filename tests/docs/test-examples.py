@@ -7,7 +7,7 @@ before the block, in a comment that readers of the page do not see:
   <!-- example: run -->          its commands, in one shell, in a folder of the page, with the programs that stand beside this file. What
                                  stands below a command after `$` is what it prints, `...` for anything, as in tests/cmd/guide.py
   <!-- example: file NAME -->    is a whole program, written there and compiled
-  <!-- example: by TEST... -->   is run, or printed, by other tests
+  <!-- example: by TEST... -->   is run, or printed, by other tests; a name may be the beginning of several
   <!-- example: not run: REASON -->
 
 Behind `run`, with commas: `numbers vary` (and units), `any order` (of lines), `output varies`, `status N` (of the last command), `server stays`
@@ -101,7 +101,8 @@ NAMES, BEGINS = all_tests()
 
 
 def is_test(name):
-    return name in NAMES or any(name.startswith(begin) and len(name) > len(begin) for begin in BEGINS)
+    """Or what the names of several tests begin with: docs-fresh is docs-fresh-bookworm-root and others."""
+    return name in NAMES or name + "-" in BEGINS or any(name.startswith(begin) and len(name) > len(begin) for begin in BEGINS)
 
 
 class Folder:

@@ -14,6 +14,8 @@ A block runs if its comment (test-examples.py) begins with `run` or `file`, or n
 
 usage: test-fresh.py SOURCE DIRECTORY [SUITE ACCOUNT [PAGE...]]     (DIRECTORY keeps the systems, and packages of Debian, for the next run)
 
+The first failure of a page does not stop the next blocks and pages. Each page needs README.md, which installs side; sessions.md needs c.md.
+
 With SIDE_TEST_CCACHE=DIRECTORY the systems share a cache of compiled files there, for a quick run while you change a page.
 """
 import importlib.util
@@ -22,6 +24,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -70,7 +73,7 @@ PIDS = {"postgresql": "20114", "talker": "4711"}
 USE_CCACHE = """
 apt-get -q install -y --no-install-recommends ccache >/dev/null
 for name in cc gcc c++ g++; do ln -s /usr/bin/ccache /usr/local/bin/$name; done
-printf 'cache_dir = /var/cache/ccache\\nhash_dir = false\\numask = 000\\n' >/etc/ccache.conf
+printf 'cache_dir = /var/cache/ccache\\nhash_dir = false\\nsloppiness = locale\\numask = 000\\n' >/etc/ccache.conf
 """
 
 
@@ -162,13 +165,13 @@ apt-get -q update >/dev/null""")
         with self.file("/tmp/.text", "w") as out:
             out.write(text)
         print("eval \"$(cat /tmp/.text)\" >/tmp/.out 2>&1 </dev/null; echo done:$?", file=self.shell.stdin, flush=True)
-        deadline = time.monotonic() + timeout
-        for line in self.shell.stdout:
-            if line.startswith("done:"):
-                break
-            if time.monotonic() > deadline:
-                raise AssertionError("no end of " + text)
-        else:
+        limit = threading.Timer(timeout, self.shell.kill)
+        limit.start()
+        try:
+            line = next((line for line in self.shell.stdout if line.startswith("done:")), None)
+        finally:
+            limit.cancel()
+        if line is None:
             raise AssertionError("the system has ended in " + text)
         with self.file("/tmp/.out") as printed:
             said = printed.read()
@@ -290,10 +293,11 @@ class Pages(unittest.TestCase):
             for line, mark, more, lines in blocks:
                 where = f"{self.suite} {self.account}: {page}, line {line}"
                 name = next((words[5:] for words in [mark.split(",")[0], *more] if words.startswith("file ")), None)
-                if name:
-                    self.write_file(name, lines, folder)
-                else:
-                    self.run_block(where, mark, more, lines, folder)
+                with self.subTest(block=where):
+                    if name:
+                        self.write_file(name, lines, folder)
+                    else:
+                        self.run_block(where, mark, more, lines, folder)
 
 
 def load_tests(loader, _tests, _pattern):

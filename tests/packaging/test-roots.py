@@ -3,7 +3,9 @@
 The Debian packages in fresh systems: Debian 12 and 13, made by debootstrap. Built twice with equal results, accepted by lintian,
 installed, used as the README says, and purged without a remainder. Only with SIDE_TEST_LONG=1, as root.
 
-usage: test-roots.py SOURCE-DIRECTORY DIRECTORY (for the root directories, which are kept for the next run)
+usage: test-roots.py SOURCE-DIRECTORY DIRECTORY [Bookworm|Trixie]     (DIRECTORY keeps the root directories for the next run)
+
+With SIDE_TEST_CCACHE=DIRECTORY the first of the two builds uses a cache of compiled files there, for a quick run.
 """
 import glob
 import hashlib
@@ -25,6 +27,13 @@ int main(void)
 # Where packages other than ours, or the package manager itself, write.
 NOT_OURS = ("./var/lib/dpkg", "./var/cache", "./var/log", "./var/lib/apt", "./etc/ld.so.cache", "./proc", "./dev", "./tmp", "./run", "./sys",
             "./side", "./etc/group-", "./etc/gshadow-", "./root", "./srv")
+CACHE = os.environ.get("SIDE_TEST_CCACHE")
+# meson uses ccache if it is installed.
+USE_CCACHE = """
+apt-get -q install -y --no-install-recommends ccache
+printf 'cache_dir = /var/cache/ccache\nhash_dir = false\nsloppiness = locale\numask = 000\n' >/etc/ccache.conf
+mkdir -p /var/cache/ccache
+"""
 
 
 class Root:
@@ -42,12 +51,19 @@ class Root:
         packed = subprocess.run(["git", "-C", source, "archive", "HEAD"], capture_output=True, check=True).stdout
         subprocess.run(["tar", "-x", "-C", tree], input=packed, check=True)
         self.run("cd /side && packaging/install-packages deb")
+        if CACHE:
+            os.makedirs(CACHE, exist_ok=True)
+            self.run(USE_CCACHE)
 
-    def run(self, command):
+    def run(self, command, cached=False):
         """What a shell command in the system prints."""
         inside = f'mount -t proc proc "{self.path}/proc" && mount --rbind /dev "{self.path}/dev" && exec chroot "{self.path}" sh -ec "$1"'
-        done = subprocess.run(["unshare", "-m", "sh", "-c", inside, "sh", command], capture_output=True, text=True, check=False,
-                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "HOME": "/root"})
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "HOME": "/root"}
+        if CACHE and cached:
+            inside = f'mount --bind "{os.path.abspath(CACHE)}" "{self.path}/var/cache/ccache" && {inside}'
+        else:
+            environment["CCACHE_DISABLE"] = "1"
+        done = subprocess.run(["unshare", "-m", "sh", "-c", inside, "sh", command], capture_output=True, text=True, check=False, env=environment)
         if done.returncode:
             raise AssertionError(f"{command}: status {done.returncode}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
         return done.stdout
@@ -65,7 +81,7 @@ class Packages(unittest.TestCase):
         if cls.suite is None:
             raise unittest.SkipTest("base of the tests for each release")
         cls.root = Root(cls.suite, DIRECTORY, SOURCE)
-        cls.root.run("rm -rf /srv/first /srv/second; cd /side && packaging/build-deb /srv/first")
+        cls.root.run("rm -rf /srv/first /srv/second; cd /side && packaging/build-deb /srv/first", cached=True)
 
     def test_1_reproducible(self):
         self.root.run("cd /side && packaging/build-deb /srv/second")
