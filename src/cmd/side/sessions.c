@@ -263,7 +263,7 @@ static void say_recording(const char *name, struct json_object *answer)
 	say_output("records; view it with", name, answer);
 	if (json_object_object_get_ex(answer, "programs", NULL) && !ask_number(answer, "programs"))
 		say_note_hint("programs that started before the daemon join with `side attach --daemon -p PID`",
-				"session %s: no program has joined yet", name);
+				"session %s: no running program has joined", name);
 }
 
 static void say_done(const struct parsed *parsed, const char *name, struct json_object *answer)

@@ -217,7 +217,7 @@ static void print_unjoined(struct json_object *answer, struct json_object *sessi
 		       " program%s joined, and no event that the session records has happened\n",
 				programs, programs == 1 ? " has" : "s have");
 	else
-		puts("\n  no program has joined yet; programs that started before the daemon join with `side attach --daemon -p PID`");
+		puts("\n  no running program has joined; programs that started before the daemon join with `side attach --daemon -p PID`");
 }
 
 /* Programs for which there was no share of memory, connections or descriptions. */
