@@ -98,8 +98,9 @@ static ssize_t link_size(const struct agent_rule *rule, const struct side_event_
 	ssize_t size = filter_link_size(rule->filter, rule->filter_size, event, &names, &error);
 
 	if (size < 0)
-		agent_debug("a filter is not for %s:%s: %s", side_ptr_get(event->provider_name),
-				side_ptr_get(event->event_name), error.text);
+		agent_debug("a filter is not for %s:%s: %s%s%s", side_ptr_get(event->provider_name),
+				side_ptr_get(event->event_name), error.text,
+				*error.hint ? "; " : "", error.hint);
 	return size;
 }
 

@@ -269,7 +269,8 @@ static int check_sending(const struct definition *definition, struct control_err
 						  "`--spool`, `--speed` and `--send-timeout` belong to `--to`")
 				: 0;
 	if (send_check(definition->to, &ctf1_only, &send_error))
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL, "%s", send_error.text);
+		return control_fail(error, CONTROL_USAGE, -EINVAL,
+				*send_error.hint ? send_error.hint : NULL, "%s", send_error.text);
 	if (!strstr(definition->to, "://") && *definition->to != '/')
 		return control_fail(error, CONTROL_USAGE, -EINVAL, "write a URL or a whole path",
 				"a daemon cannot send to `%.200s`", definition->to);

@@ -246,7 +246,7 @@ static int place_sections(struct image *image)
 }
 
 static const char linked_later[] =
-		"it has code for the linker's optimizer (-flto), and its events with it; read the program or library that is linked of it";
+		"its code is for the linker's optimizer (-flto): the events are in the program or library that is linked of it";
 
 /* Sections that have no bytes, or those of the program in another form. */
 static void note_elsewhere(struct image *image, const GElf_Shdr *header)
@@ -258,7 +258,7 @@ static void note_elsewhere(struct image *image, const GElf_Shdr *header)
 	if (header->sh_type == SHT_NOBITS && header->sh_flags & SHF_ALLOC &&
 			!strcmp(name, TABLE_SECTION))
 		image->elsewhere =
-				"it has the debug information of a program or library, and its events are there; read that";
+				"it has the debug information of a program or library: the events are in that file";
 	else if (header->sh_type == SHT_PROGBITS && image->header.e_type == ET_REL &&
 			!strncmp(name, ".gnu.lto_", 9))
 		image->elsewhere = linked_later;

@@ -38,11 +38,13 @@ struct side_event_description;
 #define FILTER_STACK_MAX 16         /* values that an evaluation keeps at a time */
 #define FILTER_TEXT_MAX 1024        /* bytes of a string literal, of a name */
 #define FILTER_STEPS_MAX 32         /* names and indexes of one path */
+#define FILTER_HINT_MAX 80          /* bytes of the hint of an error */
 
 /* Filled when a function that takes it fails. */
 struct filter_error {
-	unsigned int column; /* from 1, in bytes; 0: no place in the text */
-	char text[256];      /* part of a sentence: "expected a value, not \")\"" */
+	unsigned int column;        /* from 1, in bytes; 0: no place in the text */
+	char text[256];             /* part of a sentence: "expected a value, not \")\"" */
+	char hint[FILTER_HINT_MAX]; /* "did you mean `==`?"; may be empty */
 };
 
 /* ---- programs ---- */

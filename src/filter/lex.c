@@ -15,8 +15,16 @@ int filter_fail_list(
 {
 	if (error) {
 		error->column = column;
+		error->hint[0] = '\0';
 		vsnprintf(error->text, sizeof(error->text), format, list);
 	}
+	return -EINVAL;
+}
+
+int filter_hint_set(struct filter_error *error, const char *hint)
+{
+	if (error)
+		snprintf(error->hint, sizeof(error->hint), "%s", hint);
 	return -EINVAL;
 }
 
@@ -219,9 +227,10 @@ static int escape(struct filter_lexer *lexer, size_t *at)
 	if (!c)
 		return filter_fail(lexer->error, (unsigned int)begin + 1,
 				"expected a character behind the backslash");
-	if (is_word(c))
-		return filter_fail(lexer->error, (unsigned int)begin + 1,
-				"unknown escape \"\\%c\"; a backslash is written \\\\", c);
+	if (is_word(c)) {
+		filter_fail(lexer->error, (unsigned int)begin + 1, "unknown escape \"\\%c\"", c);
+		return filter_hint_set(lexer->error, "write `\\\\` for a backslash");
+	}
 	return (unsigned char)c;
 }
 
@@ -297,9 +306,10 @@ static int lex_character(struct filter_lexer *lexer)
 		for (; more && (lexer->text[at] & 0xc0) == 0x80; more--, at++)
 			token->number = token->number << 6 | (lexer->text[at] & 0x3f);
 	}
-	if (more || lexer->text[at] != '\'')
-		return filter_fail(lexer->error, token->column,
-				"a character that is not closed by '; write strings in \"\"");
+	if (more || lexer->text[at] != '\'') {
+		filter_fail(lexer->error, token->column, "a character that is not closed by '");
+		return filter_hint_set(lexer->error, "write strings in \"\"");
+	}
 	lexer->at = at + 1;
 	return 0;
 }
@@ -364,10 +374,12 @@ static int lex_context(struct filter_lexer *lexer)
 	if (ret)
 		return ret;
 	is_app = !strcmp(token->text, "app");
-	if (!is_app && strcmp(token->text, "ctx") != 0)
-		return filter_fail(lexer->error, token->column,
-				"unknown \"$%.40s\": there are $ctx.NAME and $app.PROVIDER:NAME%s",
-				token->text, filter_hint(token->text, roots, "$", hint));
+	if (!is_app && strcmp(token->text, "ctx") != 0) {
+		filter_fail(lexer->error, token->column,
+				"unknown \"$%.40s\": there are $ctx.NAME and $app.PROVIDER:NAME",
+				token->text);
+		return filter_hint_set(lexer->error, filter_hint(token->text, roots, "$", hint));
+	}
 	if (lexer->text[lexer->at] != '.')
 		return filter_fail(lexer->error, (unsigned int)lexer->at + 1,
 				"expected a dot and the name of a context");
@@ -422,9 +434,10 @@ static int lex_operator(struct filter_lexer *lexer)
 			return 0;
 		}
 	}
-	if (*at == '=')
-		return filter_fail(lexer->error, token->column,
-				"unknown operator \"=\", did you mean \"==\"?");
+	if (*at == '=') {
+		filter_fail(lexer->error, token->column, "unknown operator \"=\"");
+		return filter_hint_set(lexer->error, "did you mean `==`?");
+	}
 	if (!strchr("!<>&|^~+-*/%()[].,", *at))
 		return filter_fail(lexer->error, token->column,
 				*at == '$' ? "expected ctx or app behind \"$\""

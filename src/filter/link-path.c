@@ -98,9 +98,9 @@ static void no_such_field(struct way *way, const struct side_event_field *fields
 			nearest = side_ptr_get(fields[i].field_name);
 		}
 	}
-	filter_link_reason(way->linker, -ENOENT, way->want->field->column, where, " has no ",
-			way->name ? "member" : "field", " \"", name, "\"",
-			filter_hint_word(nearest, "", hint), NULL);
+	if (filter_link_reason(way->linker, -ENOENT, way->want->field->column, where, " has no ",
+			    way->name ? "member" : "field", " \"", name, "\"", NULL))
+		filter_link_hint(way->linker, filter_hint_word(nearest, "", hint));
 }
 
 static const char *type_words(unsigned int label)
@@ -264,9 +264,9 @@ static void no_such_label(struct way *way, const struct nearest *nearest)
 {
 	char hint[FILTER_HINT_MAX];
 
-	filter_link_reason(way->linker, -ENOENT, way->want->field->column, "\"", way->name,
-			"\" has no label \"", way->want->text.bytes, "\"",
-			filter_hint_word(nearest->name, "", hint), NULL);
+	if (filter_link_reason(way->linker, -ENOENT, way->want->field->column, "\"", way->name,
+			    "\" has no label \"", way->want->text.bytes, "\"", NULL))
+		filter_link_hint(way->linker, filter_hint_word(nearest->name, "", hint));
 }
 
 /* ---- leaves ---- */

@@ -61,7 +61,7 @@ static void say(struct filter_error *error, unsigned int column, const char *tex
 	error->text[*size] = '\0';
 }
 
-void filter_link_reason(struct filter_linker *linker, int reason, unsigned int column,
+bool filter_link_reason(struct filter_linker *linker, int reason, unsigned int column,
 		const char *first, ...)
 {
 	const char *text;
@@ -70,12 +70,25 @@ void filter_link_reason(struct filter_linker *linker, int reason, unsigned int c
 
 	/* Among the options of a variant: one that has no such member says more than one that has none. */
 	if (linker->reason && !(linker->reason == -EINVAL && reason == -ENOENT))
-		return;
+		return false;
 	linker->reason = reason;
+	filter_link_hint(linker, "");
 	va_start(list, first);
 	for (text = first; text; text = va_arg(list, const char *))
 		say(linker->error, column, text, &size);
 	va_end(list);
+	return true;
+}
+
+void filter_link_hint(struct filter_linker *linker, const char *hint)
+{
+	size_t size = 0;
+
+	if (!linker->error)
+		return;
+	for (; *hint && size < sizeof(linker->error->hint) - 1; hint++)
+		linker->error->hint[size++] = *hint;
+	linker->error->hint[size] = '\0';
 }
 
 /* ---- blocks ---- */

@@ -45,9 +45,15 @@ void *filter_link_at(const struct filter_linker *linker, size_t offset);
 /* A copy of a text with its NUL; the offset. */
 size_t filter_link_text(struct filter_linker *linker, const struct filter_text *text);
 
-/* Say why something can never be, from strings up to NULL, unless there is a reason already. */
-void filter_link_reason(struct filter_linker *linker, int reason, unsigned int column,
+/*
+ * Record why something can never be, from strings up to NULL, unless there is a reason already. True: it is recorded
+ * now, without a hint.
+ */
+bool filter_link_reason(struct filter_linker *linker, int reason, unsigned int column,
 		const char *first, ...);
+
+/* The hint of the reason that was recorded just now. */
+void filter_link_hint(struct filter_linker *linker, const char *hint);
 
 /* A path that is asked for something. */
 struct filter_want {

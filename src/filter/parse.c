@@ -103,8 +103,10 @@ static struct filter_node *fail_expected(struct parser *parser, const char *what
 {
 	char shown[SHOWN_MAX];
 
-	return fail(parser, parser->lexer.token.column, "expected %s, not %s%s", what,
-			filter_token_text(&parser->lexer, shown, sizeof(shown)), hint);
+	fail(parser, parser->lexer.token.column, "expected %s, not %s", what,
+			filter_token_text(&parser->lexer, shown, sizeof(shown)));
+	filter_hint_set(parser->lexer.error, hint);
+	return NULL;
 }
 
 /* ---- nodes ---- */
@@ -386,7 +388,8 @@ static bool check_sorts(struct parser *parser, const struct filter_node *node)
 	}
 	if (node->code > FILTER_CODE_UNEQUAL && (is_glob(left) || is_glob(right))) {
 		fail(parser, is_glob(left) ? left->column : right->column,
-				"patterns are compared by == and !=; write \\* and \\? for the characters");
+				"patterns are compared by == and != only");
+		filter_hint_set(parser->lexer.error, "write \\* and \\? for the characters");
 		return false;
 	}
 	if (is_glob(left) && is_glob(right)) {
@@ -532,9 +535,11 @@ static struct filter_node *parse_function(
 
 	if (!strcmp(name, "has"))
 		ask = FILTER_ASK_PRESENCE;
-	else if (strcmp(name, "len") != 0)
-		return fail(parser, column, "unknown function \"%.40s\"%s", name,
-				function_hint(name, hint));
+	else if (strcmp(name, "len") != 0) {
+		fail(parser, column, "unknown function \"%.40s\"", name);
+		filter_hint_set(parser->lexer.error, function_hint(name, hint));
+		return NULL;
+	}
 	next(parser);
 	if (parser->failed)
 		return NULL;

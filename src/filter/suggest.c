@@ -62,7 +62,7 @@ int filter_is_near(const char *word, unsigned int distance)
 
 const char *filter_hint_word(const char *word, const char *prefix, char hint[FILTER_HINT_MAX])
 {
-	const char *parts[] = {", did you mean \"", prefix, word, "\"?"};
+	const char *parts[] = {"did you mean `", prefix, word, "`?"};
 	size_t size = 0, i;
 	const char *at;
 

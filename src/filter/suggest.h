@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#define FILTER_HINT_MAX 80
+#include "filter/filter.h"
 
 /*
  * How many letters must be changed, added, left out or exchanged to make b of a, whatever
@@ -17,7 +17,7 @@ unsigned int filter_distance(const char *a, const char *b);
 int filter_is_near(const char *word, unsigned int distance);
 
 /*
- * `, did you mean "PREFIXword"?` with the nearest of the NULL-terminated words, or "" when none is
+ * "did you mean `PREFIXword`?" with the nearest of the NULL-terminated words, or "" when none is
  * near. Returns hint.
  */
 const char *filter_hint(const char *word, const char *const *words, const char *prefix,

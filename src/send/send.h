@@ -18,6 +18,7 @@
 /* Filled when a function that takes it fails: one sentence for a person, without newline. */
 struct send_error {
 	char text[512];
+	char hint[384]; /* of an address that is none: how one is written; may be empty */
 };
 
 /* What there is to say while it goes on; from the sender's thread. One sentence, no newline. */

@@ -273,8 +273,7 @@ static int adopt_events(struct session *session, struct instance *instance, int 
 	kind_stream_free(&stream);
 	free(bytes);
 	return ret ? fail(error, ret, FOUND_EVENTS,
-				     ret == -EWOULDBLOCK ? "another recorder is at work there"
-							 : NULL)
+				     ret == -EWOULDBLOCK ? "another recorder uses it" : NULL)
 		   : 0;
 }
 

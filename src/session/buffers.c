@@ -61,10 +61,11 @@ int buffers_open(struct session *session, const struct session_options *options,
 				"cannot keep buffers in %s: %s", options->buffers, strerror(code));
 	}
 	code = buffers_probe(session->buffers_fd);
-	if (code)
-		return session_fail(error, session_error_kind_of(code), code,
-				"cannot keep buffers in %s: %s; choose another directory",
-				options->buffers, strerror(code));
+	if (code) {
+		session_fail(error, session_error_kind_of(code), code,
+				"cannot keep buffers in %s: %s", options->buffers, strerror(code));
+		return session_hint(error, "`--buffers DIRECTORY` names another one");
+	}
 	session->buffers = realpath(options->buffers, NULL);
 	if (!session->buffers)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
@@ -387,7 +388,7 @@ static struct instance *load(
 
 	if (is_locked(folder)) {
 		snprintf(error->text, sizeof(error->text),
-				"its recorder is at work; when it ends, it writes the trace itself");
+				"its recorder still runs, and writes the trace when it ends");
 		return NULL;
 	}
 	instance = make_instance(session, found);

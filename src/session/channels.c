@@ -62,15 +62,16 @@ static bool has_context(const struct context_list *list, const struct context_sp
 static int check_contexts(
 		const struct context_list *list, const char *text, struct session_error *error)
 {
-	char sentence[512];
+	struct context_error why;
 	uint32_t i;
 
 	for (i = 0; i < list->nr; i++) {
 		const char *found;
 
-		if (context_check(&list->specs[i], sentence, sizeof(sentence)))
+		if (context_check(&list->specs[i], &why))
 			continue;
-		session_fail(error, SESSION_ERROR_USAGE, EOPNOTSUPP, "%s", sentence);
+		session_fail(error, SESSION_ERROR_USAGE, EOPNOTSUPP, "%s", why.text);
+		session_hint(error, "%s", why.hint);
 		found = strstr(text, list->specs[i].name);
 		error->where = text;
 		error->column = found ? (unsigned int)(found - text) + 1 : 1;
@@ -98,6 +99,9 @@ static int take_contexts(struct context_list *list, const char *const *texts, si
 		if (count < 0) {
 			session_fail(error, SESSION_ERROR_USAGE, EINVAL, "contexts, column %u: %s",
 					where.column, where.text);
+			session_hint(error, "%s",
+					*where.hint ? where.hint
+						    : "`side help contexts` lists them");
 			error->where = texts[i];
 			error->column = where.column;
 			return -EINVAL;
@@ -188,13 +192,14 @@ static int take_patterns(
 }
 
 static int fail_filter(struct session_error *error, const char *filter, unsigned int column,
-		const char *what)
+		const char *what, const char *hint)
 {
 	if (column)
 		session_fail(error, SESSION_ERROR_USAGE, EINVAL, "filter, column %u: %s", column,
 				what);
 	else
 		session_fail(error, SESSION_ERROR_USAGE, EINVAL, "filter: %s", what);
+	session_hint(error, "%s", hint);
 	error->where = filter;
 	error->column = column;
 	return -EINVAL;
@@ -216,13 +221,16 @@ static int check_filter_context(void *user, const char *name)
 
 	if (context_parse(name, &spec, &where))
 		snprintf(text, sizeof(text), "the context %s cannot be had: %s", name, where.text);
-	else if (context_check(&spec, text, sizeof(text)))
+	else if (context_check(&spec, &where))
 		return 0;
+	else
+		snprintf(text, sizeof(text), "%s", where.text);
 	if (!strncmp(name, "app:", 4))
 		bare = name + 4;
 	found = strstr(check->filter, bare);
 	return fail_filter(check->error, check->filter,
-			found ? (unsigned int)(found - check->filter) + 1 : 0, text);
+			found ? (unsigned int)(found - check->filter) + 1 : 0, text,
+			*where.hint ? where.hint : "`side help contexts` lists them");
 }
 
 static int take_filter(struct rule *rule, const char *filter, struct session_error *error)
@@ -240,7 +248,9 @@ static int take_filter(struct rule *rule, const char *filter, struct session_err
 	if (ret == -ENOMEM)
 		return fail_memory(error);
 	if (ret)
-		return fail_filter(error, filter, where.column, where.text);
+		return fail_filter(error, filter, where.column, where.text,
+				*where.hint ? where.hint
+					    : "`side help filters` describes the syntax");
 	return filter_each_context(rule->program, rule->program_size, check_filter_context, &check);
 }
 
@@ -436,10 +446,13 @@ static int check_change(const struct channel *wanted, const struct channel *now,
 		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
 				"mode and size of the channel %s stay what they are once the session has begun",
 				name);
-	if (!are_same_contexts(&wanted->contexts, &now->contexts))
-		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
-				"the contexts of the channel %s stay what they are once the session has begun; events can have more of their own",
+	if (!are_same_contexts(&wanted->contexts, &now->contexts)) {
+		session_fail(error, SESSION_ERROR_USAGE, EBUSY,
+				"the contexts of the channel %s cannot change once the session has begun",
 				name);
+		return session_hint(error,
+				"`side enable-event --context` gives events more of their own");
+	}
 	return 0;
 }
 
@@ -586,8 +599,10 @@ static void rule_meet(struct rule *rule, const struct side_event_description *ev
 	size = filter_link_size(rule->program, rule->program_size, event, &names, &error);
 	if (size >= 0)
 		rule->met = true;
-	else if (!rule->missing)
-		rule->missing = strndup(error.text, sizeof(error.text));
+	else if (!rule->missing &&
+			asprintf(&rule->missing, "%s%s%s", error.text, *error.hint ? "\n" : "",
+					error.hint) < 0)
+		rule->missing = NULL;
 }
 
 void channel_meet(struct channel *channel, const struct side_event_description *event)

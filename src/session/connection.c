@@ -762,13 +762,13 @@ static const char *missed_reason(uint32_t reason)
 	case WIRE_MISSED_LIBSIDE:
 		return "the libside.so.0 that it loads (see its RUNPATH and LD_LIBRARY_PATH) is not the one that the agent is part of";
 	case WIRE_MISSED_MEMORY:
-		return "its limit of address space (ulimit -v) leaves no space for the buffers; raise the limit, or make them smaller with --buffer-size";
+		return "its limit of address space (ulimit -v) leaves no space for the buffers\nraise the limit, or make the buffers smaller with `--buffer-size`";
 	case WIRE_MISSED_FILES:
-		return "its limit of open files (ulimit -n) leaves no descriptor for the buffers; raise the limit";
+		return "its limit of open files (ulimit -n) leaves no descriptor for the buffers\nraise the limit";
 	case WIRE_MISSED_LOADER:
 		return "its loader could not load the agent, and has printed the reason";
 	case WIRE_MISSED_STATIC:
-		return "it is linked statically with libside and the C library, so it cannot load the agent; link it without -static";
+		return "it is linked statically with libside and the C library, so it cannot load the agent\nlink it without -static";
 	default: return "the agent cannot work in it";
 	}
 }
@@ -810,7 +810,7 @@ static int handle_missed(struct session *session, struct connection *connection,
 	}
 	if (missed.reason == WIRE_MISSED_COPY) {
 		report_about(session, connection->uid, connection->peer, true,
-				"events of %s in process %d are not recorded: it is linked with libside.a, and the process has another libside; link it with -lside",
+				"events of %s in process %d are not recorded: it is linked with libside.a, and the process has another libside\nlink it with -lside",
 				name ? name : "?", (int)connection->peer);
 		free(name);
 		return -ECONNRESET;

@@ -382,7 +382,7 @@ static const char *open_elf(struct core *core, Elf **elf, uint64_t file_size)
 
 	if (pread(core->fd, ident, sizeof(ident), 0) == sizeof(ident) &&
 			!memcmp(ident, zstd, sizeof(zstd)))
-		return "it is compressed; expand it with zstd -d first";
+		return "it is compressed with zstd";
 	if (memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return "it is neither a core dump nor a directory of --buffers";
 	elf_version(EV_CURRENT);

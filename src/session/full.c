@@ -41,7 +41,7 @@ static void begin(struct session *session, int code)
 	if (full->times > 1)
 		return;
 	report(session, false,
-			"the disk of %s is full (%s): records wait in their rings, and are lost when those are full, too; free some space there",
+			"the disk of %s is full (%s): records wait in their rings, and are lost when those are full, too\nfree some space there",
 			session->output, strerror(-code));
 }
 
@@ -110,7 +110,7 @@ void full_report(struct session *session)
 		return;
 	report_failure(session, -ENOSPC);
 	report(session, true,
-			"%llu record%s of %u ring%s found no room in the rings while the disk was full; they are among those that were lost",
+			"%llu record%s of %u ring%s found no space in the rings while the disk was full, and are among those that were lost",
 			(unsigned long long)full->lost, full->lost == 1 ? "" : "s", full->streams,
 			full->streams == 1 ? "" : "s");
 }

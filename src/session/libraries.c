@@ -111,17 +111,18 @@ static int fail_missing(struct session_error *error, const char *wrapper, const 
 {
 	const char *list = getenv("SIDE_LIB_DIR");
 
-	if (list && *list)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOENT,
-				"%s is not in %s, which SIDE_LIB_DIR names; correct or unset it",
-				file, list);
+	if (list && *list) {
+		session_fail(error, SESSION_ERROR_FAILED, ENOENT,
+				"%s is not in %s, which SIDE_LIB_DIR names", file, list);
+		return session_hint(error, "correct SIDE_LIB_DIR, or `unset SIDE_LIB_DIR`");
+	}
 	if (wrapper)
 		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
 				"there is no wrapper \"%s\": %s is not installed beside this program (known ones are libc and pthread)",
 				wrapper, file);
-	return session_fail(error, SESSION_ERROR_FAILED, ENOENT,
-			"%s is not installed beside this program; reinstall it or name its directory in SIDE_LIB_DIR",
+	session_fail(error, SESSION_ERROR_FAILED, ENOENT, "%s is not installed beside this program",
 			file);
+	return session_hint(error, "reinstall it, or name its directory in SIDE_LIB_DIR");
 }
 
 static bool is_in_list(const char *list, const char *path)
@@ -184,12 +185,11 @@ static int add_preload(struct session *session, const char *existing, const char
 		return fail_missing(error, wrapper, file);
 	path = path_for_loaders(path, file);
 	if (strpbrk(path, ": \t\n")) {
-		int ret = session_fail(error, SESSION_ERROR_FAILED, EINVAL,
-				"the path %s has a blank or a colon in it, which LD_PRELOAD cannot carry; install it elsewhere",
+		session_fail(error, SESSION_ERROR_FAILED, EINVAL,
+				"the path %s has a blank or a colon in it, which LD_PRELOAD cannot carry",
 				path);
-
 		free(path);
-		return ret;
+		return session_hint(error, "install side in a directory without blanks and colons");
 	}
 	/* Inside another recording it is there already. */
 	if (is_in_list(existing, path) || is_in_list(session->preload, path)) {

@@ -290,7 +290,7 @@ static int create_rings(struct session *session, struct instance *instance,
 		return ret;
 	if (session->huge_pages)
 		report(session, false,
-				"no huge pages left (%s): ordinary ones are used; sysctl vm.nr_hugepages=N keeps more of them",
+				"no huge pages left (%s): ordinary ones are used\n`sysctl vm.nr_hugepages=N` keeps more of them",
 				strerror(-ret));
 	session->huge_pages = false;
 	channel->geometry.flags &= ~(uint32_t)RING_HUGE_PAGES;
@@ -389,7 +389,7 @@ static void try_huge_pages(struct session *session)
 		report(session, false, "this kernel has no huge pages: ordinary ones are used");
 	else
 		report(session, false,
-				"there are no huge pages (%s): ordinary ones are used; sysctl vm.nr_hugepages=N makes them",
+				"there are no huge pages (%s): ordinary ones are used\n`sysctl vm.nr_hugepages=N` makes them",
 				strerror(-ret));
 }
 
@@ -405,11 +405,14 @@ static int check_file_size(struct session *session, struct session_error *error)
 		struct ring_geometry geometry = geometry_of(session, &session->channels[i], 0);
 		uint64_t size = ring_memory_size(&geometry);
 
-		if (size > limit.rlim_max)
-			return session_fail(error, SESSION_ERROR_USAGE, EFBIG,
-					"the rings of one process take %llu KiB, and no file may have more than %llu KiB here (ulimit -f); raise that limit, or make the rings smaller with --buffer-size",
+		if (size > limit.rlim_max) {
+			session_fail(error, SESSION_ERROR_USAGE, EFBIG,
+					"the rings of one process take %llu KiB, and no file may have more than %llu KiB here (ulimit -f)",
 					(unsigned long long)size / 1024,
 					(unsigned long long)limit.rlim_max / 1024);
+			return session_hint(error,
+					"`--buffer-size` makes the rings smaller\n`ulimit -f unlimited` raises the limit");
+		}
 	}
 	return 0;
 }

@@ -17,13 +17,13 @@
 
 static int fail_output(struct session_error *error, int code, const char *path)
 {
-	if (session_error_kind_of(code) == SESSION_ERROR_PERMISSION)
-		return session_fail(error, SESSION_ERROR_PERMISSION, code,
-				"cannot write to %s: %s; recording needs write permission there (choose another directory with -o)",
-				path, strerror(code));
-	return session_fail(error, SESSION_ERROR_FAILED, code, "cannot write to %s: %s%s", path,
-			strerror(code),
-			code == ENOENT ? "; make the directory above it first" : "");
+	const enum session_error_kind kind = session_error_kind_of(code);
+
+	session_fail(error, kind, code, "cannot write to %s: %s", path, strerror(code));
+	if (kind == SESSION_ERROR_PERMISSION)
+		return session_hint(error, "`-o DIRECTORY` names another one");
+	return code == ENOENT ? session_hint(error, "make the directory above it first")
+			      : -error->code;
 }
 
 /* 1: empty, 0: holds something, or a negative errno. */
@@ -100,11 +100,10 @@ int output_create(struct session *session, const char *output, bool force,
 	empty = is_empty(session->output);
 	if (empty < 0)
 		return fail_output(error, -empty, session->output);
-	if (!empty && !force)
-		return session_fail(error, SESSION_ERROR_FAILED, EEXIST,
-				"%s is not empty; choose another directory with -o, or add to it with --force",
-				session->output);
-	return 0;
+	if (empty || force)
+		return 0;
+	session_fail(error, SESSION_ERROR_FAILED, EEXIST, "%s is not empty", session->output);
+	return session_hint(error, "`-o DIRECTORY` names another one\n`--force` adds to it");
 }
 
 /*

@@ -202,12 +202,14 @@ static int check_directory(int fd, const char *path, uid_t owner, struct session
 
 	if (fstat(fd, &status))
 		return fail_place(error, errno, path, strerror(errno));
-	if (status.st_uid != owner)
-		return fail_place(error, EPERM, path,
-				"it belongs to another user; choose another directory");
-	if (status.st_mode & (S_IWGRP | S_IWOTH))
-		return fail_place(error, EPERM, path,
-				"others may write there; chmod go-w makes it ours");
+	if (status.st_uid != owner) {
+		fail_place(error, EPERM, path, "it belongs to another user");
+		return session_hint(error, "choose another directory");
+	}
+	if (status.st_mode & (S_IWGRP | S_IWOTH)) {
+		fail_place(error, EPERM, path, "other users may write there");
+		return session_hint(error, "`chmod go-w %.200s`", path);
+	}
 	return 0;
 }
 
@@ -219,9 +221,10 @@ static int lock_directory(int fd, const char *path, struct session_error *error)
 	for (try = 0; flock(fd, LOCK_EX | LOCK_NB); try++) {
 		if (errno != EWOULDBLOCK)
 			return fail_place(error, errno, path, strerror(errno));
-		if (try == LOCK_TRIES)
-			return fail_place(error, EBUSY, path,
-					"another recorder is at work there; end it first");
+		if (try == LOCK_TRIES) {
+			fail_place(error, EBUSY, path, "another recorder uses it");
+			return session_hint(error, "end that recorder first");
+		}
 		nanosleep(&pause, NULL);
 	}
 	return 0;

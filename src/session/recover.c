@@ -131,7 +131,7 @@ static void load_directory(struct session *session, const char *path)
 	nr = list_folders(directory, &names);
 	if (!nr)
 		fail_path(session, path,
-				"no folder of side record --buffers is in it; after an orderly end there is none");
+				"it has no folder of side record --buffers (none is left after an orderly end)");
 	for (i = 0; i < nr; i++) {
 		char *whole;
 

@@ -33,6 +33,16 @@ int session_fail(struct session_error *error, enum session_error_kind kind, int 
 	return code ? -code : -EINVAL;
 }
 
+int session_hint(struct session_error *error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(error->hint, sizeof(error->hint), format, arguments);
+	va_end(arguments);
+	return error->code ? -error->code : -EINVAL;
+}
+
 /* Room for one more element of `size` bytes. The array keeps its place in `*array` on failure. */
 static bool grow(void *array_pointer, size_t nr, size_t *room, size_t size)
 {
@@ -53,12 +63,19 @@ static bool grow(void *array_pointer, size_t nr, size_t *room, size_t size)
 /* Takes the text over. With the lock held. */
 static void add_message(struct session *session, struct session_message message)
 {
+	char *hint = message.text ? strchr(message.text, '\n') : NULL;
+
+	if (hint) {
+		*hint = '\0';
+		message.hint = hint + 1;
+	}
 	if (message.text && session->nr_messages < LIMIT_MESSAGES &&
 			grow(&session->messages, session->nr_messages, &session->room_messages,
 					sizeof(*session->messages))) {
 		if (session->nr_messages == LIMIT_MESSAGES - 1) {
 			free(message.text);
 			message.text = strdup("more messages like these are not shown");
+			message.hint = NULL;
 		}
 		session->messages[session->nr_messages++] = message;
 		message.text = NULL;
@@ -141,7 +158,7 @@ void refusals_report(struct session *session)
 	if (nr == 1)
 		report(session, true, "%s", session->refused);
 	else
-		report(session, true, "%zu processes are not recorded; the first: %s", nr,
+		report(session, true, "%zu processes are not recorded, the first: %s", nr,
 				session->refused);
 }
 

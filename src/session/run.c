@@ -218,7 +218,7 @@ static void report_survivors(struct session *session)
 
 	if (nr)
 		report(session, false,
-				"%u process%s of the command still run%s; what %s from now on is not recorded (--wait waits for all)",
+				"%u process%s of the command still run%s; what %s from now on is not recorded\n`--wait` waits for all",
 				nr, nr == 1 ? "" : "es", nr == 1 ? "s" : "",
 				nr == 1 ? "it does" : "they do");
 }

@@ -83,7 +83,7 @@ struct session_error {
 	enum session_error_kind kind;
 	int code;        /* errno value or 0 */
 	char text[1024]; /* a sentence, no newline, no program name in front */
-	char hint[128];  /* what to do instead; may be empty */
+	char hint[256];  /* what to do instead; may be empty */
 	/* Where in what the user wrote: the text of a filter or of contexts, and a column from 1. */
 	const char *where; /* NULL: nowhere; belongs to the options */
 	unsigned int column;
@@ -260,7 +260,8 @@ struct session_message {
 	bool is_error; /* part of the recording could not be made (disk full, refused process) */
 	bool is_about_program; /* of this user: */
 	uid_t uid;
-	char *text;
+	char *text;       /* free() it */
+	const char *hint; /* what to do about it, within the memory of `text`; NULL: nothing */
 };
 
 /* What one event can have, contexts included, and no more than half a ring; larger ones are lost as "too big". */

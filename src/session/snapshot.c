@@ -60,7 +60,7 @@ static int copy_ring(struct session *session, struct instance *instance, uint32_
 		ret = ring_consumer_snapshot(of->rings, ring, copy->buffer, &span);
 	if (ret == -EAGAIN)
 		report_instance(session, instance, true,
-				"ring %s_%u of process %d (%s) was overwritten faster than it could be read; a larger --buffer-size helps",
+				"ring %s_%u of process %d (%s) was overwritten faster than it could be read\nuse a larger `--buffer-size`",
 				of->channel->name, ring, (int)instance->peer, instance->procname);
 	else if (ret < 0)
 		trace_report_damage(session, instance, channel, ring);

@@ -32,7 +32,7 @@ int spawn_sockets(struct session *session, struct session_error *error)
 		nr++;
 	if (nr > WIRE_SESSIONS_MAX)
 		return session_fail(error, SESSION_ERROR_FAILED, E2BIG,
-				"this runs inside %u recordings already; a program can be in %d",
+				"this runs inside %u recordings already, and a program can be in %d",
 				nr - 1, WIRE_SESSIONS_MAX);
 	made = asprintf(&session->sockets, "%s%s%s", outer ? outer : "", outer && *outer ? ":" : "",
 			session->socket_path);
@@ -188,9 +188,9 @@ static int watch_command(struct session *session, pid_t pid, struct session_erro
 	session->command.pid = pid;
 	if (session->command.watch.fd >= 0)
 		return 0;
-	session_fail(error, SESSION_ERROR_FAILED, errno,
-			"cannot watch the command: %s; recording needs Linux 5.3 or newer",
+	session_fail(error, SESSION_ERROR_FAILED, errno, "cannot watch the command: %s",
 			strerror(errno));
+	session_hint(error, "use Linux 5.3 or later");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return -error->code;

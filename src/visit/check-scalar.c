@@ -9,7 +9,7 @@ int visit_check_spend(struct checker *checker, const struct visit_step *step, ui
 	if (checker->nodes < nodes)
 		return visit_fail(checker->error, step, -E2BIG,
 				"the description has more than %u parts\n"
-				"describe less; is a length wrong?",
+				"describe less, or check the lengths",
 				VISIT_NODES_MAX);
 	checker->nodes -= nodes;
 	return 0;
@@ -23,7 +23,7 @@ int visit_check_raw_string(struct checker *checker, const struct side_type_raw_s
 	if (!side_ptr_get(string->p) && !null_allowed)
 		return visit_fail(checker->error, step, -EFAULT,
 				"%s is NULL\n"
-				"give it a text; an empty one will do",
+				"give it a text (an empty one will do)",
 				what);
 	if (unit != 1 && unit != 2 && unit != 4)
 		return visit_fail(checker->error, step, -EINVAL,
@@ -98,8 +98,7 @@ static int check_bits(struct checker *checker, unsigned int size, unsigned int o
 	if (offset_bits + len > 8 * size)
 		return visit_fail(checker->error, step, -EINVAL,
 				"%u bits from bit %u on exceed the %u bits of the value\n"
-				"offset_bits and len_bits must stay within its size; len_bits 0 is "
-				"all of it",
+				"offset_bits and len_bits must stay within its size (len_bits 0 is all of it)",
 				len, offset_bits, 8 * size);
 	if (size == 16 && (offset_bits || len != 128))
 		return visit_fail(checker->error, step, -EINVAL,

@@ -43,7 +43,7 @@ int visit_encoder_put(struct encoder *encoder, const void *bytes, size_t size,
 	if (encoder->out->size - encoder->start + size > VISIT_ENCODED_MAX)
 		return visit_fail(encoder->error, step, -E2BIG,
 				"the description has more than %u bytes\n"
-				"describe less; is a length wrong?",
+				"describe less, or check the lengths",
 				VISIT_ENCODED_MAX);
 	ret = visit_buffer_append(encoder->out, bytes, size);
 	if (ret)
@@ -67,7 +67,7 @@ int visit_encoder_spend(struct encoder *encoder, const struct visit_step *step)
 	if (!encoder->nodes)
 		return visit_fail(encoder->error, step, -E2BIG,
 				"the description has more than %u parts\n"
-				"describe less; is a length wrong?",
+				"describe less, or check the lengths",
 				VISIT_NODES_MAX);
 	encoder->nodes--;
 	return 0;

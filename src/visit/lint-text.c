@@ -136,7 +136,7 @@ static void lint_attribute(struct lint *lint, const struct side_attr *attribute,
 	if (type == SIDE_ATTR_TYPE_STRING && !side_ptr_get(attribute->value.u.string_value.p))
 		lint_say(lint, VISIT_WARNING, node,
 				"the string value of attribute %" PRIu32
-				" is NULL\ngive it a text; an empty one will do",
+				" is NULL\ngive it a text (an empty one will do)",
 				index);
 	else if (type == SIDE_ATTR_TYPE_STRING && !is_text(&attribute->value.u.string_value))
 		lint_say(lint, VISIT_WARNING, node,

@@ -86,7 +86,7 @@ int visit_fail(struct visit_error *error, const struct visit_step *here, int cod
 	return code;
 }
 
-char *visit_error_sentence(const struct visit_error *error, char *out, size_t size)
+char *visit_error_problem(const struct visit_error *error, char *out, size_t size)
 {
 	size_t used, i;
 
@@ -105,6 +105,16 @@ char *visit_error_sentence(const struct visit_error *error, char *out, size_t si
 	if (error->where[0] && used + 1 < size)
 		out[used++] = ')';
 	out[used] = '\0';
+	return out;
+}
+
+char *visit_error_sentence(const struct visit_error *error, char *out, size_t size)
+{
+	size_t used;
+
+	if (!size)
+		return out;
+	used = strlen(visit_error_problem(error, out, size));
 	if (error->mend[0])
 		snprintf(out + used, size - used, "; %s", error->mend);
 	return out;

@@ -6,6 +6,7 @@
 #include "wire/context.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -58,47 +59,67 @@ const void *context_perf_map(uint32_t perf_type, uint64_t perf_config, int *erro
 	return page;
 }
 
-static bool check_perf(const struct context_spec *spec, char *sentence, size_t size)
+static __attribute__((format(printf, 3, 4))) bool refuse(
+		struct context_error *error, const char *hint, const char *format, ...)
 {
-	const char *reason;
-	const void *page;
-	int error;
+	va_list arguments;
 
-	if (!context_perf_is_hardware(spec))
-		return true;
-#if !defined(__x86_64__) && !defined(__i386__)
-	snprintf(sentence, size,
-			"%s cannot be recorded: hardware counters are read on x86 processors only; leave it out",
-			spec->name);
+	error->column = 0;
+	snprintf(error->hint, sizeof(error->hint), "%s", hint);
+	va_start(arguments, format);
+	vsnprintf(error->text, sizeof(error->text), format, arguments);
+	va_end(arguments);
 	return false;
-#endif
-	page = context_perf_map(spec->perf_type, spec->perf_config, &error);
-	if (page) {
-		munmap((void *)(uintptr_t)page, page_size());
-		return true;
-	}
-	switch (error) {
+}
+
+static bool refuse_perf(const struct context_spec *spec, int code, struct context_error *error)
+{
+	switch (code) {
 	case -ENOENT:
 	case -ENODEV:
 	case -EINVAL:
 	case -ENXIO:
-		reason = "this machine has no such counter (virtual machines often have none); leave it out, or take page-faults, context-switches, task-clock, which the kernel counts";
-		break;
+		return refuse(error,
+				"page-faults, context-switches and task-clock are counted by the kernel",
+				"%s cannot be recorded: this machine has no such counter (virtual machines often have none)",
+				spec->name);
 	case -EOPNOTSUPP:
-		reason = "programs may not read it themselves here; write 1 to /sys/bus/event_source/devices/cpu/rdpmc, or leave it out";
-		break;
+		return refuse(error, "echo 1 > /sys/bus/event_source/devices/cpu/rdpmc",
+				"%s cannot be recorded: programs may not read it themselves here",
+				spec->name);
 	case -EACCES:
 	case -EPERM:
-		reason = "the kernel does not allow it; set kernel.perf_event_paranoid to 2 or less (and kernel.perf_event_mlock_kb higher, if many threads count)";
-		break;
-	case -ENOSYS: reason = "this kernel has no performance counters; leave it out"; break;
-	default: reason = strerror(-error); break;
+		return refuse(error,
+				"sysctl kernel.perf_event_paranoid=2 (and a higher kernel.perf_event_mlock_kb, if many threads count)",
+				"%s cannot be recorded: the kernel does not allow it", spec->name);
+	case -ENOSYS:
+		return refuse(error, "",
+				"%s cannot be recorded: this kernel has no performance counters",
+				spec->name);
+	default: return refuse(error, "", "%s cannot be recorded: %s", spec->name, strerror(-code));
 	}
-	snprintf(sentence, size, "%s cannot be recorded: %s", spec->name, reason);
-	return false;
 }
 
-static bool check_namespace(const struct context_spec *spec, char *sentence, size_t size)
+static bool check_perf(const struct context_spec *spec, struct context_error *error)
+{
+	const void *page;
+	int code;
+
+	if (!context_perf_is_hardware(spec))
+		return true;
+#if !defined(__x86_64__) && !defined(__i386__)
+	return refuse(error, "",
+			"%s cannot be recorded: hardware counters are read on x86 processors only",
+			spec->name);
+#endif
+	page = context_perf_map(spec->perf_type, spec->perf_config, &code);
+	if (!page)
+		return refuse_perf(spec, code, error);
+	munmap((void *)(uintptr_t)page, page_size());
+	return true;
+}
+
+static bool check_namespace(const struct context_spec *spec, struct context_error *error)
 {
 	char path[64];
 	struct stat status;
@@ -106,23 +127,20 @@ static bool check_namespace(const struct context_spec *spec, char *sentence, siz
 	snprintf(path, sizeof(path), "/proc/self/ns/%.*s", (int)strlen(spec->name) - 3, spec->name);
 	if (!stat(path, &status))
 		return true;
-	snprintf(sentence, size,
-			"%s cannot be recorded: %s: %s; this kernel has no such namespaces, or /proc is not mounted; leave it out",
+	return refuse(error, "",
+			"%s cannot be recorded: %s: %s (this kernel has no such namespaces, or /proc is not mounted)",
 			spec->name, path, strerror(errno));
-	return false;
 }
 
-bool context_check(const struct context_spec *spec, char *sentence, size_t size)
+bool context_check(const struct context_spec *spec, struct context_error *error)
 {
 	if (spec->kind == CONTEXT_PERF)
-		return check_perf(spec, sentence, size);
+		return check_perf(spec, error);
 	if (spec->kind >= CONTEXT_CGROUP_NS && spec->kind <= CONTEXT_UTS_NS)
-		return check_namespace(spec, sentence, size);
-	if (spec->kind == CONTEXT_CGROUP && access("/proc/self/cgroup", R_OK)) {
-		snprintf(sentence, size,
-				"cgroup cannot be recorded: /proc/self/cgroup: %s; this kernel has no control groups, or /proc is not mounted; leave it out",
+		return check_namespace(spec, error);
+	if (spec->kind == CONTEXT_CGROUP && access("/proc/self/cgroup", R_OK))
+		return refuse(error, "",
+				"cgroup cannot be recorded: /proc/self/cgroup: %s (this kernel has no control groups, or /proc is not mounted)",
 				strerror(errno));
-		return false;
-	}
 	return true;
 }

@@ -174,9 +174,17 @@ static __attribute__((format(printf, 3, 4))) int refuse(
 	va_list arguments;
 
 	error->column = (unsigned int)at + 1;
+	error->hint[0] = '\0';
 	va_start(arguments, format);
 	vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
+	return -EINVAL;
+}
+
+/* What may have been meant instead, for an error that was filled in. */
+static int suggest(struct context_error *error, const char *prefix, const char *name)
+{
+	snprintf(error->hint, sizeof(error->hint), "did you mean `%s%s`?", prefix, name);
 	return -EINVAL;
 }
 
@@ -350,13 +358,13 @@ static int parse_perf(struct piece text, struct context_spec *spec, struct conte
 			return ret;
 	} else if (!name.size) {
 		return refuse(error, at,
-				"no counter behind \"perf:thread:\"; there are cpu-cycles, instructions, cache-misses, page-faults and others");
+				"no counter behind \"perf:thread:\": there are cpu-cycles, instructions, cache-misses, page-faults and others");
 	} else if (guess.name) {
-		return refuse(error, at, "no counter is called \"%s\"; did you mean \"%s\"?",
-				show(name).text, guess.name);
+		refuse(error, at, "no counter is called \"%s\"", show(name).text);
+		return suggest(error, PERF_PREFIX, guess.name);
 	} else {
 		return refuse(error, at,
-				"no counter is called \"%s\"; there are cpu-cycles, instructions, cache-misses, page-faults, raw:rHEX and others",
+				"no counter is called \"%s\": there are cpu-cycles, instructions, cache-misses, page-faults, raw:rHEX and others",
 				show(name).text);
 	}
 	spec->kind = CONTEXT_PERF;
@@ -411,16 +419,18 @@ static int refuse_unknown(struct piece text, struct context_error *error)
 
 	for (i = 0; i < NR_PLAIN; i++)
 		guess_consider(&guess, text, named[i].name);
-	if (guess.name)
-		return refuse(error, 0, "no context is called \"%s\"; did you mean \"%s\"?",
-				show(text).text, guess.name);
-	for (i = 0; i < NR_PERF; i++)
-		if (piece_is(text, perf_counters[i].name))
-			return refuse(error, 0,
-					"no context is called \"%s\"; did you mean \"perf:thread:%s\"?",
-					show(text).text, perf_counters[i].name);
+	if (guess.name) {
+		refuse(error, 0, "no context is called \"%s\"", show(text).text);
+		return suggest(error, "", guess.name);
+	}
+	for (i = 0; i < NR_PERF; i++) {
+		if (!piece_is(text, perf_counters[i].name))
+			continue;
+		refuse(error, 0, "no context is called \"%s\"", show(text).text);
+		return suggest(error, PERF_PREFIX, perf_counters[i].name);
+	}
 	return refuse(error, 0,
-			"no context is called \"%s\"; there are vpid, vtid, procname, thread_name, cpu_id, ip, uid, gid, cgroup, net_ns, perf:thread:NAME, $app.PROVIDER:NAME and others",
+			"no context is called \"%s\": there are vpid, vtid, procname, thread_name, cpu_id, ip, uid, gid, cgroup, net_ns, perf:thread:NAME, $app.PROVIDER:NAME and others",
 			show(text).text);
 }
 
@@ -439,10 +449,11 @@ static int parse_piece(struct piece text, struct context_spec *spec, struct cont
 		return parse_application(text, strlen(APP_PREFIX), spec, error);
 	if (piece_begins(text, APP_OTHER_PREFIX))
 		return parse_application(text, strlen(APP_OTHER_PREFIX), spec, error);
-	if (piece_begins(text, "perf:cpu:"))
-		return refuse(error, 0,
-				"a program can count for its threads only: \"perf:thread:%s\"",
+	if (piece_begins(text, "perf:cpu:")) {
+		refuse(error, 0, "a program can count for its threads only");
+		return suggest(error, PERF_PREFIX,
 				show((struct piece){text.text + 9, text.size - 9}).text);
+	}
 	if (piece_begins(text, "perf:"))
 		return refuse(error, 5, "a counter is written \"perf:thread:NAME\"");
 	for (i = 0; i < NR_PLAIN; i++)

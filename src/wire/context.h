@@ -95,7 +95,8 @@ struct context_spec {
 
 struct context_error {
 	unsigned int column; /* from 1 */
-	char text[240];      /* a sentence part: what is wrong, and what may have been meant */
+	char text[320];      /* a sentence part: what is wrong */
+	char hint[160];      /* "did you mean `vpid`?"; may be empty */
 };
 
 /* 0, or -EINVAL with `*error` filled in. Text of any length, no assumption about its bytes. */
@@ -122,10 +123,10 @@ const char *context_sentence(size_t index);
 const char *context_perf_name(size_t index);
 
 /*
- * Can it be had on this machine, with the rights of this process? True, or false and a sentence
- * with the reason and what to do.
+ * Can it be had on this machine, with the rights of this process? True, or false and *error (column 0) with the reason
+ * and what to do.
  */
-bool context_check(const struct context_spec *spec, char *sentence, size_t size);
+bool context_check(const struct context_spec *spec, struct context_error *error);
 
 /* ---- hardware counters ---- */
 

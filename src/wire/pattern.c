@@ -184,7 +184,7 @@ int pattern_parse(const char *text, struct pattern *pattern, struct pattern_erro
 	level = parse_level(scan.end);
 	if (level < 0)
 		return refuse(error, text, scan.end,
-				"no log level; these are EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO, DEBUG (a literal \"@\" is written \"\\@\")");
+				"no log level: the levels are EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO, DEBUG (a literal \"@\" is written \"\\@\")");
 	pattern->level = (uint8_t)level;
 	return 0;
 }

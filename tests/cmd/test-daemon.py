@@ -203,7 +203,7 @@ def test_rules_that_match_nothing():
         for args in (("sided:*",), ("sided:tick",), ()):
             result = place.side("enable-event", *args, "--filter", "sequenc > 3")
             contains(result.err, "the filter `sequenc > 3` fits no event yet: ")
-            contains(result.err, 'did you mean "sequence"?')
+            contains(result.err, 'has no field "sequenc"\nhint: did you mean `sequence`?')
         # What fits has no note; --quiet has none at all, and the kernel's events are no program's.
         for args in (("sided:t*",), ("sided:tick", "--filter", "sequence > 3 && $ctx.vpid > 0"), ("sided:*", "!sided:no")):
             equal(len(place.side("enable-event", *args).err.splitlines()), 1, str(args))

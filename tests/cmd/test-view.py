@@ -62,7 +62,7 @@ def test_where():
 def test_nothing_fits():
     for args, part in ((["-e", "talker:sad"], "matched `-e talker:sad`: the trace has "),
                        (["-e", "talker:sad"], "did you mean `-e talker:said`?"),
-                       (["-e", "nobody"], "matched `-e nobody`: no colon, so it names a provider; "),
+                       (["-e", "nobody"], "matched `-e nobody`: no colon, so it names a provider: "),
                        (["-e", "said"], "did you mean `-e talker:said`?"),
                        (["-e", "talker:said@ERR"], "no event of that name has that log level"),
                        (["-e", "nobody,talkr:*"], "matched `-e nobody -e 'talkr:*'`"),

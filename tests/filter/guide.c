@@ -96,12 +96,13 @@ static void answer(const char *text, const struct side_event_description *desc,
 	size_t size;
 
 	if (filter_parse(text, &program, &size, &error)) {
-		printf("column %u: %s\n", error.column, error.text);
+		printf("column %u: %s%s%s\n", error.column, error.text,
+				*error.hint ? "; hint: " : "", error.hint);
 		return;
 	}
 	filter = make(program, size, desc, &error);
 	if (!filter)
-		printf("never: %s\n", error.text);
+		printf("never: %s%s%s\n", error.text, *error.hint ? "; hint: " : "", error.hint);
 	else
 		printf("%s\n",
 				filter_matches(filter, args, variadic, NULL, &contexts) ? "yes"
@@ -109,7 +110,8 @@ static void answer(const char *text, const struct side_event_description *desc,
 	free(filter);
 	/* What the same event says that has no variadic fields. */
 	filter = make(program, size, &plain, &error);
-	printf("%s\n", filter ? "" : error.text);
+	printf("%s%s%s\n", filter ? "" : error.text, !filter && *error.hint ? "; hint: " : "",
+			filter ? "" : error.hint);
 	free(filter);
 	free(program);
 }

@@ -471,6 +471,16 @@ static void check_failing(const struct side_event_description *desc,
 	free(memory);
 }
 
+/* @expected: the text, and behind a newline the hint, if there is one. */
+static bool is_error(const struct filter_error *error, const char *expected)
+{
+	char whole[sizeof(error->text) + sizeof(error->hint)];
+
+	snprintf(whole, sizeof(whole), "%s%s%s", error->text, *error->hint ? "\n" : "",
+			error->hint);
+	return !strcmp(whole, expected);
+}
+
 /* The sentences. */
 static void check_errors(const struct side_event_description *desc, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic, void *priv, void *caller)
@@ -481,9 +491,9 @@ static void check_errors(const struct side_event_description *desc, const struct
 		const char *error;
 	} sentences[] = {
 			{"1 == 1 && first.nome == 1", 11,
-					"first has no member \"nome\", did you mean \"name\"?"},
+					"first has no member \"nome\"\ndid you mean `name`?"},
 			{"  state == \"dome\"", 3,
-					"\"state\" has no label \"dome\", did you mean \"done\"?"},
+					"\"state\" has no label \"dome\"\ndid you mean `done`?"},
 			{"u8 == 1 && $ctx.nope == 1", 12, "there is no context \"nope\""},
 			{"u8 == \"x\"", 1, "\"u8\" is an integer, and is compared with a string"},
 			{"name > 5", 6, "a string is compared with a number"},
@@ -514,7 +524,7 @@ static void check_errors(const struct side_event_description *desc, const struct
 		if (link_filter(sentences[i].text, desc, &memory, &ret, &error))
 			fail(sentences[i].text, "links", 1, 0, "");
 		else if (error.column != sentences[i].column ||
-				strcmp(error.text, sentences[i].error) != 0)
+				!is_error(&error, sentences[i].error))
 			fail(sentences[i].text, "column", error.column, sentences[i].column,
 					error.text);
 		free(memory);

@@ -255,7 +255,7 @@ class Static(unittest.TestCase):
             self.assertEqual(self.counts("trace"), both, program)
             said = self.record("trace", self.path(program), self.path("static.so"))
             self.assertEqual(self.counts("trace"), {"clockwork:tick": 4}, program)
-            self.assertRegex(said, r"side: events of static.so in process \d+ are not recorded: it is linked with libside.a, .* link it with -lside")
+            self.assertRegex(said, r"side: events of static.so in process \d+ are not recorded: it is linked with libside.a, .*\nhint: link it with -lside")
         self.record("trace", self.path("linked"))
         self.assertEqual(self.counts("trace"), both)
 
@@ -282,7 +282,7 @@ class Static(unittest.TestCase):
             for command in ((self.path("program"),), ("sh", "-c", self.path("program") + "; true")):
                 done = self.side("record", "-o", self.path("trace"), "--", *command)
                 self.assertEqual(done.stdout, "ready\n")
-                self.assertRegex(done.stderr, r"side: process \d+ \(program\) is not recorded: it is linked statically with libside and the C library, .*; link it without -static")
+                self.assertRegex(done.stderr, r"side: process \d+ \(program\) is not recorded: it is linked statically with libside and the C library, .*\nhint: link it without -static")
                 shutil.rmtree(self.path("trace"))
 
     def test_probes(self):

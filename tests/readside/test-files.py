@@ -141,7 +141,7 @@ def test_elsewhere():
         stream.write("int none(int x);\nint none(int x) { return x + 1; }\n")
     needed("gcc", "-flto", "-ffat-lto-objects", "-c", "none.c", "-o", "none.o")
     needed("ar", "rc", "fat.a", "fat.o", "none.o")
-    files = {"here.debug": "debug information", "later.o": "-flto", "later.a": "later.a(later.o): it has"}
+    files = {"here.debug": "debug information", "later.o": "-flto", "later.a": "later.a(later.o): its code"}
     if shutil.which("clang"):
         needed("clang", "-flto", "-I" + INCLUDE, "-c", "here.o.c", "-o", "bitcode.o")
         files["bitcode.o"] = "-flto"
@@ -154,7 +154,7 @@ def test_elsewhere():
     for name in ("here.so", "fat.o", "fat.a"):
         equal(readside("--check", name).out, "1 event, 0 errors, 0 warnings\n", name)
     # In a folder they are passed over, as all that has no events.
-    contains(readside("-v", "--check", "-m", "later.o", ".").err, "later.o is passed over: it has code")
+    contains(readside("-v", "--check", "-m", "later.o", ".").err, "later.o is passed over: its code")
 
 
 def test_libraries():
@@ -171,6 +171,7 @@ def test_mistakes():
     for args, says in (((), "there is nothing to read"), (("-f", "xml", "x"), "unknown format `xml`"),
                        (("--max-depth=-1", "x"), "is no depth"), (("--nothing",), "nothing"), (("-e", "[", "x"), "pattern")):
         contains(readside(*args, status=2).err, says)
+    contains(readside(status=2).err, "readside: there is nothing to read\nhint: name a file, as in `readside ./program`\n")
     contains(readside("nothing-there", status=1).err, "cannot read nothing-there: No such file")
     contains(readside("/dev/null", status=1).err, "it is not a file")
     contains(readside("--help").out, "Usage: readside")

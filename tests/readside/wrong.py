@@ -94,12 +94,12 @@ class Remark(str):
 
 
 REMARK = Remark("warning")
-TEXT = "give it a text; an empty one will do"
+TEXT = "give it a text (an empty one will do)"
 SIZES = "give it 1, 2, 4, 8 or 16"
 ENDS = "exchange its ends"
 BYTES = "0 is little endian, 1 is big endian"
 MODES = "0 is direct, 1 is through a pointer"
-WITHIN = "offset_bits and len_bits must stay within its size; len_bits 0 is all of it"
+WITHIN = "offset_bits and len_bits must stay within its size (len_bits 0 is all of it)"
 PLACE = "use a type that is possible there"
 LABELS = "use a label of enum side_type_label, or a newer libside"
 UNITS = "set unit_size to the bytes of a unit"

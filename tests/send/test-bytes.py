@@ -111,14 +111,14 @@ class Ways(unittest.TestCase):
                          ("create", "s", "--to", name, "--no-daemon")):
                 done = side(*args, check=False, cwd=folder)
                 self.assertEqual(done.returncode, 2, (args, done.stderr))
-                self.assertIn(b"is a host without a scheme: write `tcp://", done.stderr)
+                self.assertIn(b"is a host without a scheme\nhint: `tcp://", done.stderr)
             # Both suggestions are URLs, where no receiver listens.
             for suggested in re.findall(rb"`((?:tcp|net)://[^`]*)`", done.stderr):
                 url = suggested.decode().replace("PORT", "9").replace("collector", "127.0.0.1").replace(socket.gethostname(), "127.0.0.1")
                 self.assertEqual(side("send", self.trace, url, "--timeout", "1ms", check=False, cwd=folder).returncode, 1, url)
             self.assertEqual(os.listdir(folder), [])
         for name, wanted in (("127.0.0.1:4000", "tcp://127.0.0.1:4000"), ("::1", "tcp://[::1]:PORT"), ("[::1]:4000", "tcp://[::1]:4000")):
-            self.assertIn(f"write `{wanted}` for".encode(), side("send", self.trace, name, check=False, cwd=folder).stderr)
+            self.assertIn(f"hint: `{wanted}` is for".encode(), side("send", self.trace, name, check=False, cwd=folder).stderr)
         for name in ("./localhost", "plain", "plain.bytes", "a:b", os.path.join(folder, "localhost:1")):
             said = side("send", self.trace, name, cwd=folder).stderr.decode()
             self.assertIn(f"to the file {name}", said)

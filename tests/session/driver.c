@@ -119,6 +119,8 @@ static void put_summary(struct session *session)
 		printf("%s{\"is_error\":%s,\"text\":", i ? "," : "",
 				summary->messages[i].is_error ? "true" : "false");
 		put_string(summary->messages[i].text);
+		printf(",\"hint\":");
+		put_string(summary->messages[i].hint ? summary->messages[i].hint : "");
 		putchar('}');
 	}
 	printf("]}\n");
@@ -128,6 +130,8 @@ static int fail(const struct session_error *error)
 {
 	printf("{\"ok\":false,\"kind\":%d,\"code\":%d,\"text\":", (int)error->kind, error->code);
 	put_string(error->text);
+	printf(",\"hint\":");
+	put_string(error->hint);
 	printf("}\n");
 	return 1;
 }

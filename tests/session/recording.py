@@ -118,6 +118,7 @@ class Case(unittest.TestCase):
         self.stdout, _, last = stdout.rstrip("\n").rpartition("\n")
         self.summary = json.loads(last)
         self.messages = " / ".join(m["text"] for m in self.summary.get("messages", ()))
+        self.hints = [m["hint"] for m in self.summary.get("messages", ()) if m["hint"]]
         return self.summary
 
     def record(self, *command, options=(), status=0, **kwargs):

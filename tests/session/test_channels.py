@@ -553,7 +553,7 @@ class Recovery(CommandLine):
         self.wait_for("written events", lambda: self.size_of_rings() > 1000 * RECORD)
         process = self.side("recover", "--json", "-o", os.path.join(self.dir, "early"), buffers)
         self.assertEqual(self.end(process), 1)
-        self.assertIn("its recorder is at work", self.messages)
+        self.assertIn("its recorder still runs", self.messages)
         recorder.send_signal(signal.SIGSTOP)
         self.fire(recorder, 500)
         recorder.kill()

@@ -262,7 +262,7 @@ class Adoption(Case):
         Recorder(self).ready()
         self.socket += "2"
         second = Recorder(self)
-        with self.assertRaisesRegex(AssertionError, "failed .*another recorder is at work there"):
+        with self.assertRaisesRegex(AssertionError, "failed .*another recorder uses it"):
             second.read("ready")
 
 

@@ -127,7 +127,7 @@ class Place(LiveCase):
         place = os.path.join(self.dir, "place")
         os.mkdir(place, 0o700)
         os.chmod(place, 0o777)
-        self.assertFails(self.open().opened, "others may write there", kind=3)
+        self.assertFails(self.open().opened, "other users may write there", kind=3)
         os.rmdir(place)
         os.symlink(self.dir, place)
         self.assertFails(self.open().opened, "not a directory, or a link", kind=1)

@@ -166,7 +166,7 @@ class Processes(Case):
     def test_orphans(self):
         self.record("orphan", "600")
         self.assertIn("still runs", self.messages)
-        self.assertIn("(--wait waits for all)", self.messages)
+        self.assertIn("`--wait` waits for all", self.hints)
 
     def test_orphans_waited_for(self):
         traces = self.record("orphan", "600", options=["-W"])
@@ -457,12 +457,13 @@ class Hostile(Case):
 
 
 class Errors(Case):
-    def fails(self, kind, *texts, command=(PROGRAM, "kinds"), options=(), env=None):
+    def fails(self, kind, *texts, command=(PROGRAM, "kinds"), options=(), env=None, hint=""):
         summary = self.finish(self.start(list(command), options, env))
         self.assertEqual((summary["ok"], summary["kind"]), (False, kind), summary)
         for text in texts:
             self.assertIn(text, summary["text"])
         self.assertNotIn("\n", summary["text"])
+        self.assertIn(hint, summary["hint"])
 
     def test_commands_that_cannot_run(self):
         self.fails(4, "no such command in PATH", command=["no-such-command-here"])
@@ -483,10 +484,10 @@ class Errors(Case):
         os.mkdir(self.output)
         with open(os.path.join(self.output, "precious"), "w"):
             pass
-        self.fails(1, "is not empty", "--force")
+        self.fails(1, "is not empty", hint="`--force`")
         self.assertEqual(os.listdir(self.output), ["precious"])
         self.output = "/no/such/place"
-        self.fails(1, "No such file", "make the directory above it first")
+        self.fails(1, "No such file", hint="make the directory above it first")
 
     def test_output_not_permitted(self):
         if os.geteuid():
@@ -503,7 +504,7 @@ class Errors(Case):
                 self.skipTest("mounting needs root")
             self.addCleanup(subprocess.run, ["umount", "-l", mount])
             self.output = os.path.join(mount, "out")
-        self.fails(3, "write permission")
+        self.fails(3, "cannot write to", hint="`-o DIRECTORY` names another one")
 
     def test_default_name(self):
         run = subprocess.run([DRIVER, "--", PROGRAM, "kinds"], cwd=self.dir, text=True,

@@ -463,7 +463,7 @@ class Full(Store):
         self.end(recorder, status=1)
         traces = list(read(self.output).values())
         self.assertGreater(self.assertExact(fired, traces), 0)
-        self.assertIn("found no room in the rings while the disk was full", self.messages)
+        self.assertIn("found no space in the rings while the disk was full", self.messages)
 
     def test_processes_that_end_meanwhile(self):
         """Their rings wait, too, and nothing holds them up."""

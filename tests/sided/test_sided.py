@@ -176,7 +176,10 @@ class Basics(Case):
         second = subprocess.run([harness.SIDED, "--foreground", "--runtime", self.runtime],
                                 capture_output=True, text=True, timeout=harness.PATIENCE, check=False)
         self.assertEqual(second.returncode, 1)
-        self.assertIn(f"process {daemon.pid}", second.stderr)
+        # In the foreground: the problem, and the hint on a line of its own.
+        problem, hint = second.stderr.splitlines()
+        self.assertEqual(problem, f"sided: a daemon serves {self.runtime} already: process {daemon.pid}")
+        self.assertRegex(hint, "^hint: .*--runtime")
         self.ask("ping")
 
     def test_background(self):

@@ -17,6 +17,7 @@
 struct finding {
 	enum visit_severity severity;
 	char *place, *text;
+	char *hint; /* may be empty */
 	unsigned int more;
 };
 
@@ -54,7 +55,7 @@ struct check *check_open(FILE *out, bool json, bool strict)
 /* ---- saying ---- */
 
 static void put_problem(const struct check *check, enum visit_severity severity, const char *path,
-		const char *event, const char *place, const char *text)
+		const char *event, const char *place, const char *text, const char *hint)
 {
 	FILE *out = check->out;
 
@@ -68,6 +69,10 @@ static void put_problem(const struct check *check, enum visit_severity severity,
 		put_json_text(out, place);
 		fputs(",\"text\":", out);
 		put_json_text(out, text);
+		if (hint) {
+			fputs(",\"hint\":", out);
+			put_json_text(out, hint);
+		}
 		fputs("}\n", out);
 		return;
 	}
@@ -78,6 +83,8 @@ static void put_problem(const struct check *check, enum visit_severity severity,
 		fputs(": ", out);
 	}
 	put_at_field(out, place, text);
+	if (hint)
+		put_hint(out, hint);
 }
 
 static void count(struct check *check, enum visit_severity severity)
@@ -100,12 +107,14 @@ static char *name_of(const struct side_event_description *description)
 }
 
 /* Fields of one type have its findings in common: these are printed once. */
-static bool check_has_finding(struct check *check, enum visit_severity severity, const char *text)
+static bool check_has_finding(struct check *check, enum visit_severity severity, const char *text,
+		const char *hint)
 {
 	for (unsigned int i = 0; i < check->nr_findings; i++) {
 		struct finding *finding = &check->findings[i];
 
-		if (finding->severity == severity && !strcmp(finding->text, text)) {
+		if (finding->severity == severity && !strcmp(finding->text, text) &&
+				!strcmp(finding->hint, hint)) {
 			finding->more++;
 			return true;
 		}
@@ -115,12 +124,12 @@ static bool check_has_finding(struct check *check, enum visit_severity severity,
 
 /* Of the event that is being checked. @node: where; NULL: the event itself. */
 static void say(struct check *check, enum visit_severity severity, const struct visit_node *node,
-		const char *text)
+		const char *text, const char *hint)
 {
 	struct finding finding = {.severity = severity};
 	char place[512];
 
-	if (check_has_finding(check, severity, text))
+	if (check_has_finding(check, severity, text, hint))
 		return;
 	count(check, severity);
 	if (check->nr_findings == FINDINGS_MAX) {
@@ -129,12 +138,14 @@ static void say(struct check *check, enum visit_severity severity, const struct 
 	}
 	finding.place = strdup(place_text(node, place, sizeof(place)));
 	finding.text = strdup(text);
-	if (finding.place && finding.text) {
+	finding.hint = strdup(hint);
+	if (finding.place && finding.text && finding.hint) {
 		check->findings[check->nr_findings++] = finding;
 		return;
 	}
 	free(finding.place);
 	free(finding.text);
+	free(finding.hint);
 	check->has_more = true;
 }
 
@@ -147,7 +158,8 @@ static void check_print_finding(
 		snprintf(more, sizeof(more), "%s (and the same at %u more field%s)", finding->text,
 				finding->more, finding->more == 1 ? "" : "s");
 	put_problem(check, finding->severity, check->event->path, event, finding->place,
-			finding->more ? more : finding->text);
+			finding->more ? more : finding->text,
+			*finding->hint ? finding->hint : NULL);
 }
 
 /* Print the findings of the event, and forget them. */
@@ -160,17 +172,18 @@ static void check_print_findings(struct check *check)
 		check_print_finding(check, name ? name : "", &check->findings[i]);
 		free(check->findings[i].place);
 		free(check->findings[i].text);
+		free(check->findings[i].hint);
 	}
 	if (check->has_more)
 		put_problem(check, VISIT_WARNING, check->event->path, name ? name : "", "",
-				"there are more findings: they are counted, not printed");
+				"there are more findings: they are counted, not printed", NULL);
 	check->nr_findings = 0;
 	check->has_more = false;
 	free(name);
 }
 
-__attribute__((format(printf, 3, 4))) static void say_of_event(
-		struct check *check, enum visit_severity severity, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void say_of_event(struct check *check,
+		enum visit_severity severity, const char *hint, const char *format, ...)
 {
 	char text[1024];
 	va_list arguments;
@@ -178,7 +191,7 @@ __attribute__((format(printf, 3, 4))) static void say_of_event(
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	say(check, severity, NULL, text);
+	say(check, severity, NULL, text, hint);
 }
 
 /* The path of the finding is said with its node. */
@@ -189,7 +202,7 @@ static void say_finding(void *opaque, enum visit_severity severity, const struct
 	char text[1024];
 
 	nowhere.where[0] = '\0';
-	say(opaque, severity, node, visit_error_sentence(&nowhere, text, sizeof(text)));
+	say(opaque, severity, node, visit_error_problem(&nowhere, text, sizeof(text)), error->mend);
 }
 
 void check_say_call(
@@ -198,7 +211,7 @@ void check_say_call(
 	char *name = name_of(event->description);
 
 	count(check, VISIT_ERROR);
-	put_problem(check, VISIT_ERROR, event->path, name ? name : "", field, text);
+	put_problem(check, VISIT_ERROR, event->path, name ? name : "", field, text, NULL);
 	free(name);
 }
 
@@ -213,7 +226,8 @@ void check_broken(struct check *check, const struct broken *broken)
 	}
 	if (asprintf(&name, "%s:%s", broken->provider, broken->event) < 0)
 		name = NULL;
-	put_problem(check, VISIT_ERROR, broken->path, name ? name : "", "", broken->sentence);
+	put_problem(check, VISIT_ERROR, broken->path, name ? name : "", "", broken->sentence,
+			broken->hint);
 	count(check, VISIT_ERROR);
 	free(name);
 }
@@ -225,24 +239,23 @@ static void check_state(struct check *check)
 	const struct image_state *state = &check->event->state;
 
 	if (!state->there) {
-		say_of_event(check, VISIT_ERROR,
-				"it has no state, so no tracer can enable it; give it a struct side_event_state_0");
+		say_of_event(check, VISIT_ERROR, "give it a struct side_event_state_0",
+				"it has no state, so no tracer can enable it");
 	} else if (!state->readable && state->version) {
-		say_of_event(check, VISIT_ERROR,
-				"its state has a version (%" PRIu32
-				") that is not known; use a newer libside",
+		say_of_event(check, VISIT_ERROR, "use a newer libside",
+				"its state has a version (%" PRIu32 ") that is not known",
 				state->version);
 	} else if (!state->readable) {
-		say_of_event(check, VISIT_ERROR,
-				"its state cannot be read; point at a struct side_event_state_0");
+		say_of_event(check, VISIT_ERROR, "point at a struct side_event_state_0",
+				"its state cannot be read");
 	} else if (state->description != check->event->address) {
-		say_of_event(check, VISIT_ERROR,
+		say_of_event(check, VISIT_ERROR, "give each event a state of its own",
 				"its state is that of another description (at 0x%" PRIx64
-				", not 0x%" PRIx64 "); give each event a state of its own",
+				", not 0x%" PRIx64 ")",
 				state->description, check->event->address);
 	} else if (state->enabled || state->nr_callbacks) {
-		say_of_event(check, VISIT_ERROR,
-				"it is enabled although no tracer enabled it; its state must begin with zeros");
+		say_of_event(check, VISIT_ERROR, "its state must begin with zeros",
+				"it is enabled although no tracer enabled it");
 	}
 }
 
@@ -252,8 +265,9 @@ static void check_size(struct check *check)
 
 	if (size != sizeof(*check->event->description))
 		say_of_event(check, VISIT_WARNING,
+				"set struct_size to the offset of its member end",
 				"the description has %" PRIu32
-				" bytes, not %zu: it is newer, or damaged; set struct_size to the offset of its member end",
+				" bytes, not %zu: it is newer, or damaged",
 				size, sizeof(*check->event->description));
 }
 
@@ -276,7 +290,8 @@ static void check_names(struct check *check)
 		if (i >= 2 && !strcmp(check->names[i - 2], check->names[i]))
 			continue;
 		put_problem(check, VISIT_WARNING, check->path, check->names[i], "",
-				"another event of the file has the same name; a reader of a trace cannot tell them apart");
+				"another event of the file has the same name: a reader of a trace cannot tell them apart",
+				NULL);
 		count(check, VISIT_WARNING);
 	}
 	for (size_t i = 0; i < check->nr_names; i++)

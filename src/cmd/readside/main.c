@@ -112,8 +112,8 @@ static void take_broken(void *opaque, const struct broken *broken)
 		return;
 	}
 	if (is_event)
-		say_error("cannot read the event %s:%s of %s: %s", broken->provider, broken->event,
-				broken->path, broken->sentence);
+		say_error_hint(broken->hint, "cannot read the event %s:%s of %s: %s",
+				broken->provider, broken->event, broken->path, broken->sentence);
 	else
 		say_error("cannot read %s: %s", broken->path, broken->sentence);
 	worsen(run, run->options.mode == MODE_DIFF ? READSIDE_TROUBLE : READSIDE_FOUND);

@@ -85,6 +85,12 @@ static enum step usage(const char *text)
 	return STEP_USAGE;
 }
 
+static enum step usage_hint(const char *hint, const char *text)
+{
+	say_error_hint(hint, "%s", text);
+	return STEP_USAGE;
+}
+
 static enum step add_pattern(struct options *options, const char *text)
 {
 	struct pattern *patterns = reallocarray(
@@ -123,7 +129,7 @@ static enum step set_format(struct options *options, const char *text)
 			return STEP_FILE;
 		}
 	}
-	say_error("unknown format `%s`: use json, text or s-expr", text);
+	say_error_hint("the formats are json, text and s-expr", "unknown format `%s`", text);
 	return STEP_USAGE;
 }
 
@@ -135,7 +141,7 @@ static enum step set_depth(struct options *options, const char *text)
 	errno = 0;
 	depth = strtoul(text, &end, 10);
 	if (errno || *end || text[0] < '0' || text[0] > '9' || depth > UINT_MAX) {
-		say_error("`%s` is no depth; give a number, as in --max-depth=3", text);
+		say_error_hint("give a number, as in `--max-depth=3`", "`%s` is no depth", text);
 		return STEP_USAGE;
 	}
 	options->walk.max_depth = (unsigned int)depth;
@@ -219,9 +225,10 @@ enum step options_scan(int argc, char **argv, struct options *options)
 	nr_files += (size_t)(argc - optind);
 	optind = 0;
 	if (!nr_files)
-		return usage("there is nothing to read; name a file, as in `readside ./program`");
+		return usage_hint("name a file, as in `readside ./program`",
+				"there is nothing to read");
 	if (options->mode == MODE_DIFF && nr_files != 2)
-		return usage("--diff compares two files; name the old one and the new one");
+		return usage_hint("`readside --diff OLD NEW`", "--diff compares two files");
 	return STEP_FILE;
 }
 

@@ -38,6 +38,10 @@ enum {
 /* ---- messages, on standard error ---- */
 
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* With "hint: ..." on a line of its own, unless @hint is NULL. */
+void say_error_hint(const char *hint, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
+void put_hint(FILE *out, const char *hint);
 void say_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_set_verbose(bool verbose);
 
@@ -88,6 +92,7 @@ struct broken {
 	const char *provider, *event;
 	unsigned int level;
 	const char *sentence;
+	const char *hint; /* or NULL */
 };
 
 struct source_ops {

@@ -35,6 +35,24 @@ void say_error(const char *format, ...)
 	va_end(arguments);
 }
 
+void say_error_hint(const char *hint, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	say(format, arguments);
+	va_end(arguments);
+	if (hint)
+		put_hint(stderr, hint);
+}
+
+void put_hint(FILE *out, const char *hint)
+{
+	fputs("hint: ", out);
+	put_printable(out, hint, strlen(hint));
+	putc('\n', out);
+}
+
 void say_verbose(const char *format, ...)
 {
 	va_list arguments;

@@ -96,7 +96,8 @@ static int broken_event(struct source *source, uint64_t address, struct visit_er
 			.kind = BROKEN_EVENT,
 			.provider = provider,
 			.event = name,
-			.sentence = sentence};
+			.sentence = sentence,
+			.hint = *error->mend ? error->mend : NULL};
 
 	read_name(source, address + offsetof(struct side_event_description, provider_name),
 			provider, sizeof(provider));
@@ -108,7 +109,7 @@ static int broken_event(struct source *source, uint64_t address, struct visit_er
 			(unsigned int)image_decode(source->memory.byte_order, level, sizeof(level));
 	if (*provider)
 		drop_name(error, provider);
-	visit_error_sentence(error, sentence, sizeof(sentence));
+	visit_error_problem(error, sentence, sizeof(sentence));
 	source->ops->broken(source->ops->priv, &broken_one);
 	if (++source->nr_broken < BROKEN_MAX && source->reads < READS_MAX)
 		return 0;

@@ -277,13 +277,17 @@ static void print_counted(struct json_object *session)
 void ask_print_messages(struct json_object *session)
 {
 	struct json_object *messages = ask_list(session, "messages");
+	struct json_object *hints = ask_list(session, "message-hints");
 	size_t count = messages ? json_object_array_length(messages) : 0;
 	uint64_t more = ask_number(session, "messages-unkept");
 
 	for (size_t i = 0; i < count && i < MESSAGES_PRINTED; i++) {
 		const char *text = json_object_get_string(json_object_array_get_idx(messages, i));
+		const char *hint = hints
+				? json_object_get_string(json_object_array_get_idx(hints, i))
+				: NULL;
 
-		say_note("%s", text ? text : "");
+		say_note_hint(hint, "%s", text ? text : "");
 	}
 	if (count > MESSAGES_PRINTED)
 		more += count - MESSAGES_PRINTED;

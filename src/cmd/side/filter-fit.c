@@ -39,10 +39,10 @@ void filter_fit_event(struct filter_fit *fit, const struct side_event_descriptio
 	if (filter_link_size(fit->program, fit->size, event, &names, &error) >= 0)
 		fit->fits = true;
 	/* A suggestion is worth more than the first reason. */
-	else if (!*fit->reason ||
-			(strstr(error.text, "did you mean") &&
-					!strstr(fit->reason, "did you mean")))
+	else if (!*fit->reason || (*error.hint && !*fit->hint)) {
 		snprintf(fit->reason, sizeof(fit->reason), "%s", error.text);
+		snprintf(fit->hint, sizeof(fit->hint), "%s", error.hint);
+	}
 }
 
 void filter_fit_end(struct filter_fit *fit)

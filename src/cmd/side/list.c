@@ -289,9 +289,10 @@ static int list_command(struct list *list, char **command, struct session **sess
 	summary = session_summary(*session);
 	for (size_t i = 0; i < summary->nr_messages; i++) {
 		if (summary->messages[i].is_error)
-			status = say_error(COMMAND_FAILED, NULL, "%s", summary->messages[i].text);
+			status = say_error(COMMAND_FAILED, summary->messages[i].hint, "%s",
+					summary->messages[i].text);
 		else
-			say_note("%s", summary->messages[i].text);
+			say_note_hint(summary->messages[i].hint, "%s", summary->messages[i].text);
 	}
 	if (!summary->nr_processes)
 		return say_error(COMMAND_FAILED,

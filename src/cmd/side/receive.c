@@ -90,9 +90,9 @@ static int make_output(const char *path, bool force)
 		return say_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
 				"cannot write to %s: %s", path, strerror(errno));
 	if (!force && !is_empty(path))
-		return say_error(COMMAND_FAILED, NULL,
-				"%s is not empty; choose another directory with -o, or add to it with --force",
-				path);
+		return say_error(COMMAND_FAILED,
+				"`-o DIRECTORY` names another one\n`--force` adds to it",
+				"%s is not empty", path);
 	return 0;
 }
 
@@ -132,12 +132,12 @@ static void end_source(struct reception *reception, struct source *source)
 
 static int open_source(struct reception *reception, const char *text, uint32_t speed)
 {
-	struct send_error error;
+	struct send_error error = {.hint = ""};
 	bool answers;
 	int fd = send_source(text, speed, reception->signals, &answers, &error);
 
 	if (fd == -EINVAL)
-		return say_error(COMMAND_USAGE, NULL, "%s", error.text);
+		return say_error(COMMAND_USAGE, error.hint, "%s", error.text);
 	if (fd == -EACCES || fd == -EPERM)
 		return say_error(COMMAND_NOT_PERMITTED, NULL, "%s", error.text);
 	if (fd < 0)

@@ -197,19 +197,19 @@ static bool nothing_print_unmatched(const struct events *events, const char *pat
 {
 	const char *owner = events->program ? events->program : "the wrapper";
 	const char *slash = strrchr(owner, '/');
-	char text[UNMATCHED_TEXT_SIZE], program[256];
+	char reason[UNMATCHED_TEXT_SIZE], hint[UNMATCHED_TEXT_SIZE], program[256];
 
-	unmatched_text(&(const struct unmatched){.pattern = first,
-				       .option = "-e ",
-				       .names = (const char *const *)events->names,
-				       .nr_names = events->nr_names,
-				       .owner = say_printable(slash ? slash + 1 : owner, program,
-						       sizeof(program)),
-				       .noun = "event"},
-			text);
-	if (with_suggestion_only && !strstr(text, "did you mean"))
+	unmatched_parts(&(const struct unmatched){.pattern = first,
+					.option = "-e ",
+					.names = (const char *const *)events->names,
+					.nr_names = events->nr_names,
+					.owner = say_printable(slash ? slash + 1 : owner, program,
+							sizeof(program)),
+					.noun = "event"},
+			reason, hint);
+	if (with_suggestion_only && !*hint)
 		return false;
-	say_note("no event matched `%s`: %s", patterns, text);
+	say_note_hint(hint, "no event matched `%s`: %s", patterns, reason);
 	return true;
 }
 
@@ -250,8 +250,9 @@ static bool nothing_print_filter(
 {
 	if (!filter || !events->fit.nr_events || events->fit.fits)
 		return false;
-	say_note("no event was recorded: the filter `%s` fits none of the events%s%s%s: %s", filter,
-			*patterns ? " that match `" : "", patterns, *patterns ? "`" : "",
+	say_note_hint(events->fit.hint,
+			"no event was recorded: the filter `%s` fits none of the events%s%s%s: %s",
+			filter, *patterns ? " that match `" : "", patterns, *patterns ? "`" : "",
 			events->fit.reason);
 	return true;
 }

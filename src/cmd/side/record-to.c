@@ -33,7 +33,7 @@ int sending_prepare(struct sending *sending, const struct parsed *parsed,
 						  "`--spool` and `--timeout` belong to `--to`")
 				: COMMAND_DONE;
 	if (send_check(options->to, &ctf1_only, &error))
-		return say_error(COMMAND_USAGE, NULL, "%s", error.text);
+		return say_error(COMMAND_USAGE, error.hint, "%s", error.text);
 	if (ctf1_only && session->format != SESSION_FORMAT_CTF1)
 		return say_error(COMMAND_USAGE, "leave `--format` out",
 				"a relay daemon takes CTF 1.8 only");
@@ -58,6 +58,7 @@ int sending_start(struct sending *sending, const struct parsed *parsed, const ch
 	const char *name = strrchr(command, '/');
 	struct send_options send;
 	struct send_error error;
+	char hint[4096];
 
 	if (!sending->url)
 		return 0;
@@ -71,7 +72,8 @@ int sending_start(struct sending *sending, const struct parsed *parsed, const ch
 	/* What is recorded stays where it is. */
 	free(sending->made);
 	sending->made = NULL;
-	return say_error(COMMAND_FAILED, NULL, "%s; the trace is in %s", error.text, output);
+	snprintf(hint, sizeof(hint), "the trace is in %.4000s", output);
+	return say_error(COMMAND_FAILED, hint, "%s", error.text);
 }
 
 int sending_finish(struct sending *sending, const char *output)

@@ -415,9 +415,9 @@ static int final_status(const struct session_summary *summary, const struct reco
 static void say_message(const struct session_message *message)
 {
 	if (message->is_error)
-		say_error(COMMAND_FAILED, NULL, "%s", message->text);
+		say_error(COMMAND_FAILED, message->hint, "%s", message->text);
 	else
-		say_note("%s", message->text);
+		say_note_hint(message->hint, "%s", message->text);
 }
 
 void command_session_messages(const struct session_summary *summary)

@@ -31,7 +31,7 @@ bool say_is_json(void);
 bool say_is_quiet(void);
 
 /*
- * "side: PROBLEM: REASON", and below it a line "hint: ..." for each line of @hint, which may be NULL. Returns
+ * "side: PROBLEM: REASON", and below it a line "hint: ..." for each line of @hint, which may be NULL or "". Returns
  * @status, so that a verb can `return say_error(...)`.
  */
 int say_error(enum command_status status, const char *hint, const char *format, ...)

@@ -108,7 +108,7 @@ static void note_pattern(const struct ctf_reader *reader, const char *dir, const
 					.owner = "the trace",
 					.noun = "event class"},
 			reason, hint);
-	say_note_hint(*hint ? hint : NULL, "no event in %s matched %s: %s", dir, matched, reason);
+	say_note_hint(hint, "no event in %s matched %s: %s", dir, matched, reason);
 	free(names);
 }
 

@@ -197,7 +197,7 @@ int cmd_send(const struct parsed *parsed)
 	int ret, resolver;
 
 	if (send_check(url, NULL, &error))
-		return say_error(COMMAND_USAGE, NULL, "%s", error.text);
+		return say_error(COMMAND_USAGE, error.hint, "%s", error.text);
 	if (arguments->speed > UINT32_MAX)
 		return say_error(COMMAND_USAGE, NULL, "serial lines do not know that speed");
 	options.session = arguments->session;

@@ -138,7 +138,7 @@ static int add_to(struct json_object *request, const char *text)
 	struct send_error error;
 
 	if (send_check(text, NULL, &error))
-		return say_error(COMMAND_USAGE, NULL, "%s", error.text);
+		return say_error(COMMAND_USAGE, error.hint, "%s", error.text);
 	if (!strcmp(text, "-"))
 		return say_error(COMMAND_USAGE, "write to a FIFO",
 				"the daemon has no standard output of yours");

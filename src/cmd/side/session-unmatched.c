@@ -156,7 +156,7 @@ static void search_programs(struct search *search, struct json_object *processes
 static void search_print(const struct search *search)
 {
 	char owner[RUNNING_NAME_MAX + 64], printable[RUNNING_NAME_MAX * 4],
-			text[UNMATCHED_TEXT_SIZE];
+			reason[UNMATCHED_TEXT_SIZE], hint[UNMATCHED_TEXT_SIZE];
 	bool is_matched = true;
 
 	if (search->nr_programs == 1)
@@ -169,21 +169,19 @@ static void search_print(const struct search *search)
 		if (search->is_matched[i])
 			continue;
 		is_matched = false;
-		say_note("session %s: no event matches `%s` yet: %s", search->session,
-				search_pattern(search, i),
-				unmatched_text(&(const struct unmatched){.pattern = search_pattern(
-											 search, i),
-							       .option = "",
-							       .names = (const char *const *)search
-											->names,
-							       .nr_names = search->nr_names,
-							       .owner = owner,
-							       .noun = "event"},
-						text));
+		unmatched_parts(&(const struct unmatched){.pattern = search_pattern(search, i),
+						.option = "",
+						.names = (const char *const *)search->names,
+						.nr_names = search->nr_names,
+						.owner = owner,
+						.noun = "event"},
+				reason, hint);
+		say_note_hint(hint, "session %s: no event matches `%s` yet: %s", search->session,
+				search_pattern(search, i), reason);
 	}
 	if (is_matched && search->fit.program && !search->fit.fits && search->fit.nr_events)
-		say_note("session %s: the filter `%s` fits no event yet: %s", search->session,
-				search->filter, search->fit.reason);
+		say_note_hint(search->fit.hint, "session %s: the filter `%s` fits no event yet: %s",
+				search->session, search->filter, search->fit.reason);
 }
 
 static int search_ask(struct search *search, struct ask *ask, const struct parsed *parsed)

@@ -575,15 +575,18 @@ static int check_filter(const char *text)
 /* Not by running it: whatever it does would be done for nothing. */
 static int check_reachable(const char *program, const char *exe)
 {
-	char *why = session_never_meets(program);
-	int status = why
-			? say_error(COMMAND_FAILED,
-					  probe_other_processor(exe)
-							  ? NULL
-							  : "`side trace --global` has the kernel watch its functions",
-					  "%s", why)
-			: COMMAND_DONE;
+	const char *hint = probe_other_processor(exe)
+			? NULL
+			: "`side trace --global` has the kernel watch its functions";
+	char *why = session_never_meets(program), *own = why ? strchr(why, '\n') : NULL;
+	int status = COMMAND_DONE;
 
+	if (own) {
+		*own = '\0';
+		hint = own + 1;
+	}
+	if (why)
+		status = say_error(COMMAND_FAILED, hint, "%s", why);
 	free(why);
 	return status;
 }

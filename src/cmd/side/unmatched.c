@@ -195,25 +195,11 @@ void unmatched_parts(const struct unmatched *unmatched, char reason[UNMATCHED_TE
 	if (!names)
 		return;
 	if (!strchr(glob, ':') && strcmp(glob, "*") != 0)
-		text_add(&text, "no colon, so it names a provider; ");
+		text_add(&text, "no colon, so it names a provider: ");
 	if (matches_any(glob, names, count))
-		text_add(&text, "no event of that name has that log level; ");
+		text_add(&text, "no event of that name has that log level: ");
 	add_names(&text, unmatched, names, count);
 	if (!matches_any(glob, names, count))
 		add_meant(&meant, unmatched, glob, names, count);
 	free(names);
-}
-
-const char *unmatched_text(const struct unmatched *unmatched, char result[UNMATCHED_TEXT_SIZE])
-{
-	char hint[UNMATCHED_TEXT_SIZE];
-	struct text text = {.text = result};
-
-	unmatched_parts(unmatched, result, hint);
-	text.used = strlen(result);
-	if (*hint) {
-		text_add(&text, "; ");
-		text_add(&text, hint);
-	}
-	return result;
 }

@@ -17,16 +17,10 @@ struct unmatched {
 };
 
 /*
- * The reason, "no colon, so it names a provider; the trace has 2 event classes: db:open, db:close", and the hint,
+ * The reason, "no colon, so it names a provider: the trace has 2 event classes: db:open, db:close", and the hint,
  * "did you mean `-e db:open`?" or "".
  */
 void unmatched_parts(const struct unmatched *unmatched, char reason[UNMATCHED_TEXT_SIZE],
 		char hint[UNMATCHED_TEXT_SIZE]);
-
-/*
- * Both in one sentence: "no colon, so it names a provider; the trace has 2 event classes: db:open, db:close; did you mean `-e db:open`?"
- * Returns `text`.
- */
-const char *unmatched_text(const struct unmatched *unmatched, char text[UNMATCHED_TEXT_SIZE]);
 
 #endif /* SIDE_CMD_UNMATCHED_H */

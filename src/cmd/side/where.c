@@ -26,7 +26,8 @@ int where_parse(const char *option, const char *text, struct where *where)
 		return COMMAND_DONE;
 	if (ret == -ENOMEM)
 		return say_error(COMMAND_FAILED, NULL, "out of memory");
-	return say_error_at(COMMAND_USAGE, "`side help filters` describes the syntax", text,
+	return say_error_at(COMMAND_USAGE,
+			*error.hint ? error.hint : "`side help filters` describes the syntax", text,
 			error.column, "`--%s`: %s", option, error.text);
 }
 

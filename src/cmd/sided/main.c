@@ -136,7 +136,7 @@ static int take_options(int argc, char **argv, struct options *options)
 	}
 	if (optind == argc)
 		return -1;
-	say("unexpected operand \"%s\"; see sided --help", argv[optind]);
+	fprintf(stderr, "sided: unexpected operand \"%s\"\nhint: `sided --help`\n", argv[optind]);
 	return EXIT_USAGE;
 }
 
@@ -272,7 +272,12 @@ static int fail(const struct control_error *error, int ready)
 			: error->kind == CONTROL_USAGE  ? EXIT_USAGE
 							: EXIT_FAILURE;
 
-	say("%s%s%s", error->text, *error->mend ? "; " : "", error->mend);
+	/* In a terminal two lines, as other commands print them; in the log one. */
+	if (ready < 0)
+		fprintf(stderr, "sided: %s%s%s\n", error->text, *error->mend ? "\nhint: " : "",
+				error->mend);
+	else
+		say("%s%s%s", error->text, *error->mend ? "; " : "", error->mend);
 	if (ready >= 0 && write(ready, &status, 1) != 1)
 		return EXIT_FAILURE;
 	return status;

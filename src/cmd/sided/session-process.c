@@ -36,6 +36,7 @@ struct recording {
 	int epoll;
 	bool end;
 	struct definition_words messages; /* about the session and programs of its owner */
+	struct definition_words hints;    /* of each of them; "": none */
 	uint64_t nr_unkept;               /* messages beyond MESSAGES_MAX */
 	/* Those about programs of other users are in the log only, and counted; the last entry is for all further users. */
 	struct {
@@ -72,15 +73,21 @@ static void say_suppressed(struct recording *recording, uint64_t now)
 				(unsigned long long)suppressed);
 }
 
-static void keep_message(struct recording *recording, const char *text)
+/* The log has one line for each message (docs/adr/35-one-line-a-message-in-the-log.md). */
+static void say_message(const char *text, const char *hint)
+{
+	say("%s%s%s", text, hint ? "; " : "", hint ? hint : "");
+}
+
+static void keep_message(struct recording *recording, const char *text, const char *hint)
 {
 	uint64_t now = now_ns();
 
 	say_suppressed(recording, now);
 	if (lines_take(&recording->lines, now, recording->owner, 0))
-		say("%s", text);
-	if (recording->messages.count < MESSAGES_MAX)
-		words_add(&recording->messages, text);
+		say_message(text, hint);
+	if (recording->messages.count < MESSAGES_MAX && words_add(&recording->messages, text))
+		words_add(&recording->hints, hint ? hint : "");
 	else
 		recording->nr_unkept++;
 }
@@ -97,7 +104,7 @@ static void count_message(struct recording *recording, uid_t uid)
 
 static void take_sentence(void *user, const char *text)
 {
-	keep_message(user, text);
+	keep_message(user, text, NULL);
 }
 
 static void take_messages(struct recording *recording)
@@ -106,10 +113,10 @@ static void take_messages(struct recording *recording)
 
 	while (session_take_message(recording->session, &message)) {
 		if (message.is_about_program && message.uid != recording->owner) {
-			say("%s", message.text);
+			say_message(message.text, message.hint);
 			count_message(recording, message.uid);
 		} else {
-			keep_message(recording, message.text);
+			keep_message(recording, message.text, message.hint);
 		}
 		free(message.text);
 	}
@@ -450,7 +457,8 @@ static int take_flush(struct recording *recording, struct json_object *request,
 
 	(void)request;
 	if (ret)
-		keep_message(recording, "not everything was on the disk in time: it comes later");
+		keep_message(recording, "not everything was on the disk in time: it comes later",
+				NULL);
 	return session_sums(recording->session, answer) ? 0 : control_no_memory(error);
 }
 
@@ -534,6 +542,7 @@ static bool put_messages(const struct recording *recording, struct json_object *
 			json_object_put(user);
 	}
 	fits = json_put_words(answer, "messages", &recording->messages) && fits &&
+			json_put_words(answer, "message-hints", &recording->hints) &&
 			json_put_number(answer, "messages-unkept", recording->nr_unkept);
 	return json_put(answer, "messages-of-users", list) && fits;
 }
@@ -580,7 +589,8 @@ static int take_close(struct recording *recording, struct json_object *request,
 	recording->session = NULL;
 	recording->end = true;
 	if (session_error.kind != SESSION_ERROR_NONE)
-		keep_message(recording, session_error.text);
+		keep_message(recording, session_error.text,
+				*session_error.hint ? session_error.hint : NULL);
 	if (recording->sender) {
 		sender_finish(recording->sender, take_sentence, recording);
 		json_put(answer, "sending", sender_json(recording->sender));

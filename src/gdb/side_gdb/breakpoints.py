@@ -225,7 +225,7 @@ class EventBreakpoint(gdb.Breakpoint):
         known = {decoder.field_name(address) for address in event.fields}
         unknown = sorted(condition.names(self.test) - known)
         if unknown:
-            raise condition.Wrong(f"{event.name} has no field {unknown[0]}; it has {', '.join(sorted(known))}")
+            raise condition.Wrong(f"{event.name} has no field {unknown[0]}: it has {', '.join(sorted(known))}")
 
     def stop(self):
         try:

@@ -66,7 +66,7 @@ def chosen(memory, pattern):
     found, wrong = events(memory, pattern)
     if not found:
         raise Rubbish(f"no event {pattern} is registered now" +
-                      (f" ({len(wrong)} cannot be read)" if wrong else "; 'side events' lists them"))
+                      (f" ({len(wrong)} cannot be read)" if wrong else "\nhint: `side events` lists them"))
     return found
 
 
@@ -138,8 +138,9 @@ class Break(Command):
             say(f"Breakpoint {made.number} stops at {name_text(made.names)}" + (f" if {found[2]}" if found[2] else ""))
             return
         near = made.suggestion()
-        say(f"No event {name_text(found[1])} is registered yet: breakpoint {made.number} waits for it" +
-            (f"; or did you mean {name_text(near)}?" if near else ""))
+        say(f"No event {name_text(found[1])} is registered yet: breakpoint {made.number} waits for it")
+        if near:
+            say(f"hint: did you mean `side break {name_text(near)}`?")
 
 
 class Print(Command):

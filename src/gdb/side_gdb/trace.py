@@ -17,8 +17,8 @@ LAST = 20
 def command():
     found = shutil.which("side")
     if not found:
-        raise Rubbish("the command 'side' is not in PATH, and it reads the rings; 'python os.environ[\"PATH\"] += "
-                      "\":DIR\"' adds its directory")
+        raise Rubbish("the command 'side', which reads the rings, is not in PATH\n"
+                      "hint: `python os.environ[\"PATH\"] += \":DIR\"` adds its directory")
     return found
 
 
@@ -66,10 +66,10 @@ def held(argument):
         trace = os.path.join(place, "trace")
         _, said = run("recover", "--quiet", "-o", trace, core(place))
         if not any("metadata" in files for _, _, files in os.walk(trace)):
-            raise Rubbish("; ".join(said) or "the rings hold no event that is not in the recorder's trace already")
+            raise Rubbish("\n".join(said) or "the rings hold no event that is not in the recorder's trace already")
         lines, more = run("view", "--quiet", "--color=never", *words, trace)
     hidden = 0 if number is None else max(0, len(lines) - number)
-    notes = [f"side: {line}" for line in said + more]
+    notes = [line if line.startswith("hint: ") else f"side: {line}" for line in said + more]
     if hidden:
         notes.append(f"{hidden} event{'s' * (hidden != 1)} before these: 'side trace all' shows them")
     return notes + lines[hidden:]
