@@ -302,6 +302,7 @@ int frame_receive(struct frame_in *in, int socket, size_t max, struct json_objec
 	struct iovec part = {.iov_base = text, .iov_len = sizeof(text)};
 	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
 	union frame_control control;
+	int was_reset = 0;
 	ssize_t size;
 
 	*object = NULL;
@@ -309,9 +310,13 @@ int frame_receive(struct frame_in *in, int socket, size_t max, struct json_objec
 		header.msg_control = control.bytes;
 		header.msg_controllen = sizeof(control.bytes);
 	}
+	/*
+	 * The kernel reports once that the peer closed the connection with a message of ours unread. What the peer sent before is still
+	 * there: the reason, for example.
+	 */
 	do
 		size = recvmsg(socket, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-	while (size < 0 && errno == EINTR);
+	while (size < 0 && (errno == EINTR || (errno == ECONNRESET && !was_reset++)));
 	if (size < 0)
 		return errno == EWOULDBLOCK
 				? -EAGAIN

@@ -156,6 +156,29 @@ static void test_a_full_socket(void **unused)
 	close_pair(&pair);
 }
 
+/* The peer answers and closes its connection, and a request of ours is unread: the kernel reports this before the answer. */
+static void test_answer_before_a_reset(void **unused)
+{
+	struct json_object *object = make_long(100), *got = NULL;
+	struct control_error error;
+	struct pair pair;
+
+	(void)unused;
+	open_pair(&pair);
+	assert_int_equal(frame_put(&pair.out, object), 0);
+	assert_int_equal(frame_send(&pair.out, pair.ends[1]), 0);
+	assert_int_equal(frame_put(&pair.out, object), 0);
+	assert_int_equal(frame_send(&pair.out, pair.ends[0]), 0);
+	close(pair.ends[0]);
+	pair.ends[0] = dup(pair.ends[1]);
+	assert_int_equal(frame_receive(&pair.in, pair.ends[1], FRAME_ANSWER_MAX, &got, &error), 1);
+	json_object_put(got);
+	assert_int_equal(frame_receive(&pair.in, pair.ends[1], FRAME_ANSWER_MAX, &got, &error),
+			-EPIPE);
+	json_object_put(object);
+	close_pair(&pair);
+}
+
 static void test_too_long(void **unused)
 {
 	struct json_object *object = make_long(FRAME_ANSWER_MAX);
@@ -282,6 +305,7 @@ int main(void)
 			cmocka_unit_test(test_sizes),
 			cmocka_unit_test(test_refused),
 			cmocka_unit_test(test_a_full_socket),
+			cmocka_unit_test(test_answer_before_a_reset),
 			cmocka_unit_test(test_too_long),
 			cmocka_unit_test(test_descriptors),
 			cmocka_unit_test(test_any_bytes),
