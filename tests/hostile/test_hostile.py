@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A hostile second user: each attack runs beside programs of a victim, whose events must be complete and whose start must not be late."""
 import contextlib
+import json
 import os
 import random
 import select
@@ -13,6 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
+import speaker
 import world
 from world import (AGENTS, CONTROL, DESCRIPTIONS, LONG, SESSION, SESSION_SOCKET, VICTIM, Attack, Case, Victim, attacker, member,
                    second_member)
@@ -49,6 +51,52 @@ class Connections(Attacked):
 
     def test_answers_that_are_not_read(self):
         self.attack("flood", CONTROL, user=member)
+
+    def flood_by_many(self):
+        """All connections that five members can have, with requests that wait for their answers."""
+        attacks = [Attack("flood", CONTROL, user=user) for user in world.crowd]
+        for one in attacks:
+            self.addCleanup(one.kill)
+        for one in attacks:
+            one.expect("ready")
+        return attacks
+
+    def test_the_control_socket_has_connections_for_each_user(self):
+        """For root, and for a member that comes later."""
+        with self.measured():
+            running = self.start_victim(4000).await_main()
+            attacks = self.flood_by_many()
+            for _ in range(20):
+                answer = world.call_as(second_member, lambda: json.dumps(speaker.ask(CONTROL, {"verb": "ping"}, timeout=world.TIMEOUT)))
+                self.assertTrue(json.loads(answer)["ok"], answer)
+                self.ask("status")
+            self.run_victim()
+            running.finish()
+            for one in attacks:
+                print(one.finish())
+        self.assert_victims_complete()
+
+    def test_a_request_that_is_not_read_yet_keeps_its_connection(self):
+        """Root's requests are in the daemon's queue together with the connections of members that have taken all others."""
+        attacks = self.flood_by_many()
+        for _ in range(5):
+            os.kill(self.daemon.pid, signal.SIGSTOP)
+            try:
+                waiting = []
+                for _ in range(6):
+                    waiting.append(speaker.connect(CONTROL, world.TIMEOUT))
+                    self.addCleanup(waiting[-1].close)
+                    waiting[-1].send(json.dumps({"version": 1, "verb": "ping"}).encode())
+                # Meanwhile the attacks connect again and again.
+                time.sleep(0.1)
+            finally:
+                os.kill(self.daemon.pid, signal.SIGCONT)
+            for one in waiting:
+                self.assertTrue(json.loads(one.recv(1 << 17))["ok"])
+                one.close()
+        for one in attacks:
+            one.finish()
+        self.assert_daemon_is_whole()
 
 
 class Identity(Attacked):

@@ -129,12 +129,15 @@ def free_ids(count):
 
 
 ROOT_USER = User("root", 0)
-victim_uid, attacker_uid, member_uid, second_uid, tracing_gid = free_ids(5)
+CROWD = 5
+victim_uid, attacker_uid, member_uid, second_uid, tracing_gid, *crowd_uids = free_ids(5 + CROWD)
 victim = User("hostile-victim", victim_uid)
 attacker = User("hostile-attacker", attacker_uid)
 member = User("hostile-member", member_uid, tracing_gid)
 second_member = User("hostile-second", second_uid, tracing_gid)
-USERS = victim, attacker, member, second_member
+# More members, for what one user alone cannot take.
+crowd = [User(f"hostile-crowd-{number}", uid, tracing_gid) for number, uid in enumerate(crowd_uids)]
+USERS = victim, attacker, member, second_member, *crowd
 
 
 def write_users():
@@ -149,7 +152,7 @@ def write_users():
         group += f"{user.name}:x:{user.uid}:\n"
         os.mkdir(home, 0o755)
         os.chown(home, user.uid, user.uid)
-    group += f"tracing:x:{tracing_gid}:{member.name},{second_member.name}\n"
+    group += f"tracing:x:{tracing_gid}:{','.join(user.name for user in USERS if tracing_gid in user.groups)}\n"
     for path, text in (("/etc/passwd", passwd), ("/etc/group", group)):
         copy = f"{ROOT}/{os.path.basename(path)}"
         with open(copy, "w", encoding="utf-8") as file:

@@ -12,14 +12,16 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 import unittest
 
 import speaker
-from harness import Case, Program, state_of, wait_until
+from harness import SIDED, Case, Program, state_of, wait_until
 
 MARKS = ("AddressSanitizer", "runtime error:", "double free", "corrupted", "are still referenced")
 
@@ -130,6 +132,56 @@ class Connections(Owned):
             self.assertEqual(speaker.hear(one), b"")
         self.assertEqual(self.programs(), [os.getpid()])
         self.check_alive()
+        self.check_end()
+
+    def test_request_that_is_not_read_yet(self):
+        """It is no silent connection, which would be closed for the next one of a user that has as many as it can."""
+        for _ in range(63):
+            client = self.connect()
+            self.addCleanup(client.close)
+            client.ask("top", interval=10000000000)
+        # So that the daemon accepts both before it reads.
+        self.stop_process(self.daemon.pid)
+        first, second = self.connect(), self.connect()
+        self.addCleanup(first.close)
+        self.addCleanup(second.close)
+        first.send("ping")
+        second.send("ping")
+        self.go_on(self.daemon.pid)
+        self.assertTrue(first.receive()["ok"])
+        self.assertEqual(second.receive()["kind"], "busy")
+        # It is silent now.
+        self.check_alive()
+        with self.assertRaises(EOFError):
+            first.receive()
+        self.check_end()
+
+    def accepts(self):
+        with contextlib.suppress(OSError):
+            self.connect().close()
+            return True
+        return False
+
+    @unittest.skipUnless(shutil.which("strace"), "there is no strace")
+    def test_connection_that_cannot_be_served(self):
+        """The end of the connection is no error, although there is a request that the daemon has not read."""
+        self.daemon.terminate()
+        self.assertEqual(self.daemon.wait(120), 0, self.log_text())
+        with open(self.log, "a", encoding="utf-8") as log:
+            self.daemon = subprocess.Popen(
+                ["strace", "-D", "-qq", "-o", "/dev/null", "-e", "trace=getsockopt", "-e", "inject=getsockopt:error=ENOBUFS",
+                 SIDED, "--foreground", "--runtime", self.runtime, "--output", self.traces],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, "SIDE_RUNTIME": self.runtime})
+        self.addCleanup(self.stop_daemon, self.daemon)
+        wait_until(self.accepts, "the daemon's socket")
+        for _ in range(5):
+            self.stop_process(self.daemon.pid)
+            client = self.connect()
+            self.addCleanup(client.close)
+            client.send("ping")
+            self.go_on(self.daemon.pid)
+            with self.assertRaises(EOFError):
+                client.receive()
         self.check_end()
 
     def test_wrong_order(self):

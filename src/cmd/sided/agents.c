@@ -30,15 +30,33 @@ static void relisten(struct daemon *daemon, struct timer *timer)
 	doors_listen(daemon, true);
 }
 
-/* The one that has been silent for longest; of one user, or, with `of` NULL, of all. */
-static struct agent *oldest_stranger(const struct daemon *daemon, const uid_t *of)
+/* The one of this user that has been silent for the longest time. */
+static struct agent *oldest_stranger(const struct daemon *daemon, uid_t uid)
 {
 	struct agent *agent, *oldest = NULL;
 
 	for (agent = daemon->agents; agent; agent = agent->next)
-		if (!of || agent->peer.uid == *of)
+		if (agent->peer.uid == uid)
 			oldest = agent;
 	return oldest;
+}
+
+/* The oldest one of the user that has most of them, so that a user with few of them loses none to others. */
+static struct agent *stranger_of_largest(const struct daemon *daemon)
+{
+	const struct agent *agent;
+	uint64_t most = 0;
+	uid_t uid = 0;
+
+	for (agent = daemon->agents; agent; agent = agent->next) {
+		uint64_t used = shares_used(&daemon->stranger_shares, agent->peer.uid);
+
+		if (used <= most)
+			continue;
+		most = used;
+		uid = agent->peer.uid;
+	}
+	return most ? oldest_stranger(daemon, uid) : NULL;
 }
 
 /*
@@ -47,7 +65,7 @@ static struct agent *oldest_stranger(const struct daemon *daemon, const uid_t *o
  */
 void loop_pause_listening(struct daemon *daemon)
 {
-	struct agent *oldest = oldest_stranger(daemon, NULL);
+	struct agent *oldest = stranger_of_largest(daemon);
 
 	if (oldest) {
 		agent_close(daemon, oldest);
@@ -71,6 +89,7 @@ static void be_known(struct daemon *daemon, struct agent *agent)
 	agent->at = NULL;
 	agent->next = NULL;
 	daemon->nr_strangers--;
+	shares_give_back(&daemon->stranger_shares, agent->peer.uid, 1);
 	loop_cancel(daemon, &agent->timer);
 }
 
@@ -82,16 +101,7 @@ static void be_stranger(struct daemon *daemon, struct agent *agent)
 		agent->next->at = &agent->next;
 	daemon->agents = agent;
 	daemon->nr_strangers++;
-}
-
-static unsigned int strangers_of(const struct daemon *daemon, uid_t uid)
-{
-	const struct agent *agent;
-	unsigned int count = 0;
-
-	for (agent = daemon->agents; agent; agent = agent->next)
-		count += agent->peer.uid == uid;
-	return count;
+	shares_charge(&daemon->stranger_shares, agent->peer.uid, 1);
 }
 
 static void agent_destroy(struct daemon *daemon, struct object *object)
@@ -277,8 +287,9 @@ static void pass_on(struct daemon *daemon, struct agent *agent, const void *mess
 			if (!worker_pass(daemon, entry, agent->watch.fd))
 				return;
 			wire_send(agent->watch.fd, message, size, NULL, 0, 0);
-			/* The session has it as well, so a close of ours releases nothing. */
-			loop_unwatch(daemon, &agent->watch);
+			/* The session has it as well, unless it is just being killed: then this close is the last one. */
+			peer_close_listener(
+					loop_release(daemon, &agent->watch), agent->refuses_fds);
 			return;
 		}
 	}
@@ -378,10 +389,14 @@ static void agent_ready(struct daemon *daemon, struct watch *watch, uint32_t eve
  */
 static void make_room(struct daemon *daemon, uid_t uid)
 {
-	if (strangers_of(daemon, uid) >= LIMIT_STRANGERS_OF_USER)
-		agent_close(daemon, oldest_stranger(daemon, &uid));
+	struct agent *oldest = NULL;
+
+	if (shares_used(&daemon->stranger_shares, uid) >= LIMIT_STRANGERS_OF_USER)
+		oldest = oldest_stranger(daemon, uid);
 	else if (daemon->nr_strangers >= LIMIT_STRANGERS)
-		agent_close(daemon, oldest_stranger(daemon, NULL));
+		oldest = stranger_of_largest(daemon);
+	if (oldest)
+		agent_close(daemon, oldest);
 }
 
 /* A connection does not outlive its process, even if it never sends a message. */
@@ -471,5 +486,6 @@ void agents_close(struct daemon *daemon)
 {
 	while (daemon->agents)
 		agent_close(daemon, daemon->agents);
+	shares_free(&daemon->stranger_shares);
 	loop_cancel(daemon, &daemon->relisten);
 }

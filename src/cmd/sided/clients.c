@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <linux/sockios.h>
 
 #include "session/peer.h"
 #include "sided.h"
@@ -46,7 +49,7 @@ void client_close(struct daemon *daemon, struct client *client)
 	for (at = &daemon->clients; *at != client;)
 		at = &(*at)->next;
 	*at = client->next;
-	daemon->nr_clients--;
+	shares_give_back(&daemon->client_shares, client->peer.uid, 1);
 	peer_close(loop_release(daemon, &client->handover), false);
 	/* Drain the queue: unread data would turn the end into an error before the client reads the last answer. */
 	peer_close(loop_release(daemon, &client->watch), false);
@@ -189,44 +192,69 @@ static void client_ready(struct daemon *daemon, struct watch *watch, uint32_t ev
 
 /* ---- who may ---- */
 
-static unsigned int clients_of(const struct daemon *daemon, uid_t uid)
+/* Its next request is in the socket already: the daemon has not come to read it yet. */
+static bool has_sent(const struct client *client)
 {
-	const struct client *client;
-	unsigned int count = 0;
+	int size = 0;
 
-	for (client = daemon->clients; client; client = client->next)
-		count += client->peer.uid == uid;
-	return count;
+	return !ioctl(client->watch.fd, SIOCINQ, &size) && size > 0;
 }
 
-/* Who asks for nothing, waits for nothing and has everything that was sent. */
+/* It has asked for nothing, waits for nothing and has everything that was sent. */
 static bool is_idle(const struct client *client)
 {
-	return !client->busy && !client->subscribed && !client->last && !client->out.first;
+	return !client->busy && !client->subscribed && !client->last && !client->out.first &&
+			!has_sent(client);
 }
 
-/*
- * Those who stay silent make room for one who comes: of one user, or, with `of` NULL, of all. False: all are
- * busy.
- */
-static bool evict(struct daemon *daemon, const uid_t *of)
+/* The one of this user that has been silent for the longest time. */
+static struct client *oldest_idle(const struct daemon *daemon, uid_t uid)
 {
 	struct client *client, *oldest = NULL;
 
 	for (client = daemon->clients; client; client = client->next)
-		if ((!of || client->peer.uid == *of) && is_idle(client) &&
-				(!oldest || client->heard <= oldest->heard))
+		if (client->peer.uid == uid && (!oldest || client->heard <= oldest->heard) &&
+				is_idle(client))
 			oldest = client;
-	if (oldest)
-		client_close(daemon, oldest);
 	return oldest;
 }
 
-static bool has_room(struct daemon *daemon, uid_t uid)
+/*
+ * One of the user with most connections, who has more than a floor and at least as many as this user. So a user loses nothing to one that has
+ * more.
+ */
+static struct client *idle_of_largest(const struct daemon *daemon, uid_t uid)
 {
-	if (clients_of(daemon, uid) >= LIMIT_CLIENTS_OF_USER)
-		return evict(daemon, &uid);
-	return daemon->nr_clients < LIMIT_CLIENTS || evict(daemon, NULL);
+	const struct shares *shares = &daemon->client_shares;
+	uint64_t most = shares_used(shares, uid);
+	struct client *client, *found = NULL;
+
+	if (most <= shares->floor)
+		most = shares->floor + 1;
+	for (client = daemon->clients; client; client = client->next) {
+		uint64_t used = shares_used(shares, client->peer.uid);
+
+		if (used < most || (found && used == most) || !is_idle(client))
+			continue;
+		most = used;
+		found = client;
+	}
+	return found ? oldest_idle(daemon, found->peer.uid) : NULL;
+}
+
+/* Silent connections are closed for new ones. False: the user has as many as it can have. */
+static bool take_share(struct daemon *daemon, uid_t uid)
+{
+	struct shares *shares = &daemon->client_shares;
+	struct client *idle = NULL;
+
+	if (shares_used(shares, uid) >= LIMIT_CLIENTS_OF_USER)
+		idle = oldest_idle(daemon, uid);
+	else if (!shares_left(shares, uid))
+		idle = idle_of_largest(daemon, uid);
+	if (idle)
+		client_close(daemon, idle);
+	return shares_used(shares, uid) < LIMIT_CLIENTS_OF_USER && shares_take(shares, uid, 1);
 }
 
 static int check_peer(
@@ -239,7 +267,7 @@ static int check_peer(
 					       : "start a daemon of your own: sided",
 				"user %u may not control the daemon of %s", peer->uid,
 				daemon->system ? "the system" : "another user");
-	if (!has_room(daemon, peer->uid))
+	if (!take_share(daemon, peer->uid))
 		return control_fail(error, CONTROL_BUSY, -EBUSY, "close some",
 				"there are too many connections to the daemon: at most %d, and %d of one user",
 				LIMIT_CLIENTS, LIMIT_CLIENTS_OF_USER);
@@ -266,9 +294,10 @@ static void client_accept(struct daemon *daemon, int fd)
 	struct control_error error;
 	int room = SEND_ROOM;
 
+	/* Not by close(): unread data would turn the end into an error, and can have descriptors. */
 	if (!client || runtime_peer(fd, &client->peer)) {
 		free(client);
-		close(fd);
+		peer_close(fd, false);
 		return;
 	}
 	if (check_peer(daemon, fd, &client->peer, &error)) {
@@ -282,14 +311,21 @@ static void client_accept(struct daemon *daemon, int fd)
 	client->handover = (struct watch){.fd = -1, .owner = &client->object};
 	frame_out_init(&client->out);
 	if (loop_watch(daemon, &client->watch, fd, EPOLLIN, client_ready)) {
+		shares_give_back(&daemon->client_shares, client->peer.uid, 1);
 		object_close(daemon, &client->object);
-		close(fd);
+		peer_close(fd, false);
 		return;
 	}
 	client->heard = loop_now();
 	client->next = daemon->clients;
 	daemon->clients = client;
-	daemon->nr_clients++;
+}
+
+int clients_open(struct daemon *daemon)
+{
+	shares_init(&daemon->client_shares, LIMIT_CLIENTS, LIMIT_CLIENT_FLOORS, 0);
+	/* Also while it has no connection. */
+	return shares_keep(&daemon->client_shares, daemon->uid) ? 0 : -ENOMEM;
 }
 
 void clients_ready(struct daemon *daemon, struct watch *watch, uint32_t events)
@@ -313,4 +349,5 @@ void clients_close(struct daemon *daemon)
 {
 	while (daemon->clients)
 		client_close(daemon, daemon->clients);
+	shares_free(&daemon->client_shares);
 }

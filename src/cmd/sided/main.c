@@ -244,6 +244,8 @@ static int open_daemon(
 	int ret = loop_open(daemon);
 
 	if (!ret)
+		ret = clients_open(daemon);
+	if (!ret)
 		ret = watch_signals(daemon);
 	if (ret)
 		return control_fail(error, CONTROL_FAILED, ret, NULL, "cannot begin: %s",

@@ -47,10 +47,12 @@
 #include "control/json.h"
 #include "objects.h"
 #include "session/lines.h"
+#include "session/shares.h"
 
 /* What others may ask of us. */
 #define LIMIT_CLIENTS 256        /* connections of the command line */
 #define LIMIT_CLIENTS_OF_USER 64 /* of one user */
+#define LIMIT_CLIENT_FLOORS 16   /* users for whom half of them is kept: shares.h */
 #define LIMIT_STRANGERS 512      /* connections of programs that have not said who they are */
 #define LIMIT_STRANGERS_OF_USER 256
 #define LIMIT_STRANGER_MS 3000 /* until then */
@@ -148,9 +150,10 @@ struct daemon {
 
 	struct handover *handovers;
 	struct client *clients;
-	unsigned int nr_clients;
+	struct shares client_shares;
 	struct agent *agents; /* that have not said who they are: the oldest last */
 	unsigned int nr_strangers;
+	struct shares stranger_shares; /* counts them; without floors */
 
 	struct door *doors;
 	struct closed_door *closed_doors;
@@ -207,6 +210,7 @@ void notify_store(int fd, const char *name);
 
 /* ---- clients.c ---- */
 
+int clients_open(struct daemon *daemon);
 void clients_ready(struct daemon *daemon, struct watch *watch, uint32_t events);
 /* The answer to its oldest request, which this puts. NULL: there was no memory. */
 void client_answer(struct daemon *daemon, struct client *client, struct json_object *answer);
