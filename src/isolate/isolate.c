@@ -109,18 +109,22 @@ struct isolate_ruleset {
 #define ISOLATE_ABSTRACT_SOCKETS (UINT64_C(1) << 0)
 #define ISOLATE_SIGNALS (UINT64_C(1) << 1)
 
-static struct isolate_ruleset isolate_ruleset(long version, bool connects)
+static struct isolate_ruleset isolate_ruleset(long version, const struct isolate_limits *limits)
 {
 	struct isolate_ruleset ruleset = {
 			.handled_files = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1,
 	};
 
+	/* A rule for "/" does not permit files in other mount namespaces: what is not restricted needs no rule. */
+	if (limits->reads_all)
+		ruleset.handled_files &= ~(uint64_t)(LANDLOCK_ACCESS_FS_READ_FILE |
+				LANDLOCK_ACCESS_FS_READ_DIR);
 	if (version >= 2)
 		ruleset.handled_files |= ISOLATE_REFER;
 	if (version >= 3)
 		ruleset.handled_files |= ISOLATE_TRUNCATE;
 	if (version >= 4)
-		ruleset.handled_network = ISOLATE_BIND | (connects ? 0 : ISOLATE_CONNECT);
+		ruleset.handled_network = ISOLATE_BIND | (limits->connects ? 0 : ISOLATE_CONNECT);
 	if (version >= 5)
 		ruleset.handled_files |= ISOLATE_IOCTL_DEV;
 	if (version >= 6)
@@ -141,11 +145,11 @@ static void isolate_paths(const struct isolate_limits *limits)
 	/* The C library and the runtimes of sanitizers read about the process and the machine. */
 	static const char *const always[] = {
 			"/proc/self", "/sys/devices/system/cpu", "/dev/urandom", "/dev/null", NULL};
-	const uint64_t read_directory = LANDLOCK_ACCESS_FS_READ_DIR;
-	const uint64_t read_file = LANDLOCK_ACCESS_FS_READ_FILE;
 	long version = syscall(
 			SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	struct isolate_ruleset ruleset = isolate_ruleset(version, limits->connects);
+	struct isolate_ruleset ruleset = isolate_ruleset(version, limits);
+	const uint64_t read_directory = ruleset.handled_files & LANDLOCK_ACCESS_FS_READ_DIR;
+	const uint64_t read_file = ruleset.handled_files & LANDLOCK_ACCESS_FS_READ_FILE;
 	uint64_t write_file = read_file | LANDLOCK_ACCESS_FS_WRITE_FILE |
 			(ruleset.handled_files & (ISOLATE_TRUNCATE | ISOLATE_IOCTL_DEV));
 	uint64_t change = read_directory | LANDLOCK_ACCESS_FS_REMOVE_DIR |
@@ -297,19 +301,16 @@ void isolate_rules_threads_only(struct isolate_rules *rules)
 	isolate_rules_call(rules, "clone3", ENOSYS);
 }
 
-/* Also inherited sockets that listen are of no use without accept(). */
-static bool isolate_calls(enum isolate_network network)
+/* Modules of the C library connect to services of this machine, and to servers of names. */
+static bool isolate_calls_of_resolver(void)
 {
-	static const char *const always[] = {
-			"setfsuid", "connect", "listen", "bind", "socket", NULL};
-	static const char *const accepts[] = {"accept", "accept4", NULL};
+	static const char *const refused[] = {
+			"setfsuid", "listen", "accept", "accept4", "kill", "tkill", "tgkill", NULL};
 	struct isolate_rules rules;
 
 	isolate_rules_begin(&rules);
 	isolate_rules_calls(&rules, isolate_refused, EPERM);
-	isolate_rules_calls(&rules, always, EPERM);
-	if (network != ISOLATE_ACCEPTS)
-		isolate_rules_calls(&rules, accepts, EPERM);
+	isolate_rules_calls(&rules, refused, EPERM);
 	isolate_rules_threads_only(&rules);
 	return isolate_rules_load(&rules, 0);
 }
@@ -333,14 +334,14 @@ static const char *const isolate_parsing[] = {"read", "write", "readv", "writev"
 		"rt_sigtimedwait_time64", "rt_sigsuspend", "rt_sigpending", "sigaltstack",
 		"signalfd4", "exit", "exit_group", "restart_syscall", "clock_gettime",
 		"clock_gettime64", "clock_getres", "clock_getres_time64", "clock_nanosleep",
-		"clock_nanosleep_time64", "nanosleep", "gettimeofday", "time", "poll", "ppoll",
-		"ppoll_time64", "select", "_newselect", "pselect6", "pselect6_time64",
-		"epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "inotify_init1",
-		"inotify_add_watch", "inotify_rm_watch", "getuid", "geteuid", "getgid", "getegid",
-		"getuid32", "geteuid32", "getgid32", "getegid32", "getgroups", "uname", "sysinfo",
-		"getrlimit", "ugetrlimit", "getrusage", "times", "getrandom", "wait4", "waitid",
-		"sendto", "recvfrom", "sendmsg", "recvmsg", "send", "recv", "shutdown",
-		"getsockopt", "setsockopt", "getsockname", "getpeername", NULL};
+		"clock_nanosleep_time64", "nanosleep", "gettimeofday", "time", "alarm", "setitimer",
+		"poll", "ppoll", "ppoll_time64", "select", "_newselect", "pselect6",
+		"pselect6_time64", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait",
+		"inotify_init1", "inotify_add_watch", "inotify_rm_watch", "getuid", "geteuid",
+		"getgid", "getegid", "getuid32", "geteuid32", "getgid32", "getegid32", "getgroups",
+		"uname", "sysinfo", "getrlimit", "ugetrlimit", "getrusage", "times", "getrandom",
+		"wait4", "waitid", "sendto", "recvfrom", "sendmsg", "recvmsg", "send", "recv",
+		"shutdown", "getsockopt", "setsockopt", "getsockname", "getpeername", NULL};
 
 /* TIOCSTI would write to the terminal in the user's name, so terminals can be asked only. */
 static void isolate_permit_arguments(struct isolate_rules *rules, bool terminals)
@@ -371,8 +372,12 @@ static void isolate_permit_sanitizer(struct isolate_rules *rules)
 		isolate_rules_calls(rules, calls, 0);
 }
 
-static void isolate_permit_network(struct isolate_rules *rules)
+static void isolate_permit_network(struct isolate_rules *rules, const struct isolate_limits *limits)
 {
+	if (limits->accepts)
+		isolate_rules_call(rules, "accept4", 0);
+	if (!limits->connects)
+		return;
 	isolate_rules_call(rules, "connect", 0);
 	isolate_rules_argument(rules, "socket", 0, UINT32_MAX, AF_INET, 0);
 	isolate_rules_argument(rules, "socket", 0, UINT32_MAX, AF_INET6, 0);
@@ -384,8 +389,8 @@ static void isolate_permit_network(struct isolate_rules *rules)
  */
 static void isolate_refuse_clearly(struct isolate_rules *rules, bool connects)
 {
-	static const char *const names[] = {
-			"kill", "tkill", "pidfd_send_signal", "listen", "bind", "accept", NULL};
+	static const char *const names[] = {"kill", "tkill", "pidfd_send_signal", "listen", "bind",
+			"accept", "accept4", NULL};
 	static const char *const network[] = {"socket", "connect", NULL};
 
 	if (SEARCHES_LEAKS)
@@ -402,17 +407,15 @@ static bool isolate_calls_of_parser(const struct isolate_limits *limits)
 
 	isolate_rules_begin(&rules);
 	isolate_rules_calls(&rules, isolate_parsing, 0);
-	isolate_permit_arguments(&rules, limits->connects);
+	isolate_permit_arguments(&rules, limits->terminals);
 	isolate_permit_sanitizer(&rules);
-	if (limits->connects)
-		isolate_permit_network(&rules);
+	isolate_permit_network(&rules, limits);
 	isolate_refuse_clearly(&rules, limits->connects);
 	return isolate_rules_load(&rules, ENOSYS);
 }
 #else
-static bool isolate_calls(enum isolate_network network)
+static bool isolate_calls_of_resolver(void)
 {
-	(void)network;
 	return true;
 }
 
@@ -423,12 +426,12 @@ static bool isolate_calls_of_parser(const struct isolate_limits *limits)
 }
 #endif
 
-bool isolate_process(const char *const *writable, enum isolate_network network)
+bool isolate_resolver(void)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return false;
-	isolate_files(writable);
-	return isolate_calls(network);
+	isolate_files((const char *const[]){NULL});
+	return isolate_calls_of_resolver();
 }
 
 bool isolate_parser(const struct isolate_limits *limits)

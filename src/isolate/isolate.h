@@ -9,19 +9,17 @@
 
 #include <linux/filter.h>
 
-enum isolate_network {
-	ISOLATE_ACCEPTS, /* accepts connections at sockets that listen already */
-	ISOLATE_NO_NETWORK,
-};
-
 /* Landlock: the process may write below these paths (ends with NULL) and nowhere else, and executes nothing. */
 void isolate_files(const char *const *writable);
 
 /* System calls that no recorder, receiver or parser needs: programs, processes, tracing, mounts and the like. Ends with NULL. */
 extern const char *const isolate_refused[];
 
-/* Both, and no new connection. False: the kernel supports no filter. */
-bool isolate_process(const char *const *writable, enum isolate_network network);
+/*
+ * For a process that looks up names of hosts: the C library loads modules for that, which read and connect to what they want. It
+ * executes nothing, starts no process, and writes nothing. False: the kernel supports no filter.
+ */
+bool isolate_resolver(void);
 
 #ifdef HAVE_SECCOMP
 #define ISOLATE_CODE_MAX 1024
@@ -53,7 +51,10 @@ struct isolate_limits {
 	const char *const *
 			writable; /* the same; also to read, and to create and remove files there */
 	size_t nr_writable;
-	bool connects; /* may connect to other machines, and set terminals */
+	bool reads_all; /* all files are readable, also those in other mount namespaces */
+	bool connects;  /* may connect to other machines */
+	bool accepts;   /* may accept connections at sockets that listen already */
+	bool terminals; /* may set terminals */
 };
 
 /*

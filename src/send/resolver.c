@@ -2,6 +2,8 @@
 /* A question and its answer are one message each on a pair of sockets. The helper process sees nothing but names. */
 #include "send/resolver.h"
 
+#include "isolate/isolate.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -47,6 +49,7 @@ __attribute__((noreturn)) static void resolver_work(int socket)
 		signal(signals[i], SIG_IGN);
 	dup2(socket, STDIN_FILENO);
 	close_range(STDOUT_FILENO, ~0u, 0);
+	(void)isolate_resolver();
 	while (recv(STDIN_FILENO, &question, sizeof(question), 0) == (ssize_t)sizeof(question)) {
 		question.host[sizeof(question.host) - 1] = '\0';
 		question.port[sizeof(question.port) - 1] = '\0';

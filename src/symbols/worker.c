@@ -113,15 +113,17 @@ static void look_up(const struct question *question, const struct module *module
 
 static _Noreturn void work(int socket, const struct symbols_options *options)
 {
+	const struct isolate_limits limits = {.reads_all = true};
 	const struct rlimit none = {0, 0};
 	static struct question question;
 
+	prctl(PR_SET_NAME, "side-symbols");
 	/* Nobody wants to hear of its end by other means. */
 	setrlimit(RLIMIT_CORE, &none);
 	signal(SIGALRM, SIG_DFL);
 	/* It parses files of others. Only what downloads files needs the network, and writes: into its cache. */
 	if (!options->debuginfod)
-		(void)isolate_process((const char *const[]){NULL}, ISOLATE_NO_NETWORK);
+		(void)isolate_parser(&limits);
 	/* The question stays in the socket until it is answered: the supervisor finds it there if the worker ends by it. */
 	while (recv(socket, &question, sizeof(question), MSG_PEEK) == (ssize_t)sizeof(question)) {
 		const struct module *module;

@@ -6,6 +6,7 @@
  *   INTRUDER_FOREIGN   a file that the command was not given, readable by the user
  *   INTRUDER_DIRECTORY a directory that the user can write to, which the command was not given
  *   INTRUDER_INPUT     a file of the input, which must stay readable
+ *   INTRUDER_PROCESS   name of the process that tries; without it the process of the command does, and no other one
  *   INTRUDER_STOPS     do nothing else, but stop the process
  *   INTRUDER_KERNEL    "no-landlock", "no-seccomp" or "none": the kernel answers as if it lacked them
  */
@@ -115,17 +116,35 @@ __attribute__((constructor)) static void begin(void)
 }
 
 /* Helper processes have other rights. */
+static bool is_intruded(void)
+{
+	const char *wanted = getenv("INTRUDER_PROCESS");
+	char path[64], name[17] = "";
+	ssize_t size;
+	int fd;
+
+	if (!wanted)
+		return getpid() == command;
+	/* Of the process: threads can have names of their own. */
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", getpid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	size = fd < 0 ? 0 : read(fd, name, sizeof(name) - 1);
+	if (fd >= 0)
+		close(fd);
+	return size == (ssize_t)strlen(wanted) + 1 && !strncmp(name, wanted, strlen(wanted));
+}
+
 static void try_all(void)
 {
 	static bool is_done;
 	int saved = errno;
 
-	if (!is_done && getpid() == command && getenv("INTRUDER_STOPS") &&
+	if (!is_done && is_intruded() && getenv("INTRUDER_STOPS") &&
 			status_value("NoNewPrivs:") == 1) {
 		is_done = true;
 		raise(SIGSTOP);
 	}
-	if (is_done || getpid() != command || !getenv("INTRUDER_FOREIGN") ||
+	if (is_done || !is_intruded() || !getenv("INTRUDER_FOREIGN") ||
 			status_value("NoNewPrivs:") != 1)
 		return;
 	is_done = true;
@@ -173,6 +192,24 @@ ssize_t pread(int fd, void *bytes, size_t size, off_t at)
 
 	try_all();
 	return real(fd, bytes, size, at);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at)
+{
+	ssize_t (*real)(int, const void *, size_t, off_t) = (ssize_t(*)(
+			int, const void *, size_t, off_t))(uintptr_t)dlsym(RTLD_NEXT, "pwrite");
+
+	try_all();
+	return real(fd, bytes, size, at);
+}
+
+int fstat(int fd, struct stat *status)
+{
+	int (*real)(int, struct stat *) =
+			(int (*)(int, struct stat *))(uintptr_t)dlsym(RTLD_NEXT, "fstat");
+
+	try_all();
+	return real(fd, status);
 }
 
 /* ---- a kernel that lacks something ---- */

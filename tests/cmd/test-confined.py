@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Readers of traces and of ELF files are confined when they parse: intruder.c tries everything in their place."""
+"""Readers of traces and of ELF files, senders and receivers are confined when they parse: intruder.c tries everything in their place."""
 import filecmp
 import os
 import shutil
@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import SIDE, contains, environment, equal, run_tests, side, true
+from harness import SIDE, contains, end_daemon, environment, equal, run_tests, side, true
 
 WORK = tempfile.mkdtemp(prefix="side-confined-")
 os.chmod(WORK, 0o755)
@@ -44,7 +44,7 @@ def trace():
     return path("trace")
 
 
-def attempts(command, user=None, kernel="", status=0, stdin=subprocess.DEVNULL, given=None):
+def attempts(command, user=None, kernel="", status=0, stdin=subprocess.DEVNULL, given=None, process=None, runtime="run"):
     """What became of each attempt, the output, and the messages of a command."""
     other = tempfile.mkdtemp(dir=WORK, prefix="foreign-")
     foreign = os.path.join(other, "file")
@@ -54,10 +54,12 @@ def attempts(command, user=None, kernel="", status=0, stdin=subprocess.DEVNULL, 
         os.chmod(name, 0o777)
     changes = {"LD_PRELOAD": INTRUDER, "INTRUDER_FOREIGN": foreign, "INTRUDER_DIRECTORY": other, "INTRUDER_KERNEL": kernel,
                "INTRUDER_INPUT": given or os.path.join(trace(), sorted(os.listdir(trace()))[0], "metadata")}
+    if process:
+        changes["INTRUDER_PROCESS"] = process
     # The reader alone: `side` itself reads no trace, and its daemon is another program.
     run = subprocess.run(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False, user=user,
                          group=user, extra_groups=[] if user else None, cwd=WORK,
-                         env=environment(SIDE_RUNTIME=path("run"), **changes))
+                         env=environment(SIDE_RUNTIME=path(runtime), **changes))
     text = run.stderr.decode(errors="replace")
     equal(run.returncode, status, f"{command}: {text}")
     seen = dict(line.split()[1:3] for line in text.splitlines() if line.startswith("attempt "))
@@ -227,6 +229,133 @@ def test_send_over_tcp():
         receiver.kill()
     equal(receiver.returncode, 0, err)
     equal(plain("view", path("received")).count(b"talker:said"), plain("view", trace()).count(b"talker:said"))
+
+
+def confinement(pid):
+    """Of a process, as the kernel reports it."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        found = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+    return found["NoNewPrivs"], found.get("Seccomp")
+
+
+def processes(name, marker):
+    """Those of that name with this text in their environment."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as comm, open(f"/proc/{pid}/environ", "rb") as variables:
+                if comm.read() == name + "\n" and marker.encode() in variables.read():
+                    found.append(int(pid))
+        except OSError:
+            continue
+    return found
+
+
+def test_record_to():
+    """What is recorded is sent by a process of its own, which is confined before it reads the trace."""
+    kept = path("recorded")
+    for more in ([], ["--spool", "64K"]):
+        out, target = path("recorded" + "".join(more)), path("recorded.bytes" + "".join(more))
+        confined([SIDE, "record", "--to", target, *more, "-o", out, "--", TALKER, "50"], connects=True, process="side-send", given=out)
+        plain("receive", target, "-o", target + ".received")
+        equal(plain("view", target + ".received").count(b" talker:said"), 50)
+    equal(plain("view", kept).count(b" talker:said"), 50)
+
+
+def test_record_over_tcp():
+    """The helper process that looks up names is confined as well; all of them end with a killed recorder."""
+    with socket.socket() as any_port:
+        any_port.bind(("127.0.0.1", 0))
+        port = any_port.getsockname()[1]
+        recorder = subprocess.Popen([SIDE, "record", "--wait", "--to", f"tcp://localhost:{port}", "-o", path("unsent"), "--", TALKER, "1",
+                                     "wait"], env=environment(SIDE_RUNTIME=path("run"), CONFINED_TEST=path("unsent")),
+                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        try:
+            contains(recorder.stdout.readline(), b"ready")
+            until(lambda: len(processes("side-send", path("unsent"))) == 2, "the process that sends, and the one that looks up names")
+            if HAS_SECCOMP:
+                until(lambda: all(confinement(pid) == ("1", "2") for pid in processes("side-send", path("unsent"))), "both are confined")
+        finally:
+            for pid in processes("cmd-talker", path("unsent")):
+                os.kill(pid, signal.SIGKILL)
+            recorder.kill()
+            recorder.wait()
+        until(lambda: not processes("side-send", path("unsent")), "no process remains")
+
+
+def test_receive():
+    plain("send", trace(), path("receive.bytes"))
+    out = path("receive.out")
+    confined([SIDE, "receive", path("receive.bytes"), "-o", out], given=out)
+    equal(plain("view", out).count(b" talker:said"), plain("view", trace()).count(b" talker:said"))
+
+
+def test_symbols():
+    """Debug files are read by a helper process."""
+    plain("record", "--symbols", "--context", "ip", "-o", path("addresses"), "--", TALKER, "5")
+    seen, out, _ = attempts([SIDE, "view", "--symbols", path("addresses")], process="side-symbols")
+    if LANDLOCK:
+        refused(seen, FILES - READS)
+    if HAS_SECCOMP:
+        equal(seen.get("filter"), "SUCCESS", "Seccomp: 2")
+        refused(seen, CALLS | NETWORK)
+    equal(out, plain("view", "--symbols", path("addresses")))
+
+
+def test_top():
+    env, out = environment(SIDE_RUNTIME=path("top-run")), path("top-trace")
+    try:
+        for words in (["create", "watched", "-o", out], ["enable-event", "-s", "watched", "*"], ["start", "watched"]):
+            done = side(*words, env=env)
+            equal(done.status, 0, done.err)
+        program = subprocess.Popen([TALKER, "20", "wait"], env=env, stdout=subprocess.PIPE)
+        try:
+            contains(program.stdout.readline(), b"ready")
+            shown, _ = confined([SIDE, "top", "--json", "-i", "100ms", "-n", "30", "watched"], given=out, runtime="top-run")
+            contains(shown, b"talker:said")
+        finally:
+            program.kill()
+            program.wait()
+    finally:
+        end_daemon(env)
+
+
+def test_session_that_sends():
+    """The process of the daemon that sends what a session records."""
+    foreign, log = path("daemon-foreign"), path("daemon.log")
+    os.mkdir(foreign)
+    with open(os.path.join(foreign, "file"), "w", encoding="utf-8") as file:
+        file.write("not for senders")
+    changes = {"LD_PRELOAD": INTRUDER, "INTRUDER_PROCESS": "sided-send", "INTRUDER_FOREIGN": os.path.join(foreign, "file"),
+               "INTRUDER_DIRECTORY": foreign}
+    env = environment(SIDE_RUNTIME=path("send-run"))
+    os.mkdir(path("send-run"))
+    with open(log, "wb") as errors:
+        daemon = subprocess.Popen([os.environ["SIDED"], "--foreground", "--runtime", path("send-run")], stdin=subprocess.DEVNULL, stderr=errors,
+                                  env=environment(SIDE_RUNTIME=path("send-run"), **changes))
+    try:
+        until(lambda: not side("daemon", "--no-daemon", env=env).status, "the daemon")
+        for words in (["create", "sent", "-o", path("session"), "--to", path("session.bytes")], ["enable-event", "-s", "sent", "*"],
+                      ["start", "sent"]):
+            done = side(*words, env=env)
+            equal(done.status, 0, done.err)
+        subprocess.run([TALKER, "20"], env=env, check=True, stdout=subprocess.DEVNULL)
+        done = side("destroy", "sent", env=env)
+        equal(done.status, 0, done.err)
+    finally:
+        daemon.terminate()
+        daemon.wait(60)
+    with open(log, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    seen = dict(line.split()[1:3] for line in text.splitlines() if line.startswith("attempt "))
+    true("begin" in seen and "end" in seen, f"no attempt: {text}")
+    if LANDLOCK:
+        refused(seen, FILES)
+    if HAS_SECCOMP:
+        equal(seen.get("filter"), "SUCCESS", "Seccomp: 2")
+        refused(seen, CALLS)
+    plain("receive", path("session.bytes"), "-o", path("session.received"))
+    equal(plain("view", path("session.received")).count(b" talker:said"), 20)
 
 
 def test_send_a_spool():

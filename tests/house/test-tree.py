@@ -31,7 +31,7 @@ MAY_USE = {
     "kernel/record": {"ctf", "filter", "kernel", "ring", "wire"},
     "wrap": {"environment"},
     "preload": {"environment"},
-    "send": {"ctf"},
+    "send": {"ctf", "isolate"},
     "symbols": {"isolate"},
     "probe": set(),
     "session": {"visit", "ring", "wire", "filter", "ctf"},

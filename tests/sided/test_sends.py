@@ -323,10 +323,16 @@ class Stream(Sends):
         self.start_daemon()
         self.session()
         pid = wait_until(lambda: self.sending().get("connected") and self.sending()["pid"], "the connection")
-        with open(f"/proc/{pid}/status", encoding="utf-8") as rows:
-            status = dict(row.rstrip("\n").split(":\t", 1) for row in rows if ":\t" in row)
-        self.assertEqual(status["NoNewPrivs"], "1")
-        self.assertEqual(int(status["CapEff"], 16), 0)
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as children:
+            resolver, = children.read().split()
+        for each in (pid, resolver):
+            with open(f"/proc/{each}/status", encoding="utf-8") as rows:
+                status = dict(row.rstrip("\n").split(":\t", 1) for row in rows if ":\t" in row)
+            self.assertEqual(status["NoNewPrivs"], "1")
+            self.assertEqual(int(status["CapEff"], 16), 0)
+            # As the session's own process, if this build has filters.
+            with open(f"/proc/{self.status('s')['recorder']}/status", encoding="utf-8") as rows:
+                self.assertIn("Seccomp:\t" + status["Seccomp"] + "\n", rows.read())
         self.destroy()
 
     @unittest.skipUnless(os.getuid() == 0, "only root has a daemon of the system")

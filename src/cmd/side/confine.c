@@ -4,7 +4,9 @@
 
 #include "isolate/isolate.h"
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,15 +18,15 @@ void confine_enable(void)
 	is_enabled = true;
 }
 
-static void confine_to(const struct isolate_limits *limits)
+/* Without a filter the parsers run as they are: a reader of traces must work on all kernels. False: there is none. */
+static bool confine_to(const struct isolate_limits *limits)
 {
 	if (!is_enabled || is_confined)
-		return;
+		return true;
 	is_confined = true;
 	/* The time zone is a file that cannot be opened later. */
 	tzset();
-	/* Without a filter the parsers run as they are: a reader of traces must work on all kernels. */
-	(void)isolate_parser(limits);
+	return isolate_parser(limits);
 }
 
 void confine(const char *input, const char *output)
@@ -36,7 +38,7 @@ void confine(const char *input, const char *output)
 			.nr_writable = output ? 1 : 0,
 	};
 
-	confine_to(&limits);
+	(void)confine_to(&limits);
 }
 
 void confine_output(const char *output)
@@ -50,7 +52,8 @@ void confine_sender(const char *input, const char *written, const char *url)
 	struct isolate_limits limits = {.readable = &input,
 			.nr_readable = 1,
 			.writable = writable,
-			.connects = true};
+			.connects = true,
+			.terminals = true};
 
 	if (written)
 		writable[limits.nr_writable++] = written;
@@ -59,5 +62,34 @@ void confine_sender(const char *input, const char *written, const char *url)
 		writable[limits.nr_writable++] = "/dev";
 	else if (!strstr(url, "://") && strcmp(url, "-") != 0)
 		writable[limits.nr_writable++] = url;
-	confine_to(&limits);
+	(void)confine_to(&limits);
+}
+
+bool confine_receiver(const char *output)
+{
+	const struct isolate_limits limits = {
+			.writable = &output,
+			.nr_writable = 1,
+			.accepts = true,
+	};
+
+	return confine_to(&limits);
+}
+
+/* The trace may not have been made yet: then what is below the directory that it will be made in can be read. */
+void confine_watcher(const char *input)
+{
+	char above[PATH_MAX];
+	const char *readable = above;
+	const struct isolate_limits limits = {
+			.readable = &readable,
+			.nr_readable = 1,
+			.terminals = true,
+	};
+	char *slash;
+
+	snprintf(above, sizeof(above), "%s", input);
+	while (access(above, F_OK) && (slash = strrchr(above, '/')))
+		slash[slash == above] = '\0';
+	(void)confine_to(&limits);
 }

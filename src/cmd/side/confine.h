@@ -3,6 +3,8 @@
 #ifndef SIDE_CMD_CONFINE_H
 #define SIDE_CMD_CONFINE_H
 
+#include <stdbool.h>
+
 /* From now on confine() and confine_sender() have an effect. Not in programs that run several commands, as tests do. */
 void confine_enable(void);
 
@@ -17,5 +19,11 @@ void confine_output(const char *output);
 
 /* The same for a sender, which connects to others, and writes its marks, or everything in a spool, below `input`. */
 void confine_sender(const char *input, const char *written, const char *url);
+
+/* Write below `output`, and accept connections at sockets that listen already. False: the kernel supports no filter of system calls. */
+bool confine_receiver(const char *output);
+
+/* Read below `input`, an absolute path, and set the terminal. */
+void confine_watcher(const char *input);
 
 #endif /* SIDE_CMD_CONFINE_H */

@@ -4,10 +4,10 @@
  * a TCP connection, or those that others make to us.
  */
 #include "command.h"
+#include "confine.h"
 #include "say.h"
 
 #include "ctf/ctf.h"
-#include "isolate/isolate.h"
 #include "send/receive.h"
 #include "send/send.h"
 
@@ -527,7 +527,7 @@ int cmd_receive(const struct parsed *parsed)
 	default_output(named, sizeof(named));
 	output = output ? output : named;
 	ret = start(&reception, parsed, output);
-	if (!ret && !isolate_process((const char *const[]){output, NULL}, ISOLATE_ACCEPTS))
+	if (!ret && !confine_receiver(output))
 		say_note("the kernel supports no filter of system calls: received data is parsed without one");
 	while (!ret && !is_over(&reception))
 		serve(&reception);

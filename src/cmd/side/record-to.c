@@ -4,12 +4,16 @@
 #include "made.h"
 #include "say.h"
 #include "sending.h"
+#include "sending-process.h"
 
 #include "session/session.h"
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
 
 _Static_assert(sizeof(struct send_rounds) == sizeof(struct session_rounds) &&
 				offsetof(struct send_rounds, begun) ==
@@ -17,6 +21,30 @@ _Static_assert(sizeof(struct send_rounds) == sizeof(struct session_rounds) &&
 				offsetof(struct send_rounds, ticks) ==
 						offsetof(struct session_rounds, ticks),
 		"the recorder's words are the sender's");
+
+/* Before the session, which has threads and descriptors that the process must not inherit. */
+static int sending_make(struct sending *sending, const struct record_options *options,
+		struct session_options *session)
+{
+	struct send_options send =
+			sending_options(NULL, sending->url, options->spool, options->timeout);
+	void *shared = mmap(NULL, sizeof(*sending->rounds), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int ret;
+
+	if (shared == MAP_FAILED)
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
+	sending->rounds = shared;
+	send.live = true;
+	send.rounds = shared;
+	ret = sending_process_make(&send, &sending->process);
+	if (ret)
+		return say_error(COMMAND_FAILED, NULL, "cannot start a process that sends: %s",
+				strerror(-ret));
+	/* The same two words: neither room knows the other. */
+	session->rounds = shared;
+	return COMMAND_DONE;
+}
 
 int sending_prepare(struct sending *sending, const struct parsed *parsed,
 		struct session_options *session)
@@ -40,10 +68,9 @@ int sending_prepare(struct sending *sending, const struct parsed *parsed,
 	if (!strcmp(options->to, "-"))
 		return say_error(COMMAND_USAGE, "write to a FIFO",
 				"standard output belongs to the command that is recorded");
-	/* The same two words: neither room knows the other. */
-	session->rounds = (struct session_rounds *)(void *)&sending->rounds;
-	if (session->output)
-		return COMMAND_DONE;
+	status = sending_make(sending, options, session);
+	if (status || session->output)
+		return status;
 	status = made_directory("side-spool", "the spool", &sending->made);
 	if (status)
 		return status;
@@ -53,21 +80,20 @@ int sending_prepare(struct sending *sending, const struct parsed *parsed,
 
 int sending_start(struct sending *sending, const struct parsed *parsed, const char *output)
 {
-	const struct record_options *options = &parsed->options.record;
 	const char *command = parsed->operand_count ? parsed->operands[0] : "kernel";
 	const char *name = strrchr(command, '/');
-	struct send_options send;
 	struct send_error error;
 	char hint[4096];
 
 	if (!sending->url)
 		return 0;
-	send = sending_options(output, sending->url, options->spool, options->timeout);
-	send.live = true;
-	send.rounds = &sending->rounds;
-	if (sending->made) /* Its name says nothing. */
-		send.fallback = name ? name + 1 : command;
-	if (!send_start(&send, &sending->send, &error))
+	/* The name of a directory that was made for this recording means nothing to the receiver. */
+	sending->is_started = !sending_process_start(sending->process, output,
+			!sending->made         ? NULL
+					: name ? name + 1
+					       : command,
+			&error);
+	if (sending->is_started)
 		return 0;
 	/* What is recorded stays where it is. */
 	free(sending->made);
@@ -76,20 +102,46 @@ int sending_start(struct sending *sending, const struct parsed *parsed, const ch
 	return say_error(COMMAND_FAILED, hint, "%s", error.text);
 }
 
+/* Until everything is delivered, or until a signal ends the recorder. */
+static void sending_wait_for_end(struct sending_process *process)
+{
+	const struct timespec moment = {0, 100000000};
+	sigset_t signals, before;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	while (!sending_process_is_over(process) && sigtimedwait(&signals, NULL, &moment) < 0)
+		;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 int sending_finish(struct sending *sending, const char *output)
 {
 	int status = 0;
 
-	if (sending->send) {
-		send_finish(sending->send);
-		sending_wait(sending->send, 1);
-		status = sending_end(sending->send, sending->url, output);
-		sending->send = NULL;
+	if (sending->is_started) {
+		struct send_status sent;
+
+		sending_process_finish(sending->process);
+		sending_wait_for_end(sending->process);
+		sending_process_stop(sending->process, &sent);
+		status = sending_end(&sent, sending->url, output);
+	} else {
+		sending_process_stop(sending->process, NULL);
 	}
+	sending->process = NULL;
+	sending->is_started = false;
 	/* Only what was delivered may go. */
 	if (!status || status == COMMAND_LOST)
 		made_remove(&sending->made);
 	free(sending->made);
 	sending->made = NULL;
+	if (!output && sending->rounds) {
+		munmap(sending->rounds, sizeof(*sending->rounds));
+		sending->rounds = NULL;
+	}
 	return status;
 }

@@ -119,24 +119,22 @@ static int say_remainder(const struct send_status *status, const char *url, cons
 			say_size(status->pending, bytes), place);
 }
 
-int sending_end(struct send *send, const char *url, const char *dir)
+int sending_end(const struct send_status *status, const char *url, const char *dir)
 {
 	char events[SAY_NUMBER_MAX], packets[SAY_NUMBER_MAX];
-	struct send_status status;
 
-	send_stop(send, &status);
-	if (!say_is_quiet() || status.dropped_packets)
-		say_delivered(&status, url);
-	if (status.dropped_packets)
+	if (!say_is_quiet() || status->dropped_packets)
+		say_delivered(status, url);
+	if (status->dropped_packets)
 		say_error(COMMAND_LOST, NULL,
 				"%s event%s in %s packet%s were given up: the receiver was away for longer than the spool lasted",
-				say_number(status.dropped_events, events),
-				status.dropped_events == 1 ? "" : "s",
-				say_number(status.dropped_packets, packets),
-				status.dropped_packets == 1 ? "" : "s");
-	if (status.failed || status.pending)
-		return say_remainder(&status, url, dir);
-	return status.dropped_packets ? COMMAND_LOST : COMMAND_DONE;
+				say_number(status->dropped_events, events),
+				status->dropped_events == 1 ? "" : "s",
+				say_number(status->dropped_packets, packets),
+				status->dropped_packets == 1 ? "" : "s");
+	if (status->failed || status->pending)
+		return say_remainder(status, url, dir);
+	return status->dropped_packets ? COMMAND_LOST : COMMAND_DONE;
 }
 
 /* Whether there is anything to send, now or soon. */
@@ -168,21 +166,26 @@ static void make_file(const char *dir, const char *url)
 		close(fd);
 }
 
-/* 0 or an exit status. */
-static int confine_to_sending(const char *dir, const char *url, bool has_spool, int *resolver)
+int sending_confine(const char *dir, const char *url, bool has_spool, int *ret_resolver,
+		struct send_error *error)
 {
 	char *marks;
-	int ret = send_resolver(url, resolver);
+	int ret = send_resolver(url, ret_resolver);
 
-	if (ret)
-		return say_error(COMMAND_FAILED, NULL,
-				"cannot start a process that looks up %s: %s", url, strerror(-ret));
-	if (asprintf(&marks, "%s/" SEND_MARKS, dir) < 0)
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+	if (ret) {
+		snprintf(error->text, sizeof(error->text),
+				"cannot start a process that looks up %.300s: %s", url,
+				strerror(-ret));
+		return ret;
+	}
+	if (asprintf(&marks, "%s/" SEND_MARKS, dir) < 0) {
+		snprintf(error->text, sizeof(error->text), "out of memory");
+		return -ENOMEM;
+	}
 	make_file(dir, url);
 	confine_sender(dir, has_spool ? dir : marks, url);
 	free(marks);
-	return COMMAND_DONE;
+	return 0;
 }
 
 int cmd_send(const struct parsed *parsed)
@@ -191,10 +194,12 @@ int cmd_send(const struct parsed *parsed)
 	const char *dir = parsed->operands[0], *url = parsed->operands[1];
 	struct send_options options =
 			sending_options(dir, url, arguments->spool, arguments->timeout);
+	struct send_status status;
 	struct send_error error;
 	struct send *send;
 	sigset_t signals;
 	int ret, resolver;
+	bool has_trace;
 
 	if (send_check(url, NULL, &error))
 		return say_error(COMMAND_USAGE, error.hint, "%s", error.text);
@@ -207,19 +212,21 @@ int cmd_send(const struct parsed *parsed)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
-	ret = confine_to_sending(dir, url, options.spool, &resolver);
-	if (ret)
-		return ret;
+	if (sending_confine(dir, url, options.spool, &resolver, &error))
+		return say_error(COMMAND_FAILED, NULL, "%s", error.text);
 	options.resolver = &resolver;
+	/* With --spool, the sender removes what it has delivered. */
+	has_trace = has_traces(dir);
 	ret = send_start(&options, &send, &error);
 	if (ret)
 		return say_error(ret == -EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
 				"%s", error.text);
-	if (!has_traces(dir)) {
+	if (!has_trace) {
 		send_stop(send, NULL);
 		return say_error(COMMAND_FAILED, "`side record -o DIR` makes one",
 				"there is no trace in %s", dir);
 	}
 	sending_wait(send, 2);
-	return sending_end(send, url, dir);
+	send_stop(send, &status);
+	return sending_end(&status, url, dir);
 }

@@ -3,6 +3,7 @@
 #ifndef SIDE_CMD_SENDING_H
 #define SIDE_CMD_SENDING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "send/send.h"
@@ -25,8 +26,15 @@ struct send_options sending_options(
  */
 void sending_wait(struct send *send, unsigned int signals);
 
-/* End it and say what became of it. 0 or an exit status. */
-int sending_end(struct send *send, const char *url, const char *dir);
+/* Report what was sent, after the end. 0 or an exit status. */
+int sending_end(const struct send_status *status, const char *url, const char *dir);
+
+/*
+ * Confine the process to the directory and the receiver. *ret_resolver is the socket of the process that looks up names of hosts.
+ * 0 or a negative errno with a sentence.
+ */
+int sending_confine(const char *dir, const char *url, bool has_spool, int *ret_resolver,
+		struct send_error *error);
 
 /* ---- record-to.c ---- */
 
@@ -36,8 +44,9 @@ struct session_options;
 struct sending {
 	const char *url; /* NULL: nothing is sent. */
 	char *made;      /* The directory, if it is only there for the sake of sending. */
-	struct send *send;
-	struct send_rounds rounds; /* The recorder's, as struct session_rounds. */
+	struct sending_process *process;
+	bool is_started;
+	struct send_rounds *rounds; /* of the recorder, as struct session_rounds */
 };
 
 /* Before the session: check, and give it an output if it has none. 0 or an exit status. */
@@ -45,7 +54,7 @@ int sending_prepare(struct sending *sending, const struct parsed *parsed,
 		struct session_options *session);
 /* When the output is there. */
 int sending_start(struct sending *sending, const struct parsed *parsed, const char *output);
-/* When all is written. */
+/* When all is written; with no output when the session is freed, which uses `rounds` until then. */
 int sending_finish(struct sending *sending, const char *output);
 
 #endif /* SIDE_CMD_SENDING_H */

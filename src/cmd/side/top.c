@@ -4,6 +4,7 @@
  * when the trace is looked at; on a terminal the keyboard is watched meanwhile.
  */
 #include "cmd/side/ask.h"
+#include "cmd/side/confine.h"
 #include "cmd/side/say.h"
 #include "cmd/side/top-print.h"
 
@@ -193,6 +194,9 @@ static int take(struct top *top, struct json_object *answer, uint64_t *intervals
 	if (!sessions || !json_object_array_length(sessions))
 		return 0;
 	session = json_object_array_get_idx(sessions, 0);
+	/* The first answer names the trace, which is not read before. */
+	if (*ask_text(session, "output"))
+		confine_watcher(ask_text(session, "output"));
 	ret = take_session(&top->view, session);
 	if (!ret)
 		ret = top_trace_read(&top->view.trace, ask_text(session, "output"), until);

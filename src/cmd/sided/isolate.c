@@ -76,18 +76,15 @@ void isolate_daemon(struct daemon *daemon)
 /* ---- seccomp ---- */
 
 #ifdef HAVE_SECCOMP
-/* A sender connects to others, and accepts no connection. */
-static void add_network_rules(struct isolate_rules *rules, bool connects)
+static void add_network_rules(struct isolate_rules *rules)
 {
-	isolate_rules_call(rules, connects ? "listen" : "connect", EPERM);
-	if (connects)
-		return;
+	isolate_rules_call(rules, "connect", EPERM);
 	isolate_rules_argument(rules, "socket", 0, UINT32_MAX, AF_UNIX, 0);
 	isolate_rules_call(rules, "socket", EPERM);
 }
 
 /* A session process of a member of the group may only become root again for an access to files: isolate_as_root(). */
-static void refuse_calls(bool connects, bool owned)
+static void refuse_calls(bool owned)
 {
 	struct isolate_rules rules;
 
@@ -97,14 +94,13 @@ static void refuse_calls(bool connects, bool owned)
 	if (owned)
 		isolate_rules_argument(&rules, "setfsuid", 0, UINT32_MAX, 0, 0);
 	isolate_rules_call(&rules, "setfsuid", EPERM);
-	add_network_rules(&rules, connects);
+	add_network_rules(&rules);
 	if (!isolate_rules_load(&rules, 0))
 		say("the session's process has no filter of system calls");
 }
 #else
-static void refuse_calls(bool connects, bool owned)
+static void refuse_calls(bool owned)
 {
-	(void)connects;
 	(void)owned;
 }
 #endif
@@ -128,7 +124,7 @@ void isolate_session(const char *const *writable, bool looks_at_others, const st
 	if (!looks_at_others)
 		isolate_files(writable);
 	if (!owner)
-		refuse_calls(false, false);
+		refuse_calls(false);
 }
 
 int isolate_as(const struct owner *owner)
@@ -144,7 +140,7 @@ int isolate_as(const struct owner *owner)
 	keep_capabilities(CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_IPC_LOCK));
 	/* The kernel has forgotten it with the change. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	refuse_calls(false, true);
+	refuse_calls(true);
 	return 0;
 }
 
@@ -170,7 +166,7 @@ bool isolate_as_root(void *(*function)(void *argument), void *argument)
 	return !pthread_create(&thread, NULL, run_as_root, &call) && !pthread_join(thread, NULL);
 }
 
-int isolate_sender(const char *const *writable, const struct owner *owner)
+int isolate_sender(const struct owner *owner)
 {
 	if (owner &&
 			(setgroups(0, NULL) || setresgid(owner->gid, owner->gid, owner->gid) ||
@@ -179,7 +175,5 @@ int isolate_sender(const char *const *writable, const struct owner *owner)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	keep_capabilities(0);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	isolate_files(writable);
-	refuse_calls(true, false);
 	return 0;
 }

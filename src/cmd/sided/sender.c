@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "isolate/isolate.h"
 #include "send/send.h"
 #include "session/session.h"
 #include "sided.h"
@@ -58,6 +59,7 @@ struct sending {
 	struct send_options options;
 	struct send *send;
 	struct send_status told;
+	int resolver; /* socket of the process that looks up names of hosts; -1: none is needed */
 };
 
 /* Who does not hear us now will hear the next one. */
@@ -167,26 +169,38 @@ static void set_options(struct sending *sending, bool no_files, const struct sen
 			.no_files = no_files,
 			.marks = true,
 			.rounds = rounds,
+			.resolver = &sending->resolver,
 			.say = say_sentence,
 			.user = sending,
 	};
 }
 
 /* A file must be there before we may write to nothing else; what stands in /dev may come later. */
-static int isolate(const struct sending *sending, bool no_files, const struct owner *owner)
+static int isolate(struct sending *sending, bool no_files, const struct owner *owner)
 {
-	const char *to = sending->definition->to, *writable[3] = {sending->output, NULL, NULL};
-	int fd;
+	const char *to = sending->definition->to, *writable[2] = {sending->output};
+	struct isolate_limits limits = {.writable = writable,
+			.nr_writable = 1,
+			.connects = true,
+			.terminals = true};
+	int fd, ret;
 
+	ret = isolate_sender(owner);
+	if (!ret)
+		ret = send_resolver(to, &sending->resolver);
+	if (ret)
+		return ret;
 	if (!strstr(to, "://")) {
 		fd = strncmp(to, "/dev/", 5) != 0 && !no_files
 				? open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)
 				: -1;
 		if (fd >= 0)
 			close(fd);
-		writable[1] = access(to, F_OK) ? "/dev" : to;
+		writable[limits.nr_writable++] = access(to, F_OK) ? "/dev" : to;
 	}
-	return isolate_sender(writable, owner);
+	if (!isolate_parser(&limits))
+		say("the process that sends has no filter of system calls");
+	return 0;
 }
 
 static void run(const struct definition *definition, const char *output, bool no_files,
@@ -198,8 +212,7 @@ static void run(const struct definition *definition, const char *output, bool no
 	/* The same two words: neither room knows the other. */
 	set_options(&sending, no_files, (const struct send_rounds *)(const void *)rounds);
 	if (isolate(&sending, no_files, owner)) {
-		say("cannot send as user %u: the sending process cannot become that user",
-				owner->uid);
+		say("cannot start the process that sends to %s", definition->to);
 		return;
 	}
 	serve(&sending);

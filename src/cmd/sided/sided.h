@@ -591,10 +591,10 @@ int isolate_as(const struct owner *owner);
 /* After that: do something with root's files, in a thread that has root's permissions. False: there is no thread. */
 bool isolate_as_root(void *(*function)(void *argument), void *argument);
 /*
- * In the process that sends what a session records: likewise, but it may connect to others. With an owner (else NULL) the
- * whole process becomes that user's. 0 or a negative errno.
+ * In the process that sends what a session records: it has no capability. With an owner (else NULL) the whole process becomes
+ * that user's. 0 or a negative errno.
  */
-int isolate_sender(const char *const *writable, const struct owner *owner);
+int isolate_sender(const struct owner *owner);
 
 /* ---- sender.c ---- */
 

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process that sends. Its messages come over a pair of sockets, each whole: the outcome of its start, its status, and
+ * sentences for the user, which a thread of the recorder prints between the lines of its progress. Each side ends when the
+ * other one has closed its socket.
+ */
+#include "sending-process.h"
+
+#include "command.h"
+#include "say.h"
+#include "sending.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STATUS_MS 100
+
+enum sending_order_kind { SENDING_START = 1, SENDING_FINISH };
+
+struct sending_order {
+	enum sending_order_kind kind;
+	char dir[PATH_MAX];
+	char fallback[NAME_MAX + 1]; /* "": none */
+};
+
+enum sending_message_kind { SENDING_STARTED = 1, SENDING_STATUS, SENDING_NOTE, SENDING_ERROR };
+
+struct sending_message {
+	enum sending_message_kind kind;
+	int ret; /* of SENDING_STARTED */
+	struct send_status status;
+	struct send_error text;
+};
+
+struct sending_process {
+	int socket;
+	bool has_reader;
+	pthread_t reader;
+	pthread_mutex_t lock;
+	struct send_status status; /* the last one that was received */
+};
+
+/* ---- in the process that sends ---- */
+
+struct sending_child {
+	int socket;
+	struct send_options options;
+	struct send *send;
+	struct send_status reported;
+};
+
+static void sending_report(const struct sending_child *child, const struct sending_message *message)
+{
+	if (send(child->socket, message, sizeof(*message), MSG_NOSIGNAL) < 0)
+		_exit(EXIT_FAILURE);
+}
+
+static void sending_sentence(void *user, bool is_error, const char *sentence)
+{
+	struct sending_message message = {.kind = is_error ? SENDING_ERROR : SENDING_NOTE};
+
+	snprintf(message.text.text, sizeof(message.text.text), "%s", sentence);
+	sending_report(user, &message);
+}
+
+static void sending_receive(const struct sending_child *child, struct sending_order *order)
+{
+	ssize_t got;
+
+	do
+		got = recv(child->socket, order, sizeof(*order), 0);
+	while (got < 0 && errno == EINTR);
+	/* The recorder has ended. */
+	if (got != (ssize_t)sizeof(*order))
+		_exit(EXIT_SUCCESS);
+	order->dir[sizeof(order->dir) - 1] = '\0';
+	order->fallback[sizeof(order->fallback) - 1] = '\0';
+}
+
+static void sending_begin(struct sending_child *child, const struct sending_order *order)
+{
+	struct sending_message message = {.kind = SENDING_STARTED};
+	static int resolver;
+
+	child->options.dir = order->dir;
+	if (*order->fallback)
+		child->options.fallback = order->fallback;
+	child->options.resolver = &resolver;
+	message.ret = sending_confine(order->dir, child->options.url, child->options.spool,
+			&resolver, &message.text);
+	if (!message.ret)
+		message.ret = send_start(&child->options, &child->send, &message.text);
+	sending_report(child, &message);
+	if (message.ret)
+		_exit(EXIT_FAILURE);
+}
+
+static void sending_report_status(struct sending_child *child)
+{
+	struct sending_message message = {.kind = SENDING_STATUS};
+
+	send_status(child->send, &message.status);
+	if (!memcmp(&child->reported, &message.status, sizeof(message.status)))
+		return;
+	child->reported = message.status;
+	sending_report(child, &message);
+}
+
+static _Noreturn void sending_work(struct sending_child *child)
+{
+	static struct sending_order order;
+	struct pollfd socket = {.fd = child->socket, .events = POLLIN};
+
+	prctl(PR_SET_NAME, "side-send");
+	sending_receive(child, &order);
+	sending_begin(child, &order);
+	for (;;) {
+		if (poll(&socket, 1, STATUS_MS) > 0) {
+			struct sending_order next;
+
+			sending_receive(child, &next);
+			send_finish(child->send);
+		}
+		sending_report_status(child);
+	}
+}
+
+/* Signals from the terminal are for the recorder. Of its descriptors, only the socket and standard error remain. */
+static _Noreturn void sending_begin_process(const struct send_options *options, int socket)
+{
+	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+	struct sending_child child = {.options = *options};
+	int null;
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
+		signal(ignored[i], SIG_IGN);
+	child.socket = STDERR_FILENO + 1;
+	if (socket != child.socket)
+		dup3(socket, child.socket, O_CLOEXEC);
+	close_range((unsigned int)child.socket + 1, ~0u, 0);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	close(null);
+	child.options.say = sending_sentence;
+	child.options.user = &child;
+	sending_work(&child);
+}
+
+/* ---- in the recorder ---- */
+
+/* A process of its own session's recorder would be waited for with `--wait-all`: it is no child of the recorder. */
+static int sending_fork(const struct send_options *options, struct sending_process *process)
+{
+	int sockets[2], status;
+	pid_t between;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	fflush(NULL);
+	between = fork();
+	if (!between) {
+		pid_t child = fork();
+
+		if (!child)
+			sending_begin_process(options, sockets[1]);
+		_exit(child < 0);
+	}
+	close(sockets[1]);
+	process->socket = sockets[0];
+	if (between < 0)
+		return -EAGAIN;
+	while (waitpid(between, &status, 0) < 0 && errno == EINTR)
+		;
+	return status ? -EAGAIN : 0;
+}
+
+static void sending_free(struct sending_process *process)
+{
+	if (process->socket >= 0)
+		close(process->socket);
+	pthread_mutex_destroy(&process->lock);
+	free(process);
+}
+
+int sending_process_make(const struct send_options *options, struct sending_process **ret_process)
+{
+	struct sending_process *process = calloc(1, sizeof(*process));
+	int ret;
+
+	if (!process)
+		return -ENOMEM;
+	process->socket = -1;
+	pthread_mutex_init(&process->lock, NULL);
+	ret = sending_fork(options, process);
+	if (ret)
+		sending_free(process);
+	else
+		*ret_process = process;
+	return ret;
+}
+
+/* False: the process has ended. */
+static bool sending_take(const struct sending_process *process, struct sending_message *message)
+{
+	ssize_t got;
+
+	do
+		got = recv(process->socket, message, sizeof(*message), 0);
+	while (got < 0 && errno == EINTR);
+	message->text.text[sizeof(message->text.text) - 1] = '\0';
+	message->status.why[sizeof(message->status.why) - 1] = '\0';
+	return got == (ssize_t)sizeof(*message);
+}
+
+static void sending_set_status(struct sending_process *process, const struct send_status *status)
+{
+	pthread_mutex_lock(&process->lock);
+	process->status = *status;
+	pthread_mutex_unlock(&process->lock);
+}
+
+static void *sending_read(void *user)
+{
+	struct sending_process *process = user;
+	struct sending_message message;
+	struct send_status status;
+
+	while (sending_take(process, &message)) {
+		if (message.kind == SENDING_STATUS)
+			sending_set_status(process, &message.status);
+		else if (message.kind == SENDING_NOTE)
+			say_note("%s", message.text.text);
+		else if (message.kind == SENDING_ERROR)
+			say_error(COMMAND_FAILED, NULL, "%s", message.text.text);
+	}
+	status = process->status;
+	if (!status.over)
+		status.over = status.failed = true;
+	sending_set_status(process, &status);
+	return NULL;
+}
+
+int sending_process_start(struct sending_process *process, const char *dir, const char *fallback,
+		struct send_error *error)
+{
+	struct sending_order order = {.kind = SENDING_START};
+	struct sending_message message;
+	sigset_t all, before;
+	int ret;
+
+	snprintf(order.dir, sizeof(order.dir), "%s", dir);
+	snprintf(order.fallback, sizeof(order.fallback), "%.200s", fallback ? fallback : "");
+	snprintf(error->text, sizeof(error->text), "the process that sends has ended");
+	if (send(process->socket, &order, sizeof(order), MSG_NOSIGNAL) < 0)
+		return -errno;
+	do {
+		if (!sending_take(process, &message))
+			return -EPIPE;
+	} while (message.kind != SENDING_STARTED);
+	*error = message.text;
+	if (message.ret)
+		return message.ret;
+	/* Signals are for the threads of the recorder. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = -pthread_create(&process->reader, NULL, sending_read, process);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	process->has_reader = !ret;
+	if (ret)
+		snprintf(error->text, sizeof(error->text), "cannot send: %s", strerror(-ret));
+	return ret;
+}
+
+void sending_process_finish(struct sending_process *process)
+{
+	struct sending_order order = {.kind = SENDING_FINISH};
+
+	(void)!send(process->socket, &order, sizeof(order), MSG_NOSIGNAL);
+}
+
+bool sending_process_is_over(struct sending_process *process)
+{
+	bool is_over;
+
+	pthread_mutex_lock(&process->lock);
+	is_over = process->status.over;
+	pthread_mutex_unlock(&process->lock);
+	return is_over;
+}
+
+void sending_process_stop(struct sending_process *process, struct send_status *ret_status)
+{
+	if (!process)
+		return;
+	/* The process ends with its socket, and the thread that reads from it as well. */
+	shutdown(process->socket, SHUT_RDWR);
+	if (process->has_reader)
+		pthread_join(process->reader, NULL);
+	if (ret_status)
+		*ret_status = process->status;
+	sending_free(process);
+}
