@@ -245,7 +245,8 @@ static bool extended(struct bytes *bytes, const struct unit *unit, struct row *r
 	uint64_t top = UINT64_MAX >> 8 * (sizeof(top) - unit->address_size);
 	unsigned int opcode;
 
-	if (!length || length > unit->end - begin) {
+	/* The length itself may cross the end. */
+	if (!length || begin > unit->end || length > unit->end - begin) {
 		bytes->failed = true;
 		return false;
 	}
