@@ -254,6 +254,60 @@ static void test_refused(void **unused)
 	}
 }
 
+/* As many channels as a session can have, and one more. */
+static void test_channels_max(void **unused)
+{
+	struct definition *definition;
+	char text[128 + 32 * (SESSION_CHANNELS_MAX + 1)];
+	unsigned int nr, i;
+	int size;
+
+	(void)unused;
+	for (nr = SESSION_CHANNELS_MAX; nr <= SESSION_CHANNELS_MAX + 1; nr++) {
+		size = sprintf(text, "{\"version\":1,\"name\":\"s\",\"channels\":[");
+		for (i = 0; i < nr; i++)
+			size += sprintf(text + size, "%s{\"channel\":\"c%u\"}", i ? "," : "", i);
+		strcpy(text + size, "]}");
+		error = (struct control_error){.kind = CONTROL_DONE};
+		if (nr > SESSION_CHANNELS_MAX) {
+			assert_int_equal(parse(text, &definition), -E2BIG);
+			assert_int_equal(error.kind, CONTROL_USAGE);
+			assert_string_equal(error.text, "\"channels\" has more than 32 elements");
+			continue;
+		}
+		assert_int_equal(parse(text, &definition), 0);
+		assert_int_equal(definition->nr_channels, nr);
+		definition_free(definition);
+	}
+}
+
+/* Nothing may follow an object, not even a blank. */
+static void test_bytes_behind(void **unused)
+{
+	static const char object[] = "{\"version\":1,\"name\":\"s\"}";
+	struct definition *definition;
+	char text[sizeof(object) + 2];
+	unsigned int byte;
+	struct json_object *json;
+
+	(void)unused;
+	json = json_read(object, sizeof(object) - 1, &error);
+	assert_non_null(json);
+	json_object_put(json);
+	for (byte = 0; byte < 256; byte++) {
+		size_t size = sizeof(object) - 1;
+
+		memcpy(text, object, size);
+		text[size] = (char)byte;
+		json = json_read(text, size + 1, &error);
+		if (json)
+			fail_msg("byte %u behind an object", byte);
+	}
+	assert_int_equal(parse("{\"version\":1,\"name\":\"s\"}{}", &definition), -EINVAL);
+	assert_int_equal(parse("{\"version\":1,\"name\":\"s\"} x", &definition), -EINVAL);
+	assert_string_equal(error.text, "this is not one JSON object and nothing else");
+}
+
 static void test_triggers(void **unused)
 {
 	struct definition *s = create();
@@ -503,6 +557,8 @@ int main(void)
 			cmocka_unit_test(test_nothing_is_nothing),
 			cmocka_unit_test(test_tracking),
 			cmocka_unit_test(test_refused),
+			cmocka_unit_test(test_channels_max),
+			cmocka_unit_test(test_bytes_behind),
 			cmocka_unit_test(test_triggers),
 			cmocka_unit_test(test_sending),
 			cmocka_unit_test(test_checked),

@@ -475,6 +475,23 @@ def test_packets():
     check("what the view says", ("h", 0), (first["hostname"], first["cpu"]))
 
 
+def test_uuid_sizes():
+    """Bytes with the role of a UUID are one if they are 16, and then have to be that of the metadata; others are bytes."""
+    for length in (1, 15, 16, 17, 32):
+        for differs in (False, True):
+            parts = one_stream(struct_of(("x", uint())))
+            parts[0]["uuid"] = list(range(16))
+            parts.insert(1, {"type": "trace-class", "packet-header-field-class": struct_of(
+                ("uuid", {"type": "static-length-blob", "length": length, "roles": ["metadata-stream-uuid"]}))})
+            uuid = bytearray(range(length))
+            uuid[0] ^= differs
+            trace = write("uuid-%d-%d" % (length, differs), parts, [bytes(uuid) + bytes([0, 7])])
+            done = subprocess.run([viewer, trace], capture_output=True, text=True, env=dict(os.environ, TZ="UTC"))
+            check("bytes of a UUID, events", [0, 1], [done.returncode, done.stdout.count("x = 7")])
+            check("a UUID of %d bytes, another one: %s" % (length, differs), length == 16 and differs,
+                  "a packet has another UUID than the metadata" in done.stdout + done.stderr)
+
+
 def test_wide_selectors():
     """Ranges over the ends of what the selector can hold."""
     options = [{"name": "a", "field-class": uint(), "selector-field-ranges": [[-5, 3], [200, 99999]]},

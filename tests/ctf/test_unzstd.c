@@ -167,6 +167,37 @@ static void test_strange(void **state)
 	free(bytes);
 }
 
+/* A frame to skip at the very end: whole, and cut by each byte. */
+static void test_skipped_end(void **state)
+{
+	static const unsigned char frame[] = {
+			0x5a, 0x2a, 0x4d, 0x18, 5, 0, 0, 0, 'h', 'e', 'l', 'l', 'o'};
+	struct fixture *f = *state;
+	unsigned char *bytes, *longer;
+	struct heard heard;
+	size_t size, cut;
+
+	write_packets(f);
+	bytes = stream_bytes(f, &size);
+	longer = calloc(1, size + sizeof(frame));
+	memcpy(longer, bytes, size);
+	memcpy(longer + size, frame, sizeof(frame));
+	for (cut = 0; cut <= sizeof(frame); cut++) {
+		replace(f, longer, size + sizeof(frame) - cut);
+		heard = listen(f);
+		assert_int_equal(heard.events, TOTAL);
+		assert_int_equal(heard.damages, cut > 0 && cut < sizeof(frame));
+	}
+	/* One without content. */
+	longer[size + 4] = 0;
+	replace(f, longer, size + 8);
+	heard = listen(f);
+	assert_int_equal(heard.events, TOTAL);
+	assert_int_equal(heard.damages, 0);
+	free(longer);
+	free(bytes);
+}
+
 static unsigned char *plain_bytes(const unsigned char *bytes, size_t size, size_t *plain_size)
 {
 	unsigned char *plain = malloc(1 << 20);
@@ -296,6 +327,7 @@ int main(void)
 			TEST(test_cut),
 			TEST(test_flipped),
 			TEST(test_strange),
+			TEST(test_skipped_end),
 			TEST(test_other_frames),
 			TEST(test_bomb),
 			TEST(test_grows),

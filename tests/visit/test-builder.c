@@ -63,7 +63,10 @@ side_static_event(ev_scalars, "b", "scalars", SIDE_LOGLEVEL_ALERT,
 				side_field_s128("s128"), side_field_u32_be("u32be"),
 				side_field_s64_le("s64le"), side_field_s16_be("s16be"),
 				side_field_pointer("pointer"), side_field_pointer_be("pointerbe"),
-				side_field_float_binary32("f32"),
+				side_field_float_binary32("f32"), side_field_float_binary16("f16"),
+				side_field_float_binary16_be("f16be"),
+				side_field_float_binary128("f128"),
+				side_field_float_binary128_le("f128le"),
 				side_field_float_binary64_be("f64be"), side_field_string("utf8"),
 				side_field_string16("utf16"), side_field_string16_be("utf16be"),
 				side_field_string32_le("utf32le"),
@@ -88,6 +91,10 @@ static void scalars(void)
 	side_builder_add_field(b, NULL, "pointer", side_builder_pointer(b, HOST));
 	side_builder_add_field(b, NULL, "pointerbe", side_builder_pointer(b, BE));
 	side_builder_add_field(b, NULL, "f32", side_builder_float(b, 4, HOST));
+	side_builder_add_field(b, NULL, "f16", side_builder_float(b, 2, HOST));
+	side_builder_add_field(b, NULL, "f16be", side_builder_float(b, 2, BE));
+	side_builder_add_field(b, NULL, "f128", side_builder_float(b, 16, HOST));
+	side_builder_add_field(b, NULL, "f128le", side_builder_float(b, 16, LE));
 	side_builder_add_field(b, NULL, "f64be", side_builder_float(b, 8, BE));
 	side_builder_add_field(b, NULL, "utf8", side_builder_string(b, 1, HOST));
 	side_builder_add_field(b, NULL, "utf16", side_builder_string(b, 2, HOST));
