@@ -69,7 +69,8 @@ class Place:
         return self.json("status", *args)[0]
 
     def program(self, **variables):
-        program = Program({**self.env, **variables})
+        # Its first event waits for the recorder, 100 ms at most; beside other work that can take longer.
+        program = Program({**self.env, "SIDE_TIMEOUT_FACTOR": "100", **variables})
         self.programs.append(program)
         return program
 
@@ -235,10 +236,11 @@ def test_what_is_there():
         equal(result.out, "")
         contains(result.err, "the snapshot is empty")
         equal(json_lines(place.side("--json", "snapshot").out)[0]["empty"], True)
-        speaker.fire(7)
-        path = wait_until(lambda: speaker.fire(1) and place.side("snapshot").out.strip(), "a snapshot with events")
-        true(place.events(path), "the path can be opened")
+        numbers = speaker.fire(7)
+        path = place.side("snapshot").out.strip()
+        equal(place.events(path), [(speaker.pid, "sided:tick", number) for number in numbers])
         figures = place.session()
+        equal((figures["snapshots"], figures["snapshot-recorded"]), (3, 7))
         stopped = place.side("stop").err
         contains(stopped, f"{figures['snapshots']} snapshots have {figures['snapshot-recorded']} events in all")
         true("recorded 0 events" not in stopped, stopped)
@@ -252,6 +254,29 @@ def test_what_is_there():
         listed = place.side("stop", status=2).err
         contains(listed, "`side set-session NAME`")
         true("web" in listed and "other" in listed, listed)
+
+
+def test_late_program():
+    """The daemon does not answer the first event: each verb that ends or copies the recording names the program."""
+    with Place() as place:
+        place.side("create", "flight", "-o", "flight")
+        place.side("enable-channel", "recorder", "--mode", "overwrite")
+        program = place.program(SIDE_TIMEOUT_FACTOR="1")
+        place.side("enable-event", "-c", "recorder", "sided:tick")
+        place.side("start")
+        daemon = place.daemon()
+        os.kill(daemon, signal.SIGSTOP)
+        program.fire(7)
+        os.kill(daemon, signal.SIGCONT)
+        late = f"process {program.pid} (cmd-daemon-program) joined late: its events of the first "
+        wait_until(lambda: late in place.side("snapshot").err, "the snapshot names the program")
+        numbers = program.fire(3)
+        result = place.side("snapshot")
+        contains(result.err, late)
+        equal([event[2] for event in place.events(result.out.strip())][-3:], numbers)
+        true(any(late in text for text in place.json("snapshot")[0]["messages"]), "the JSON has it, too")
+        for verb in ("status", "stop", "destroy"):
+            contains(place.side(verb).err, late, verb)
 
 
 def test_programs_that_do_not_answer():

@@ -103,10 +103,10 @@ static void say_snapshots(struct json_object *answer)
 	char number[SAY_NUMBER_MAX], events[SAY_NUMBER_MAX];
 
 	if (snapshots)
-		say_note("%s snapshot%s %s %s", say_number(snapshots, number),
+		say_note("%s snapshot%s %s%s", say_number(snapshots, number),
 				snapshots == 1 ? " has" : "s have",
 				say_events(ask_number(answer, "snapshot-recorded"), events),
-				snapshots == 1 ? "" : "in all");
+				snapshots == 1 ? "" : " in all");
 }
 
 /* It may be started again: the figures are those until now. */
@@ -114,6 +114,7 @@ static void say_stopped(const char *name, struct json_object *answer)
 {
 	char events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
 
+	ask_print_messages(answer);
 	say_output("is stopped; see it with", name, answer);
 	if (!json_object_object_get_ex(answer, "recorded", NULL))
 		return;
@@ -248,9 +249,10 @@ static void note_missing_processes(const struct option_uses *uses, const char *n
 	}
 }
 
-/* A directory without a trace is no path to open. */
+/* A directory without a trace is no path to open. Messages name programs whose events are missing. */
 static void say_snapshot(const char *name, struct json_object *answer)
 {
+	ask_print_messages(answer);
 	if (ask_flag(answer, "empty"))
 		say_note("session %s: the snapshot is empty: no event is in the buffers of its programs",
 				name);

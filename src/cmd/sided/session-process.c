@@ -450,6 +450,28 @@ static int take_statedump(struct recording *recording, struct json_object *reque
 	return 0;
 }
 
+static bool put_messages(const struct recording *recording, struct json_object *answer)
+{
+	struct json_object *list = json_object_new_array();
+	bool fits = list;
+	size_t i;
+
+	for (i = 0; i < MESSAGE_USERS && recording->others[i].nr && fits; i++) {
+		struct json_object *user = json_object_new_object();
+
+		fits = (recording->others[i].uid == LINES_OTHERS ||
+				       json_put_number(user, "uid", recording->others[i].uid)) &&
+				json_put_number(user, "count", recording->others[i].nr) &&
+				!json_object_array_add(list, user);
+		if (!fits)
+			json_object_put(user);
+	}
+	fits = json_put_words(answer, "messages", &recording->messages) && fits &&
+			json_put_words(answer, "message-hints", &recording->hints) &&
+			json_put_number(answer, "messages-unkept", recording->nr_unkept);
+	return json_put(answer, "messages-of-users", list) && fits;
+}
+
 static int take_flush(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct control_error *error)
 {
@@ -459,7 +481,9 @@ static int take_flush(struct recording *recording, struct json_object *request,
 	if (ret)
 		keep_message(recording, "not everything was on the disk in time: it comes later",
 				NULL);
-	return session_sums(recording->session, answer) ? 0 : control_no_memory(error);
+	return session_sums(recording->session, answer) && put_messages(recording, answer)
+			? 0
+			: control_no_memory(error);
 }
 
 static int take_snapshot(struct recording *recording, struct json_object *request,
@@ -481,7 +505,7 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 	json_put_text(answer, "path", name);
 	json_put_number(answer, "snapshots", number);
 	json_put_flag(answer, "empty", !recorded);
-	return 0;
+	return put_messages(recording, answer) ? 0 : control_no_memory(error);
 }
 
 static int await_rotation(struct recording *recording, uint32_t number, const char *what,
@@ -523,28 +547,6 @@ static int take_clear(struct recording *recording, struct json_object *request,
 	return await_rotation(recording, session_clear(recording->session),
 			"it is not cleared yet, because the disk is full or slow; that comes later",
 			NULL, error);
-}
-
-static bool put_messages(const struct recording *recording, struct json_object *answer)
-{
-	struct json_object *list = json_object_new_array();
-	bool fits = list;
-	size_t i;
-
-	for (i = 0; i < MESSAGE_USERS && recording->others[i].nr && fits; i++) {
-		struct json_object *user = json_object_new_object();
-
-		fits = (recording->others[i].uid == LINES_OTHERS ||
-				       json_put_number(user, "uid", recording->others[i].uid)) &&
-				json_put_number(user, "count", recording->others[i].nr) &&
-				!json_object_array_add(list, user);
-		if (!fits)
-			json_object_put(user);
-	}
-	fits = json_put_words(answer, "messages", &recording->messages) && fits &&
-			json_put_words(answer, "message-hints", &recording->hints) &&
-			json_put_number(answer, "messages-unkept", recording->nr_unkept);
-	return json_put(answer, "messages-of-users", list) && fits;
 }
 
 static int put_figures(struct recording *recording, struct json_object *answer, bool over,
