@@ -674,8 +674,17 @@ static int use_helpers(void)
 	struct use_slots slots;
 	const int *it;
 	int sum = 0, USE_ID = 1, USE_ID_2 = 2, host = -1;
-	unsigned int i = 0;
+	unsigned int i = 0, right = 0;
 	char bytes[16];
+	/* clang 16 warns of constants beside &&. */
+	const int constants[] = {SIDE_BITS_PER_LONG == sizeof(long) * 8,
+		SIDE_FLOAT_WORD_ORDER == SIDE_BYTE_ORDER,
+		SIDE_TYPE_FLOAT_WORD_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_HOST, SIDE_ARRAY_SIZE(utf16) == 2,
+		sizeof(SIDE_STR(a, b)) == 5, SIDE_PARAM_SELECT_ARG1(0, 1, 2) == 1,
+		SIDE_DEFAULT_ATTR(0, 1, 2) == 1, side_bswap_16(0x0102) == 0x0201,
+		side_bswap_32(0x01020304U) == 0x04030201U,
+		side_bswap_64(0x0102030405060708ULL) == 0x0807060504030201ULL, side_likely(1),
+		!side_unlikely(0), SIDE_COMPOUND_LITERAL(const int, 1, 2)[SIDE_PARAM(1)] == 2};
 	const struct side_type_vla_visitor *visitor =
 		side_container_of(&use_visitor.attributes, struct side_type_vla_visitor, attributes);
 	struct use_numbers {
@@ -690,6 +699,8 @@ static int use_helpers(void)
 	for (i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (char) i;
 	side_bswap_128p(bytes);
+	for (i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
+		right += constants[i] != 0;
 	host = SIDE_TYPE_BYTE_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_LE ? SIDE_LITTLE_ENDIAN : SIDE_BIG_ENDIAN;
 	return visitor == &use_visitor && sum == 2 + 6 && bytes[0] == 15 && bytes[15] == 0 &&
 		side_ptr_get(slots.text)[0] == 'x' && slots.text.v[SIDE_U128_PTR_IDX(1)] == NULL &&
@@ -698,15 +709,9 @@ static int use_helpers(void)
 		*side_array_at(&use_slots_object.numbers, 2) == 3 &&
 		side_array_elements(&use_slots_object.numbers)[0] == 1 &&
 		side_array_length(&dynamic.numbers) == 2 && *side_array_at(&dynamic.numbers, 1) == 1 &&
-		USE_ID + USE_ID_2 == 3 && host == SIDE_BYTE_ORDER && SIDE_BITS_PER_LONG == sizeof(long) * 8 &&
-		SIDE_FLOAT_WORD_ORDER == SIDE_BYTE_ORDER &&
-		SIDE_TYPE_FLOAT_WORD_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_HOST &&
-		side_bswap_16(0x0102) == 0x0201 && side_bswap_32(0x01020304U) == 0x04030201U &&
-		side_bswap_64(0x0102030405060708ULL) == 0x0807060504030201ULL &&
+		USE_ID + USE_ID_2 == 3 && host == SIDE_BYTE_ORDER &&
 		side_bswap_pointer(side_bswap_pointer((uintptr_t) &sum)) == (uintptr_t) &sum &&
-		SIDE_ARRAY_SIZE(utf16) == 2 && sizeof(SIDE_STR(a, b)) == 5 && side_likely(1) &&
-		!side_unlikely(0) && SIDE_PARAM_SELECT_ARG1(0, 1, 2) == 1 && SIDE_DEFAULT_ATTR(0, 1, 2) == 1 &&
-		SIDE_COMPOUND_LITERAL(const int, 1, 2)[SIDE_PARAM(1)] == 2;
+		right == sizeof(constants) / sizeof(constants[0]);
 }
 
 static int use_everything(void *key)
