@@ -528,6 +528,14 @@ struct ctf_item {
  */
 int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error);
 
+/* A search for traces reads this many directories at most. */
+#define CTF_FIND_DIRECTORIES_MAX 1000000u
+/* Called while a search goes on, with the directory that is read and how many were read. NULL: nothing is called. */
+typedef void ctf_search_show(const char *path, uint64_t nr_directories);
+void ctf_reader_on_search(ctf_search_show *show);
+/* How many directories ctf_reader_open() has read. */
+uint64_t ctf_reader_searched(const struct ctf_reader *reader);
+
 /*
  * The same of a directory that is to be followed: chunks that are not finished are opened, too, and traces stay what
  * they are when their directory gets another name.

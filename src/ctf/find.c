@@ -8,15 +8,25 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ctf/ctf.h"
 #include "ctf/find.h"
 
 #define FIND_DEPTH_MAX 16
+#define FIND_SHOW_EACH 64
 
 struct search {
 	ctf_found_trace *found;
 	void *context;
 	bool growing;
+	uint64_t nr_directories; /* that were read */
 };
+
+static ctf_search_show *find_show;
+
+void ctf_reader_on_search(ctf_search_show *show)
+{
+	find_show = show;
+}
 
 /* The name of a chunk until it is finished (session/rotate.c). */
 #define GROWING ".chunk-"
@@ -32,11 +42,11 @@ static int compare_names(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int search(const struct search *search_for, int parent_fd, const char *name,
-		const char *path, unsigned int depth);
+static int search(struct search *search_for, int parent_fd, const char *name, const char *path,
+		unsigned int depth);
 
-static int search_inside(const struct search *search_for, int fd, const char *path,
-		struct dirent **names, int count, unsigned int depth)
+static int search_inside(struct search *search_for, int fd, const char *path, struct dirent **names,
+		int count, unsigned int depth)
 {
 	bool has_metadata = false;
 	int ret = 0;
@@ -61,14 +71,21 @@ static int search_inside(const struct search *search_for, int fd, const char *pa
 	return ret;
 }
 
-static int search(const struct search *search_for, int parent_fd, const char *name,
-		const char *path, unsigned int depth)
+static int search(struct search *search_for, int parent_fd, const char *name, const char *path,
+		unsigned int depth)
 {
 	int fd = openat(parent_fd, name,
 			O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
 	struct dirent **names = NULL;
 	int count, ret;
 
+	if (++search_for->nr_directories > CTF_FIND_DIRECTORIES_MAX) {
+		if (fd >= 0)
+			close(fd);
+		return -E2BIG;
+	}
+	if (find_show && search_for->nr_directories % FIND_SHOW_EACH == 0)
+		find_show(path, search_for->nr_directories);
 	if (fd < 0)
 		return depth && errno != EMFILE && errno != ENFILE ? 0 : -errno; /* A file. */
 	count = scandirat(fd, ".", &names, NULL, compare_names);
@@ -80,9 +97,13 @@ static int search(const struct search *search_for, int parent_fd, const char *na
 	return ret;
 }
 
-int ctf_find_traces(const char *dir, bool growing, ctf_found_trace *found, void *context)
+int ctf_find_traces(const char *dir, bool growing, ctf_found_trace *found, void *context,
+		uint64_t *nr_directories)
 {
-	const struct search search_for = {.found = found, .context = context, .growing = growing};
+	struct search search_for = {.found = found, .context = context, .growing = growing};
+	int ret = search(&search_for, AT_FDCWD, dir, dir, 0);
 
-	return search(&search_for, AT_FDCWD, dir, dir, 0);
+	if (nr_directories)
+		*nr_directories = search_for.nr_directories;
+	return ret;
 }

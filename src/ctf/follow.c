@@ -247,7 +247,7 @@ int ctf_reader_refresh(struct ctf_reader *reader, bool *recording)
 	/* Asked first: what was written before the lock went is seen below. */
 	*recording = is_recording(reader);
 	reader->follows = *recording;
-	ret = ctf_find_traces(reader->dir, reader->growing, look_at_trace, reader);
+	ret = ctf_find_traces(reader->dir, reader->growing, look_at_trace, reader, NULL);
 	if (ret == -ENOMEM)
 		return ret;
 	ctf_reader_size_windows(reader);

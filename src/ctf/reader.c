@@ -355,11 +355,14 @@ static int open_all(const char *dir, bool growing, struct ctf_reader **out, stru
 		ctf_reader_close(reader);
 		return ctf_fail(error, -ENOMEM, "out of memory for the trace %s", dir);
 	}
-	ret = ctf_find_traces(dir, growing, found_trace, reader);
+	ret = ctf_find_traces(dir, growing, found_trace, reader, &reader->nr_searched);
 	if (!ret && !reader->trace_count)
 		ret = ctf_fail(error, -ENOENT,
 				"there is no trace in %s: neither it nor a directory in it has a file \"metadata\"",
 				dir);
+	else if (ret == -E2BIG)
+		ctf_fail(error, ret, "cannot search %s for traces: it has more than %u directories",
+				dir, CTF_FIND_DIRECTORIES_MAX);
 	else if (ret)
 		ctf_fail(error, ret, "cannot read %s: %s", dir, strerror(-ret));
 	if (!ret) {
@@ -389,6 +392,11 @@ int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_erro
 int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
 {
 	return open_all(dir, true, reader, error);
+}
+
+uint64_t ctf_reader_searched(const struct ctf_reader *reader)
+{
+	return reader->nr_searched;
 }
 
 void ctf_reader_set_times(struct ctf_reader *reader, int64_t from_ns, int64_t to_ns)

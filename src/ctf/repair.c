@@ -212,7 +212,7 @@ static int found_trace(
 int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error)
 {
 	struct repair repair = {.error = error};
-	int ret = ctf_find_traces(dir, false, found_trace, &repair);
+	int ret = ctf_find_traces(dir, false, found_trace, &repair, NULL);
 
 	*repaired = repair.repaired;
 	if (repair.ret)

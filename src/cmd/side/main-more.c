@@ -12,6 +12,9 @@
 #include "session-trace.h"
 #include "session-unmatched.h"
 
+#include "ctf/ctf.h"
+
+#include <inttypes.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -26,6 +29,12 @@ static int find_trace(struct parsed *parsed)
 	case VERB_SEND: return session_trace(parsed);
 	default: return COMMAND_DONE;
 	}
+}
+
+static void show_search(const char *path, uint64_t nr_directories)
+{
+	if (progress_is_due())
+		progress_show("searched %" PRIu64 " directories, now %.100s", nr_directories, path);
 }
 
 /* Output that can be longer than a terminal, and that ends. */
@@ -47,6 +56,7 @@ static int run(struct parsed *parsed)
 	if (result)
 		return result;
 	progress_start(&parsed->common);
+	ctf_reader_on_search(show_search);
 	/* Before a verb drops its rights. */
 	if (is_paged(parsed))
 		pager_start(&parsed->common);

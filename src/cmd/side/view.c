@@ -19,6 +19,9 @@
 #include "cmd/side/view.h"
 #include "ctf/ctf.h"
 
+/* A search of so many directories is reported, with what it found. */
+#define VIEW_SEARCH_NOTED 1000
+
 __attribute__((format(printf, 3, 4))) static void say_format(
 		struct view *view, enum view_message kind, const char *format, ...)
 {
@@ -147,6 +150,12 @@ int cmd_view_run(const struct view_options *options)
 		symbols_free(symbols);
 		return 1;
 	}
+	if (ctf_reader_searched(reader) >= VIEW_SEARCH_NOTED)
+		say_format(&view, VIEW_NOTE,
+				"searched %" PRIu64 " directories of %s: found %" PRIu32 " trace%s",
+				ctf_reader_searched(reader), options->dir,
+				ctf_reader_trace_count(reader),
+				ctf_reader_trace_count(reader) == 1 ? "" : "s");
 	view_lines_start(&view.lines, options);
 	set_times(&view, reader);
 	ret = read_symbols(&view, symbols);
