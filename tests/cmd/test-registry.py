@@ -55,7 +55,8 @@ def check_registrar(pid):
     equal(counts, collections.Counter(STABLE + SECTION))
     for event in events:
         registered = event["event"] in STABLE
-        equal(event["found"], "registry" if registered else "section", event["event"])
+        equal(event["origin"], "registry" if registered else "section", event["event"])
+        equal(event["found"], event["origin"])  # Its former name, for one release.
         if registered:
             equal(event["source"], "process " + pid)
             check_whole(event)
@@ -99,7 +100,7 @@ def test_busy():
                 true(provider in ("stable", "hand", "churn", "side", "table"), provider)
                 if provider == "churn":
                     seen += 1
-                if event["found"] == "registry":
+                if event["origin"] == "registry":
                     check_whole(event)
     print(f"{seen} events that came and went were caught in {rounds} lists")
 

@@ -83,7 +83,7 @@ int exact_event(FILE *out, const struct event *event)
 		put_json_string(out, (const char *)name.data, name.size);
 		fputs(",\"source\":", out);
 		put_json_text(out, event->path);
-		fputs(",\"found\":\"section\",\"description\":", out);
+		fputs(",\"origin\":\"section\",\"found\":\"section\",\"description\":", out);
 		fwrite(buffer.data, buffer.size, 1, out);
 		fputs("}\n", out);
 	}

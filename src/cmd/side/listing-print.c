@@ -191,6 +191,14 @@ static void print_json_process(FILE *out, pid_t pid)
 	say_json_string(out, running_name(pid, name));
 }
 
+/* `found` is the former name: the next release does not print it. */
+static void print_json_origin(FILE *out, enum listing_origin origin)
+{
+	const char *name = origin == LISTING_SECTION ? "section" : "registry";
+
+	fprintf(out, ",\"origin\":\"%s\",\"found\":\"%s\"", name, name);
+}
+
 static int print_json(FILE *out, const struct listing *listing, const struct listing_event *event)
 {
 	const struct listing_state *state = &event->state;
@@ -206,8 +214,7 @@ static int print_json(FILE *out, const struct listing *listing, const struct lis
 		say_json_string(out, listing->sources[event->source].path);
 		print_json_process(out, listing->sources[event->source].pid);
 		if (event->origin != LISTING_UNKNOWN)
-			fprintf(out, ",\"found\":\"%s\"",
-					event->origin == LISTING_SECTION ? "section" : "registry");
+			print_json_origin(out, event->origin);
 		if (state->known)
 			fprintf(out,
 					",\"enabled\":%s,\"tracers\":%" PRIu32

@@ -124,7 +124,11 @@ static uint16_t label_of(const struct side_builder *builder, uint32_t index)
 	return fields[index].side_type.type.v;
 }
 
-/* Events that say something of us. */
+/* `way` and `why` are the former names of the first two: the next release does not have them. */
+static const char *const hello_fields[] = {"method", "reason", "way", "why"};
+#define NR_HELLO (sizeof(hello_fields) / sizeof(hello_fields[0]))
+
+/* Events about side-uprobes itself. */
 static int make_others(struct events *events)
 {
 	char provider[256], name[320];
@@ -138,10 +142,9 @@ static int make_others(struct events *events)
 		return -ENOMEM;
 	(void)side_builder_add_field(events->lost, NULL, "count",
 			side_builder_integer(events->lost, 8, 0, SIDE_TYPE_BYTE_ORDER_HOST));
-	(void)side_builder_add_field(events->hello, NULL, "way",
-			side_builder_string(events->hello, 1, SIDE_TYPE_BYTE_ORDER_HOST));
-	(void)side_builder_add_field(events->hello, NULL, "why",
-			side_builder_string(events->hello, 1, SIDE_TYPE_BYTE_ORDER_HOST));
+	for (size_t i = 0; i < NR_HELLO; i++)
+		(void)side_builder_add_field(events->hello, NULL, hello_fields[i],
+				side_builder_string(events->hello, 1, SIDE_TYPE_BYTE_ORDER_HOST));
 	if (side_builder_register(events->lost) != SIDE_ERROR_OK ||
 			side_builder_register(events->hello) != SIDE_ERROR_OK)
 		return -EPROTO;
@@ -212,16 +215,17 @@ static void call(const struct side_builder *builder, struct side_arg *cells, uin
 	side_call(side_builder_state(builder), &arguments);
 }
 
-void events_hello(const struct events *events, const char *way, const char *why)
+void events_hello(const struct events *events, const char *method, const char *reason)
 {
-	struct side_arg cells[2] = {{.flags = 0}, {.flags = 0}};
+	struct side_arg cells[NR_HELLO] = {{.flags = 0}};
 
 	if (!side_builder_enabled(events->hello))
 		return;
-	cells[0].type.v = cells[1].type.v = events->hello_label;
-	side_ptr_set(cells[0].u.side_static.string_value, way);
-	side_ptr_set(cells[1].u.side_static.string_value, why);
-	call(events->hello, cells, 2);
+	for (size_t i = 0; i < NR_HELLO; i++) {
+		cells[i].type.v = events->hello_label;
+		side_ptr_set(cells[i].u.side_static.string_value, i % 2 ? reason : method);
+	}
+	call(events->hello, cells, NR_HELLO);
 }
 
 void events_lost(const struct events *events, uint64_t lost)

@@ -26,7 +26,7 @@ void events_close(struct events *events);
 /* Is somebody listening? */
 bool events_wanted(const struct events *events);
 /* One that says how the kernel watches: which also has a daemon come that has not yet. */
-void events_hello(const struct events *events, const char *way, const char *why);
+void events_hello(const struct events *events, const char *method, const char *reason);
 void events_lost(const struct events *events, uint64_t lost);
 /* The name of the first event. */
 const char *events_name(const struct events *events);
