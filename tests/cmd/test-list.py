@@ -267,7 +267,18 @@ def test_patterns():
     equal(listed(path, "-e", "*:f*"), ["other:failed", "subject:first"])
     result = side("list", "-e", "nobody", path)
     equal((result.status, result.out), (0, ""))
-    contains(result.err, "none of the 3 events")
+    contains(result.err, "no event matched `-e nobody`")
+
+
+def test_patterns_that_match_nothing():
+    program = os.environ["SUBJECT"]
+    names = side("list", "--names", program).out.split()
+    for pattern, hint in ((names[0][:-1] + "_", f"did you mean `-e {names[0]}`?"), ("nothing:at_all", "")):
+        result = side("list", program, "-e", pattern)
+        equal((result.status, result.out), (0, ""), result.err)
+        lines = result.err.splitlines()
+        true(lines[0].startswith(f"side: no event matched `-e {pattern}`: {os.path.basename(program)} has "), result.err)
+        equal(lines[1:], ["hint: " + hint] * bool(hint), result.err)
 
 
 def test_mistakes():
@@ -347,6 +358,8 @@ def test_process():
         equal(text.count("  disabled"), 5, text)
         contains(text, "subject:second (DEBUG)  disabled\n    ...\n")
         equal(listed(pid, "-e", "other"), ["other:failed"])
+        equal(side("list", "-p", pid).out, text)
+        equal(listed("--pid", pid, "-e", "other"), ["other:failed"])
         equal(subject.process.poll(), None)
     with Subject("enabled") as subject:
         result = side("list", "--json", str(subject.pid))

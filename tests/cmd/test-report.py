@@ -634,10 +634,10 @@ def test_notes():
 
 def test_misspelled_names():
     """Each hint, put in the place of what was misspelled, leaves no note of it."""
-    for args, wrong, note in ((("--by", "rosw"), "rosw", "no event has a value of `--by rosw`: no event has `rosw`; there is "),
+    for args, wrong, note in ((("--by", "rosw"), "rosw", "no event has a value of `--by rosw`: no event has `rosw`: there is "),
                               (("--by", "$ctx.vpdi"), "$ctx.vpdi", "no event has `$ctx.vpdi`"),
                               (("--histogram", "rosw * 2"), "rosw", "no event has a value of `rosw * 2`: no event has `rosw`"),
-                              (("--pair", "fn:enter", "fn:leave", "--key", "detph"), "detph", "no event has a value of `--key detph`: no event has `detph`; there is depth, "),
+                              (("--pair", "fn:enter", "fn:leave", "--key", "detph"), "detph", "no event has a value of `--key detph`: no event has `detph`: there is depth, "),
                               (("--pair", "db:begn", "db:end"), "db:begn", "matched db:begn of `--pair`: the trace has 6 event classes: "),
                               (("--pair", "db:begin", "db:edn"), "db:edn", "matched db:edn of `--pair`: the trace has 6 event classes: ")):
         result = side("report", TRACE, *args)

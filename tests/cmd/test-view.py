@@ -66,8 +66,8 @@ def test_nothing_fits():
                        (["-e", "said"], "did you mean `-e talker:said`?"),
                        (["-e", "talker:said@ERR"], "no event of that name has that log level"),
                        (["-e", "nobody,talkr:*"], "matched `-e nobody -e 'talkr:*'`"),
-                       (["--filter", "nubmer > 5"], "no event has `nubmer`; there is number, text\nhint: did you mean `number`?\n"),
-                       (["--filter", "$ctx.vtid == 1"], "no event has `$ctx.vtid`; there is number, text\nhint: record with `--context vtid`\n"),
+                       (["--filter", "nubmer > 5"], "no event has `nubmer`: there is number, text\nhint: did you mean `number`?\n"),
+                       (["--filter", "$ctx.vtid == 1"], "no event has `$ctx.vtid`: there is number, text\nhint: record with `--context vtid`\n"),
                        (["--filter", "number > 5000"], "matched `--filter number > 5000`"),
                        (["-e", "talker:said", "--where", "number > 5000"], "`--filter number > 5000` and `-e`"),
                        (["-e", "talker:said", "--to", "1"], "`-e talker:said` selects happened")):
@@ -82,6 +82,23 @@ def test_nothing_fits():
             equal(side("view", "-q", TRACE, *args, *more).err, "")
     # Nothing was chosen, so nothing is missing.
     equal(side("view", TRACE, "--to", "1").err, "")
+
+
+def test_searches():
+    """A search of many directories reports what it found; one of a few is silent."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(TRACE, os.path.join(folder, "link"))  # Links are not followed.
+        subprocess.run(["cp", "-r", TRACE, os.path.join(folder, "trace")], check=True)
+        equal(side("view", folder).err, "")
+        for i in range(1000):
+            os.mkdir(os.path.join(folder, str(i)))
+        count = sum(1 for _ in os.walk(folder))
+        traces = sum("metadata" in files for _, _, files in os.walk(folder))
+        said = f"side: searched {count} directories of {folder}: found {traces} trace{'s' * (traces != 1)}\n"
+        result = side("view", folder)
+        equal((result.status, result.err), (0, said))
+        equal(result.out, side("view", TRACE).out)
+        equal(side("view", "-q", folder).err, "")
 
 
 def test_contexts_that_are_not_recorded():

@@ -282,6 +282,7 @@ struct adopt_options {
 struct list_options {
 	struct text_list patterns;
 	struct text_list wrappers;
+	struct text_list pids;
 	bool libraries;
 	bool names;
 	bool userspace;

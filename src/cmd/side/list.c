@@ -14,6 +14,7 @@
 #include "say.h"
 #include "session-trace.h"
 #include "status.h"
+#include "unmatched.h"
 
 #include "names/nearest.h"
 #include "session/session.h"
@@ -460,6 +461,11 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 		return list_command(list, parsed->operands, session);
 	if (list->options->userspace)
 		worst = list_running(list);
+	for (size_t i = 0; i < list->options->pids.count; i++) {
+		int status = list_process(list, list->options->pids.items[i]);
+
+		worst = status > worst ? status : worst;
+	}
 	for (int i = 0; i < parsed->operand_count; i++) {
 		const char *word = parsed->operands[i];
 		int status;
@@ -482,10 +488,31 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 	return worst;
 }
 
+/* The first pattern that matches no event, the events that there are, and what was probably meant. */
+static void say_unmatched(const struct list *list)
+{
+	const struct listing *listing = &list->listing;
+	const char *pattern = list->options->patterns.items[0], *path = listing->sources[0].path;
+	const char *slash = strrchr(path, '/');
+	char reason[UNMATCHED_TEXT_SIZE], hint[UNMATCHED_TEXT_SIZE], owner[256];
+
+	unmatched_parts(&(const struct unmatched){.pattern = pattern,
+					.option = "-e ",
+					.names = (const char *const *)listing->others,
+					.nr_names = listing->nr_others,
+					.owner = listing->nr_sources > 1
+							? "the list"
+							: say_printable(slash ? slash + 1 : path,
+									  owner, sizeof(owner)),
+					.noun = "event"},
+			reason, hint);
+	say_note_hint(hint, "no event matched `-e %s`: %s", pattern, reason);
+}
+
 static void say_nothing(const struct list *list)
 {
-	if (list->listing.nr_seen)
-		say_note("none of the %zu events that are there matches", list->listing.nr_seen);
+	if (list->listing.nr_seen && list->options->patterns.count)
+		say_unmatched(list);
 	else if (list->nr_not_looked_into)
 		say_note_hint("`--libraries` includes the libraries that it needs",
 				"there are no events in it");
@@ -500,7 +527,8 @@ static int list_known(const struct parsed *parsed, bool *known)
 	int status;
 
 	*known = false;
-	if (parsed->dashes || parsed->options.list.userspace || parsed->operand_count > 1)
+	if (parsed->dashes || parsed->options.list.userspace || parsed->options.list.pids.count ||
+			parsed->operand_count > 1)
 		return COMMAND_DONE;
 	if (word && (is_number(word) || is_file(word) || !wire_session_name_valid(word)))
 		return COMMAND_DONE;

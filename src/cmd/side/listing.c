@@ -44,6 +44,19 @@ static bool wanted(const struct listing *listing, const struct side_event_descri
 					side_enum_get(description->loglevel));
 }
 
+/* For a message about a pattern that selects nothing; without memory it names fewer events. */
+static void note_other(struct listing *listing, const struct side_event_description *description)
+{
+	if (!listing->others)
+		listing->others = calloc(LISTING_OTHERS_MAX, sizeof(*listing->others));
+	if (!listing->others || listing->nr_others == LISTING_OTHERS_MAX)
+		return;
+	if (asprintf(&listing->others[listing->nr_others], "%s:%s",
+			    side_ptr_get(description->provider_name),
+			    side_ptr_get(description->event_name)) >= 0)
+		listing->nr_others++;
+}
+
 int listing_add(struct listing *listing, const struct side_event_description *description,
 		struct visit_owned *owned, enum listing_origin origin,
 		const struct listing_state *state)
@@ -52,6 +65,7 @@ int listing_add(struct listing *listing, const struct side_event_description *de
 
 	listing->nr_seen++;
 	if (!wanted(listing, description)) {
+		note_other(listing, description);
 		visit_owned_free(owned);
 		return 0;
 	}
@@ -214,6 +228,9 @@ void listing_free(struct listing *listing)
 		visit_owned_free(listing->events[i].owned);
 	for (size_t i = 0; i < listing->nr_sources; i++)
 		free(listing->sources[i].path);
+	for (size_t i = 0; i < listing->nr_others; i++)
+		free(listing->others[i]);
+	free(listing->others);
 	free(listing->events);
 	free(listing->sources);
 }

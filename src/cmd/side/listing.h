@@ -58,7 +58,9 @@ struct listing {
 	pid_t pid; /* of sources that are added from now on; 0: files */
 	struct listing_event *events;
 	size_t nr_events, events_room;
-	size_t nr_seen;     /* before patterns were applied */
+	size_t nr_seen; /* before patterns were applied */
+	char **others;  /* provider:event of some that the patterns do not select */
+	size_t nr_others;
 	uint64_t bytes;     /* encoded, as a measure of memory */
 	size_t nr_failures; /* events and tables that could not be read; each was reported */
 	bool is_silent;     /* none is reported */
@@ -113,6 +115,8 @@ int listing_fail(struct listing *listing, const char *what, const char *why);
  */
 int listing_add_tables(struct listing *listing, const struct image *image,
 		const struct listing_memory *from, uint64_t bias);
+
+#define LISTING_OTHERS_MAX 4096
 
 enum listing_form { LISTING_TEXT, LISTING_NAMES, LISTING_JSON };
 

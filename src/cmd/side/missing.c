@@ -68,7 +68,7 @@ const char *missing_text(const struct missing *missing, char text[MISSING_TEXT_S
 {
 	const int used = (int)strlen(missing->fields);
 
-	snprintf(text, MISSING_TEXT_SIZE, "no event has `%s`; there is %.*s%s", missing->name,
+	snprintf(text, MISSING_TEXT_SIZE, "no event has `%s`: there is %.*s%s", missing->name,
 			used ? used - 3 : 8, used ? missing->fields + 2 : "no field",
 			missing->nr_fields > FIELDS_SHOWN ? ", ..." : "");
 	return text;

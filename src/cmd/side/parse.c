@@ -595,8 +595,8 @@ static int parse_letters(struct parser *parser)
 			else
 				advise(parser, "`side %s%s--help` lists the options%s",
 						verb ? verb->name : "", verb ? " " : "",
-						verb && verb->id == VERB_LIST
-								? "; those of a command are behind `--`"
+						verb && (verb->id == VERB_LIST || verb->id == VERB_TRACE)
+								? "\nput `--` before a command with options of its own"
 								: "");
 			if (!verb)
 				return complain(parser, "there is no option `-%c`", *letters);

@@ -95,8 +95,8 @@ int probe_wishes(const struct option_uses *uses, const struct text_list *context
 	status = read_uses(uses, *wishes, count);
 	if (!status && !*count)
 		status = say_error(COMMAND_USAGE,
-				"write `--probe`, `--function` or `--sdt` with a location",
-				"missing probe location: give `--probe`, `--function` or `--sdt`");
+				"`--function NAME`, `--probe LOCATION` or `--sdt PROVIDER:NAME`",
+				"missing probe location");
 	for (size_t i = 0; i < *count && !status; i++) {
 		struct probe_wish *wish = &(*wishes)[i];
 

@@ -23,7 +23,7 @@ const struct option table_trace_options[] = {
 		.kind = OPTION_TEXT,
 		.completion = COMPLETE_COMMAND,
 		.offset = offsetof(struct record_options, command),
-		.sentence = "The program and its arguments, as one text. Quote arguments that contain spaces.",
+		.sentence = "COMMAND and its arguments as one text, instead of operands. Quote arguments that contain spaces.",
 	},
 	{
 		.letter = 'o',
@@ -121,6 +121,7 @@ const char *const table_trace_paragraphs[] = {
 	"No daemon is needed, and the program need not be instrumented. "
 	"Each probe is an event probe:NAME; for `libc:malloc`, NAME is malloc. "
 	"`--exit`, `--arg` and `--ret` belong to the location before them, or to all locations if they come first.",
+	"Options of side can be before or behind COMMAND. If an argument of COMMAND begins with `-`, put `--` before COMMAND, or give all of it as `-c 'COMMAND ARGUMENT...'`.",
 	"If COMMAND begins with a program that starts another one, side traces the other one. "
 	"It knows env, nice, nohup, stdbuf, setsid, timeout, time, taskset, chrt, ionice, numactl, setarch, unshare and strace, with their options, also nested. side refuses sudo, `env -i` and others that keep the agent from the program, before anything starts. "
 	"`--global` needs no agent in the program.",
@@ -138,6 +139,8 @@ const char *const table_trace_paragraphs[] = {
 };
 
 const struct example table_trace_examples[] = {
+	{ "side trace -o trace ./server --function handle_request",
+		"Record the calls of a function." },
 	{ "side trace -o trace -c './server --once' --function handle_request --exit",
 		"Record how long calls take." },
 	{ "side trace -p 4711 -o trace --duration 10s --function handle_request --exit",

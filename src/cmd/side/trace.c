@@ -512,10 +512,6 @@ static int check(const struct parsed *parsed, size_t count)
 {
 	const struct record_options *options = &parsed->options.record;
 
-	if (parsed->operand_count)
-		return say_error(COMMAND_USAGE,
-				"the program is named by `-c \"COMMAND\"` or `-p PID`",
-				"`side trace` does not understand `%.128s`", parsed->operands[0]);
 	if (options->duration && (options->command || (!options->pid && !options->global.on)))
 		return say_error(COMMAND_USAGE, "let `timeout` end the command",
 				"`--duration` is for programs that run already: `-p PID`, or `--global` with `--exe FILE`");
@@ -529,7 +525,7 @@ static int check(const struct parsed *parsed, size_t count)
 				"`--exe` belongs to global probes here");
 	if (options->pid && options->command)
 		return say_error(COMMAND_USAGE, "leave one of them out",
-				"`-c` starts a program, and `-p` is one that runs already");
+				"a COMMAND is started, and `-p` is a program that runs already");
 	if (options->pid > INT_MAX)
 		return say_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
 	return count || options->pid ? COMMAND_DONE : no_program(options);
@@ -699,11 +695,29 @@ static void note_shell(const char *command, const char *program)
 	if (!sign)
 		return;
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(sign, " \t\n"), sign);
-	say_note("no shell reads the command, so `%s` is an argument of %s; write it behind the closing quote, where your shell does",
-			text, say_printable(program, name, sizeof(name)));
+	say_note_hint("write it behind the closing quote, where your shell reads it",
+			"no shell reads the command, so `%s` is an argument of %s", text,
+			say_printable(program, name, sizeof(name)));
 }
 
-int cmd_trace(const struct parsed *parsed)
+/* The operands as one text, as `-c` has it; free() it. NULL: out of memory. */
+static char *join_operands(const struct parsed *parsed)
+{
+	size_t size = 1, used = 0;
+	char *text;
+
+	for (int i = 0; i < parsed->operand_count; i++)
+		size += 4 * strlen(parsed->operands[i]) + 4;
+	text = malloc(size);
+	for (int i = 0; text && i < parsed->operand_count; i++) {
+		if (i)
+			text[used++] = ' ';
+		used += strlen(say_quoted(parsed->operands[i], text + used, size - used));
+	}
+	return text;
+}
+
+static int trace_command(const struct parsed *parsed, bool is_shell_text)
 {
 	const char *command = parsed->options.record.command;
 	struct tracing *tracing = calloc(1, sizeof(*tracing));
@@ -715,7 +729,7 @@ int cmd_trace(const struct parsed *parsed)
 		free(words);
 		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
-	if (words && count)
+	if (words && count && is_shell_text)
 		note_shell(command, *words);
 	status = trace(tracing, parsed, words, words ? count : 0);
 	for (size_t i = 0; i < tracing->nr_probes; i++) {
@@ -732,5 +746,35 @@ int cmd_trace(const struct parsed *parsed)
 	free(tracing->wishes);
 	free(tracing);
 	free(words);
+	return status;
+}
+
+/* `side trace ./server --function NAME` means `-c ./server`, as in `side record ./server`. */
+int cmd_trace(const struct parsed *parsed)
+{
+	struct parsed joined = *parsed;
+	char hint[64], *command;
+	int status;
+
+	if (!parsed->operand_count)
+		return trace_command(parsed, true);
+	if (parsed->options.record.command)
+		return say_error(COMMAND_USAGE,
+				"leave `-c` out, or quote COMMAND and its arguments as one",
+				"there are two commands: that of `-c`, and `%.128s`",
+				parsed->operands[0]);
+	if (!parsed->dashes && parsed->operand_count == 1 && access(parsed->operands[0], F_OK) &&
+			parsed->operands[0][strspn(parsed->operands[0], "0123456789")] == '\0') {
+		snprintf(hint, sizeof(hint), "`side trace -p %.20s`", parsed->operands[0]);
+		return say_error(COMMAND_USAGE, hint, "there is no program `%.128s`",
+				parsed->operands[0]);
+	}
+	command = join_operands(parsed);
+	if (!command)
+		return say_error(COMMAND_FAILED, NULL, "out of memory");
+	joined.options.record.command = command;
+	joined.operand_count = 0;
+	status = trace_command(&joined, false);
+	free(command);
 	return status;
 }

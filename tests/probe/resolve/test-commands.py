@@ -940,6 +940,22 @@ def test_names_of_libraries():
     refused("rows >", 2, "record", "-f", "rows >", "-o", FOLDER + "/libraries", "true")
 
 
+def test_operands():
+    """The program and its arguments as operands: the same calls as with `-c`, and arguments arrive as they are."""
+    program, output = compiled("target.c", "-g", "-O2"), FOLDER + "/operands"
+    text = ["a b", "", "it's", "$HOME", "\\", "*"]
+    printed = "".join(word + "|" for word in text)
+    trace = ["trace", "--force", "-o", output, "--function", "libc:exit"]
+    for words in ([*trace, "--", "printf", "%s|", *text], [*trace, "printf", "%s|", *text], ["trace", "printf", "--force", "-o", output, "%s|", "--function",
+                                                                                          "libc:exit", *text]):
+        done = side(*words, env=ENV)
+        equal((done.status, done.out), (0, printed), done.err)
+        contains(done.err, "recorded 1 event from 1 process")
+    done = side(*trace, "--", "sh", "-c", "exit 7", env=ENV)
+    equal(done.status, 7, done.err)
+    good("trace", "--force", "-o", output, program, "--function", "main")
+
+
 def test_refusals():
     program, session = Program(compiled("target.c", "-g", "-O2")), Session()
     words = ["-u", "-s", session.name]
