@@ -172,7 +172,7 @@ call(300, 600)
         self.assertIn("`--syscall NAME` means a system call", done.stderr)
         done = subprocess.run([SIDE, "record", "-e", "sched:sched_switch", "-o", self.trace + "2", "true"], capture_output=True,
                               text=True, check=True)
-        self.assertIn("`sched:sched_switch` is an event of the kernel; `-k` records it", done.stderr)
+        self.assertIn("`sched:sched_switch` is an event of the kernel\nhint: `-k` records it", done.stderr)
 
     def without(self, before, options):
         """One line says why, and everything else is as it would be."""

@@ -88,7 +88,7 @@ static int check_place(const struct adoption *adoption)
 	if (!stat(adoption->place, &status) && S_ISDIR(status.st_mode))
 		return COMMAND_DONE;
 	return say_error(COMMAND_FAILED,
-			"programs make it when they start with SIDE_BOOT in their environment; `side doctor boot` shows what is missing",
+			"programs make it when they start with SIDE_BOOT in their environment\n`side doctor boot` shows what is missing",
 			"there is nothing to adopt: %s is no directory", adoption->place);
 }
 
@@ -414,7 +414,7 @@ static int check_process(struct adoption *adoption, pid_t pid)
 	if (access(path, F_OK))
 		return say_error(COMMAND_FAILED, NULL, "there is no process %d", (int)pid);
 	return say_error(geteuid() ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
-			"only root may read it; name the state directory instead",
+			"run as root, or name the state directory instead",
 			"no recording by a static configuration is found in the memory of process %d",
 			(int)pid);
 }

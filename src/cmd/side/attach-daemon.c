@@ -32,7 +32,7 @@ static int why_no_daemon(const struct attached *attached, const char *socket, bo
 
 	if (code == EISCONN)
 		return say_error(COMMAND_FAILED,
-				"`side detach -p PID` takes it away from one that it was given to; `side attach -p PID` and `side trace -p PID` record it without any",
+				"`side detach -p PID` takes it away from one that it was given to\n`side attach -p PID` and `side trace -p PID` record it without any",
 				"%d (%s) is in touch with another daemon, and does not come to the one in %.*s",
 				attached->pid, attached->name, length, socket);
 	if (code == EACCES)
@@ -198,7 +198,7 @@ static int check_session(struct attached *attached, struct ask *ask)
 	if (found)
 		return COMMAND_DONE;
 	return say_error(COMMAND_FAILED,
-			"`side status` shows what it tracks; `side start` starts it",
+			"`side status` shows what it tracks\n`side start` starts it",
 			"the session %s does not record %d (%s): it is not started, or does not track it",
 			name, attached->pid, attached->name);
 }

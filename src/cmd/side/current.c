@@ -191,7 +191,7 @@ int ask_which(const struct ask *ask, const char *operand, const char *option,
 		return say_error(COMMAND_USAGE,
 				current_hint(ask, hint, sizeof(hint))
 						? hint
-						: "name one, or make one with `side create`; `side status --all` shows those that are there",
+						: "`side create` makes one\n`side status --all` lists those that exist",
 				"there is no current session");
 	*name = room;
 	return COMMAND_DONE;

@@ -141,7 +141,7 @@ static int run(struct ask *ask, const struct control_options *options)
 	if (!said)
 		return start(ask, options);
 	if (options && (options->kernel_way || options->kernel_buffer))
-		say_note("the kernel's events come by %s already, for all sessions; the options `--kernel-method` and `--kernel-buffer` have no effect until no session records them",
+		say_note("the kernel's events come by %s already, for all sessions: the options `--kernel-method` and `--kernel-buffer` have no effect until no session records them",
 				ask_text(said, "way"));
 	json_object_put(said);
 	return COMMAND_DONE;

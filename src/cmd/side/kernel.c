@@ -45,7 +45,7 @@ static const char *why_not(struct kernel_view *view, const char **mend)
 	}
 	(void)snprintf(path, sizeof(path), "%s/events", places[0]);
 	if (access(path, F_OK)) {
-		*mend = "mount it: `mount -t tracefs none /sys/kernel/tracing`; a container needs it mounted into it";
+		*mend = "`mount -t tracefs none /sys/kernel/tracing`\na container needs it mounted into it";
 		return "tracefs is not there";
 	}
 	*mend = "use Linux 6.4 or later with CONFIG_USER_EVENTS";
@@ -205,7 +205,7 @@ static int look_at_programs(struct kernel_view *view)
 	}
 	free(pids);
 	if (view->unreadable)
-		say_note("some programs cannot be looked into; root sees all");
+		say_note_hint("run as root to see all", "some programs cannot be inspected");
 	return COMMAND_DONE;
 }
 

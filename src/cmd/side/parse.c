@@ -120,7 +120,7 @@ static int unknown_option(struct parser *parser, const char *word, size_t length
 	else if (!*name || !nearest_option(parser, name))
 		advise(parser,
 				verb ? "`side %s --help` lists the options"
-				     : "options of a verb follow it; `side --help` lists the verbs",
+				     : "options of a verb follow it\n`side --help` lists the verbs",
 				verb ? verb->name : "");
 	if (!verb)
 		return complain(parser, "there is no option `--%.*s`", (int)length, word);
@@ -479,7 +479,7 @@ static int store(struct parser *parser, const struct option *option, void *base,
 	/* 0 stands for an option that is not there. */
 	if (option->optional && option->kind == OPTION_NUMBER && !strcmp(text, "0"))
 		return complain(parser,
-				"`--%s=0` is too small; leave the option out, or write 1 or more",
+				"`--%s=0` is too small: leave the option out, or write 1 or more",
 				option->name);
 	return store_value(parser, option, value, text);
 }

@@ -81,8 +81,8 @@ static void say_refusals(struct json_object *program, const struct probe_seen *s
 	if (refused > shown)
 		fprintf(stderr,
 				"%s not set: %" PRIu64
-				" others; `side status --json` has them all\n",
-				say_label(true), refused - shown);
+				" others\n%s `side status --json` lists all\n",
+				say_label(true), refused - shown, say_hint_label());
 }
 
 static void say_program(

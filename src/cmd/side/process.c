@@ -406,7 +406,8 @@ int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 				(int)pid);
 	/* What these files have registered is listed if there is a registry. */
 	if (process.unreadable && !process.nr_registries)
-		say_note("%zu mapped %s of process %d could not be looked into, because the file was replaced or deleted since; restart the program to see its events",
+		say_note_hint("restart the program to see its events",
+				"%zu mapped %s of process %d could not be read, because the file was replaced or deleted since",
 				process.unreadable, process.unreadable == 1 ? "file" : "files",
 				(int)pid);
 	return COMMAND_DONE;

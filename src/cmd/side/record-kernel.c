@@ -275,13 +275,13 @@ static void print_text(const struct kernel_record_summary *summary, bool joined)
 				joined ? "" : say_size(summary->bytes, size), summary->way);
 	/* What may be missing is no note: it is said with --quiet, too. */
 	if (summary->late)
-		fprintf(stderr, "%s %s kernel event class%s appeared meanwhile; events of their first 50 ms may be missing\n",
+		fprintf(stderr, "%s %s kernel event class%s appeared meanwhile: events of their first 50 ms may be missing\n",
 				say_label(true), say_number(summary->late, kinds),
 				summary->late == 1 ? "" : "es");
 	if (summary->lost)
-		fprintf(stderr, "%s %s of the kernel's events %s lost; a larger `--kernel-buffer`, fewer events or a `--kernel-filter` would keep more\n",
+		fprintf(stderr, "%s %s of the kernel's events %s lost\n%s use a larger `--kernel-buffer`, fewer events or a `--kernel-filter`\n",
 				say_label(true), say_number(summary->lost, events),
-				summary->lost == 1 ? "was" : "were");
+				summary->lost == 1 ? "was" : "were", say_hint_label());
 }
 
 /* Its bytes and losses are in the session's summary. */

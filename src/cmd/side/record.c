@@ -264,8 +264,8 @@ static void print_nothing_said(const struct session_summary *summary, const stru
 
 		if (strcmp(use->option->name, "event") != 0 || !kernel_recording_means(use->text))
 			continue;
-		fprintf(stderr, "%s no event was recorded: `%s` is an event of the kernel; `-k` records it\n",
-				say_label(false), use->text);
+		fprintf(stderr, "%s no event was recorded: `%s` is an event of the kernel\n%s `-k` records it\n",
+				say_label(false), use->text, say_hint_label());
 		return;
 	}
 	if (parsed->verb->id == VERB_TRACE) {

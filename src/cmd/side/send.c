@@ -109,13 +109,13 @@ static int say_remainder(const struct send_status *status, const char *url, cons
 
 	say_printable(dir, place, sizeof(place));
 	snprintf(hint, sizeof(hint),
-			"`side send %s %s` sends it again; `side receive` takes no packet twice",
+			"`side send %s %s` sends it again (`side receive` takes no packet twice)",
 			place, say_printable(url, target, sizeof(target)));
 	if (!status->pending)
 		return say_error(COMMAND_FAILED, hint,
-				"not everything was delivered; what was recorded is in %s", place);
+				"not everything was delivered: what was recorded is in %s", place);
 	return say_error(COMMAND_FAILED, hint,
-			"not everything was delivered: %s remain; what was recorded is in %s",
+			"not everything was delivered: %s remain, and what was recorded is in %s",
 			say_size(status->pending, bytes), place);
 }
 

@@ -321,7 +321,7 @@ static int check_kernel(const struct parsed *parsed)
 				options->contexts.items[0]);
 	if (!options->all && !parsed->operand_count)
 		return say_error(COMMAND_USAGE,
-				"`side list -k` lists them; `--all` means thousands, which slow the machine down",
+				"`side list -k` lists them\n`--all` records thousands, which slow the machine down",
 				"missing operand: the kernel's events to record");
 	return COMMAND_DONE;
 }

@@ -192,7 +192,7 @@ static int say_sent(struct json_object *answer)
 	if (!ask_flag(sending, "failed"))
 		return COMMAND_DONE;
 	return say_error(COMMAND_FAILED, NULL,
-			"not everything was delivered; what was recorded is in %s",
+			"not everything was delivered: what was recorded is in %s",
 			say_printable(ask_text(answer, "output"), text, sizeof(text)));
 }
 

@@ -272,8 +272,8 @@ static int say_filtered_out(
 {
 	return say_error(COMMAND_FAILED,
 			has_exit(tracing, answer)
-					? "`--args` records the arguments if there is debug information; to filter by the entry and by the return, filter the entry here and the return with `side view --filter`"
-					: "`--args` records the arguments if there is debug information; `--arg s32:x:%edi` names a register",
+					? "`--args` records the arguments if there is debug information\nto filter by the entry and by the return, filter the entry here and the return with `side view --filter`"
+					: "`--args` records the arguments if there is debug information\n`--arg s32:x:%edi` names a register",
 			"nothing was recorded: no event of %s has the fields that `--filter %.256s` names",
 			text_of(tracing, answer->number), tracing->filter);
 }

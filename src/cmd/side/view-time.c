@@ -175,7 +175,7 @@ static int view_time_read(const char *option, const char *text, struct view_time
 	if (!text || view_time_parse(text, time))
 		return COMMAND_DONE;
 	return say_error(COMMAND_USAGE,
-			"write 12:34:56.789, 2026-01-31T12:34:56Z, seconds since 1970, +1.5 or -5s; see `side help times`",
+			"write 12:34:56.789, 2026-01-31T12:34:56Z, seconds since 1970, +1.5 or -5s\n`side help times` describes them",
 			"`--%s %.128s` is not a time", option, text);
 }
 
