@@ -371,6 +371,49 @@ def many(path, count):
     report("programs", len(children))
 
 
+def arrivals(path, count):
+    """So many programs that arrive and stay, each a process of its own."""
+    children = []
+    for _ in range(int(count)):
+        child = os.fork()
+        if not child:
+            os.close(sys.stdout.fileno())
+            with contextlib.suppress(OSError):
+                one = speaker.connect(path)
+                one.send(speaker.arrive(new_token()))
+                speaker.receive(one)
+            signal.pause()
+        children.append(child)
+    time.sleep(0.5)
+    ready()
+    while not is_over(1):
+        pass
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    report("programs", len(children))
+
+
+def rendezvous_sockets(control, count):
+    """So many rendezvous sockets that no program uses."""
+    listeners, refused = [], 0
+    while len(listeners) < int(count) and refused < 3 and not is_over():
+        name = f"@hostile-many-{os.getpid()}-{len(listeners)}-{refused}"
+        listener = rendezvous(name)
+        answer = {}
+        with contextlib.suppress(*REFUSALS):
+            answer = speaker.ask(control, {"verb": "door", "pid": os.getpid(), "path": name}, listener.fileno())
+        if answer.get("ok"):
+            # The daemon has a copy.
+            listeners.append(listener)
+        else:
+            refused += 1
+        listener.close()
+    report("ready", len(listeners))
+    while not is_over(1):
+        pass
+
+
 def never_done(path):
     """A program that receives each change and never answers."""
     one = speaker.connect(path)
@@ -424,7 +467,7 @@ def start_and_exit(program):
 
 
 ATTACKS = {function.__name__: function for function in
-           (all_connections, silent, acknowledgements, pids, doorbell, linger, blocking_rendezvous, twice, removed_rendezvous, many, never_done, flood, describe,
+           (all_connections, silent, acknowledgements, pids, doorbell, linger, blocking_rendezvous, twice, removed_rendezvous, many, arrivals, rendezvous_sockets, never_done, flood, describe,
             start_and_exit)}
 
 if __name__ == "__main__":

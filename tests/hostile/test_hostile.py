@@ -213,6 +213,36 @@ class Shares(Attacked):
         self.attack("start_and_exit", VICTIM)
 
 
+    def test_rendezvous_sockets_of_one_user(self):
+        """One member hands in all that it can; root and another member can hand in one, too."""
+        with self.measured():
+            one = Attack("rendezvous_sockets", CONTROL, 1100, user=member)
+            self.addCleanup(one.kill)
+            self.assertGreater(int(one.expect("ready")[0]), 100)
+            self.run_victim(200)
+            for user in (world.ROOT_USER, second_member):
+                answer = world.call_as(user, hand_in_one)
+                self.assertTrue(json.loads(answer)["ok"], answer)
+            one.finish()
+        self.assert_victims_complete()
+
+
+def hand_in_one():
+    name = f"@hostile-one-{os.getpid()}"
+    with speaker.new_socket() as listener:
+        listener.bind("\0" + name[1:])
+        listener.listen(1)
+        return json.dumps(speaker.ask(CONTROL, {"verb": "door", "pid": os.getpid(), "path": name}, listener.fileno()))
+
+
+class ManyPrograms(Attacked):
+    """The daemon can have 250 programs only."""
+    before_daemon = ("prlimit", "--nofile=1000:1000")
+
+    def test_programs_of_one_user(self):
+        self.attack("arrivals", AGENTS, 300)
+
+
 class Descriptions(Attacked):
     def test_programs_that_describe_as_much_as_they_can(self):
         if world.SANITIZED and not LONG:

@@ -44,6 +44,7 @@ struct door {
 	int place;                /* its directory, or -1 */
 	pid_t pid;                /* one of its programs, now or lately */
 	uint64_t started;
+	uid_t uid; /* of the user who handed it in */
 	unsigned int nr_programs, nr_connections;
 	bool was_used;   /* by a program */
 	bool is_foreign; /* its socket was handed in */
@@ -76,7 +77,8 @@ static void remember(const struct daemon *daemon, const struct door *door)
 
 	if (file_of(daemon, door, path, sizeof(path)) && json_put_text(facts, "path", door->path) &&
 			json_put_number(facts, "pid", (uint64_t)door->pid) &&
-			json_put_number(facts, "started", door->started))
+			json_put_number(facts, "started", door->started) &&
+			json_put_number(facts, "uid", door->uid))
 		is_printed = !control_text_print(facts, 0, &text);
 	if (is_printed) {
 		snprintf(temporary, sizeof(temporary), "%s.new", path);
@@ -104,7 +106,7 @@ static void close_door(struct daemon *daemon, struct door *door)
 	while (*at != door)
 		at = &(*at)->next;
 	*at = door->next;
-	daemon->nr_doors--;
+	shares_give_back(&daemon->door_shares, door->uid, 1);
 	loop_cancel(daemon, &door->unused);
 	if (door->acceptor) {
 		(void)loop_release(daemon, &door->watch);
@@ -177,7 +179,7 @@ static unsigned int free_number(const struct daemon *daemon)
 static int add_door(struct daemon *daemon, const struct door *facts, int fd)
 {
 	struct door *door = NULL;
-	int ret = daemon->nr_doors < LIMIT_DOORS ? 0 : -ENOSPC;
+	int ret = shares_left(&daemon->door_shares, facts->uid) ? 0 : -ENOSPC;
 
 	if (!ret) {
 		door = malloc(sizeof(*door));
@@ -209,7 +211,7 @@ static int add_door(struct daemon *daemon, const struct door *facts, int fd)
 		door->number = free_number(daemon);
 	door->next = daemon->doors;
 	daemon->doors = door;
-	daemon->nr_doors++;
+	shares_charge(&daemon->door_shares, door->uid, 1);
 	await_use(daemon, door);
 	remember(daemon, door);
 	return 0;
@@ -225,6 +227,13 @@ void doors_close(struct daemon *daemon)
 	}
 	while (daemon->doors)
 		close_door(daemon, daemon->doors);
+	shares_free(&daemon->door_shares);
+}
+
+int doors_open(struct daemon *daemon)
+{
+	shares_init(&daemon->door_shares, LIMIT_DOORS, LIMIT_DOOR_FLOORS, 0);
+	return shares_keep(&daemon->door_shares, daemon->uid) ? 0 : -ENOMEM;
 }
 
 /* ---- programs ---- */
@@ -361,9 +370,14 @@ static int find_place(struct door *door)
 	return door->place < 0 ? door->place : 0;
 }
 
-int door_add(struct daemon *daemon, pid_t pid, uint64_t started, const char *path, int fd)
+int door_add(struct daemon *daemon, uid_t uid, pid_t pid, uint64_t started, const char *path,
+		int fd)
 {
-	struct door door = {.pid = pid, .place = -1, .is_foreign = true, .started = started};
+	struct door door = {.uid = uid,
+			.pid = pid,
+			.place = -1,
+			.is_foreign = true,
+			.started = started};
 	int ret = door_look(pid, &door.view);
 
 	if (!ret && (strlen(path) >= sizeof(door.path) || !door_is_listener(fd)))
@@ -386,9 +400,9 @@ int door_add(struct daemon *daemon, pid_t pid, uint64_t started, const char *pat
 
 static int take_facts(struct json_object *facts, struct door *door, struct control_error *error)
 {
-	static const char *const members[] = {"path", "pid", "started", NULL};
+	static const char *const members[] = {"path", "pid", "started", "uid", NULL};
 	const char *path = NULL;
-	uint64_t pid = 0;
+	uint64_t pid = 0, uid = 0;
 	int ret = json_only(facts, members, "the file of a rendezvous socket", error);
 
 	if (!ret)
@@ -397,6 +411,9 @@ static int take_facts(struct json_object *facts, struct door *door, struct contr
 		ret = json_number(facts, "pid", INT32_MAX, &pid, error);
 	if (!ret)
 		ret = json_number(facts, "started", INT64_MAX, &door->started, error);
+	/* Files of older releases do not have it. */
+	if (!ret)
+		ret = json_number(facts, "uid", UINT32_MAX, &uid, error);
 	if (ret)
 		return ret;
 	if (!path || !pid || !door->started || strlen(path) >= sizeof(door->path))
@@ -404,6 +421,7 @@ static int take_facts(struct json_object *facts, struct door *door, struct contr
 				"its path or its process is missing");
 	strcpy(door->path, path);
 	door->pid = (pid_t)pid;
+	door->uid = (uid_t)uid;
 	return 0;
 }
 

@@ -246,6 +246,10 @@ static int open_daemon(
 	if (!ret)
 		ret = clients_open(daemon);
 	if (!ret)
+		ret = programs_open(daemon);
+	if (!ret)
+		ret = doors_open(daemon);
+	if (!ret)
 		ret = watch_signals(daemon);
 	if (ret)
 		return control_fail(error, CONTROL_FAILED, ret, NULL, "cannot begin: %s",

@@ -83,7 +83,7 @@ static void program_close(struct daemon *daemon, struct program *program)
 	while (*at != program)
 		at = &(*at)->next;
 	*at = program->next;
-	daemon->nr_programs--;
+	shares_give_back(&daemon->program_shares, program->uid, 1);
 	if (is_awaited(program))
 		operations_switched(daemon, program, switched_to(program), UINT64_MAX);
 	disconnect(daemon, program);
@@ -122,17 +122,6 @@ static struct program *find(struct daemon *daemon, const struct peer *peer, uint
 	return program;
 }
 
-static size_t programs_of(const struct daemon *daemon, uid_t uid)
-{
-	size_t count = 0, i;
-	const struct program *program;
-
-	for (i = 0; i < PROGRAM_BUCKETS; i++)
-		for (program = daemon->programs[i]; program; program = program->next)
-			count += program->uid == uid;
-	return count;
-}
-
 /* A program that no pidfd can be had of lives by its connection alone. */
 static int watch_process(struct daemon *daemon, struct program *program, int socket)
 {
@@ -164,9 +153,8 @@ static struct program *program_new(
 	struct program *program;
 
 	*reason = "the daemon has no room for more programs";
-	if (daemon->nr_programs >= daemon->max_programs ||
-			(daemon->nr_programs >= LIMIT_PROGRAMS_OF_USER &&
-					programs_of(daemon, peer->uid) >= LIMIT_PROGRAMS_OF_USER))
+	if (!shares_left(&daemon->program_shares, peer->uid) ||
+			shares_used(&daemon->program_shares, peer->uid) >= LIMIT_PROGRAMS_OF_USER)
 		return NULL;
 	program = calloc(1, sizeof(*program));
 	if (!program)
@@ -181,15 +169,21 @@ static struct program *program_new(
 	}
 	program->next = *bucket(daemon, program->pid);
 	*bucket(daemon, program->pid) = program;
-	daemon->nr_programs++;
+	shares_charge(&daemon->program_shares, program->uid, 1);
 	return program;
+}
+
+int programs_open(struct daemon *daemon)
+{
+	shares_init(&daemon->program_shares, daemon->max_programs, LIMIT_PROGRAM_FLOORS, 1);
+	return shares_keep(&daemon->program_shares, daemon->uid) ? 0 : -ENOMEM;
 }
 
 int program_restore(struct daemon *daemon, const struct program *facts, int pidfd)
 {
 	struct program *program;
 
-	if (daemon->nr_programs >= daemon->max_programs)
+	if (!shares_left(&daemon->program_shares, facts->uid))
 		return -ENOSPC;
 	program = malloc(sizeof(*program));
 	if (!program)
@@ -206,7 +200,7 @@ int program_restore(struct daemon *daemon, const struct program *facts, int pidf
 	}
 	program->next = *bucket(daemon, program->pid);
 	*bucket(daemon, program->pid) = program;
-	daemon->nr_programs++;
+	shares_charge(&daemon->program_shares, program->uid, 1);
 	return 0;
 }
 
@@ -626,4 +620,5 @@ void programs_close(struct daemon *daemon)
 	for (i = 0; i < PROGRAM_BUCKETS; i++)
 		while (daemon->programs[i])
 			program_close(daemon, daemon->programs[i]);
+	shares_free(&daemon->program_shares);
 }

@@ -58,6 +58,7 @@
 #define LIMIT_STRANGER_MS 3000 /* until then */
 #define LIMIT_HOLD_MS 1500     /* that a program which comes waits for a session's process */
 #define LIMIT_PROGRAMS_OF_USER 16384
+#define LIMIT_PROGRAM_FLOORS 16
 #define LIMIT_SESSIONS 256
 #define LIMIT_SESSIONS_OF_USER 64     /* of one member of the group */
 #define LIMIT_SESSIONS_OF_MEMBERS 192 /* of all of them: the others are root's */
@@ -65,6 +66,7 @@
 	(256u << 20)         /* bytes of probe tables of all members' sessions, ... */
 #define LIMIT_TABLE_FLOORS 4 /* ... of which so many users have a floor: shares.h */
 #define LIMIT_DOORS 1024
+#define LIMIT_DOOR_FLOORS 16
 #define LIMIT_PASSED \
 	(256u << 10) /* bytes of messages that bring a session connections which it has not taken */
 #define LIMIT_WAITING (16u << 20) /* bytes that a client has not read */
@@ -157,10 +159,11 @@ struct daemon {
 
 	struct door *doors;
 	struct closed_door *closed_doors;
-	unsigned int nr_doors;
+	struct shares door_shares;
 
 	struct program *programs[PROGRAM_BUCKETS];
-	size_t nr_programs, max_programs;
+	size_t max_programs;
+	struct shares program_shares;
 	uint64_t serial;   /* of the last change that programs were told */
 	uint64_t identity; /* random: no other daemon publishes the same serial */
 
@@ -456,6 +459,7 @@ struct program *program_arrive(struct daemon *daemon, struct agent *agent,
 void program_done(struct daemon *daemon, struct program *program, const struct wire_done *done);
 /* This connection is closed. */
 void program_disconnected(struct daemon *daemon, struct agent *agent);
+int programs_open(struct daemon *daemon);
 void programs_close(struct daemon *daemon);
 /* One that a former daemon knew; takes the descriptor and the names. Negative: neither. */
 int program_restore(struct daemon *daemon, const struct program *facts, int pidfd);
@@ -498,7 +502,8 @@ void acceptor_stop(struct acceptor *acceptor);
 /* What programs of this process's view call the one that they have, or "". */
 const char *door_for(const struct daemon *daemon, pid_t pid);
 /* Listen to this descriptor, which was made where that process sees it, and which is ours in any case. 0 or a negative errno. */
-int door_add(struct daemon *daemon, pid_t pid, uint64_t started, const char *path, int fd);
+int door_add(struct daemon *daemon, uid_t uid, pid_t pid, uint64_t started, const char *path,
+		int fd);
 /* The one whose listener it is, or NULL. */
 struct door *door_of(const struct daemon *daemon, const struct watch *watch);
 /* Accept a connection of a rendezvous socket, or of the daemon's own (NULL); -1 with errno: none. */
@@ -510,6 +515,7 @@ void door_disconnected(struct daemon *daemon, struct agent *agent);
 void door_entered(struct daemon *daemon, struct program *program, struct door *door);
 void door_left(struct daemon *daemon, struct program *program);
 void doors_listen(struct daemon *daemon, bool listen);
+int doors_open(struct daemon *daemon);
 void doors_restore(struct daemon *daemon);
 /* Those that could not be opened again, while somebody misses them. */
 struct json_object *doors_closed_json(struct daemon *daemon);

@@ -299,7 +299,7 @@ static int add_door(struct request *request, uint64_t pid, uint64_t started, con
 	if (fd < 0)
 		return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
 				"a rendezvous socket is missing in the request");
-	ret = door_add(request->daemon, (pid_t)pid, started, path, fd);
+	ret = door_add(request->daemon, request->client->peer.uid, (pid_t)pid, started, path, fd);
 	if (!ret)
 		return 0;
 	return control_fail(&request->error, CONTROL_FAILED, ret, NULL,
