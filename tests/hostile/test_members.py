@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Rights of a member of the group `tracing` with the system's daemon, and attempts to exceed them (docs/explanation/security.md)."""
+import contextlib
 import errno
 import json
 import os
@@ -314,20 +315,54 @@ class Members(Case):
         self.run_victim(100)
         self.assert_victims_complete()
 
+    def check_powers(self, path):
+        with open(path, encoding="utf-8") as file:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        self.assertEqual(status["Uid"].split()[3], str(member.uid), f"accesses to files of {status['Name']} are the member's")
+        self.assertEqual(status["Gid"].split()[3], str(member.uid))
+        self.assertEqual(status["Groups"].split(), [])
+        # chown, dac_override, dac_read_search, fowner, setgid, setuid, sys_admin, sys_resource, mknod
+        for capability in (0, 1, 2, 3, 6, 7, 21, 24, 27):
+            self.assertFalse(int(status["CapEff"], 16) >> capability & 1, f"capability {capability} of {status['Name']}")
+            self.assertFalse(int(status["CapPrm"], 16) >> capability & 1, f"capability {capability} of {status['Name']}")
+
     def test_processes_of_a_member_have_no_power_over_files(self):
         self.begin(MINE, member, "--to", "tcp://127.0.0.1:1", "--send-timeout", "1s")
         session = self.ask("status", MINE)["sessions"][0]
         for pid in (session["recorder"], session["sending"]["pid"]):
-            with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-                status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
-            self.assertEqual(status["Uid"].split()[3], str(member.uid), "accesses to files are the member's")
-            self.assertEqual(status["Gid"].split()[3], str(member.uid))
-            self.assertEqual(status["Groups"].split(), [])
-            # chown, dac_override, dac_read_search, fowner, setgid, setuid, sys_admin, sys_resource, mknod
-            for capability in (0, 1, 2, 3, 6, 7, 21, 24, 27):
-                self.assertFalse(int(status["CapEff"], 16) >> capability & 1, f"capability {capability} of process {pid}")
-                self.assertFalse(int(status["CapPrm"], 16) >> capability & 1, f"capability {capability} of process {pid}")
+            # Each thread has permissions of its own.
+            for task in os.listdir(f"/proc/{pid}/task"):
+                self.check_powers(f"/proc/{pid}/task/{task}/status")
             self.assertEqual(self.run_as(member, ["kill", "-0", str(pid)]).returncode == 0, pid != session["recorder"])
+
+    def test_threads_of_a_recorder_have_no_power_over_files(self):
+        """Neither has the thread that closes descriptors: it is started by the first one, long after the others."""
+        self.stop_daemon()
+        # Otherwise the kernel refuses descriptors.
+        self.older_kernel = True
+        self.start_daemon()
+        self.begin()
+        recorder = self.ask("status", MINE)["sessions"][0]["recorder"]
+
+        def send():
+            with speaker.connect(f"{world.RUNTIME}/sessions/{MINE}.sock") as one, open("/dev/null", "rb") as file:
+                speaker.send_with(one, b"x", file.fileno())
+                # The end of the connection, or a reset, because the descriptor was not read.
+                with contextlib.suppress(ConnectionResetError):
+                    return str(len(one.recv(1)))
+            return "0"
+        self.assertEqual(world.call_as(member, send), "0")
+
+        def names():
+            found = []
+            for task in os.listdir(f"/proc/{recorder}/task"):
+                with contextlib.suppress(OSError), open(f"/proc/{recorder}/task/{task}/comm", encoding="utf-8") as file:
+                    found.append(file.read().strip())
+            return found
+        # The thread that closes the descriptor exits.
+        world.wait_until(lambda: sorted(names()) == ["side-deferred", "sided-session", "sided-session"], "the threads of the recorder")
+        for task in os.listdir(f"/proc/{recorder}/task"):
+            self.check_powers(f"/proc/{recorder}/task/{task}/status")
 
     def test_members_do_not_write_files_by_sending(self):
         text = self.as_member("create", MINE, "--to", f"/tmp/{member.name}/stream")
