@@ -44,6 +44,8 @@ def test_unknown_verbs():
     refused("x" * 1000, says=["no verb"])
     # What a terminal would obey is shown, not sent.
     contains(side("a\033[31mb").err, "`a\\x1b[31mb`")
+    refused("export", "x", "--format", "cvs", says=["cannot be `cvs`: it is perfetto, ", " or ctf2\nhint: did you mean `csv`?"])
+    refused("list", "-w", "zzzzzz", "--", "true", says=["cannot be `zzzzzz`: it is libc or pthread"])
 
 
 def test_habits_of_other_tools():

@@ -365,10 +365,11 @@ def test_misspelled_paths():
         shutil.copytree(TRACE, folder + "/trace")
         shutil.copytree(TRACE, folder + "/deep/archive-1")
         for verb in ("view", "report", "export", "send"):
-            for word, prefix, right in (("trase", "", "trace"), ("./trase", "./", "trace"), (folder + "/deap", folder + "/", "deep")):
+            for word, prefix, right in (("trase", "", "trace"), ("./trase", "./", "trace"), (folder + "/deap", folder + "/", "deep"),
+                                        ("trase/", "", "trace"), ("./trase//", "./", "trace")):
                 more = {"export": ("--to", "csv", "-o", folder + "/out"), "send": (folder + "/sent",)}.get(verb, ())
                 result = side(verb, word, *more, cwd=folder)
-                equal((result.status, result.out, result.err), (1, "", f"side: cannot {verb} {word}: No such file or directory\n"
+                equal((result.status, result.out, result.err), (1, "", f"side: cannot {verb} {word.rstrip('/')}: No such file or directory\n"
                                                                 f"hint: did you mean `{prefix}{right}`?\n"))
         equal(side("view", folder + "/deep", "-q").out, side("view", TRACE, "-q").out)
         equal("hint" in side("view", "nothing-like-it", cwd=folder).err, False)

@@ -242,10 +242,8 @@ static int choose(struct parser *parser, const struct option *option, const char
 				option->choices[i]);
 	}
 	if (nearest_text(&nearest, "", meant, sizeof(meant)))
-		advise(parser, "it is %s; %s", words, meant);
-	else
-		advise(parser, "it is %s", words);
-	return complain(parser, "`--%s` cannot be `%.128s`", option->name, text);
+		advise(parser, "%s", meant);
+	return complain(parser, "`--%s` cannot be `%.128s`: it is %s", option->name, text, words);
 }
 
 /* ---- lists: several patterns or contexts in one argument ---- */

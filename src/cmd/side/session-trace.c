@@ -120,10 +120,18 @@ void session_offer_names(struct nearest *nearest, bool system)
 /* COMMAND_DONE: nothing is near, and the verb reports what is wrong with the path. */
 static int refuse_misspelled(const struct parsed *parsed, const char *given)
 {
-	const char *slash = strrchr(given, '/');
-	char meant[NEAREST_TEXT_SIZE], beside[PATH_MAX];
+	char meant[NEAREST_TEXT_SIZE], beside[PATH_MAX], path[PATH_MAX];
 	struct nearest nearest;
+	const char *slash;
+	size_t size = strlen(given);
 
+	/* The slash at the end that a shell completes does not belong to the name. */
+	while (size > 1 && given[size - 1] == '/')
+		size--;
+	if (snprintf(path, sizeof(path), "%.*s", (int)size, given) >= (int)sizeof(path))
+		return COMMAND_DONE;
+	given = path;
+	slash = strrchr(given, '/');
 	if (snprintf(beside, sizeof(beside), "%.*s", slash ? (int)(slash - given) + 1 : 0, given) >=
 			(int)sizeof(beside))
 		return COMMAND_DONE;
