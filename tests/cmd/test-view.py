@@ -68,6 +68,7 @@ def test_nothing_fits():
                        (["-e", "nobody,talkr:*"], "matched `-e nobody -e 'talkr:*'`"),
                        (["--filter", "nubmer > 5"], "no event has `nubmer`: there is number, text\nhint: did you mean `number`?\n"),
                        (["--filter", "$ctx.vtid == 1"], "no event has `$ctx.vtid`: there is number, text\nhint: record with `--context vtid`\n"),
+                       (["--filter", "$ctx.vpdi == 1"], "no event has `$ctx.vpdi`: there is number, text\nhint: did you mean `$ctx.vpid`?\n"),
                        (["--filter", "number > 5000"], "matched `--filter number > 5000`"),
                        (["-e", "talker:said", "--where", "number > 5000"], "`--filter number > 5000` and `-e`"),
                        (["-e", "talker:said", "--to", "1"], "`-e talker:said` selects happened")):

@@ -88,12 +88,28 @@ static const char *known_context(const char *name)
 	return NULL;
 }
 
+/* "did you mean `$ctx.vpid`?" if no context has that name, but a similar one. */
+static bool suggest_context(const char *name, char hint[NEAREST_TEXT_SIZE])
+{
+	const size_t length = sizeof(context_prefix) - 1;
+	struct nearest nearest;
+
+	if (strncmp(name, context_prefix, length) != 0)
+		return false;
+	nearest_begin(&nearest, name + length);
+	for (size_t i = 0; context_name(i); i++)
+		nearest_offer(&nearest, context_name(i));
+	return nearest_text(&nearest, context_prefix, hint, NEAREST_TEXT_SIZE);
+}
+
 const char *missing_hint(const struct missing *missing, char hint[NEAREST_TEXT_SIZE])
 {
 	const char *context = known_context(missing->name);
 
 	if (context)
 		snprintf(hint, NEAREST_TEXT_SIZE, "record with `--context %s`", context);
+	else if (suggest_context(missing->name, hint))
+		return hint;
 	else if (!nearest_text(&missing->nearest, "", hint, NEAREST_TEXT_SIZE))
 		return NULL;
 	return hint;
