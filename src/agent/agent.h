@@ -648,6 +648,11 @@ void agent_own_end(const struct agent_own *own);
 /* Where pthread_create() stores the number of the control thread, which calls the second one first of all. */
 unsigned long *agent_own_control(void);
 void agent_own_control_begins(void);
+/*
+ * In a task of control-starter.c, to its end. Does not clear that number: the control thread may not have begun yet, and its first calls
+ * are known by the number alone.
+ */
+void agent_own_task_begins(void);
 
 /*
  * base.c. agent_bases_start(), before agent_prepare(): from then on there are the events. All others with the

@@ -2,8 +2,8 @@
 /*
  * Detect, without a question to the daemon, that no session has changed since the last exchange with it.
  *
- * The daemon publishes the serial of its last change as a symbolic link in its directory. To read the link takes no descriptor, no
- * memory and no answer, so an event can do it in any context. A daemon that follows another one publishes another text, and one that
+ * The daemon publishes the serial of its last change as a symbolic link in its directory. To check the directory and to read the link takes no
+ * descriptor, no memory and no answer, so an event can do it in any context. A daemon that follows another one publishes another text, and one that
  * cannot publish removes the link.
  */
 #include <errno.h>
@@ -46,13 +46,18 @@ static bool changes_is_missing(const char *path)
 			-ENOENT;
 }
 
-/* The text of the daemon that has this socket; empty if there is no daemon. A negative errno: not known. */
+/*
+ * The text of the daemon that has this socket; empty if there is no daemon. A negative errno: not known. In a directory that another user
+ * owns or can change there is no daemon: no exchange connects there, so nothing there can make an event wait.
+ */
 static long changes_read(const char *socket, char text[CHANGES_TEXT_MAX])
 {
 	char path[CONTROL_PATH_SIZE + sizeof(WIRE_RUNTIME_SERIAL)];
 	const char *end = strrchr(socket, '/');
-	long size;
+	long size = control_check_place(socket);
 
+	if (size == -EPERM || size == -ENOTDIR)
+		return 0;
 	if (!end)
 		return -EINVAL;
 	memcpy(path, socket, (size_t)(end + 1 - socket));

@@ -296,7 +296,7 @@ static void starter_task(void)
 	void (*work)(void);
 
 	agent_vforked = AGENT_OUR_TASK;
-	agent_own_control_begins();
+	agent_own_task_begins();
 	*(int *)((char *)thread_pointer() + starter.tid) = (int)raw_call(SYS_gettid);
 	if (starter.ctype_init)
 		starter.ctype_init();

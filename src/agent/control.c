@@ -108,8 +108,7 @@ void control_room_rest(struct control_room *room)
 	raw_call(SYS_madvise, room, sizeof(*room), MADV_DONTNEED);
 }
 
-/* Is the directory that the socket is in one that only this user and root can change? */
-static int check_place(const char *socket)
+int control_check_place(const char *socket)
 {
 	char directory[CONTROL_PATH_SIZE];
 	const char *end = strrchr(socket, '/');
@@ -136,7 +135,7 @@ int control_connect(uint64_t deadline)
 	if (agent_door())
 		return agent_door_connect(NULL, deadline);
 	for (i = 0; i < control.nr_daemons; i++) {
-		int ret = check_place(control.daemons[i]);
+		int ret = control_check_place(control.daemons[i]);
 
 		if (!ret)
 			ret = wire_connect(control.daemons[i], deadline);

@@ -67,6 +67,8 @@ bool control_take_turn(unsigned int timeout_ms);
 bool control_note(void); /* False: nobody holds it, take it */
 void control_give_turn(void);
 
+/* Whether only this user and root can change the directory that the socket is in: 0, or a negative errno. */
+int control_check_place(const char *socket);
 /* With the turn, all of them. Sockets, or a negative errno. */
 int control_connect(uint64_t deadline);
 int control_say_arrive(

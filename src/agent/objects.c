@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
+#include "agent/context-values.h"
 #include "wire/raw.h"
 
 #define OBJECTS_WAIT_MS 100
@@ -19,7 +20,10 @@
 static uintptr_t objects_owner; /* the thread that walks or forks, or 0 */
 static bool objects_forking;    /* the owner is in a fork; written by the owner */
 
-/* Without a system call unless it has to wait: fork() may be called in a sandbox. False: owned by another thread, or by this one already. */
+/*
+ * Without a system call unless it has to wait, and never in a sandbox, where fork() may be permitted and the calls of a wait may end the
+ * program. False: owned by another thread, or by this one already.
+ */
 static bool objects_take(void)
 {
 	uintptr_t me = (uintptr_t)__builtin_thread_pointer(), seen = 0;
@@ -30,7 +34,7 @@ static bool objects_take(void)
 			&objects_owner, &seen, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		const struct timespec pause = {.tv_nsec = 1000000};
 
-		if (seen == me)
+		if (seen == me || !context_may_ask())
 			return false;
 		if (!deadline)
 			deadline = wire_deadline(agent_patient(OBJECTS_WAIT_MS));

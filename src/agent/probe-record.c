@@ -508,7 +508,16 @@ void probe_count_unseen_locked(const struct probes_event *event)
 
 /* ---- calls that a filter selects ---- */
 
-/* The bit of a channel at a hook, plus 1. 0: it has none, or none is free. Signals and other threads may take it at the same time. */
+/* The channel's number that another thread stored meanwhile; 0: the hook is not at its place any more. */
+static uint8_t kept_mark(uint8_t number)
+{
+	return number == PROBES_MARKS_GIVEN ? 0 : number;
+}
+
+/*
+ * The bit of a channel at a hook, plus 1. 0: it has none, or none is free. Signals and other threads may take it at the same time. A hit
+ * that is still at a hook which was removed finds PROBES_MARKS_GIVEN, and gives the bit that it has taken back itself.
+ */
 static uint8_t take_mark(struct probes_wish *wish, uint32_t channel)
 {
 	uint8_t mark = wish->hook->mark, number = 0;
@@ -520,17 +529,19 @@ static uint8_t take_mark(struct probes_wish *wish, uint32_t channel)
 					 __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
 					owner == channel + 1)) {
 		/* Each thread that comes here stores the same. */
-		__atomic_store_n(&wish->marks[channel], (uint8_t)(mark + 1), __ATOMIC_RELAXED);
-		return (uint8_t)(mark + 1);
+		if (__atomic_compare_exchange_n(&wish->marks[channel], &number, (uint8_t)(mark + 1),
+				    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return (uint8_t)(mark + 1);
+		return kept_mark(number);
 	}
 	mark = probes_mark_take(wish->place);
 	if (mark >= PATCH_MARKS)
-		return __atomic_load_n(&wish->marks[channel], __ATOMIC_RELAXED);
+		return kept_mark(__atomic_load_n(&wish->marks[channel], __ATOMIC_RELAXED));
 	if (__atomic_compare_exchange_n(&wish->marks[channel], &number, (uint8_t)(mark + 1), false,
 			    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return (uint8_t)(mark + 1);
 	probes_marks_give(wish->place, 1u << mark);
-	return number;
+	return kept_mark(number);
 }
 
 /* The bits of the call whose event is under way, and the one of that channel at its hook. NULL: there are none. */
@@ -545,7 +556,7 @@ static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint
 	number = __atomic_load_n(&wish->marks[channel->index], __ATOMIC_RELAXED);
 	if (!number && !leaves)
 		number = take_mark(wish, channel->index);
-	if (!number)
+	if (!kept_mark(number))
 		return NULL;
 	*mark = (uint16_t)(1u << (number - 1));
 	return patch_hit_marks(scratch->moment.hit, leaves);

@@ -59,6 +59,8 @@ unsigned long *agent_own_control(void)
 
 void agent_own_control_begins(void) {}
 
+void agent_own_task_begins(void) {}
+
 void agent_probes_look_around(void) {}
 
 void agent_probes_count_libside(void) {}

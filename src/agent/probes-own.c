@@ -87,6 +87,11 @@ void agent_own_control_begins(void)
 	begin_thread(PATCH_OWN_CONTROL);
 }
 
+void agent_own_task_begins(void)
+{
+	(void)begin();
+}
+
 void agent_own_begin(struct agent_own *own)
 {
 	/*

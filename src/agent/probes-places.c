@@ -139,15 +139,19 @@ void probes_marks_give(struct probes_place *place, uint32_t marks)
 	__atomic_fetch_and(&place->marks, (uint16_t)~marks, __ATOMIC_RELAXED);
 }
 
-/* All bits that hits of the hook have, which is not at the place any more. At once: a bit that is free may be taken by another hook. */
+/*
+ * All bits that hits of the hook have, which is not at the place any more. At once: a bit that is free may be taken by another hook. A hit
+ * that takes one meanwhile has stored it before the exchange, or finds the result of the exchange and gives its bit back.
+ */
 static void give_marks(struct probes_wish *wish)
 {
 	uint32_t marks = 1u << wish->hook->mark;
 
 	for (unsigned int i = 0; i < WIRE_CHANNELS_MAX; i++) {
-		uint8_t number = __atomic_load_n(&wish->marks[i], __ATOMIC_RELAXED);
+		uint8_t number = __atomic_exchange_n(
+				&wish->marks[i], PROBES_MARKS_GIVEN, __ATOMIC_RELAXED);
 
-		if (number)
+		if (number && number != PROBES_MARKS_GIVEN)
 			marks |= 1u << (number - 1);
 	}
 	probes_marks_give(wish->place, marks);

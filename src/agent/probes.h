@@ -145,6 +145,8 @@ struct probes_hook {
 } __attribute__((aligned(AGENT_LINE)));
 
 /* The rest of it. */
+#define PROBES_MARKS_GIVEN UINT8_MAX
+
 struct probes_wish {
 	struct probes_hook *hook;
 	const char *function;
@@ -162,7 +164,7 @@ struct probes_wish {
 	bool raised;
 	/*
 	 * The bit of each channel whose filters select calls, plus 1; 0: none yet. The hook's own one is for the first channel that needs
-	 * one, others are taken then. Atomic, written by hits.
+	 * one, others are taken then. PROBES_MARKS_GIVEN: the hook is removed, and no hit may take one. Atomic, written by hits.
 	 */
 	uint32_t mark_owner; /* that first channel, plus 1; 0: none yet */
 	uint8_t marks[WIRE_CHANNELS_MAX];
