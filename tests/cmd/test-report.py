@@ -6,6 +6,7 @@ import math
 import struct
 from collections import Counter, defaultdict
 
+from fake_daemon import FakeDaemon
 from harness import *
 import synthetic
 
@@ -266,6 +267,35 @@ def test_several_pairs_by_group():
     equal(len(lines["durations"]), len(wanted))
     for key, line in got.items():
         equal_durations(line, wanted[key], str(key))
+
+
+def test_pairs_as_text():
+    """Each rule says by itself whether there was a pair of it, in any order of the rules."""
+    some, none, others = ("fn:enter", "fn:leave"), ("app:tick", "no:such"), ("db:begin", "db:end")
+    for rules, missing in (((some, others), 0), ((others, some), 0), ((some, none), 1), ((none, some), 1), ((none, none), 2)):
+        text = side("report", TRACE, *[word for rule in rules for word in ("--pair", *rule)]).out
+        equal(text.count(": no pair\n"), missing, f"{rules}: {text}")
+        if missing:
+            contains(text, "app:tick → no:such: no pair\n")
+
+
+def test_pairs_of_top():
+    """`side top` on the whole trace: as many pairs as there are, of the longest that there is."""
+    runtime = os.path.join(work.name, "top")
+    fake = FakeDaemon(runtime)
+    session = {"name": "now", "state": "active", "output": TRACE, "recorded": 0, "bytes": 0, "lost": 0, "processes": []}
+    # What is there before the first interval is not of it.
+    answers = [{"ok": True, "time": step, "sessions": [{**session, "output": TRACE if step > 1 else ""}]} for step in (1, 2, 3)]
+    fake.answers["top"], fake.subscription = answers[0], answers[1:]
+    for begin, end, args, key in (("fn:enter", "fn:leave", [], lambda e: e.tid),
+                                  ("db:begin", "db:end", ["--key", "id"], lambda e: int(e.fields["id"])),
+                                  ("app:tick", "app:tick", ["--key", "1"], lambda e: 1)):
+        durations = [duration for duration, _, _ in pairs(begin, end, key)[0]]
+        result = side("top", "now", "--json", "-n", "2", "--pair", begin, end, *args, env=environment(SIDE_RUNTIME=runtime))
+        lines = [line for line in json_lines(result.out) if line["type"] == "durations"]
+        equal(sum(line["count"] for line in lines), len(durations), f"{begin}: {result}")
+        equal(max(line.get("max", 0) for line in lines), max(durations), begin)
+    fake.close()
 
 
 def test_slowest():

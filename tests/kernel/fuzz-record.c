@@ -157,6 +157,47 @@ static void check_format(void)
 	kernel_format_free(&format);
 }
 
+/* Arrays whose elements, by their size, are not what their word says. */
+static const char array_text[] = "name: arrays\nID: 311\nformat:\n"
+				 "\tfield:u32 fits[4];\toffset:8;\tsize:16;\tsigned:0;\n"
+				 "\tfield:u32 half[4];\toffset:24;\tsize:8;\tsigned:0;\n"
+				 "\tfield:u16 twice[2];\toffset:32;\tsize:8;\tsigned:0;\n"
+				 "\tfield:f64 single[3];\toffset:40;\tsize:12;\tsigned:0;\n"
+				 "\tfield:u32 odd[2];\toffset:52;\tsize:6;\tsigned:0;\n"
+				 "\tfield:u32 uneven[4];\toffset:58;\tsize:6;\tsigned:0;\n"
+				 "\tfield:u32 unknown[N];\toffset:64;\tsize:8;\tsigned:0;\n"
+				 "\nprint fmt: \"\"\n";
+
+static void check_arrays(void)
+{
+	static const struct {
+		const char *name;
+		enum format_kind kind;
+		uint32_t unit, count;
+	} expected[] = {
+			{"fits", FORMAT_INTEGER, 4, 4},
+			{"half", FORMAT_INTEGER, 2, 4},
+			{"twice", FORMAT_INTEGER, 4, 2},
+			{"single", FORMAT_INTEGER, 4, 3},
+			{"odd", FORMAT_BYTES, 1, 6},
+			{"uneven", FORMAT_BYTES, 1, 6},
+			{"unknown", FORMAT_INTEGER, 4, 2},
+	};
+	struct format format;
+	size_t i;
+
+	require(!kernel_format_parse(array_text, sizeof(array_text) - 1, &format),
+			"the format of arrays is good");
+	for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		const struct format_field *f = field(&format, expected[i].name);
+
+		require(f->kind == expected[i].kind && f->unit == expected[i].unit &&
+						f->count == expected[i].count,
+				expected[i].name);
+	}
+	kernel_format_free(&format);
+}
+
 static size_t from_hex(const char *text, uint8_t *to)
 {
 	size_t i, size = strlen(text) / 2;
@@ -187,6 +228,7 @@ int main(void)
 	size_t good_size = from_hex(header_text, good), size;
 
 	check_format();
+	check_arrays();
 	require(take_header(good, good_size), "the record is good");
 	for (i = 0; i < rounds; i++) {
 		/* In memory of just this size, so that sanitizers see what reads beyond. */
