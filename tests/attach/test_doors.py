@@ -14,6 +14,8 @@ import unittest
 
 import bt2
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import resources
 from test_attach import PATIENCE, SIDE, Program
 from test_users import ANSWER, NOBODY, WORK, Container, Daemon, namespaces, process_of
 
@@ -213,6 +215,22 @@ class Doors(Container, Daemon):
         self.over(self.doors_kept)
         self.side("destroy", "--timeout", "60s")
         self.assertEqual(self.numbers(self.trace), {1: WORK * 2})
+
+    def test_rounds(self):
+        """The daemon holds as much after the third program of another root directory as after the first."""
+        before = None
+        for number in range(3):
+            inside = self.contained("-n", pivot=True)
+            self.side("attach", "--daemon", "-p", str(inside.pid), "-s", "s")
+            self.assertEqual(len(self.doors()), 1)
+            inside.kill()
+            self.over(self.doors)
+            self.over(self.doors_kept)
+            os.rename(self.file("root"), self.file(f"root-{number}"))
+            if not number:
+                before = resources.snapshot(self.sided.pid, memory=False)
+        resources.assert_no_more(self.sided.pid, before)
+        self.side("destroy", "--timeout", "60s")
 
     def test_user_namespace(self):
         """Where root is nobody, and the directory is seen and not trusted."""
