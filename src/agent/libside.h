@@ -4,8 +4,8 @@
 
 /*
  * Weak references to the functions of libside that the agent uses: a program may load another implementation's libside.so.0, which
- * lacks some of them, and must start nevertheless. Functions that every implementation has, because each event needs them, are not here. The
- * compiler includes this file first, by an option.
+ * lacks some of them, or another library of that name, which lacks all of them, and must start nevertheless. The compiler includes this file
+ * first, by an option.
  */
 /* clang-format off */
 #define AGENT_LIBSIDE_EACH(one) \
@@ -29,8 +29,10 @@
 	one(side_builder_state) \
 	one(side_builder_string) \
 	one(side_builder_struct) \
+	one(side_call) \
 	one(side_context_find) \
 	one(side_context_read) \
+	one(side_empty_callback) \
 	one(side_init) \
 	one(side_statedump_call) \
 	one(side_tracer_arm) \
@@ -72,5 +74,29 @@
 #endif
 
 AGENT_LIBSIDE_EACH(AGENT_LIBSIDE_WEAK)
+
+/* Constructors of side/trace.h call these two before it is known which library it is. */
+struct side_event_description;
+struct side_events_register_handle;
+extern struct side_events_register_handle *agent_libside_real_register(
+		struct side_event_description **events,
+		__UINT32_TYPE__ nr) __asm__("side_events_register") __attribute__((weak));
+extern void agent_libside_real_unregister(struct side_events_register_handle *handle) __asm__(
+		"side_events_unregister") __attribute__((weak));
+
+static inline struct side_events_register_handle *agent_libside_register(
+		struct side_event_description **events, __UINT32_TYPE__ nr)
+{
+	return agent_libside_real_register ? agent_libside_real_register(events, nr) : 0;
+}
+
+static inline void agent_libside_unregister(struct side_events_register_handle *handle)
+{
+	if (agent_libside_real_unregister)
+		agent_libside_real_unregister(handle);
+}
+
+#define side_events_register agent_libside_register
+#define side_events_unregister agent_libside_unregister
 
 #endif
