@@ -6,6 +6,7 @@
  *
  * Follows branches, jumps to other functions, and calls: an argument that is passed on is read by the callee. A call destroys the register,
  * so nothing after it counts. What cannot be followed, such as a jump through a table or a call of another file, proves no reading.
+ * A variadic function saves all registers of arguments on its stack, also those that no caller sets: that proves no reading either.
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -15,18 +16,24 @@
 #include <Zydis/Zydis.h>
 
 #define INSTRUCTIONS_MAX 16384            /* that are followed */
+#define PROLOGUE_MAX 48                   /* instructions before a variadic function tests al */
 #define TABLE_SIZE (4 * INSTRUCTIONS_MAX) /* a power of two */
+
+struct reached {
+	uint64_t address;
+	bool saves_all; /* in a variadic function */
+};
 
 struct walk {
 	struct code_file *file;
 	ZydisRegister wanted; /* the largest register that contains it */
 	ZydisDecoder decoder;
 	uint64_t *seen; /* addresses, by a hash; 0: empty */
-	uint64_t *todo;
+	struct reached *todo;
 	size_t nr_seen, nr_todo;
 };
 
-static void reach(struct walk *walk, uint64_t address)
+static void reach(struct walk *walk, uint64_t address, bool saves_all)
 {
 	size_t at = (address * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (TABLE_SIZE - 1);
 
@@ -37,7 +44,7 @@ static void reach(struct walk *walk, uint64_t address)
 		return;
 	walk->seen[at] = address;
 	walk->nr_seen++;
-	walk->todo[walk->nr_todo++] = address;
+	walk->todo[walk->nr_todo++] = (struct reached){address, saves_all};
 }
 
 static bool contains(const struct walk *walk, ZydisRegister reg)
@@ -52,6 +59,10 @@ static bool is_constant(const ZydisDecodedInstruction *decoded, const ZydisDecod
 {
 	unsigned int last = decoded->operand_count_visible;
 
+	if ((decoded->mnemonic == ZYDIS_MNEMONIC_VPTERNLOGD ||
+			    decoded->mnemonic == ZYDIS_MNEMONIC_VPTERNLOGQ) &&
+			operands[last - 1].imm.value.u == 0xff)
+		return true;
 	if (last < 2 || operands[last - 1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 			operands[last - 2].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 			operands[last - 1].reg.value != operands[last - 2].reg.value)
@@ -74,10 +85,53 @@ static bool is_constant(const ZydisDecodedInstruction *decoded, const ZydisDecod
 	}
 }
 
-/* Legacy conversions replace the lower half; the decoder may count the upper one, which arguments do not use. */
-static bool is_conversion(const ZydisDecodedInstruction *decoded)
+/*
+ * Conversions, roots and roundings of a scalar take the upper part of the result from a register, which arguments do not use: the first
+ * operand, or with VEX the second one. Compilers choose any register for it.
+ */
+static bool merges(const ZydisDecodedInstruction *decoded)
 {
-	return decoded->meta.category == ZYDIS_CATEGORY_CONVERT;
+	switch (decoded->mnemonic) {
+	case ZYDIS_MNEMONIC_SQRTSS:
+	case ZYDIS_MNEMONIC_SQRTSD:
+	case ZYDIS_MNEMONIC_RCPSS:
+	case ZYDIS_MNEMONIC_RSQRTSS:
+	case ZYDIS_MNEMONIC_ROUNDSS:
+	case ZYDIS_MNEMONIC_ROUNDSD:
+	case ZYDIS_MNEMONIC_VSQRTSS:
+	case ZYDIS_MNEMONIC_VSQRTSD:
+	case ZYDIS_MNEMONIC_VRCPSS:
+	case ZYDIS_MNEMONIC_VRSQRTSS:
+	case ZYDIS_MNEMONIC_VROUNDSS:
+	case ZYDIS_MNEMONIC_VROUNDSD:
+	case ZYDIS_MNEMONIC_VRNDSCALESS:
+	case ZYDIS_MNEMONIC_VRNDSCALESD: return true;
+	default: return decoded->meta.category == ZYDIS_CATEGORY_CONVERT;
+	}
+}
+
+/* The last operand but immediate ones. */
+static unsigned int source_operand(
+		const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands)
+{
+	unsigned int last = decoded->operand_count_visible;
+
+	while (last > 1 && operands[last - 1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		last--;
+	return last ? last - 1 : 0;
+}
+
+/* It stores the register, as variadic functions do in their frame. */
+static bool is_save(const struct walk *walk, const ZydisDecodedInstruction *decoded,
+		const ZydisDecodedOperand *operands)
+{
+	return decoded->operand_count_visible == 2 &&
+			operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+			operands[0].actions == ZYDIS_OPERAND_ACTION_WRITE &&
+			operands[0].mem.index == ZYDIS_REGISTER_NONE &&
+			!contains(walk, operands[0].mem.base) &&
+			operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			contains(walk, operands[1].reg.value);
 }
 
 static void note_operand(const struct walk *walk, const ZydisDecodedOperand *operand, bool *reads,
@@ -97,54 +151,88 @@ static void note_operand(const struct walk *walk, const ZydisDecodedOperand *ope
 static bool reads_in(const struct walk *walk, const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, bool *ret_writes)
 {
+	unsigned int merged = merges(decoded) ? source_operand(decoded, operands) : 0;
 	bool reads = false;
 
 	*ret_writes = false;
 	for (unsigned int i = 0; i < decoded->operand_count; i++) {
 		bool ignored = false;
 
-		note_operand(walk, &operands[i], !i && is_conversion(decoded) ? &ignored : &reads,
-				ret_writes);
+		note_operand(walk, &operands[i], i < merged ? &ignored : &reads, ret_writes);
 	}
 	return reads && !is_constant(decoded, operands);
 }
 
-/* One instruction, before which the register has the value of the argument. True: it reads the register. */
-static bool follow(struct walk *walk, uint64_t address)
+static bool decode(const struct walk *walk, uint64_t address, struct x86_instruction *instruction,
+		ZydisDecodedInstruction *decoded, ZydisDecodedOperand *operands)
 {
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	ZydisDecodedInstruction decoded;
-	struct x86_instruction instruction;
 	size_t size;
 	const uint8_t *bytes = code_executable(walk->file, address)
 			? code_bytes(walk->file, address, &size)
 			: NULL;
+
+	return bytes && x86_decode(bytes, size, address, instruction) &&
+			ZYAN_SUCCESS(ZydisDecoderDecodeFull(
+					&walk->decoder, bytes, size, decoded, operands));
+}
+
+/* Callers pass the number of vector registers in al to variadic functions, which test it before they save these. */
+static bool is_variadic(const struct walk *walk, uint64_t begin)
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction decoded;
+	struct x86_instruction instruction;
+	const struct walk of_al = {.wanted = ZYDIS_REGISTER_RAX};
 	bool writes = false;
 
-	if (!bytes || !x86_decode(bytes, size, address, &instruction) ||
-			!ZYAN_SUCCESS(ZydisDecoderDecodeFull(
-					&walk->decoder, bytes, size, &decoded, operands)))
+	for (int i = 0; i < PROLOGUE_MAX; i++) {
+		if (!decode(walk, begin, &instruction, &decoded, operands))
+			return false;
+		if (decoded.mnemonic == ZYDIS_MNEMONIC_TEST &&
+				operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+				operands[0].reg.value == ZYDIS_REGISTER_AL)
+			return true;
+		(void)reads_in(&of_al, &decoded, operands, &writes);
+		if (writes || instruction.piece.kind > PROBE_RELATIVE || instruction.ends)
+			return false;
+		begin += decoded.length;
+	}
+	return false;
+}
+
+/* One instruction, before which the register has the value of the argument. True: it reads the register. */
+static bool follow(struct walk *walk, struct reached at)
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction decoded;
+	struct x86_instruction instruction;
+	uint64_t target;
+	bool writes = false;
+
+	if (!decode(walk, at.address, &instruction, &decoded, operands))
 		return false;
 	/* A long nop has operands that it does not access. */
-	if (!instruction.padding && reads_in(walk, &decoded, operands, &writes))
+	if (!instruction.padding && reads_in(walk, &decoded, operands, &writes) &&
+			!(at.saves_all && is_save(walk, &decoded, operands)))
 		return true;
 	if (writes)
 		return false;
+	target = instruction.piece.target;
 	switch (instruction.piece.kind) {
-	case PROBE_CALL:
-	case PROBE_BRANCH:
+	case PROBE_CALL: reach(walk, target, is_variadic(walk, target)); break;
+	case PROBE_BRANCH: reach(walk, target, at.saves_all || is_variadic(walk, target)); break;
 	case PROBE_BRANCH_IF:
-	case PROBE_COUNTER: reach(walk, instruction.piece.target); break;
+	case PROBE_COUNTER: reach(walk, target, at.saves_all); break;
 	default: break;
 	}
 	if (!instruction.ends && !instruction.call)
-		reach(walk, address + decoded.length);
+		reach(walk, at.address + decoded.length, at.saves_all);
 	return false;
 }
 
 static bool walk_all(struct walk *walk, uint64_t begin)
 {
-	reach(walk, begin);
+	reach(walk, begin, false);
 	while (walk->nr_todo) {
 		if (follow(walk, walk->todo[--walk->nr_todo]))
 			return true;

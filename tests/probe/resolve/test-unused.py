@@ -41,6 +41,54 @@ static void spoil(void)
 """
 
 
+# Registers that instructions name without a use of their value.
+NAMED = """
+#include <stdarg.h>
+#include <string.h>
+struct whole { long a, b; };
+struct real { double a, b; };
+#define NOINLINE __attribute__((noinline))
+NOINLINE int report(const char *format, ...)
+{
+	va_list list;
+	va_start(list, format);
+	int length = vsnprintf(NULL, 0, format, list);
+	va_end(list);
+	return length;
+}
+NOINLINE long f_variadic(struct whole p) { if (p.a) { sink = report("bad"); return 3; } return sink; }
+NOINLINE long f_variadic_last(struct whole p) { sink = p.a; return report("bad"); }
+NOINLINE long f_variadic_real(struct real p) { real = p.a; return report("bad %g", real); }
+NOINLINE double f_integer(struct real p, int i) { real = p.a; return (double)i * p.a + (double)sink; }
+NOINLINE double f_unsigned(struct real p, unsigned long i) { return p.a + (double)i; }
+NOINLINE float f_narrow(struct real p, double *q) { return (float)p.a + (float)*q + (float)sink; }
+NOINLINE double f_root(struct real p, double *q) { return p.a + __builtin_sqrt(*q); }
+NOINLINE double f_round(struct real p, double *q) { return p.a + __builtin_trunc(*q) + (double)sink; }
+NOINLINE long f_scan(long x, long y, struct whole p) { return x + (y << __builtin_ctzl(p.a)); }
+NOINLINE double f_ones(struct real p, long *q) { memset(q, 0xff, 64); return p.a; }
+NOINLINE long f_both(struct whole p) { long b = p.b; if (p.a) sink = report("x"); return b; }
+int main(void)
+{
+	long q[8];
+	double d = 9, sum = 0;
+#define WHOLE (struct whole){11, 22}
+#define REAL (struct real){11, 22}
+	spoil(); sum += f_variadic(WHOLE);
+	spoil(); sum += f_variadic_last(WHOLE);
+	spoil(); sum += f_variadic_real(REAL);
+	spoil(); sum += f_integer(REAL, 3);
+	spoil(); sum += f_unsigned(REAL, 3);
+	spoil(); sum += f_narrow(REAL, &d);
+	spoil(); sum += f_root(REAL, &d);
+	spoil(); sum += f_round(REAL, &d);
+	spoil(); sum += f_scan(1, 2, WHOLE);
+	spoil(); sum += f_ones(REAL, q); sink = q[sink & 1];
+	spoil(); sum += f_both(WHOLE);
+	return sum == 1;
+}
+"""
+
+
 class Function:
     """`used`: what the function reads itself; others it passes on, or not at all."""
 
@@ -106,6 +154,20 @@ def compare(path, functions, strict):
     return reported
 
 
+def compare_named(compiler, options):
+    path = f"{FOLDER}/named-{compiler}{''.join(options)}"
+    subprocess.run([compiler, "-w", "-g", "-O2", *options, f"{FOLDER}/named.c", "-o", path, "-lm"], check=True)
+    done = side("trace", "-o", path + ".trace", "-c", path, "--function", "f_*", "--args", env=ENV)
+    equal(done.status, 0, done.err)
+    events = list(json_lines(side("view", "--json", path + ".trace", env=ENV).out))
+    equal(len(events), NAMED.count("spoil();"), events)
+    for event in events:
+        p = event["fields"].get("p", {})
+        equal((event["event"], p.get("a")), (event["event"], 11), p)
+        if "b" in p or event["event"] == "probe:f_both":
+            equal((compiler, options, event["event"], p.get("b")), (compiler, options, event["event"], 22), p)
+
+
 if not COMPILERS:
     print("no compiler is installed")
     sys.exit(77)
@@ -122,3 +184,15 @@ for seed in range(SEED, SEED + (40 if LONG else 1)):
             # gcc passes all of them.
             reported = compare(path, functions, compiler == "gcc")
             print(f"seed {seed}, {compiler} {level}: {reported} of {members} members, {used} of them used")
+
+# Of processors that have them, to run the program here.
+with open("/proc/cpuinfo", encoding="utf-8") as file:
+    flags = set(re.search(r"flags\s*:(.*)", file.read()).group(1).split())
+NAMED_OPTIONS = [()] + [("-mavx2",)] * ("avx2" in flags) + [("-mavx512f", "-mavx512vl", "-mprefer-vector-width=512")] * ({"avx512f", "avx512vl"} <= flags)
+with open(f"{FOLDER}/named.c", "w", encoding="utf-8") as file:
+    file.write(HEAD + NAMED)
+for compiler in COMPILERS:
+    for options in NAMED_OPTIONS:
+        if not (compiler == "gcc" and options):
+            compare_named(compiler, options)
+            print(f"named registers, {compiler} {' '.join(options)}: compared")
