@@ -507,6 +507,35 @@ static void test_removed_inside(void)
 	CHECK(remover(4) == 5 && seen.entries == 1 && !seen.exits);
 }
 
+/* A call that is open while another probe takes over the place: its return is the second probe's. */
+static struct patch_request taken_over, taking_over;
+
+static NEVER_INLINE int replacer(int value)
+{
+	__asm__ volatile("" : "+r"(value));
+	CHECK(!patch_remove(&taken_over.probe, 1));
+	CHECK(!patch_set(&taking_over, 1));
+	return value + 1;
+}
+
+static void test_taken_over(void)
+{
+	static struct seen first, second;
+	struct probe_site site;
+
+	taken_over = set_one("replacer", &first, 0, true);
+	site = *taken_over.site;
+	taking_over = (struct patch_request){.site = &site,
+			.entry = on_entry,
+			.exit = on_exit_,
+			.user = &second,
+			.flags = PATCH_EXIT | PATCH_GOES_ON};
+	CHECK(replacer(4) == 5);
+	CHECK(first.entries == 1 && !first.exits && !second.entries && second.exits == 1);
+	CHECK(second.returned == 5);
+	remove_one(&taking_over);
+}
+
 /*
  * Code that no file has, as compilers at run time make it, and code that unwinders know nothing of, as they make it beforehand:
  * its return addresses are left alone, for they look at them.
@@ -577,6 +606,29 @@ static void test_deep_tail_calls(void)
 	CHECK(deep.entries == 3000 && deep.exits == 3000);
 	for (int i = 0; i < 2; i++)
 		remove_one(&requests[i]);
+}
+
+/* A function whose returns cannot be seen: its entry can be probed, its exit is refused, and nothing is changed. */
+static void test_no_exit(void)
+{
+	struct probe_site site = site_of("place_five");
+	static struct seen seen;
+	struct patch_request request = {.site = &site,
+			.entry = on_entry,
+			.exit = on_exit_,
+			.user = &seen,
+			.flags = PATCH_EXIT};
+
+	site.no_exit = "it is a test";
+	patch_set(&request, 1);
+	CHECK(request.error == -EOPNOTSUPP && !request.probe);
+	CHECK(!memcmp((void *)site.runtime, site.bytes, site.nr_bytes));
+	request.flags = 0;
+	request.exit = NULL;
+	patch_set(&request, 1);
+	CHECK(!request.error);
+	CHECK(place_five(1) == 6 && seen.entries == 1 && !seen.exits);
+	remove_one(&request);
 }
 
 static void test_exceptions(void)
@@ -1345,9 +1397,11 @@ int main(int argc, char **argv)
 	test_longjmp();
 	with_large_stack(run_recursion);
 	test_removed_inside();
+	test_taken_over();
 	test_made_caller();
 	test_tail_call();
 	test_deep_tail_calls();
+	test_no_exit();
 	test_exceptions();
 	test_thread_end();
 	test_coroutines();
