@@ -114,7 +114,8 @@ class Site:
             os.makedirs(os.path.dirname(os.path.join(self.staged, place)), exist_ok=True)
             shutil.copy(whole, os.path.join(self.staged, place))
         elif os.path.isfile(whole):
-            place = self.shown.setdefault(target, 'files/%s.md' % target.replace('/', '-'))
+            # Sphinx takes ".md" at the end of a name in a table of contents for the suffix of the file.
+            place = self.shown.setdefault(target, 'files/%s.md' % target.removesuffix('.md').replace('/', '-'))
         else:
             raise FileNotFoundError('%s links to %s, which is not a file' % (page, path))
         return os.path.relpath(place, os.path.dirname(self.pages[page]) or '.')
