@@ -116,7 +116,7 @@ def test_left_behind():
     """A child that outlives its parent: missed and reported, or waited for."""
     result, output = trace(f"{PROGRAM} 6 leave")
     equal(result.status, 7, result.err)
-    contains(result.err, "--wait waits for all")
+    contains(result.err, "\nhint: `--wait` waits for all\n")
     # One that has had no event yet has not joined the recording, and is reported all the same.
     for words in ((), ("-w", "libc"), ("-e", "nothing:here")):
         result = side("record", "-o", tempfile.mkdtemp(dir=FOLDER), "--force", *words, "--", PROGRAM, "6", "leave", env=ENV)
