@@ -50,11 +50,14 @@ size_t control_text_bad(const char *text, size_t size)
 int control_text_print(struct json_object *object, int flags, struct control_text *ret_text)
 {
 	size_t size = 0, at, bad = 0, used = 0;
-	const char *text = json_object_to_json_string_length(
-			object, flags | JSON_C_TO_STRING_NOSLASHESCAPE, &size);
+	const char *text;
 
+	/* With a failed allocation json-c leaves out what does not fit, and reports success. */
+	errno = 0;
+	text = json_object_to_json_string_length(
+			object, flags | JSON_C_TO_STRING_NOSLASHESCAPE, &size);
 	*ret_text = (struct control_text){.text = text, .size = size};
-	if (!text)
+	if (!text || errno == ENOMEM)
 		return -ENOMEM;
 	at = control_text_bad(text, size);
 	if (at == size)

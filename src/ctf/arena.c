@@ -106,6 +106,11 @@ size_t ctf_arena_used(const struct ctf_arena *arena)
 	return arena->used;
 }
 
+void ctf_arena_fail(struct ctf_arena *arena)
+{
+	arena->has_failed = true;
+}
+
 bool ctf_arena_has_failed(const struct ctf_arena *arena)
 {
 	return arena->has_failed;

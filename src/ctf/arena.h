@@ -14,7 +14,8 @@ char *ctf_arena_copy(struct ctf_arena *arena, const char *text, size_t size);
 /* Bytes handed out so far; hostile metadata is refused when it takes too much. */
 size_t ctf_arena_used(const struct ctf_arena *arena);
 
-/* An allocation has failed. */
+/* An allocation has failed, of the arena or of something that it needs. */
+void ctf_arena_fail(struct ctf_arena *arena);
 bool ctf_arena_has_failed(const struct ctf_arena *arena);
 
 #endif /* CTF_ARENA_H */

@@ -286,9 +286,10 @@ int ctf2_head(const struct ctf_writer *writer, char **text, size_t *size)
 	}
 	if (!ret)
 		ret = print_session(writer, arena, out);
+	ret = ctf_arena_has_failed(arena) ? -ENOMEM : ret;
 	ctf_arena_destroy(arena);
-	if (fclose(out) && !ret)
-		ret = -ENOMEM;
+	if (ctf_text_end(out, text))
+		return ret ? ret : -ENOMEM;
 	if (ret)
 		free(*text);
 	return ret;
@@ -322,9 +323,10 @@ int ctf2_event(const struct ctf_event_parts *event, char **text, size_t *size)
 	if (!ret)
 		ret = print_scope("payload", event->fields, CTF_SCOPE_EVENT_FIELDS, out);
 	fputs("}\n", out);
+	ret = ctf_arena_has_failed(arena) ? -ENOMEM : ret;
 	ctf_arena_destroy(arena);
-	if (fclose(out) && !ret)
-		ret = -ENOMEM;
+	if (ctf_text_end(out, text))
+		return ret ? ret : -ENOMEM;
 	if (ret)
 		free(*text);
 	return ret;

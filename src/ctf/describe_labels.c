@@ -42,6 +42,7 @@ char *ctf_describe_text(struct ctf_arena *arena, const void *text, unsigned int 
 	char *clean = raw ? ctf_arena_alloc(arena, 2 * size + 1, 1) : NULL;
 
 	if (!clean) {
+		ctf_arena_fail(arena);
 		free(raw);
 		return NULL;
 	}

@@ -185,12 +185,13 @@ int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *size)
 	for (uint32_t i = 0; i < writer->nr_channels && !ret; i++)
 		ret = writer->channels[i].late ? 0 : print_channel(&writer->channels[i], i, out);
 	print_session(writer->nr_channels, out);
+	ret = ctf_arena_has_failed(arena) ? -ENOMEM : ret;
 	ctf_arena_destroy(arena);
-	if (fclose(out) || ret) {
-		free(*text);
+	if (ctf_text_end(out, text))
 		return -ENOMEM;
-	}
-	return 0;
+	if (ret)
+		free(*text);
+	return ret ? -ENOMEM : 0;
 }
 
 /* ---- variants in contexts ---- */
@@ -217,11 +218,11 @@ int ctf_tsdl_channel(const struct ctf_channel *channel, uint32_t id, char **text
 	if (!out)
 		return -ENOMEM;
 	ret = print_channel(channel, id, out);
-	if (fclose(out) || ret) {
-		free(*text);
+	if (ctf_text_end(out, text))
 		return -ENOMEM;
-	}
-	return 0;
+	if (ret)
+		free(*text);
+	return ret ? -ENOMEM : 0;
 }
 
 /* As Babeltrace shows them, names must not be the same either. */
@@ -308,10 +309,11 @@ int ctf_tsdl_event(const struct ctf_event_parts *event, char **text, size_t *siz
 		fprintf(out, "\tloglevel = %d;\n", level == 7 ? 14 : level);
 	ret = print_scopes(event, arena, out);
 	fputs("};\n\n", out);
+	ret = ctf_arena_has_failed(arena) ? -ENOMEM : ret;
 	ctf_arena_destroy(arena);
-	if (fclose(out) || ret) {
-		free(*text);
+	if (ctf_text_end(out, text))
 		return -ENOMEM;
-	}
-	return 0;
+	if (ret)
+		free(*text);
+	return ret ? -ENOMEM : 0;
 }

@@ -244,13 +244,15 @@ int ctf_counter_renew(struct ctf_counter *counter, const char *dir)
 	struct ctf_trace_classes *classes;
 	struct ctf_error error;
 	uint64_t *slots;
+	int ret;
 
 	if (fd < 0)
 		return -errno;
 	/* What is usable is used: the last block may just be written. */
-	(void)ctf_metadata_read(fd, dir, &classes, &error);
+	ret = ctf_metadata_read(fd, dir, &classes, &error);
 	close(fd);
-	slots = classes ? calloc((size_t)classes->slot_count + 1, sizeof(*slots)) : NULL;
+	slots = classes && ret != -ENOMEM ? calloc((size_t)classes->slot_count + 1, sizeof(*slots))
+					  : NULL;
 	if (!slots) {
 		ctf_metadata_free(classes);
 		return -ENOMEM;

@@ -39,6 +39,7 @@ struct tsdl_lexer {
 	struct ctf_arena *arena;
 	const char *side_event; /* The last comment that holds a description. */
 	size_t side_event_size;
+	bool is_out_of_memory; /* the reason of a TSDL_BAD */
 };
 
 void tsdl_lex(struct tsdl_lexer *lexer, struct tsdl_token *token);

@@ -107,8 +107,10 @@ static void lex_string(struct tsdl_lexer *lexer, struct tsdl_token *token)
 	if (end >= lexer->end)
 		return;
 	text = ctf_arena_alloc(lexer->arena, (size_t)(end - start) + 1, 1);
-	if (!text)
+	if (!text) {
+		lexer->is_out_of_memory = true;
 		return;
+	}
 	while (lexer->at < end) {
 		char c = *lexer->at++;
 

@@ -51,7 +51,9 @@ void tsdl_next(struct tsdl_parser *p)
 	if (p->failed)
 		return;
 	tsdl_lex(&p->lexer, &p->token);
-	if (p->token.kind == TSDL_BAD)
+	if (p->token.kind == TSDL_BAD && p->lexer.is_out_of_memory)
+		p->failed = ctf_fail(p->error, -ENOMEM, "out of memory for the metadata");
+	else if (p->token.kind == TSDL_BAD)
 		tsdl_error(p, "this text is no TSDL, or it is cut off");
 }
 

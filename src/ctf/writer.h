@@ -3,6 +3,10 @@
 #ifndef CTF_WRITER_H
 #define CTF_WRITER_H
 
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/types.h>
 
 #include "ctf/ctf.h"
@@ -14,6 +18,19 @@
 #define CTF_STRING_NOTE                                                                            \
 	"UTF-16 and UTF-32 text is converted to UTF-8; lone surrogates and values above U+10FFFF " \
 	"are kept in generalised UTF-8"
+
+/* The end of a text of open_memstream(), which without memory is cut off, or none. 0 or -ENOMEM, and no text. */
+static inline int ctf_text_end(FILE *out, char **text)
+{
+	bool is_whole = !ferror(out);
+
+	is_whole = !fclose(out) && is_whole && *text;
+	if (is_whole)
+		return 0;
+	free(*text);
+	*text = NULL;
+	return -ENOMEM;
+}
 
 struct ctf_stream {
 	struct ctf_stream *next;

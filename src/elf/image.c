@@ -142,6 +142,12 @@ int image_read(void *opaque, uint64_t address, void *to, size_t size)
 
 int image_fail(struct image_error *error, int code, const char *text)
 {
+	/* libelf reports a failed allocation like a damaged file. new_image() has cleared errno. */
+	if (code == -ENOMEM || (code == -EINVAL && errno == ENOMEM)) {
+		code = -ENOMEM;
+		text = "out of memory";
+		error->foreign = false;
+	}
 	snprintf(error->text, sizeof(error->text), "%s", text);
 	return code;
 }
@@ -387,6 +393,7 @@ static struct image *new_image(struct image_error *error)
 	struct image *image = calloc(1, sizeof(*image));
 
 	memset(error, 0, sizeof(*error));
+	errno = 0;
 	if (!image)
 		image_fail(error, -ENOMEM, "out of memory");
 	return image;

@@ -9,6 +9,7 @@
 #include "elf/image.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <stdbool.h>
@@ -25,6 +26,7 @@ struct library_search {
 	const char *environment;
 	char **folders;
 	size_t nr_folders;
+	bool is_out_of_memory; /* a folder or a file was left out */
 };
 
 static const char *const standard_folders[] = {"/lib", "/usr/lib", "/lib64", "/usr/lib64"};
@@ -33,12 +35,14 @@ static void add_folder(struct library_search *search, const char *folder)
 {
 	char **folders = reallocarray(search->folders, search->nr_folders + 1, sizeof(*folders));
 
-	if (!folders)
-		return;
-	search->folders = folders;
-	folders[search->nr_folders] = strdup(folder);
-	if (folders[search->nr_folders])
+	if (folders) {
+		search->folders = folders;
+		folders[search->nr_folders] = strdup(folder);
+	}
+	if (folders && folders[search->nr_folders])
 		search->nr_folders++;
+	else
+		search->is_out_of_memory = true;
 }
 
 static void read_configuration(struct library_search *search, const char *path, unsigned int depth)
@@ -47,8 +51,11 @@ static void read_configuration(struct library_search *search, const char *path, 
 	char *line = NULL;
 	size_t room = 0;
 
-	if (!file)
+	if (!file) {
+		search->is_out_of_memory |= errno == ENOMEM;
 		return;
+	}
+	errno = 0;
 	while (getline(&line, &room, file) > 0) {
 		char *word = line + strspn(line, " \t");
 
@@ -57,9 +64,13 @@ static void read_configuration(struct library_search *search, const char *path, 
 			word[--length] = '\0';
 		if (!strncmp(word, "include", 7) && strchr(" \t", word[7]) && word[7]) {
 			glob_t files;
+			int ret;
 
-			if (depth == INCLUDE_DEPTH_MAX ||
-					glob(word + 8 + strspn(word + 8, " \t"), 0, NULL, &files))
+			if (depth == INCLUDE_DEPTH_MAX)
+				continue;
+			ret = glob(word + 8 + strspn(word + 8, " \t"), 0, NULL, &files);
+			search->is_out_of_memory |= ret == GLOB_NOSPACE;
+			if (ret)
 				continue;
 			for (size_t i = 0; i < files.gl_pathc; i++)
 				read_configuration(search, files.gl_pathv[i], depth + 1);
@@ -68,6 +79,7 @@ static void read_configuration(struct library_search *search, const char *path, 
 			add_folder(search, word);
 		}
 	}
+	search->is_out_of_memory |= !feof(file) && errno == ENOMEM;
 	free(line);
 	fclose(file);
 }
@@ -95,16 +107,19 @@ void library_search_close(struct library_search *search)
 	free(search);
 }
 
-static bool fits(const struct image *image, const char *path)
+static bool fits(struct library_search *search, const struct image *image, const char *path)
 {
 	struct image *library;
 	struct image_error error;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool same = false;
+	int ret;
 
 	if (fd < 0)
 		return false;
-	if (!image_open(fd, false, &library, &error)) {
+	ret = image_open(fd, false, &library, &error);
+	search->is_out_of_memory |= ret == -ENOMEM;
+	if (!ret) {
 		same = image_machine(library) == image_machine(image) &&
 				image_pointer_size(library) == image_pointer_size(image) &&
 				image_byte_order(library) == image_byte_order(image);
@@ -114,23 +129,25 @@ static bool fits(const struct image *image, const char *path)
 	return same;
 }
 
-static char *try_folder(
-		const struct image *image, const char *folder, size_t length, const char *name)
+static char *try_folder(struct library_search *search, const struct image *image,
+		const char *folder, size_t length, const char *name)
 {
 	char *path;
 
 	/* An empty entry is the current directory. */
-	if (asprintf(&path, "%.*s%s%s", (int)length, folder, length ? "/" : "./", name) < 0)
+	if (asprintf(&path, "%.*s%s%s", (int)length, folder, length ? "/" : "./", name) < 0) {
+		search->is_out_of_memory = true;
 		return NULL;
-	if (fits(image, path))
+	}
+	if (fits(search, image, path))
 		return path;
 	free(path);
 	return NULL;
 }
 
 /* $ORIGIN at the beginning, the only place where it makes sense, is the folder of the file. */
-static char *try_entry(const struct image *image, const char *entry, size_t length,
-		const char *path, const char *name)
+static char *try_entry(struct library_search *search, const struct image *image, const char *entry,
+		size_t length, const char *path, const char *name)
 {
 	static const char *const origins[] = {"$ORIGIN", "${ORIGIN}"};
 	const char *slash = strrchr(path, '/');
@@ -142,21 +159,24 @@ static char *try_entry(const struct image *image, const char *entry, size_t leng
 		if (length < prefix || strncmp(entry, origins[i], prefix))
 			continue;
 		if (asprintf(&folder, "%.*s%.*s", slash ? (int)(slash - path) : 1,
-				    slash ? path : ".", (int)(length - prefix), entry + prefix) < 0)
+				    slash ? path : ".", (int)(length - prefix),
+				    entry + prefix) < 0) {
+			search->is_out_of_memory = true;
 			return NULL;
-		found = try_folder(image, folder, strlen(folder), name);
+		}
+		found = try_folder(search, image, folder, strlen(folder), name);
 		free(folder);
 		return found;
 	}
-	return try_folder(image, entry, length, name);
+	return try_folder(search, image, entry, length, name);
 }
 
-static char *try_list(const struct image *image, const char *list, const char *separators,
-		const char *path, const char *name)
+static char *try_list(struct library_search *search, const struct image *image, const char *list,
+		const char *separators, const char *path, const char *name)
 {
 	while (list) {
 		size_t length = strcspn(list, separators);
-		char *found = try_entry(image, list, length, path, name);
+		char *found = try_entry(search, image, list, length, path, name);
 
 		if (found)
 			return found;
@@ -165,22 +185,36 @@ static char *try_list(const struct image *image, const char *list, const char *s
 	return NULL;
 }
 
-char *library_find(const struct library_search *search, struct image *image, const char *path,
+static char *library_copy(struct library_search *search, const char *name)
+{
+	char *copy = strdup(name);
+
+	search->is_out_of_memory |= !copy;
+	return copy;
+}
+
+bool library_search_is_out_of_memory(const struct library_search *search)
+{
+	return search->is_out_of_memory;
+}
+
+char *library_find(struct library_search *search, struct image *image, const char *path,
 		const char *name)
 {
 	const char *rpath = NULL, *runpath = NULL;
 	char *found = NULL;
 
 	if (strchr(name, '/'))
-		return fits(image, name) ? strdup(name) : NULL;
+		return fits(search, image, name) ? library_copy(search, name) : NULL;
 	image_dynamic_text(image, DT_RUNPATH, 0, &runpath);
 	if (!runpath && image_dynamic_text(image, DT_RPATH, 0, &rpath))
-		found = try_list(image, rpath, ":", path, name);
+		found = try_list(search, image, rpath, ":", path, name);
 	if (!found && search->environment && *search->environment)
-		found = try_list(image, search->environment, ":;", path, name);
+		found = try_list(search, image, search->environment, ":;", path, name);
 	if (!found && runpath)
-		found = try_list(image, runpath, ":", path, name);
+		found = try_list(search, image, runpath, ":", path, name);
 	for (size_t i = 0; !found && i < search->nr_folders; i++)
-		found = try_folder(image, search->folders[i], strlen(search->folders[i]), name);
+		found = try_folder(search, image, search->folders[i], strlen(search->folders[i]),
+				name);
 	return found;
 }

@@ -3,6 +3,8 @@
 #ifndef ELF_LIBRARIES_H
 #define ELF_LIBRARIES_H
 
+#include <stdbool.h>
+
 struct image;
 struct library_search;
 
@@ -14,7 +16,10 @@ void library_search_close(struct library_search *search);
  * The path of the library @name that @image (the file at @path) needs, to be freed; NULL if there
  * is none for its machine.
  */
-char *library_find(const struct library_search *search, struct image *image, const char *path,
+char *library_find(struct library_search *search, struct image *image, const char *path,
 		const char *name);
+
+/* Was memory short, so that a library that exists may not have been found? */
+bool library_search_is_out_of_memory(const struct library_search *search);
 
 #endif /* ELF_LIBRARIES_H */

@@ -106,6 +106,7 @@ struct receive {
 	uint32_t slots;
 	uint64_t garbage;
 	bool failed;
+	bool is_out_of_memory; /* what comes is not kept any more */
 	bool told_full;
 	struct frame_packet packet; /* Of the frame at hand: too large for the stack. */
 	struct frame_file file;
@@ -174,8 +175,10 @@ static struct session *find_session(struct receive *receive, uint64_t id)
 		return NULL;
 	}
 	session = calloc(1, sizeof(*session));
-	if (!session)
+	if (!session) {
+		receive->is_out_of_memory = true;
 		return NULL;
+	}
 	session->id = id;
 	session->next = receive->sessions;
 	receive->sessions = session;
@@ -198,14 +201,17 @@ static void *slot(struct receive *receive, void *array, uint32_t *count, uint32_
 		if (!take_slots(receive, wanted - *count))
 			return NULL;
 		items = realloc(items, wanted * sizeof(*items));
-		if (!items)
+		if (!items) {
+			receive->is_out_of_memory = true;
 			return NULL;
+		}
 		memset(items + *count, 0, (wanted - *count) * sizeof(*items));
 		*(void ***)array = items;
 		*count = wanted;
 	}
 	if (!items[index])
 		items[index] = calloc(1, size);
+	receive->is_out_of_memory |= !items[index];
 	return items[index];
 }
 
@@ -283,6 +289,10 @@ static bool prepare_trace(struct receive *receive, const struct session *session
 	trace->identity.is_own = is_renamed || session->is_late;
 	if (!ret)
 		return true;
+	if (ret == -ENOMEM) {
+		receive->is_out_of_memory = true;
+		return false;
+	}
 	trace->refused = true;
 	if (ret == -EINVAL) {
 		say(receive, "a trace has a name that is no path below the output: it is not taken");
@@ -506,6 +516,7 @@ static struct stream *find_stream(
 				!strcmp(trace->streams[i]->name, name))
 			return NULL;
 	stream->name = strdup(name);
+	receive->is_out_of_memory |= !stream->name;
 	return stream->name ? stream : NULL;
 }
 
@@ -569,7 +580,7 @@ static bool goes_on(const struct assembly *assembly, const struct frame_packet *
 			assembly->size == packet->offset;
 }
 
-static int take_packet(struct receive *receive, struct session *session, const struct frame *frame)
+static void take_packet(struct receive *receive, struct session *session, const struct frame *frame)
 {
 	struct frame_packet *packet = &receive->packet;
 	struct assembly *assembly = &session->assembly;
@@ -579,7 +590,7 @@ static int take_packet(struct receive *receive, struct session *session, const s
 			packet->size > packet->total - packet->offset ||
 			(packet->header_size != HEADER_MIN && packet->header_size != HEADER_MAX)) {
 		assembly->open = false;
-		return 0;
+		return;
 	}
 	if (!packet->offset) {
 		assembly->open = true;
@@ -587,13 +598,12 @@ static int take_packet(struct receive *receive, struct session *session, const s
 		assembly->head = *packet;
 	} else if (!goes_on(assembly, packet)) {
 		assembly->open = false;
-		return 0;
+		return;
 	}
 	if (assembly_add(assembly, packet))
-		return -ENOMEM;
-	if (assembly->size == packet->total)
+		receive->is_out_of_memory = true;
+	else if (assembly->size == packet->total)
 		finish_packet(receive, session);
-	return 0;
 }
 
 /* ---- ends ---- */
@@ -702,22 +712,22 @@ static void meet_session(struct session *session, const struct frame *frame, boo
 	session->is_joined = answers && session->is_late && flags & FRAME_HELLO_RESUMED;
 }
 
-static int take_frame(struct receive_source *source, const struct frame *frame)
+static void take_frame(struct receive_source *source, const struct frame *frame)
 {
 	struct receive *receive = source->receive;
 	struct session *session;
 
 	if (frame->type == FRAME_ACK) /* The way back of somebody else. */
-		return 0;
+		return;
 	session = find_session(receive, frame->session);
 	if (!session)
-		return 0;
+		return;
 	source->answer = true;
 	source->heard = true;
 	source->session = frame->session;
 	if (frame->sequence < session->next_sequence) {
 		session->repeated_frames++;
-		return 0;
+		return;
 	}
 	meet_session(session, frame, source->answers);
 	/* What an earlier connection carried went to us or to others; numbers of packets tell. */
@@ -726,12 +736,11 @@ static int take_frame(struct receive_source *source, const struct frame *frame)
 	session->next_sequence = frame->sequence + 1;
 	session->frames++;
 	switch (frame->type) {
-	case FRAME_FILE: take_file(receive, session, frame); return 0;
-	case FRAME_PACKET: return take_packet(receive, session, frame);
-	case FRAME_TRACE_END: take_trace_end(receive, session, frame); return 0;
-	case FRAME_END: take_end(session, frame); return 0;
+	case FRAME_FILE: take_file(receive, session, frame); break;
+	case FRAME_PACKET: take_packet(receive, session, frame); break;
+	case FRAME_TRACE_END: take_trace_end(receive, session, frame); break;
+	case FRAME_END: take_end(session, frame); break;
 	}
-	return 0;
 }
 
 static int look(struct receive_source *source)
@@ -739,20 +748,20 @@ static int look(struct receive_source *source)
 	enum frame_found found;
 	struct frame frame;
 	size_t at = 0, used;
-	int ret = 0;
 
-	while (!ret &&
+	while (!source->receive->is_out_of_memory &&
 			(found = framing_find(source->bytes + at, source->size - at, &used,
 					 &frame)) != FRAME_MORE) {
 		if (found == FRAME_WHOLE)
-			ret = take_frame(source, &frame);
+			take_frame(source, &frame);
 		else
 			source->receive->garbage += used;
 		at += used;
 	}
 	memmove(source->bytes, source->bytes + at, source->size - at);
 	source->size -= at;
-	return ret;
+	/* A packet that is not kept for lack of memory is not lost in transit: its sender has no acknowledgement of it. */
+	return source->receive->is_out_of_memory ? -ENOMEM : 0;
 }
 
 /* ---- for others ---- */
@@ -968,6 +977,7 @@ void receive_finish(struct receive *receive, struct receive_summary *summary)
 		}
 	}
 	summary->failed = receive->failed;
+	summary->out_of_memory = receive->is_out_of_memory;
 }
 
 static void trace_losses(const struct trace *trace, receive_loss *loss, void *user)

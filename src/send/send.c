@@ -885,12 +885,14 @@ static bool is_over(struct send *send)
 	return !send->options.live && follow_is_over(&send->follow);
 }
 
-static void give_up(struct send *send)
+static void give_up(struct send *send, int reason)
 {
 	char why[600] = "";
 
 	send->own.failed = true;
-	if (*send->away.text && !send->own.connected)
+	if (reason == -ENOMEM)
+		snprintf(why, sizeof(why), ": out of memory");
+	else if (*send->away.text && !send->own.connected)
 		snprintf(why, sizeof(why), ": %s", send->away.text);
 	say(send, true, "%llu bytes were not delivered to %s%s",
 			(unsigned long long)follow_pending(&send->follow), send->options.url, why);
@@ -940,7 +942,7 @@ static void *run(void *argument)
 			wait_for_news(send, more || (send->over && send->own.connected));
 	}
 	if (ret < 0 || (!ret && follow_pending(&send->follow)))
-		give_up(send);
+		give_up(send, ret);
 	send->sink->ops->close(send->sink);
 	close_marks(send);
 	set_connected(send, false);
@@ -1080,7 +1082,10 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 		ret = start_thread(send);
 	if (ret) {
 		snprintf(error->text, sizeof(error->text), "cannot start a sender: %s",
-				ret == -EBUSY ? "another one is at work there" : strerror(-ret));
+				ret == -EBUSY ? "another one is at work there"
+						: ret == -EAGAIN
+						? "too many threads, or out of memory"
+						: strerror(-ret));
 		free_send(send);
 		return ret;
 	}

@@ -343,10 +343,12 @@ int found_read(int folder, struct found *found, struct ctf_error *error)
 		snprintf(error->text, sizeof(error->text), FOUND_FILE ": %s", strerror(-ret));
 		return ret;
 	}
+	errno = 0;
 	if (!facts_parse(text, size, FOUND_FIRST_LINE, take_line, found) || !is_complete(found)) {
-		snprintf(error->text, sizeof(error->text),
-				FOUND_FILE ": this is not what side record writes there");
-		ret = -EINVAL;
+		ret = errno == ENOMEM ? -ENOMEM : -EINVAL;
+		snprintf(error->text, sizeof(error->text), FOUND_FILE ": %s",
+				ret == -ENOMEM ? "out of memory"
+					       : "this is not what side record writes there");
 	}
 	free(text);
 	return ret;

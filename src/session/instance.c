@@ -106,7 +106,13 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 	instance->nr_all_channels = instance->channels ? nr_channels : 0;
 	for (i = 0; i < instance->nr_all_channels && !channels[i].counts; i++)
 		instance->nr_channels++;
-	return instance;
+	if (instance->procname && instance->exe)
+		return instance;
+	free(instance->procname);
+	free(instance->exe);
+	free(instance->channels);
+	free(instance);
+	return NULL;
 }
 
 /* The process that forked it, if it is known and runs. */

@@ -34,12 +34,19 @@ bool recover_kind(void *user, const struct wire_event_head *head, const void *by
 		enum wire_refusal refusal)
 {
 	struct recovered *recovered = user;
+	bool is_out_of_memory;
 
+	errno = 0;
 	if (!refusal)
 		refusal = kinds_add(recovered->session, recovered->instance, head, bytes);
+	/* Reasons of the protocol do not name it. */
+	is_out_of_memory = refusal && errno == ENOMEM;
+	if (is_out_of_memory)
+		report_failure(recovered->session, ENOMEM);
 	if (refusal && !recovered->refused++)
 		report(recovered->session, true, "event %u of %s cannot be recovered: %s", head->id,
-				recovered->instance->procname, wire_refusal_text(refusal));
+				recovered->instance->procname,
+				is_out_of_memory ? "out of memory" : wire_refusal_text(refusal));
 	return true;
 }
 
@@ -77,12 +84,13 @@ static int compare_names(const void *one, const void *other)
 }
 
 /* Folders of one recorder, in an order that does not depend on the file system. */
-static size_t list_folders(DIR *directory, char ***names)
+static size_t list_folders(DIR *directory, char ***names, bool *ret_is_whole)
 {
 	struct dirent *entry;
 	size_t nr = 0, room = 0;
 
 	*names = NULL;
+	*ret_is_whole = false;
 	while ((entry = readdir(directory))) {
 		if (*entry->d_name == '.' || !buffers_is_folder(dirfd(directory), entry->d_name))
 			continue;
@@ -91,14 +99,16 @@ static size_t list_folders(DIR *directory, char ***names)
 					*names, (room = room ? room * 2 : 16) * sizeof(**names));
 
 			if (!grown)
-				break;
+				goto end;
 			*names = grown;
 		}
 		(*names)[nr] = strdup(entry->d_name);
 		if (!(*names)[nr])
-			break;
+			goto end;
 		nr++;
 	}
+	*ret_is_whole = true;
+end:
 	if (nr)
 		qsort(*names, nr, sizeof(**names), compare_names);
 	return nr;
@@ -118,6 +128,7 @@ static void load_directory(struct session *session, const char *path)
 	DIR *directory = opendir(path);
 	char **names;
 	size_t nr, i;
+	bool is_whole;
 
 	if (!directory) {
 		fail_path(session, path, strerror(errno));
@@ -128,8 +139,10 @@ static void load_directory(struct session *session, const char *path)
 		closedir(directory);
 		return;
 	}
-	nr = list_folders(directory, &names);
-	if (!nr)
+	nr = list_folders(directory, &names, &is_whole);
+	if (!is_whole)
+		fail_path(session, path, "out of memory");
+	else if (!nr)
 		fail_path(session, path,
 				"it has no folder of side record --buffers (none is left after an orderly end)");
 	for (i = 0; i < nr; i++) {
@@ -139,6 +152,8 @@ static void load_directory(struct session *session, const char *path)
 			load_folder(session, dirfd(directory), names[i], whole);
 			show_progress(session);
 			free(whole);
+		} else {
+			fail_path(session, path, "out of memory");
 		}
 		free(names[i]);
 	}

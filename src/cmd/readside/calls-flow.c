@@ -97,7 +97,9 @@ static int arrive(struct flow *flow, size_t at, const struct calls_state *state)
 		size_t size = calls_state_size(state);
 
 		flow->memory += size;
-		*known = flow->memory > MEMORY_MAX ? NULL : malloc(size);
+		if (flow->memory > MEMORY_MAX)
+			return -E2BIG;
+		*known = malloc(size);
 		if (!*known)
 			return -ENOMEM;
 		memcpy(*known, state, size);

@@ -92,6 +92,8 @@ static void *grow(void *array, size_t used, size_t *room, size_t size)
 	grown = reallocarray(array, more, size);
 	if (grown)
 		*room = more;
+	else
+		say_out_of_memory();
 	return grown;
 }
 
@@ -161,6 +163,8 @@ static const uint8_t *read_function(struct calls *calls, const struct code_funct
 {
 	free(calls->bytes);
 	calls->bytes = function->size && function->size <= CODE_MAX ? malloc(function->size) : NULL;
+	if (!calls->bytes && function->size && function->size <= CODE_MAX)
+		say_out_of_memory();
 	if (!calls->bytes ||
 			image_read(calls->image, function->address, calls->bytes, function->size))
 		return NULL;
@@ -274,9 +278,10 @@ static void follow(struct calls *calls, size_t index,
 
 	calls->current = &calls->functions[index];
 	bytes = read_function(calls, calls->current);
-	if (bytes)
-		calls_follow(calls->image, calls->current->address, bytes, calls->current->size,
-				&ops);
+	if (bytes &&
+			calls_follow(calls->image, calls->current->address, bytes,
+					calls->current->size, &ops) == -ENOMEM)
+		say_out_of_memory();
 }
 
 /* ---- which event a function is given ---- */
@@ -624,16 +629,23 @@ void check_calls(struct check *check, struct image *image, const char *path,
 	struct calls calls = {.check = check, .image = image, .path = path, .budget = STEPS_MAX};
 	struct code_error error;
 	size_t nr_segments;
+	int ret;
 
 	image_segments(image, &nr_segments);
 	if (!nr || image_machine(image) != EM_X86_64 || image_pointer_size(image) != 8 ||
-			image_is_object(image) || nr_segments > SEGMENTS_MAX ||
-			code_open(path, &calls.code, &error))
+			image_is_object(image) || nr_segments > SEGMENTS_MAX)
+		return;
+	ret = code_open(path, &calls.code, &error);
+	if (ret == -ENOMEM)
+		say_out_of_memory();
+	if (ret)
 		return;
 	calls.events = reallocarray(NULL, nr, sizeof(*calls.events));
 	for (size_t i = 0; calls.events && i < nr; i++)
 		calls.events[calls.nr_events++] = &events[i];
-	if (calls.events) {
+	if (!calls.events) {
+		say_out_of_memory();
+	} else {
 		qsort(calls.events, nr, sizeof(*calls.events), compare_states);
 		check_all(&calls);
 	}

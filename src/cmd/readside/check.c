@@ -47,7 +47,9 @@ struct check *check_open(FILE *out, bool json, bool strict)
 {
 	struct check *check = calloc(1, sizeof(*check));
 
-	if (check)
+	if (!check)
+		say_out_of_memory();
+	else
 		*check = (struct check){.out = out, .json = json, .strict = strict};
 	return check;
 }
@@ -100,10 +102,11 @@ static char *name_of(const struct side_event_description *description)
 {
 	char *name;
 
-	return asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
-			       side_ptr_get(description->event_name)) < 0
-			? NULL
-			: name;
+	if (asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
+			    side_ptr_get(description->event_name)) >= 0)
+		return name;
+	say_out_of_memory();
+	return NULL;
 }
 
 /* Fields of one type have its findings in common: these are printed once. */
@@ -143,6 +146,7 @@ static void say(struct check *check, enum visit_severity severity, const struct 
 		check->findings[check->nr_findings++] = finding;
 		return;
 	}
+	say_out_of_memory();
 	free(finding.place);
 	free(finding.text);
 	free(finding.hint);
@@ -224,8 +228,10 @@ void check_broken(struct check *check, const struct broken *broken)
 		say_error("cannot check %s: %s", broken->path, broken->sentence);
 		return;
 	}
-	if (asprintf(&name, "%s:%s", broken->provider, broken->event) < 0)
+	if (asprintf(&name, "%s:%s", broken->provider, broken->event) < 0) {
+		say_out_of_memory();
 		name = NULL;
+	}
 	put_problem(check, VISIT_ERROR, broken->path, name ? name : "", "", broken->sentence,
 			broken->hint);
 	count(check, VISIT_ERROR);
@@ -309,11 +315,14 @@ static void note_name(struct check *check, const struct event *event)
 		check_names(check);
 	if (!check->path)
 		check->path = strdup(event->path);
+	if (!check->path)
+		say_out_of_memory();
 	if (check->nr_names == check->names_room) {
 		size_t room = check->names_room ? check->names_room * 2 : 64;
 		char **names = reallocarray(check->names, room, sizeof(*names));
 
 		if (!names) {
+			say_out_of_memory();
 			free(name);
 			return;
 		}

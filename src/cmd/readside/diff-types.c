@@ -424,7 +424,11 @@ static bool name_fields(struct names *names, const struct side_event_field *fiel
 	for (uint32_t i = 0; i < nr; i++) {
 		const char *name = side_ptr_get(fields[i].field_name);
 
-		names_add(names, strdup(name), strlen(name));
+		char *copy = strdup(name);
+
+		if (!copy)
+			say_out_of_memory();
+		names_add(names, copy, strlen(name));
 	}
 	names_sort(names);
 	return true;

@@ -31,6 +31,7 @@ int diff_add(struct diff_side *side, struct event *event)
 		struct event *events = reallocarray(side->events, room, sizeof(*events));
 
 		if (!events) {
+			say_out_of_memory();
 			visit_owned_free(event->owned);
 			return -1;
 		}
@@ -127,6 +128,7 @@ static bool name_events(struct names *names, const struct diff_side *side)
 				side_ptr_get(description->event_name));
 
 		if (size < 0) {
+			say_out_of_memory();
 			names_free(names);
 			return false;
 		}

@@ -20,7 +20,9 @@ struct listing *listing_open(FILE *out, enum form_kind kind)
 	};
 	struct listing *listing = calloc(1, sizeof(*listing));
 
-	if (listing) {
+	if (!listing) {
+		say_out_of_memory();
+	} else {
 		listing->kind = kind;
 		listing->form.out = out;
 		listing->form.ops = ops[kind];
@@ -38,6 +40,8 @@ static void change_path(struct form *form, const char *path)
 	form->ops->begin(form, path);
 	free(form->path);
 	form->path = strdup(path);
+	if (!form->path)
+		say_out_of_memory();
 }
 
 void listing_event(struct listing *listing, const struct event *event)
@@ -46,7 +50,7 @@ void listing_event(struct listing *listing, const struct event *event)
 
 	if (listing->kind == FORM_EXACT) {
 		if (exact_event(form->out, event))
-			say_error("an event of %s cannot be written: out of memory", event->path);
+			say_out_of_memory();
 		return;
 	}
 	change_path(form, event->path);

@@ -68,8 +68,6 @@ static int take_event(void *opaque, struct event *event)
 	if (run->options.mode == MODE_DIFF) {
 		if (!diff_add(&run->sides[run->side], event))
 			return 0;
-		say_error("out of memory");
-		worsen(run, READSIDE_TROUBLE);
 		return -ENOMEM;
 	}
 	if (run->options.mode == MODE_CHECK) {
@@ -170,6 +168,7 @@ static void read_all(struct run *run, int argc, char **argv)
 {
 	const char *path;
 	enum step step;
+	int result;
 
 	while ((step = options_next(argc, argv, &run->options, &path)) == STEP_FILE) {
 		if (!open_output(run)) {
@@ -177,7 +176,10 @@ static void read_all(struct run *run, int argc, char **argv)
 			return;
 		}
 		walk_forget(&run->walk);
-		if (walk_path(&run->walk, path))
+		result = walk_path(&run->walk, path);
+		if (result == -ENOMEM)
+			say_out_of_memory();
+		if (result)
 			return;
 		run->side = 1;
 	}
@@ -201,6 +203,8 @@ static int finish(struct run *run)
 	check_calls_finish();
 #endif
 	options_free(&run->options);
+	if (say_is_out_of_memory())
+		worsen(run, READSIDE_TROUBLE);
 	return run->status;
 }
 

@@ -8,6 +8,8 @@
 bool names_start(struct names *names, uint32_t nr)
 {
 	*names = (struct names){.names = calloc(nr ? nr : 1, sizeof(*names->names))};
+	if (!names->names)
+		say_out_of_memory();
 	return names->names != NULL;
 }
 

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-static bool verbose;
+static bool verbose, is_out_of_memory;
 
 void say_set_verbose(bool on)
 {
@@ -64,6 +64,18 @@ void say_verbose(const char *format, ...)
 	va_end(arguments);
 }
 
+void say_out_of_memory(void)
+{
+	if (!is_out_of_memory)
+		say_error("out of memory: the output is not complete");
+	is_out_of_memory = true;
+}
+
+bool say_is_out_of_memory(void)
+{
+	return is_out_of_memory;
+}
+
 /* Control characters of ASCII, and the ones that 0xc2 0x80 to 0xc2 0x9f are in UTF-8. */
 void put_printable(FILE *out, const char *text, size_t size)
 {
@@ -96,10 +108,12 @@ void put_json_string(FILE *out, const char *text, size_t size)
 	struct visit_buffer buffer;
 
 	visit_buffer_heap(&buffer);
-	if (visit_json_string(&buffer, text, size))
+	if (visit_json_string(&buffer, text, size)) {
+		say_out_of_memory();
 		fputs("\"\"", out);
-	else
+	} else {
 		fwrite(buffer.data, buffer.size, 1, out);
+	}
 	visit_buffer_free(&buffer);
 }
 

@@ -133,6 +133,8 @@ static int read_event(void *opaque, uint64_t address)
 	if (result <= 0)
 		return result;
 	result = image_read_event(&source->memory, address, &event.owned, &bytes, &error);
+	if (result == -ENOMEM)
+		say_out_of_memory();
 	if (result)
 		return broken_event(source, address, &error);
 	event.description = event.owned->desc;

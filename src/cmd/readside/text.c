@@ -14,8 +14,10 @@ char *form_utf8(const struct visit_text *text, size_t *size)
 		return NULL;
 	*size = visit_text_utf8(text->at, text->unit_size, text->byte_order, NULL, 0);
 	utf8 = malloc(*size + 1);
-	if (!utf8)
+	if (!utf8) {
+		say_out_of_memory();
 		return NULL;
+	}
 	visit_text_utf8(text->at, text->unit_size, text->byte_order, utf8, *size);
 	utf8[*size] = '\0';
 	return utf8;

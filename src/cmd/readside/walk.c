@@ -42,10 +42,17 @@ static int note_libraries(struct needing *needing, struct image *image)
 
 	if (!walk->search)
 		walk->search = library_search_open();
-	for (size_t i = 0; walk->search && image_dynamic_text(image, DT_NEEDED, i, &name); i++) {
+	if (!walk->search)
+		return -ENOMEM;
+	errno = 0;
+	for (size_t i = 0; image_dynamic_text(image, DT_NEEDED, i, &name); i++, errno = 0) {
 		char *path = library_find(walk->search, image, needing->path, name);
 		char **libraries;
 
+		if (library_search_is_out_of_memory(walk->search)) {
+			free(path);
+			return -ENOMEM;
+		}
 		if (!path) {
 			say_verbose("the library %s, which %s needs, was not found", name,
 					needing->path);
@@ -60,7 +67,8 @@ static int note_libraries(struct needing *needing, struct image *image)
 		needing->libraries = libraries;
 		libraries[needing->nr_libraries++] = path;
 	}
-	return 0;
+	/* libelf reports a failed allocation like the end of the list. */
+	return errno == ENOMEM ? -ENOMEM : 0;
 }
 
 static int take_image(void *opaque, struct image *image, const char *path)

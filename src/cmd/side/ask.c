@@ -148,6 +148,16 @@ void ask_close(struct ask *ask)
 	ask->client = NULL;
 }
 
+static bool is_request_cut_off;
+
+void ask_add(struct json_object *request, const char *name, struct json_object *value)
+{
+	if (value && !json_object_object_add(request, name, value))
+		return;
+	is_request_cut_off = true;
+	json_object_put(value);
+}
+
 int ask_call(struct ask *ask, struct json_object *request, int patience_ms,
 		struct json_object **answer)
 {
@@ -207,8 +217,11 @@ int ask_call_with(struct ask *ask, struct json_object *request, int fd, int pati
 	int ret;
 
 	*answer = NULL;
-	if (!request)
+	if (!request || is_request_cut_off) {
+		is_request_cut_off = false;
+		json_object_put(request);
 		return say_error(COMMAND_FAILED, NULL, "out of memory");
+	}
 	ret = control_call_with(ask->client, request, fd, patience_ms, answer, &error);
 	if (ret)
 		ask_meant(ask, request, &error);
@@ -299,13 +312,17 @@ void ask_print_messages(struct json_object *session)
 
 void ask_add_text(struct json_object *request, const char *name, const char *text)
 {
-	struct json_object *list = ask_list(request, name);
+	struct json_object *list = ask_list(request, name), *value;
 
 	if (!list) {
 		list = json_object_new_array();
-		json_object_object_add(request, name, list);
+		ask_add(request, name, list);
 	}
-	json_object_array_add(list, json_object_new_string(text));
+	value = json_object_new_string(text);
+	if (list && value && !json_object_array_add(list, value))
+		return;
+	json_object_put(value);
+	is_request_cut_off = true;
 }
 
 int ask_pending(struct json_object *answer)

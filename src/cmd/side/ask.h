@@ -37,6 +37,9 @@ bool ask_kept_sessions(bool system, char *names, size_t size);
 int ask_connect_silently(struct ask *ask, bool system, struct control_error *error);
 void ask_close(struct ask *ask);
 
+/* Add a member to a request. Takes over the value; NULL: memory was short. Without memory, ask_call() does not send the request. */
+void ask_add(struct json_object *request, const char *name, struct json_object *value);
+
 /*
  * Ask (and put the request, which may be NULL: no memory). The caller puts the answer. `patience_ms`
  * is how long the daemon may be silent.

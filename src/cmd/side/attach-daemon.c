@@ -75,9 +75,9 @@ static int ask_for_door(
 	int status;
 
 	if (request)
-		json_object_object_add(request, "pid", json_object_new_int(attached->pid));
+		ask_add(request, "pid", json_object_new_int(attached->pid));
 	if (request && path)
-		json_object_object_add(request, "path", json_object_new_string(path));
+		ask_add(request, "path", json_object_new_string(path));
 	status = ask_call_with(ask, request, fd, ASK_PATIENCE_MS, &answer);
 	if (!status) {
 		(void)snprintf(attached->place.theirs, sizeof(attached->place.theirs), "%s",

@@ -8,6 +8,7 @@
  * command of its own.
  */
 #include "command.h"
+#include "say.h"
 
 #include "names/nearest.h"
 #include "wire/context.h"
@@ -332,7 +333,10 @@ static const char *expand_contexts(struct parser *parser, const char *text)
 		if (*at)
 			putc(',', out);
 	}
-	fclose(out);
+	if (!say_text_end(out, &list)) {
+		complain(parser, "out of memory");
+		return NULL;
+	}
 	return keep_text(parser, list);
 }
 

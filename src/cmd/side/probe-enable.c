@@ -92,10 +92,9 @@ void probe_add_asked(struct json_object *request, const struct option_uses *aske
 
 		/* Those of add-context have patterns, too, which the probe's events take the place of. */
 		if (use->option->kind == OPTION_TEXT)
-			json_object_object_add(request, use->option->name,
-					json_object_new_string(use->text));
+			ask_add(request, use->option->name, json_object_new_string(use->text));
 		else if (use->option->kind == OPTION_TIME)
-			json_object_object_add(request, use->option->name,
+			ask_add(request, use->option->name,
 					json_object_new_int64((int64_t)use->number));
 	}
 }
@@ -122,11 +121,11 @@ int probe_add_events(struct json_object *request, int table)
 static void add_target(struct json_object *request, const struct probe_target *target)
 {
 	if (target->pid) {
-		json_object_object_add(request, "pid", json_object_new_int64(target->pid));
-		json_object_object_add(request, "started",
+		ask_add(request, "pid", json_object_new_int64(target->pid));
+		ask_add(request, "started",
 				json_object_new_int64((int64_t)session_process_start(target->pid)));
 	} else {
-		json_object_object_add(request, "exe", json_object_new_string(target->exe));
+		ask_add(request, "exe", json_object_new_string(target->exe));
 	}
 }
 
@@ -141,16 +140,14 @@ static int make_request(const struct enabling *enabling, const struct probe_wish
 		free(text);
 		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
-	json_object_object_add(*request, "probe", json_object_new_string(text));
+	ask_add(*request, "probe", json_object_new_string(text));
 	free(text);
 	add_target(*request, &enabling->target);
 	probe_add_asked(*request, &enabling->options->asked);
 	if (enabling->channel)
-		json_object_object_add(
-				*request, "channel", json_object_new_string(enabling->channel));
+		ask_add(*request, "channel", json_object_new_string(enabling->channel));
 	if (enabling->filter)
-		json_object_object_add(
-				*request, "filter", json_object_new_string(enabling->filter));
+		ask_add(*request, "filter", json_object_new_string(enabling->filter));
 	for (size_t i = 0; i < enabling->contexts.count; i++) {
 		if (!resolve_is_context(enabling->contexts.items[i]))
 			ask_add_text(*request, "event-context", enabling->contexts.items[i]);

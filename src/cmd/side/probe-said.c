@@ -62,7 +62,8 @@ static uint64_t say_refusal(
 		if (!out)
 			break;
 		print_place(out, seen, (uint32_t)i);
-		fclose(out);
+		if (!say_text_end(out, &text))
+			break;
 		fprintf(stderr, "%s not set: %s: %s\n", say_label(true), text,
 				ask_text(refusal, "why"));
 		free(text);
@@ -110,7 +111,10 @@ static void say_program(
 				out);
 	if (absent)
 		fprintf(out, "; %" PRIu64 " wait for a library that is not loaded", absent);
-	fclose(out);
+	if (!say_text_end(out, &text)) {
+		say_note("out of memory");
+		return;
+	}
 	if (*ask_text(program, "why"))
 		say_note("%s: process %" PRIu64 " (%s) cannot use it: %s", event,
 				ask_number(program, "pid"),

@@ -189,5 +189,5 @@ char *probe_wish_text(const struct probe_wish *wish)
 		print_option(out, " --context", wish->contexts[i]);
 	if (wish->no_uprobe)
 		fputs(" --no-uprobe", out);
-	return fclose(out) ? NULL : text;
+	return say_text_end(out, &text) ? text : NULL;
 }

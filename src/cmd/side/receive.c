@@ -224,7 +224,6 @@ static bool read_source(struct reception *reception, const struct source *source
 		return false;
 	if (receive_bytes(source->receive, reception->bytes, (size_t)got)) {
 		reception->failed = true;
-		say_error(COMMAND_FAILED, NULL, "out of memory while receiving");
 		return false;
 	}
 	answer(source);
@@ -467,6 +466,9 @@ static int say_summary(struct reception *reception, const char *output)
 		say_losses(reception, &summary);
 	}
 	fflush(stderr);
+	if (summary.out_of_memory)
+		return say_error(COMMAND_FAILED, "`side send` sends again what was not received",
+				"out of memory while receiving");
 	if (summary.failed || reception->failed)
 		return COMMAND_FAILED;
 	if (!summary.sessions)

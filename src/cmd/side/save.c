@@ -111,7 +111,7 @@ int cmd_save(const struct parsed *parsed)
 	out = open_memstream(&text, &size);
 	if (out)
 		status = save(&ask, parsed, out);
-	if (!out || fclose(out))
+	if (!out || !say_text_end(out, &text))
 		status = say_error(COMMAND_FAILED, NULL, "out of memory");
 	ask_close(&ask);
 	if (!status && options->file)
@@ -179,9 +179,9 @@ static int load_one(struct loading *loading, struct json_object *definition)
 	int status, probes = COMMAND_DONE;
 
 	if (request) {
-		json_object_object_add(request, "definition", json_object_get(definition));
+		ask_add(request, "definition", json_object_get(definition));
 		if (options->asked.count)
-			json_object_object_add(request, "force", json_object_new_boolean(true));
+			ask_add(request, "force", json_object_new_boolean(true));
 	}
 	status = ask_call(&loading->ask, request, ASK_PATIENCE_MS, &answer);
 	if (status)

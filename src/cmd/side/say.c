@@ -238,6 +238,18 @@ static void print_parts(FILE *out, const char *type, const char *color, enum com
 		print_text(out, color, message, hint, place);
 }
 
+bool say_text_end(FILE *out, char **text)
+{
+	bool is_whole = !ferror(out);
+
+	is_whole = !fclose(out) && is_whole && *text;
+	if (is_whole)
+		return true;
+	free(*text);
+	*text = NULL;
+	return false;
+}
+
 /*
  * One message has one write: lines of traced programs on the same terminal stay apart from it. Without memory for the whole
  * message it is written in pieces.
@@ -252,8 +264,7 @@ static void print_message(const char *type, const char *color, enum command_stat
 
 	if (out) {
 		print_parts(out, type, color, status, message, hint, place);
-		is_whole = !ferror(out);
-		is_whole = !fclose(out) && is_whole && text;
+		is_whole = say_text_end(out, &text);
 	}
 	progress_clear();
 	fflush(stdout);

@@ -60,6 +60,9 @@ void say_json_hint(FILE *out, const char *hint);
 /* 0, or a failure said: what was printed has not all arrived (disk full, closed pipe). */
 int say_flush(FILE *out);
 
+/* The end of a text of open_memstream(). False: memory was short, and there is no text. */
+bool say_text_end(FILE *out, char **text);
+
 /* Text from elsewhere with control characters made visible; at most size bytes with the NUL. */
 const char *say_printable(const char *text, char *printable, size_t size);
 

@@ -128,7 +128,7 @@ static int add_path(struct json_object *request, const char *name, const char *t
 					text, strerror(errno));
 		snprintf(path, sizeof(path), "%s/%s", directory, text);
 	}
-	json_object_object_add(request, name, json_object_new_string(path));
+	ask_add(request, name, json_object_new_string(path));
 	return COMMAND_DONE;
 }
 
@@ -144,7 +144,7 @@ static int add_to(struct json_object *request, const char *text)
 				"the daemon has no standard output of yours");
 	if (!strstr(text, "://"))
 		return add_path(request, "to", text);
-	json_object_object_add(request, "to", json_object_new_string(text));
+	ask_add(request, "to", json_object_new_string(text));
 	return COMMAND_DONE;
 }
 
@@ -183,7 +183,7 @@ static int add_use(struct json_object *request, const struct option_use *use)
 			value = json_object_new_int64((int64_t)use->number);
 		break;
 	}
-	json_object_object_add(request, member_of(option), value);
+	ask_add(request, member_of(option), value);
 	return COMMAND_DONE;
 }
 
@@ -403,8 +403,7 @@ static int add_operands(struct json_object *request, const struct parsed *parsed
 	case VERB_ADD_CONTEXT: return add_contexts(request, parsed);
 	case VERB_ENABLE_CHANNEL:
 	case VERB_DISABLE_CHANNEL:
-		json_object_object_add(
-				request, "channel", json_object_new_string(parsed->operands[0]));
+		ask_add(request, "channel", json_object_new_string(parsed->operands[0]));
 		return COMMAND_DONE;
 	case VERB_TRACK:
 	case VERB_UNTRACK: return check_tracking(request, parsed);
@@ -422,7 +421,7 @@ static int add_probes(struct json_object *request, const struct parsed *parsed)
 {
 	const struct control_options *options = &parsed->options.control;
 
-	json_object_object_add(request, "pid", json_object_new_int64((int64_t)options->pid));
+	ask_add(request, "pid", json_object_new_int64((int64_t)options->pid));
 	for (int i = 0; i < parsed->operand_count; i++)
 		ask_add_text(request, "event", parsed->operands[i]);
 	if (parsed->operand_count || options->all)

@@ -268,7 +268,7 @@ static struct json_object *subscription(const struct top_options *options, const
 	if (interval < INTERVAL_LEAST_NS)
 		interval = INTERVAL_LEAST_NS;
 	if (request)
-		json_object_object_add(request, "interval",
+		ask_add(request, "interval",
 				json_object_new_int64(interval > INT64_MAX ? INT64_MAX
 									   : (int64_t)interval));
 	return request;

@@ -238,11 +238,17 @@ char *choose_text(const struct resolve_module *module, const struct code_functio
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
+	bool is_whole;
 
 	if (!out)
 		return NULL;
 	fprintf(out, "`%.128s` of %s", name, module->name);
 	write_chosen(out, module, choices);
 	write_sharing(out, module, chooser, choices);
-	return fclose(out) ? NULL : text;
+	is_whole = !ferror(out);
+	is_whole = !fclose(out) && is_whole && text;
+	if (is_whole)
+		return text;
+	free(text);
+	return NULL;
 }
