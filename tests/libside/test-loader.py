@@ -44,10 +44,11 @@ with tempfile.TemporaryDirectory() as folder:
     program = compile_text(PROGRAM, 'program', '-w', '-I' + include, libside)
     compile_text(LIBRARY, AGENT, '-shared', '-fPIC', '-DNAME="whole"')
     compile_text(LIBRARY, AGENT[:-1], '-shared', '-fPIC', '-DNAME="begin"')
-    # A program loads the agent if it is told where a daemon listens.
+    # A program loads the agent if a daemon has a socket in its runtime directory.
+    open(os.path.join(folder, 'agents.sock'), 'w', encoding='utf-8').close()
     for size, expected in ((len(folder) + 1 + len(AGENT), 'whole'), (PATH_MAX - 2, 'whole'), (PATH_MAX - 1, 'whole'), (PATH_MAX, ''),
                            (PATH_MAX + 1, '')):
-        environment = {'PATH': os.environ['PATH'], 'LD_LIBRARY_PATH': os.path.dirname(libside), 'SIDE_AGENT_SOCKET': folder + '/none',
+        environment = {'PATH': os.environ['PATH'], 'LD_LIBRARY_PATH': os.path.dirname(libside), 'SIDE_RUNTIME': folder,
                        'SIDE_LIB_DIR': padded(folder, size - 1 - len(AGENT))}
         run = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=60)
         if (run.returncode, run.stdout) != (0, expected):
