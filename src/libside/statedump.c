@@ -19,7 +19,8 @@
 enum {
 	EXIT_WAIT_MS = 2000,
 	STUCK_MS = 5000, /* no dump has ended for so long */
-	LOCKED_MS = 100, /* the agent has waited for the same lock for this time */
+	LOCKED_MS = 80, /* the agent has waited for the same lock for this time; a registration then ends within 100 ms */
+	LOCKED_POLL_MS = 10,
 };
 
 static struct owned_lock lock;
@@ -317,7 +318,7 @@ static void wait_for_first_dump(const struct side_statedump_request_handle *hand
 	if (agent_is_me() || !registry_may_wait())
 		return;
 	while (!handle->first_done && !registry_is_finished() && monotonic_ms() < end) {
-		statedump_wait(LOCKED_MS / 4);
+		statedump_wait(LOCKED_POLL_MS);
 		if (ended_dumps != ended_before) {
 			ended_before = ended_dumps;
 			end = monotonic_ms() + STUCK_MS;

@@ -433,20 +433,50 @@ static int register_under_lock(struct dl_phdr_info *object, size_t size, void *u
 	return 1;
 }
 
-/* As in a constructor that dlopen() runs. What there is waited for a tenth of a second takes five where it is wrong. */
-static void test_loader_lock(void)
+/* Nanoseconds for which this thread was ready to run and no processor was free. */
+static uint64_t delayed_ns(void)
 {
+	unsigned long long ran, delayed = 0;
+	FILE *file = fopen("/proc/thread-self/schedstat", "re");
+
+	if (!file || fscanf(file, "%llu %llu", &ran, &delayed) != 2)
+		delayed = 0;
+	if (file)
+		fclose(file);
+	return delayed;
+}
+
+/* The time of one registration under the loader's lock, without the time that the machine lacked a processor. */
+static uint64_t registration_ns(void)
+{
+	uint64_t delayed = delayed_ns(), ns;
 	struct timespec begin, end;
 
+	__atomic_store_n(&looks, 0, __ATOMIC_RELAXED);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	dl_iterate_phdr(register_under_lock, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &end);
+	ns = (uint64_t)(end.tv_sec - begin.tv_sec) * 1000000000 + (uint64_t)end.tv_nsec -
+			(uint64_t)begin.tv_nsec - (delayed_ns() - delayed);
 	CHECK(locked_state);
-	CHECK(end.tv_sec - begin.tv_sec < 4);
-	/* It takes place as soon as the lock is free. */
+	/* The dump takes place as soon as the lock is free. */
 	while (!__atomic_load_n(&looks, __ATOMIC_RELAXED))
 		usleep(1000);
 	side_statedump_request_notification_unregister(locked_state);
+	return ns;
+}
+
+/* As in a constructor that dlopen() runs: a registration waits for 100 ms at most. The best of several, as a virtual machine can stop. */
+static void test_loader_lock(void)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < 5; i++) {
+		uint64_t ns = registration_ns();
+
+		best = ns < best ? ns : best;
+	}
+	CHECK(best < 105000000);
 }
 
 int main(void)
