@@ -343,11 +343,24 @@ static const char *const isolate_parsing[] = {"read", "write", "readv", "writev"
 		"wait4", "waitid", "sendto", "recvfrom", "sendmsg", "recvmsg", "send", "recv",
 		"shutdown", "getsockopt", "setsockopt", "getsockname", "getpeername", NULL};
 
+/*
+ * TCGETS2, TCSETS2, TCSETSW2 and TCSETSF2: tcgetattr(), tcsetattr() and isatty() of newer C libraries call these alone. The headers of the
+ * kernel that define the structure (44 bytes) and those of the C library exclude each other.
+ */
+#ifdef TCGETS2
+#define TERMIOS2_GET _IOC(_IOC_READ, 'T', 0x2a, 44)
+#define TERMIOS2_SET(number) _IOC(_IOC_WRITE, 'T', number, 44)
+#else
+#define TERMIOS2_GET TCGETS
+#define TERMIOS2_SET(number) TCSETS
+#endif
+
 /* TIOCSTI would write to the terminal in the user's name, so terminals can be asked only. */
 static void isolate_permit_arguments(struct isolate_rules *rules, bool terminals)
 {
-	static const unsigned long asks[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO};
-	static const unsigned long sets[] = {TCSETS, TCSETSW, TCSETSF, TCFLSH, TCSBRK};
+	static const unsigned long asks[] = {TCGETS, TERMIOS2_GET, TIOCGWINSZ, FIONREAD, FIONBIO};
+	static const unsigned long sets[] = {TCSETS, TCSETSW, TCSETSF, TERMIOS2_SET(0x2b),
+			TERMIOS2_SET(0x2c), TERMIOS2_SET(0x2d), TCFLSH, TCSBRK};
 	static const unsigned int names[] = {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
 			PR_CAPBSET_READ, 0x53564d41 /* PR_SET_VMA, which newer C libraries use */};
 	const uint64_t whole = UINT64_MAX, number = UINT32_MAX;

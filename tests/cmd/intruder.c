@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -108,6 +109,17 @@ static void try_network(void)
 	print("listen", listen(STDIN_FILENO, 1));
 }
 
+/* As tcgetattr() of newer C libraries: TCGETS2. It fails with ENOTTY, because the input is no terminal. */
+static void try_terminal(void)
+{
+#ifdef TCGETS2
+	char state[44];
+
+	print("ask-terminal",
+			ioctl(STDIN_FILENO, _IOC(_IOC_READ, 'T', 0x2a, sizeof(state)), state));
+#endif
+}
+
 static pid_t command;
 
 __attribute__((constructor)) static void begin(void)
@@ -155,6 +167,7 @@ static void try_all(void)
 	if (!lacks("no-seccomp")) {
 		try_processes();
 		try_network();
+		try_terminal();
 	}
 	print("end", 0);
 	errno = saved;

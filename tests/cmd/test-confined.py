@@ -89,6 +89,7 @@ def confined(command, may_read=False, connects=False, **more):
         equal(seen.get("filter"), "SUCCESS", "Seccomp: 2")
         refused(seen, CALLS | (set() if connects else NETWORK))
     equal(seen["read-input"], "SUCCESS", "its own input")
+    true(seen.get("ask-terminal") not in ("ENOSYS", "EPERM"), f"TCGETS2: {seen.get('ask-terminal')}")
     return out, messages
 
 
