@@ -14,7 +14,7 @@ from harness import SIDE, contains, end_daemon, environment, equal, run_tests, s
 
 WORK = tempfile.mkdtemp(prefix="side-confined-")
 os.chmod(WORK, 0o755)
-INTRUDER, READSIDE, TALKER = (os.environ[name] for name in ("INTRUDER", "READSIDE", "TALKER"))
+INTRUDER, READSIDE, TALKER, LATE_START = (os.environ[name] for name in ("INTRUDER", "READSIDE", "TALKER", "LATE_START"))
 HAS_SECCOMP = os.environ["HAS_SECCOMP"] == "true"
 READS = {"read-foreign", "list-foreign", "read-passwords"}
 FILES = READS | {"write-foreign", "remove-foreign", "make-file", "make-directory", "make-device", "make-link"}
@@ -319,6 +319,16 @@ def test_top():
             program.wait()
     finally:
         end_daemon(env)
+
+
+def test_sentences_before_the_start_is_reported():
+    """The thread that connects can be faster than the one that reports the start of the process that sends."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        url = f"tcp://127.0.0.1:{bound.getsockname()[1]}"
+        done = side("record", "--to", url, "--timeout", "1s", "--", TALKER, "20",
+                    env=environment(SIDE_RUNTIME=path("late-run"), LD_PRELOAD=LATE_START))
+    contains(done.err, "it is tried again")
 
 
 def test_session_that_sends():

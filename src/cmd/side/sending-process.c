@@ -230,20 +230,24 @@ static void sending_set_status(struct sending_process *process, const struct sen
 	pthread_mutex_unlock(&process->lock);
 }
 
+static void sending_take_in(struct sending_process *process, const struct sending_message *message)
+{
+	if (message->kind == SENDING_STATUS)
+		sending_set_status(process, &message->status);
+	else if (message->kind == SENDING_NOTE)
+		say_note("%s", message->text.text);
+	else if (message->kind == SENDING_ERROR)
+		say_error(COMMAND_FAILED, NULL, "%s", message->text.text);
+}
+
 static void *sending_read(void *user)
 {
 	struct sending_process *process = user;
 	struct sending_message message;
 	struct send_status status;
 
-	while (sending_take(process, &message)) {
-		if (message.kind == SENDING_STATUS)
-			sending_set_status(process, &message.status);
-		else if (message.kind == SENDING_NOTE)
-			say_note("%s", message.text.text);
-		else if (message.kind == SENDING_ERROR)
-			say_error(COMMAND_FAILED, NULL, "%s", message.text.text);
-	}
+	while (sending_take(process, &message))
+		sending_take_in(process, &message);
 	status = process->status;
 	if (!status.over)
 		status.over = status.failed = true;
@@ -264,10 +268,14 @@ int sending_process_start(struct sending_process *process, const char *dir, cons
 	snprintf(error->text, sizeof(error->text), "the process that sends has ended");
 	if (send(process->socket, &order, sizeof(order), MSG_NOSIGNAL) < 0)
 		return -errno;
-	do {
+	/* A thread of that process can have sentences before its start is reported. */
+	for (;;) {
 		if (!sending_take(process, &message))
 			return -EPIPE;
-	} while (message.kind != SENDING_STARTED);
+		if (message.kind == SENDING_STARTED)
+			break;
+		sending_take_in(process, &message);
+	}
 	*error = message.text;
 	if (message.ret)
 		return message.ret;
