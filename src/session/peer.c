@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -129,6 +130,14 @@ struct closer {
 
 /* A stack that is taken whole. Only the thread of thread_defer() takes it. */
 static _Atomic(struct closing *) closings_due;
+static atomic_bool closings_forgotten_by_children; /* pthread_atfork() was called */
+
+/* The sockets that are due belong to the parent: in a forked child other descriptors can have their numbers. */
+static void closings_forget(void)
+{
+	/* Relaxed: the child has one thread. */
+	atomic_store_explicit(&closings_due, NULL, memory_order_relaxed);
+}
 
 static void *closer_run(void *user)
 {
@@ -205,6 +214,11 @@ static void close_beside(int socket)
 
 	if (!closing)
 		return;
+	/* Relaxed: forks are calls of the thread that comes here first. Without memory for it, another call tries again. */
+	if (!atomic_exchange_explicit(
+			    &closings_forgotten_by_children, true, memory_order_relaxed) &&
+			pthread_atfork(NULL, NULL, closings_forget))
+		atomic_store_explicit(&closings_forgotten_by_children, false, memory_order_relaxed);
 	*closing = (struct closing){.deferred = {.run = close_due}, .socket = socket};
 	/* Release: pairs with the acquire in close_due(). A failed exchange reads the pointer only. */
 	closing->next = atomic_load_explicit(&closings_due, memory_order_relaxed);
