@@ -97,7 +97,7 @@ def main():
     parser.add_argument('--seconds', type=int, default=0)
     parser.add_argument('--keep', action='store_true')
     parser.add_argument('--seed')
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if os.environ.get('SIDE_TEST_LONG') == '1' and not options.seconds:
         options.seconds = 60
     with tempfile.TemporaryDirectory() as work:
