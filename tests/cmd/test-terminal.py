@@ -220,4 +220,15 @@ def test_progress_of_an_export():
         equal(got, len(side("export", "--format", form, big, text=False).out))
 
 
+def test_names_in_progress():
+    """Directories of other users are searched, too: what their names have for a terminal is shown, and not executed."""
+    with tempfile.TemporaryDirectory() as top:
+        for number in range(150):
+            os.mkdir(os.path.join(top, f"\033]0;title\007\r{number}"))
+        _, text = Terminal(SIDE, "view", top, LD_PRELOAD=os.environ["LATER"]).end()
+    contains(text, "searched 64 directories, now ")
+    contains(text, "\\x1b]0;title\\x07\\x0d")
+    true("\033]" not in text and "\007" not in text, repr(text))
+
+
 run_tests(globals())

@@ -3,6 +3,7 @@
 #include "progress.h"
 
 #include "command.h"
+#include "say.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -68,7 +69,7 @@ bool progress_is_due_often(void)
 
 void progress_show(const char *format, ...)
 {
-	char line[LINE_MAX_BYTES], whole[LINE_MAX_BYTES + 32];
+	char line[LINE_MAX_BYTES], clean[4 * LINE_MAX_BYTES], whole[sizeof(clean) + 32];
 	va_list arguments;
 	int size;
 
@@ -81,7 +82,9 @@ void progress_show(const char *format, ...)
 	vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
 	/* The cursor stays at the begin of the line: what a traced program prints replaces it. */
-	size = snprintf(whole, sizeof(whole), "\r%s\033[K\r", line);
+	/* Names of files can be those of other users. */
+	size = snprintf(whole, sizeof(whole), "\r%s\033[K\r",
+			say_printable(line, clean, sizeof(clean)));
 	progress.is_shown = true;
 	(void)!write(progress.fd, whole, (size_t)size);
 }
