@@ -160,6 +160,17 @@ if shutil.which("valgrind"):
         check(done.returncode and "under valgrind" in done.stderr, f"{words}: {done}")
     out, err = process.communicate("go\n", timeout=120)
     check((process.returncode, out, err) == (0, "20\n", ""), f"valgrind, refused: {process.returncode}, {out!r}, {err}")
+    # A directory of that name is not valgrind.
+    os.mkdir(path("valgrind"))
+    other = shutil.copy(plain, path("valgrind/other"))
+    process = subprocess.Popen([other, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=environment)
+    process.stdout.readline()
+    for words in (["attach"], ["trace", "--function", "work"], ["trace", "--function", "work", "--global"]):
+        done = subprocess.run([side, *words, "-o", path("other-" + words[0] + words[-1].strip("-")), "-p", str(process.pid), "--duration", "200ms"],
+                              capture_output=True, text=True, check=False, timeout=120, env=environment)
+        check("under valgrind" not in done.stderr, f"{words}: {done}")
+    process.communicate("go\n", timeout=120)
 for failure in failures:
     print("FAILED:", failure)
 print(f"{runs} runs: {', '.join(tried)}")

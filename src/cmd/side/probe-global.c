@@ -8,6 +8,7 @@
 #include "session/session.h"
 
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
@@ -109,7 +110,7 @@ static int refuse_valgrind(uint64_t pid)
 	snprintf(link, sizeof(link), "/proc/%" PRIu64 "/exe", pid);
 	size = readlink(link, path, sizeof(path) - 1);
 	path[size < 0 ? 0 : size] = '\0';
-	if (!strstr(path, "/valgrind/"))
+	if (fnmatch("*/valgrind/*-linux", path, 0))
 		return COMMAND_DONE;
 	return say_error(COMMAND_FAILED,
 			"trace the program alone, or record its events: `side record -- valgrind PROGRAM`",

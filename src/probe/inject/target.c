@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -360,7 +361,7 @@ static bool is_valgrind(const char *link)
 	ssize_t size = readlink(link, path, sizeof(path) - 1);
 
 	path[size < 0 ? 0 : size] = '\0';
-	return strstr(path, "/valgrind/") != NULL;
+	return !fnmatch("*/valgrind/*-linux", path, 0);
 }
 
 static int check_executable(struct inject_target *target)
