@@ -28,6 +28,7 @@ struct walk {
 	struct code_file *file;
 	ZydisRegister wanted; /* the largest register that contains it */
 	ZydisDecoder decoder;
+	uint64_t entry; /* of the function, behind an endbr64 */
 	uint64_t *seen; /* addresses, by a hash; 0: empty */
 	struct reached *todo;
 	size_t nr_seen, nr_todo;
@@ -217,6 +218,16 @@ static bool follow(struct walk *walk, struct reached at)
 		return true;
 	if (writes)
 		return false;
+	/*
+	 * Only calls for profilers (__fentry__) are first in a function, because the stack is not aligned there. They preserve arguments, and
+	 * save them.
+	 */
+	if (instruction.call && at.address == walk->entry) {
+		reach(walk, at.address + decoded.length, at.saves_all);
+		return false;
+	}
+	if (instruction.branch_mark && at.address == walk->entry)
+		walk->entry += decoded.length;
 	target = instruction.piece.target;
 	switch (instruction.piece.kind) {
 	case PROBE_CALL: reach(walk, target, is_variadic(walk, target)); break;
@@ -232,6 +243,7 @@ static bool follow(struct walk *walk, struct reached at)
 
 static bool walk_all(struct walk *walk, uint64_t begin)
 {
+	walk->entry = begin;
 	reach(walk, begin, false);
 	while (walk->nr_todo) {
 		if (follow(walk, walk->todo[--walk->nr_todo]))

@@ -65,7 +65,7 @@ NOINLINE float f_narrow(struct real p, double *q) { return (float)p.a + (float)*
 NOINLINE double f_root(struct real p, double *q) { return p.a + __builtin_sqrt(*q); }
 NOINLINE double f_round(struct real p, double *q) { return p.a + __builtin_trunc(*q) + (double)sink; }
 NOINLINE long f_scan(long x, long y, struct whole p) { return x + (y << __builtin_ctzl(p.a)); }
-NOINLINE double f_ones(struct real p, long *q) { memset(q, 0xff, 64); return p.a; }
+NOINLINE double f_ones(struct real p, long *q) { memset(q, 0xff, 64); return p.a + 1; }
 NOINLINE long f_both(struct whole p) { long b = p.b; if (p.a) sink = report("x"); return b; }
 int main(void)
 {
@@ -156,7 +156,9 @@ def compare(path, functions, strict):
 
 def compare_named(compiler, options):
     path = f"{FOLDER}/named-{compiler}{''.join(options)}"
-    subprocess.run([compiler, "-w", "-g", "-O2", *options, f"{FOLDER}/named.c", "-o", path, "-lm"], check=True)
+    subprocess.run([compiler, "-w", "-g", "-O2", *options, "-c", f"{FOLDER}/named.c", "-o", path + ".o"], check=True)
+    # Without -pg, so that the program writes no profile.
+    subprocess.run([compiler, path + ".o", "-o", path, "-lm"], check=True)
     done = side("trace", "-o", path + ".trace", "-c", path, "--function", "f_*", "--args", env=ENV)
     equal(done.status, 0, done.err)
     events = list(json_lines(side("view", "--json", path + ".trace", env=ENV).out))
@@ -188,7 +190,7 @@ for seed in range(SEED, SEED + (40 if LONG else 1)):
 # Of processors that have them, to run the program here.
 with open("/proc/cpuinfo", encoding="utf-8") as file:
     flags = set(re.search(r"flags\s*:(.*)", file.read()).group(1).split())
-NAMED_OPTIONS = [()] + [("-mavx2",)] * ("avx2" in flags) + [("-mavx512f", "-mavx512vl", "-mprefer-vector-width=512")] * ({"avx512f", "avx512vl"} <= flags)
+NAMED_OPTIONS = [(), ("-pg", "-mfentry")] + [("-mavx2",)] * ("avx2" in flags) + [("-mavx512f", "-mavx512vl", "-mprefer-vector-width=512")] * ({"avx512f", "avx512vl"} <= flags)
 with open(f"{FOLDER}/named.c", "w", encoding="utf-8") as file:
     file.write(HEAD + NAMED)
 for compiler in COMPILERS:
