@@ -598,7 +598,7 @@ class Refusals(Case):
         if "ATTACH_STATIC" not in os.environ:
             self.skipTest("no static C library")
         program = self.start("calm", program=os.environ["ATTACH_STATIC"])
-        self.refuse(program.pid, "linked statically")
+        self.refuse(program.pid, "that could bring the agent\nhint: `side trace --global` lets the kernel watch its functions\n")
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
     def test_32_bits(self):

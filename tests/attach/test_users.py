@@ -113,13 +113,13 @@ class Services(Users):
 
     def test_too_few_descriptors(self):
         service = self.service("files 3")
-        self.refused("RLIMIT_NOFILE", service)
+        self.refused("of its own\nhint: `prlimit --pid %d --nofile=8:" % service.pid, service)
         subprocess.run(["prlimit", "--pid", str(service.pid), "--nofile=8:"], check=True)
         self.traced(service)
 
     def test_sandbox(self):
         service = self.service(f"user {NOBODY}", "filter")
-        self.refused("--in-sandbox", service)
+        self.refused("load a library\nhint: if you know that the filter allows that: `--in-sandbox`\n", service)
         self.traced(service, "--in-sandbox")
 
     def test_vfork(self):
@@ -148,8 +148,9 @@ class Services(Users):
         service = self.service()
         os.kill(service.pid, signal.SIGSTOP)
         done = self.side("trace", "-p", str(service.pid), "--function", "service_work", status=1)
-        self.assertIn("is stopped; let it go on first", done.stderr)
-        self.assertIn("cannot detach from", self.side("detach", "-p", str(service.pid), status=1).stderr)
+        stopped = f"({os.path.basename(SERVICE)[:15]}): it is stopped\nhint: continue it first: `kill -CONT {service.pid}`\n"
+        self.assertEqual(done.stderr, f"side: cannot attach to {service.pid} {stopped}")
+        self.assertEqual(self.side("detach", "-p", str(service.pid), status=1).stderr, f"side: cannot detach from {service.pid} {stopped}")
         os.kill(service.pid, signal.SIGCONT)
         if shutil.which("strace"):
             tracer = subprocess.Popen(["strace", "-qq", "-p", str(service.pid), "-o", self.file("strace")])
@@ -157,7 +158,7 @@ class Services(Users):
             while not self.has_tracer(service.pid, tracer.pid):
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.01)
-            self.refused(f"{tracer.pid} (strace) is tracing it", service, status=3)
+            self.refused(f"{tracer.pid} (strace) is tracing it, and a program has one tracer at a time\nhint: end that tracer first, or detach it\n", service, status=3)
             tracer.terminate()
             tracer.wait()
         self.traced(service)
@@ -182,7 +183,7 @@ class Services(Users):
             return f"TracerPid:\t{tracer}\n" in status.read()
 
     def test_usage(self):
-        self.assertIn("`-c` starts a program, and `-p` is one",
+        self.assertIn("a COMMAND is started, and `-p` is a program that runs already\nhint: leave one of them out\n",
                       self.side("trace", "-p", "1", "-c", "true", "--function", "f", status=2).stderr)
         self.assertIn("`--duration` is for programs that run already",
                       self.side("trace", "-c", "true", "--duration", "1s", "--function", "f", status=2).stderr)

@@ -137,7 +137,7 @@ for compiler, kinds in (("gcc", "address leak thread undefined"), ("clang", "add
         # clang's runtime for threads makes the function read its return address.
         if program != path("clang-thread"):
             run(f"{program}, trace --exit", "trace", "-o", "TRACE", "-c", program, "--function", "work", "--exit", calls=20, returns=20)
-        attach(program, program, "ThreadSanitizer" if kind == "thread" else None)
+        attach(program, program, "each thread\nhint: start it with `side record` or `side trace -c`\n" if kind == "thread" else None)
 if shutil.which("valgrind"):
     plain = path("plain")
     subprocess.run(["gcc", "-g", "-O1", path("program.c"), "-o", plain, "-pthread"], check=True, timeout=120)
@@ -157,7 +157,9 @@ if shutil.which("valgrind"):
                   ["trace", "--function", "work", "--global", "--exe", plain]):
         done = subprocess.run([side, *words, "-o", path("refused"), "-p", str(process.pid), "--duration", "200ms"], capture_output=True,
                               text=True, check=False, timeout=120, env=environment)
-        check(done.returncode and "under valgrind" in done.stderr, f"{words}: {done}")
+        reason = ("where the kernel's breakpoints end it\nhint: trace the program alone" if "--global" in words else
+                  "which executes a translation of the program\nhint: start it with `side record`, or without valgrind\n")
+        check(done.returncode and f"it runs under valgrind, {reason}" in done.stderr, f"{words}: {done}")
     out, err = process.communicate("go\n", timeout=120)
     check((process.returncode, out, err) == (0, "20\n", ""), f"valgrind, refused: {process.returncode}, {out!r}, {err}")
     # A directory of that name is not valgrind.

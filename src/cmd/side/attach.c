@@ -89,8 +89,8 @@ int attach_request(
 
 int attach_say_failure(const struct attached *attached)
 {
-	return say_error((enum command_status)status_of(&attached->report), NULL, "%s",
-			attached->report.text);
+	return say_error((enum command_status)status_of(&attached->report), attached->report.hint,
+			"%s", attached->report.text);
 }
 
 /* The sentences are those of attaching. */
@@ -101,7 +101,7 @@ static int say_detach_failure(const struct attached *attached)
 
 	if (strncmp(text, prefix, sizeof(prefix) - 1) != 0)
 		return attach_say_failure(attached);
-	return say_error((enum command_status)status_of(&attached->report), NULL,
+	return say_error((enum command_status)status_of(&attached->report), attached->report.hint,
 			"cannot detach from %s", text + sizeof(prefix) - 1);
 }
 
@@ -329,6 +329,17 @@ static int what_was_set(struct attached *attached)
 	return status ? status : recording->look(recording->user, attached->session);
 }
 
+static void say_not_informed(const struct attached *attached)
+{
+	char hint[INJECT_HINT_MAX + 64];
+
+	(void)snprintf(hint, sizeof(hint), "%s%s`side detach` tries it again",
+			attached->report.hint, *attached->report.hint ? "\n" : "");
+	say_error(COMMAND_FAILED, hint,
+			"the recording has ended, but the program could not be informed: %s",
+			attached->report.text);
+}
+
 static int record_program(struct attached *attached)
 {
 	bool program_ended = false;
@@ -353,9 +364,7 @@ static int record_program(struct attached *attached)
 	if (!status || failed)
 		status = attach_request(attached, "leave", attached->place.theirs, true);
 	if (!status && attached->report.kind != INJECT_DONE && attached->report.kind != INJECT_GONE)
-		say_error(COMMAND_FAILED, "`side detach` tries it again",
-				"the recording has ended, but the program could not be informed: %s",
-				attached->report.text);
+		say_not_informed(attached);
 	else if (!status && say_is_json())
 		json_attached(attached, "detach");
 	return failed ? failed : status;

@@ -323,7 +323,7 @@ static int call(struct injection *injection, uint64_t function, const uint64_t a
 			until = inject_now() + CALL_MS * UINT64_C(1000000);
 		else if (inject_now() > until)
 			return fail(injection, INJECT_FAILED,
-					"it does not come to the end of loading the agent; is it loading something else all the time?");
+					"it does not come to the end of loading the agent (it may be loading something else all the time)");
 		inject_pause_us(20);
 		if (!read_scratch(injection, offsetof(struct inject_scratch, done), &done,
 				    sizeof(done)))
@@ -661,5 +661,5 @@ void inject_end(int fd, pid_t child, struct inject_report *report)
 		return;
 	*report = (struct inject_report){.kind = INJECT_FAILED};
 	(void)snprintf(report->text, sizeof(report->text),
-			"attaching was ended before it was done; the program goes on");
+			"attaching was ended before it was done, and the program goes on");
 }

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #define INJECT_TEXT_MAX 512
+#define INJECT_HINT_MAX 256
 #define INJECT_PATIENCE_MS 2000 /* until a thread is at a point that is safe */
 
 enum inject_kind {
@@ -52,6 +53,7 @@ struct inject_report {
 	uint64_t stopped_total_ns; /* all of them */
 	uint64_t total_ns;
 	char text[INJECT_TEXT_MAX]; /* a sentence without a full stop, unless INJECT_DONE */
+	char hint[INJECT_HINT_MAX]; /* what the user can do about it; may be empty */
 };
 
 /* What the agent in a process keeps for probes that are gone; nothing while there are some, or where it is not. */

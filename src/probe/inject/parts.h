@@ -74,6 +74,9 @@ void inject_pause_us(long us);
 /* Fills in the report; returns -1. */
 int inject_fail(struct inject_target *target, enum inject_kind kind, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
+/* The hint of the failure before it; returns -1. */
+int inject_hint(struct inject_target *target, const char *format, ...)
+		__attribute__((format(printf, 2, 3)));
 /* 0, or -1 with the report filled in. inject_target_close() in both cases. */
 int inject_target_open(struct inject_target *target, const struct inject_request *request);
 void inject_target_close(struct inject_target *target);

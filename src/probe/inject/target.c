@@ -40,8 +40,19 @@ int inject_fail(struct inject_target *target, enum inject_kind kind, const char 
 	va_list arguments;
 
 	target->report->kind = kind;
+	*target->report->hint = '\0';
 	va_start(arguments, format);
 	(void)vsnprintf(target->report->text, sizeof(target->report->text), format, arguments);
+	va_end(arguments);
+	return -1;
+}
+
+int inject_hint(struct inject_target *target, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(target->report->hint, sizeof(target->report->hint), format, arguments);
 	va_end(arguments);
 	return -1;
 }
@@ -256,10 +267,45 @@ static long yama(void)
 			: 0;
 }
 
+/* No tracer is there: what forbids it otherwise. */
+static int fail_permission(struct inject_target *target, const char *name, int code)
+{
+	char uids[64];
+	long scope = yama();
+
+	if (scope == 3)
+		return inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 3, which forbids it to everybody until the machine is started again with another value",
+				target->pid, name);
+	if (scope == 2) {
+		inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 2, which requires CAP_SYS_PTRACE",
+				target->pid, name);
+		return inject_hint(target, "run as root");
+	}
+	if (scope == 1) {
+		inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): ptrace is limited to child processes here (kernel.yama.ptrace_scope is 1)",
+				target->pid, name);
+		return inject_hint(target,
+				"run as root (CAP_SYS_PTRACE), or `sudo sysctl kernel.yama.ptrace_scope=0`");
+	}
+	if (inject_status(target->pid, 0, "Uid", uids, sizeof(uids)) &&
+			strtoul(uids, NULL, 10) != geteuid()) {
+		inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): it belongs to user %lu", target->pid,
+				name, strtoul(uids, NULL, 10));
+		return inject_hint(target, "run as this user or as root (CAP_SYS_PTRACE)");
+	}
+	inject_fail(target, INJECT_NOT_PERMITTED,
+			"cannot attach to %d (%s): %s: it has rights that you do not have, or a sandbox forbids you ptrace",
+			target->pid, name, strerror(code));
+	return inject_hint(target, "run as root (CAP_SYS_PTRACE)");
+}
+
 int inject_not_permitted(struct inject_target *target, pid_t thread, int code)
 {
-	char tracer[32], name[64], uids[64], tracers_name[64];
-	long scope = yama();
+	char tracer[32], name[64], tracers_name[64];
 	pid_t by;
 
 	inject_name(target->pid, name, sizeof(name));
@@ -268,31 +314,14 @@ int inject_not_permitted(struct inject_target *target, pid_t thread, int code)
 	by = inject_status(target->pid, thread, "TracerPid", tracer, sizeof(tracer))
 			? (pid_t)strtol(tracer, NULL, 10)
 			: 0;
-	if (by)
-		return inject_fail(target, INJECT_NOT_PERMITTED,
-				"cannot attach to %d (%s): %d (%s) is tracing it; a program has one tracer at a time, so detach that one first",
+	if (by) {
+		inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): %d (%s) is tracing it, and a program has one tracer at a time",
 				target->pid, name, by,
 				inject_name(by, tracers_name, sizeof(tracers_name)));
-	if (scope == 3)
-		return inject_fail(target, INJECT_NOT_PERMITTED,
-				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 3, which forbids it to everybody until the machine is started again with another value",
-				target->pid, name);
-	if (scope == 2)
-		return inject_fail(target, INJECT_NOT_PERMITTED,
-				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 2, so it takes CAP_SYS_PTRACE; run as root",
-				target->pid, name);
-	if (scope == 1)
-		return inject_fail(target, INJECT_NOT_PERMITTED,
-				"cannot attach to %d (%s): ptrace is limited to child processes here; run as root (CAP_SYS_PTRACE) or set kernel.yama.ptrace_scope to 0",
-				target->pid, name);
-	if (inject_status(target->pid, 0, "Uid", uids, sizeof(uids)) &&
-			strtoul(uids, NULL, 10) != geteuid())
-		return inject_fail(target, INJECT_NOT_PERMITTED,
-				"cannot attach to %d (%s): it belongs to user %lu; run as this user or as root (CAP_SYS_PTRACE)",
-				target->pid, name, strtoul(uids, NULL, 10));
-	return inject_fail(target, INJECT_NOT_PERMITTED,
-			"cannot attach to %d (%s): %s; it has rights that you do not have, or a sandbox forbids you ptrace; run as root (CAP_SYS_PTRACE)",
-			target->pid, name, strerror(code));
+		return inject_hint(target, "end that tracer first, or detach it");
+	}
+	return fail_permission(target, name, code);
 }
 
 static int check_state(struct inject_target *target, const struct inject_request *request)
@@ -305,10 +334,11 @@ static int check_state(struct inject_target *target, const struct inject_request
 		return inject_fail(target, INJECT_GONE, "there is no process %d", pid);
 	if (*text == 'Z' || *text == 'X')
 		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", pid, name);
-	if (*text == 'T')
-		return inject_fail(target, INJECT_FAILED,
-				"cannot attach to %d (%s): it is stopped; let it go on first (kill -CONT %d)",
-				pid, name, pid);
+	if (*text == 'T') {
+		inject_fail(target, INJECT_FAILED, "cannot attach to %d (%s): it is stopped", pid,
+				name);
+		return inject_hint(target, "continue it first: `kill -CONT %d`", pid);
+	}
 	if (inject_status(pid, 0, "Kthread", text, sizeof(text)) && *text == '1')
 		return inject_fail(target, INJECT_UNSUITABLE, "%d (%s) is a thread of the kernel",
 				pid, name);
@@ -319,10 +349,13 @@ static int check_state(struct inject_target *target, const struct inject_request
 		return inject_fail(target, INJECT_UNSUITABLE,
 				"cannot attach to %d (%s): it is in the strict sandbox of seccomp, which would end it at its first call",
 				pid, name);
-	if (*text == '2' && !request->in_sandbox)
-		return inject_fail(target, INJECT_UNSUITABLE,
-				"will not attach to %d (%s): it is in a sandbox (seccomp), whose filter may end it when it is made to load a library; if you know that the filter allows that, use --in-sandbox",
+	if (*text == '2' && !request->in_sandbox) {
+		inject_fail(target, INJECT_UNSUITABLE,
+				"will not attach to %d (%s): it is in a sandbox (seccomp), whose filter may end it when it is made to load a library",
 				pid, name);
+		return inject_hint(
+				target, "if you know that the filter allows that: `--in-sandbox`");
+	}
 	return 0;
 }
 
@@ -336,10 +369,11 @@ static int check_files(struct inject_target *target)
 
 	if (prlimit(target->pid, RLIMIT_NOFILE, NULL, &limit) || limit.rlim_cur >= FILES_MIN)
 		return 0;
-	return inject_fail(target, INJECT_UNSUITABLE,
-			"cannot attach to %d (%s): it may have no more than %llu files open (RLIMIT_NOFILE), and for a moment the recorder needs %d of its own; `prlimit --pid %d --nofile=%d:%llu` lets it have them",
+	inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it may have no more than %llu files open (RLIMIT_NOFILE), and for a moment the recorder needs %d of its own",
 			target->pid, inject_name(target->pid, name, sizeof(name)),
-			(unsigned long long)limit.rlim_cur, FILES_MIN, target->pid, FILES_MIN,
+			(unsigned long long)limit.rlim_cur, FILES_MIN);
+	return inject_hint(target, "`prlimit --pid %d --nofile=%d:%llu`", target->pid, FILES_MIN,
 			(unsigned long long)(limit.rlim_max > FILES_MIN ? limit.rlim_max
 									: FILES_MIN));
 }
@@ -349,9 +383,10 @@ static int fail_sanitizer(struct inject_target *target)
 {
 	char name[64];
 
-	return inject_fail(target, INJECT_UNSUITABLE,
-			"cannot attach to %d (%s): it has ThreadSanitizer, which must see the start of each thread; start it with `side record` or `side trace -c`",
+	inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it has ThreadSanitizer, which must see the start of each thread",
 			target->pid, inject_name(target->pid, name, sizeof(name)));
+	return inject_hint(target, "start it with `side record` or `side trace -c`");
 }
 
 /* Its tools are linked statically. They execute a translation of the program, where the kernel's breakpoints end it. */
@@ -362,6 +397,22 @@ static bool is_valgrind(const char *link)
 
 	path[size < 0 ? 0 : size] = '\0';
 	return !fnmatch("*/valgrind/*-linux", path, 0);
+}
+
+static int fail_valgrind(struct inject_target *target, const char *name)
+{
+	inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it runs under valgrind, which executes a translation of the program",
+			target->pid, name);
+	return inject_hint(target, "start it with `side record`, or without valgrind");
+}
+
+static int fail_static(struct inject_target *target, const char *name)
+{
+	inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it is linked statically, so there is no loader that could bring the agent",
+			target->pid, name);
+	return inject_hint(target, "`side trace --global` lets the kernel watch its functions");
 }
 
 static int check_executable(struct inject_target *target)
@@ -387,17 +438,13 @@ static int check_executable(struct inject_target *target)
 				name);
 	else if (elf.class != ELFCLASS64 || elf.machine != EM_X86_64)
 		ret = inject_fail(target, INJECT_UNSUITABLE,
-				"cannot attach to %d (%s): it is a program for another processor (%s); the agent is for x86-64, with 64 bits",
+				"cannot attach to %d (%s): it is a program for another processor (%s), and the agent is for x86-64, with 64 bits",
 				target->pid, name,
 				elf.class == ELFCLASS32 ? "32 bits" : "not x86-64");
 	else if (is_valgrind(path))
-		ret = inject_fail(target, INJECT_UNSUITABLE,
-				"cannot attach to %d (%s): it runs under valgrind, which executes a translation of the program; start it with `side record`, or without valgrind",
-				target->pid, name);
+		ret = fail_valgrind(target, name);
 	else if (!elf.interpreter)
-		ret = inject_fail(target, INJECT_UNSUITABLE,
-				"cannot attach to %d (%s): it is linked statically, so there is no loader that could bring the agent; link it dynamically, or let the kernel watch its functions by `side trace --global`",
-				target->pid, name);
+		ret = fail_static(target, name);
 	else if (inject_elf_function(&elf, "__tsan_init"))
 		ret = fail_sanitizer(target);
 	inject_elf_free(&elf);
@@ -458,10 +505,12 @@ static int find_libc(struct inject_target *target)
 				"cannot attach to %d (%s): it has not loaded the GNU C library (libc.so.6), without which the agent cannot run",
 				target->pid, name);
 	ret = read_object(target, mapping, &target->libc, &target->libc_bias);
-	if (ret == -ESTALE)
-		return inject_fail(target, INJECT_UNSUITABLE,
-				"cannot attach to %d (%s): its C library was replaced on the disk since it was started; start it anew",
+	if (ret == -ESTALE) {
+		inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): its C library was replaced on the disk since it was started",
 				target->pid, name);
+		return inject_hint(target, "restart the program");
+	}
 	if (ret)
 		return inject_fail(target, INJECT_FAILED,
 				"cannot attach to %d (%s): its C library cannot be read: %s",
@@ -551,9 +600,10 @@ static int find_agent(struct inject_target *target, const char *function)
 		target->report->was_there = true;
 		return 0;
 	}
-	return inject_fail(target, INJECT_UNSUITABLE,
-			"cannot attach to %d (%s): it has loaded an agent of another version (%s); start it anew",
+	inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it has loaded an agent of another version (%s)",
 			target->pid, inject_name(target->pid, name, sizeof(name)), mapping->path);
+	return inject_hint(target, "restart the program");
 }
 
 int inject_target_open(struct inject_target *target, const struct inject_request *request)

@@ -485,7 +485,7 @@ static enum attempt try(struct borrowing *borrowing)
 		char name[64];
 
 		(void)inject_fail(borrowing->target, INJECT_FAILED,
-				"cannot attach to %d (%s): its thread %d does not stop; is it waiting for a disk that does not answer?",
+				"cannot attach to %d (%s): its thread %d does not stop (it may wait for a disk that does not answer)",
 				borrowing->target->pid,
 				inject_name(borrowing->target->pid, name, sizeof(name)),
 				borrowing->thread);
@@ -596,7 +596,8 @@ int inject_borrow(struct inject_target *target, struct inject_place *place,
 		return say_failure(&borrowing);
 	if (kill(target->pid, 0))
 		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", target->pid, name);
-	return inject_fail(target, INJECT_FAILED,
-			"cannot attach to %d (%s): for %u ms none of its threads was at a point where it may be asked to load something; attach again, or start it with SIDE_LIB_DIR and a daemon",
+	inject_fail(target, INJECT_FAILED,
+			"cannot attach to %d (%s): for %u ms none of its threads was at a point where it may be asked to load something",
 			target->pid, name, (unsigned int)((inject_now() - began) / 1000000));
+	return inject_hint(target, "attach again, or start it with SIDE_LIB_DIR and a daemon");
 }
