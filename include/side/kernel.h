@@ -67,7 +67,7 @@ struct side_kernel_table_0 {
 	uint32_t event_size; /* from one event to the next */
 	uint64_t first;      /* address of the first block, or 0; a block: address of the next one, then events */
 	uint64_t reserved;
-	char problem[256]; /* why nothing is registered at all; empty: it is */
+	char problem[256]; /* why nothing is registered at all, and a second line with a hint; empty: it is */
 };
 
 #ifdef __cplusplus

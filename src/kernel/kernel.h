@@ -57,7 +57,7 @@ bool kernel_config_read(const char *text, const char *encoding, struct kernel_co
 
 /* ---- tracefs.c ---- */
 
-/* Open the kernel's file, out of the way of the program's descriptors; or -errno and a sentence. */
+/* Open the kernel's file, out of the way of the program's descriptors; or -errno and a sentence, with a line for a hint. */
 int kernel_open(char *reason, size_t room);
 /* 0 and *index, or -errno. */
 int kernel_register(int fd, void *word, const char *description, bool multi, int32_t *index);

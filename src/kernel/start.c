@@ -22,11 +22,16 @@ static void notified(enum side_tracer_notification what, struct side_event_descr
 		events_go(events, nr_events);
 }
 
+/* The second line of the reason, if it has one, is a hint. */
 static void complain(const char *reason)
 {
+	size_t size = strcspn(reason, "\n");
+
 	table_say(reason);
 	if (environment_is_on("SIDE_DEBUG"))
-		dprintf(STDERR_FILENO, "side: events are not given to the kernel: %s\n", reason);
+		dprintf(STDERR_FILENO, "side: events are not given to the kernel: %.*s%s%s\n",
+				(int)size, reason, reason[size] ? "\nhint: " : "",
+				reason + size + !!reason[size]);
 }
 
 /* SIDE_ERROR_OK or another one; @events as in SIDE_USER_EVENTS. */

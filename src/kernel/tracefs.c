@@ -121,10 +121,10 @@ int kernel_open(char *reason, size_t room)
 		return move_away(fd);
 	if (fd == -EACCES)
 		(void)snprintf(reason, room,
-				"no permission to open user_events_data: as root, `chgrp GROUP /sys/kernel/tracing /sys/kernel/tracing/user_events_data; chmod g+x /sys/kernel/tracing; chmod g+w /sys/kernel/tracing/user_events_data`");
+				"no permission to open user_events_data\nas root: `chgrp GROUP /sys/kernel/tracing /sys/kernel/tracing/user_events_data && chmod g+x /sys/kernel/tracing && chmod g+w /sys/kernel/tracing/user_events_data`");
 	else
 		(void)snprintf(reason, room,
-				"the kernel has no user_events_data: the kernel needs CONFIG_USER_EVENTS (6.4 or later) and tracefs at /sys/kernel/tracing; a container needs that file mounted into it");
+				"the kernel has no user_events_data: it needs CONFIG_USER_EVENTS (6.4 or later) and tracefs at /sys/kernel/tracing\n`mount -t tracefs none /sys/kernel/tracing` (a container needs it mounted into it)");
 	return fd;
 }
 
@@ -175,7 +175,7 @@ const char *kernel_register_reason(int error)
 	switch (error) {
 	case -EADDRINUSE: return "the kernel has this name with other fields, or this word already";
 	case -EMFILE:
-		return "the kernel's limit of events is reached; raise /proc/sys/kernel/user_events_max";
+		return "the kernel's limit of events (/proc/sys/kernel/user_events_max) is reached";
 	case -ENOMEM: return "the kernel is out of memory, or the event's state is not writable";
 	case -EINVAL: return "the kernel does not understand the description";
 	case -EBADF: return "the program has closed our descriptor";

@@ -244,7 +244,7 @@ static void load_validator(void)
 	if (!load(VALIDATOR))
 		dprintf(STDERR_FILENO,
 				"side: nothing is validated: " VALIDATOR
-				" cannot be loaded; SIDE_DEBUG=1 prints the reason\n");
+				" cannot be loaded\nhint: SIDE_DEBUG=1 prints the reason\n");
 }
 
 static __attribute__((LIBRARY_BEGIN)) void loader_run(void)

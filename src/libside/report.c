@@ -10,15 +10,15 @@
 
 static const char *const sentences[REPORT_NR] = {
 		[REPORT_STATE_VERSION] =
-				"side: an event's state has a version that this library does not know; the event is ignored (use a newer libside)\n",
+				"side: an event's state has a version that this library does not know; the event is ignored\nhint: use a newer libside\n",
 		[REPORT_DESCRIPTION_VERSION] =
-				"side: an event's description has a version that this library does not know; no tracer can use the event (use a newer libside)\n",
+				"side: an event's description has a version that this library does not know; no tracer can use the event\nhint: use a newer libside\n",
 		[REPORT_DESCRIPTION_SIZE] =
-				"side: an event's description is shorter than version 0 demands; no tracer can use the event (its producer must set struct_size)\n",
+				"side: an event's description is shorter than version 0 demands; no tracer can use the event\nhint: its producer must set struct_size\n",
 		[REPORT_NULL_ARGUMENT] =
 				"side: an event was emitted without state, arguments, variadic part or key (NULL); the call is ignored\n",
 		[REPORT_VARIADIC] =
-				"side: an event was emitted by the wrong function; the call is ignored (side_call_variadic for variadic events, side_call for all others)\n",
+				"side: an event was emitted by the wrong function; the call is ignored\nhint: side_call_variadic is for variadic events, side_call for all others\n",
 };
 
 static bool enabled;

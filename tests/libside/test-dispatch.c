@@ -210,12 +210,12 @@ static void test_wrong_calls(void)
 }
 
 /* In a process of its own: what goes to stderr with and without SIDE_DEBUG. */
-static void expect_reports(const char *program, const char *debug, int expected)
+static void expect_reports(const char *program, const char *debug, int problems, int hints)
 {
 	char text[4096];
 	ssize_t size;
 	size_t used = 0;
-	int ends[2], status, lines = 0;
+	int ends[2], status, nr_problems = 0, nr_hints = 0, lines = 0;
 	pid_t child;
 
 	CHECK(!pipe(ends));
@@ -237,11 +237,17 @@ static void expect_reports(const char *program, const char *debug, int expected)
 	close(ends[0]);
 	CHECK(waitpid(child, &status, 0) == child);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	for (size = 0; text[size]; size++)
-		lines += text[size] == '\n';
-	if (lines != expected)
-		fprintf(stderr, "said:\n%s", text);
-	CHECK_EQUAL(lines, expected);
+	for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+		CHECK(strchr(line, '\n') != NULL);
+		nr_problems += !strncmp(line, "side: ", 6);
+		nr_hints += !strncmp(line, "hint: ", 6);
+		lines++;
+	}
+	if (nr_problems != problems || nr_hints != hints)
+		fprintf(stderr, "reports:\n%s", text);
+	CHECK_EQUAL(nr_problems, problems);
+	CHECK_EQUAL(nr_hints, hints);
+	CHECK_EQUAL(lines, problems + hints);
 }
 
 int main(int argc, char **argv)
@@ -258,9 +264,9 @@ int main(int argc, char **argv)
 	test_kernel_bit();
 	test_kernel_and_callback();
 	test_wrong_calls();
-	/* NULL, wrong function, unknown version: each once, however often. */
-	expect_reports(argv[0], "1", 3);
-	expect_reports(argv[0], NULL, 0);
-	expect_reports(argv[0], "0", 0);
+	/* NULL, wrong function, unknown version: each once, however often; the last two with a hint. */
+	expect_reports(argv[0], "1", 3, 2);
+	expect_reports(argv[0], NULL, 0, 0);
+	expect_reports(argv[0], "0", 0, 0);
 	return 0;
 }

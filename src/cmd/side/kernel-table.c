@@ -121,8 +121,14 @@ int kernel_table_read(pid_t pid, const struct kernel_table_reader *reader)
 			table.event_size > 65536)
 		return -EPROTO;
 	table.problem[sizeof(table.problem) - 1] = '\0';
-	if (*table.problem)
-		reader->problem(reader->user, pid, table.problem);
+	if (*table.problem) {
+		/* Its second line, if it has one, is a hint. */
+		char *hint = strchr(table.problem, '\n');
+
+		if (hint)
+			*hint++ = '\0';
+		reader->problem(reader->user, pid, table.problem, hint ? hint : "");
+	}
 	for (block = table.first; !ret && block && blocks < BLOCKS_MAX; blocks++) {
 		ret = read_block(pid, block, table.event_size, reader);
 		if (!ret)

@@ -11,7 +11,7 @@ struct kernel_table_reader {
 	/* An event of the process, with its texts ended. */
 	void (*event)(void *user, pid_t pid, const struct side_kernel_event_0 *event);
 	/* Why it gives no events to the kernel, though it was asked to. */
-	void (*problem)(void *user, pid_t pid, const char *problem);
+	void (*problem)(void *user, pid_t pid, const char *problem, const char *hint);
 	void *user;
 };
 

@@ -180,13 +180,14 @@ static void show_event(void *user, pid_t pid, const struct side_kernel_event_0 *
 		print_text(pid, event, tracepoint, listeners);
 }
 
-static void show_problem(void *user, pid_t pid, const char *problem)
+static void show_problem(void *user, pid_t pid, const char *problem, const char *hint)
 {
-	char name[RUNNING_NAME_MAX], text[512];
+	char name[RUNNING_NAME_MAX], text[512], hint_text[512];
 
 	(void)user;
-	say_note("%s (%ld) gives no events to the kernel: %s", running_name(pid, name), (long)pid,
-			say_printable(problem, text, sizeof(text)));
+	say_note_hint(say_printable(hint, hint_text, sizeof(hint_text)),
+			"%s (%ld) gives no events to the kernel: %s", running_name(pid, name),
+			(long)pid, say_printable(problem, text, sizeof(text)));
 }
 
 static int look_at_programs(struct kernel_view *view)

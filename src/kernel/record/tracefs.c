@@ -44,7 +44,7 @@ int tracefs_find(char *path, size_t room, struct kernel_record_error *error)
 		return record_fail(error, -EACCES, "run it as root",
 				"no permission to read the kernel's events in %s", places[0]);
 	return record_fail(error, -ENOENT,
-			"mount it: `mount -t tracefs none /sys/kernel/tracing`; a container needs it mounted into it",
+			"mount it: `mount -t tracefs none /sys/kernel/tracing`\na container needs it mounted into it",
 			"tracefs is not there");
 }
 

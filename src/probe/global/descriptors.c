@@ -23,7 +23,7 @@ int global_descriptors(uint64_t wanted, int any, struct global_error *error)
 			(next >= 0 && (uint64_t)next + wanted < limit.rlim_cur))
 		return 0;
 	return global_fail(error, -EMFILE,
-			"probe fewer locations, or raise that limit (`ulimit -n`); `uprobe_multi`, where the kernel has it, needs no more than a few",
+			"probe fewer locations, or raise that limit with `ulimit -n`\n`--by uprobe_multi` needs only a few, where the kernel has it",
 			"this method needs %" PRIu64
 			" descriptors for the locations, and a process may have %" PRIu64
 			" open here",

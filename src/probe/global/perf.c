@@ -215,7 +215,7 @@ static int refuse(struct global_error *error, int code)
 {
 	if (code == -EPERM || code == -EACCES)
 		return global_fail(error, code,
-				"run as root, or with CAP_PERFMON; or set kernel.perf_event_paranoid to -1",
+				"run as root, with CAP_PERFMON, or after `sudo sysctl kernel.perf_event_paranoid=-1`",
 				"the kernel does not permit to read events of all processes");
 	if (code == -EMFILE)
 		return global_fail(error, code,

@@ -18,9 +18,7 @@
 
 #define DEFINITIONS "uprobe_events"
 #define GROUP "side_"
-#define MEND                                                                                   \
-	"run as root; or, as root, mount tracefs at /sys/kernel/tracing and give this user's " \
-	"group the right to write there"
+#define MEND "run as root (or root gives this user's group write permission in /sys/kernel/tracing)"
 
 /* ---- finding it ---- */
 

@@ -824,7 +824,8 @@ class Refused(Case):
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
             self.assertEqual(done.returncode, status, done.stderr)
             if status:
-                self.assertIn(f"descriptors for the locations, and a process may have {limit} open here\nhint: probe fewer locations", done.stderr)
+                self.assertIn(f"descriptors for the locations, and a process may have {limit} open here\nhint: probe fewer locations, "
+                              "or raise that limit with `ulimit -n`\nhint: `--by uprobe_multi` needs only a few, where the kernel has it\n", done.stderr)
             else:
                 self.assertEqual(sum(event["fields"].get("function") == "cook" for event in self.read(output)), 2)
 
