@@ -25,6 +25,7 @@ struct context_spec; /* wire/context.h */
 /* Filled when a function that takes it fails: one sentence for a person, without newline. */
 struct ctf_error {
 	char text[512];
+	char hint[96]; /* what the user can do about it; may be empty */
 };
 
 /* ---- Field classes ---- */

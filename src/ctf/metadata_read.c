@@ -95,7 +95,7 @@ int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **ou
 		struct ctf_error *error)
 {
 	struct ctf_trace_classes *classes = calloc(1, sizeof(*classes));
-	struct ctf_error packets = {""};
+	struct ctf_error packets = {.text = ""};
 	char *text = NULL, *path = strdup(dir);
 	size_t size = 0;
 	int ret, unpacked = 0;

@@ -164,9 +164,10 @@ static int repair_trace(struct repair *repair, struct ctf_trace_classes *classes
 	if (!classes->trace.is_side)
 		return ctf_fail(error, -EINVAL, "cannot repair %s: it was not recorded by side",
 				dir);
-	if (is_being_written(dir_fd))
-		return ctf_fail(error, -EBUSY,
-				"cannot repair %s: it is being recorded; wait for the end", dir);
+	if (is_being_written(dir_fd)) {
+		ctf_fail(error, -EBUSY, "cannot repair %s: it is being recorded", dir);
+		return ctf_fail_hint(error, -EBUSY, "try again when the recording has ended");
+	}
 	if (ret) {
 		ret = repair_metadata(classes, dir_fd);
 		if (ret < 0)
@@ -192,7 +193,7 @@ static int found_trace(
 		void *context, int dir_fd, const char *path, struct dirent **names, int count)
 {
 	struct ctf_trace_classes *classes = NULL;
-	struct ctf_error why = {""}, ignored;
+	struct ctf_error why = {.text = ""}, ignored;
 	struct repair *repair = context, other = *repair;
 	int ret = ctf_metadata_read(dir_fd, path, &classes, &why);
 
@@ -238,7 +239,7 @@ static int remove_unborn(int dir_fd, const char *dir, struct ctf_error *error)
 static int repair_one(int dir_fd, const char *dir, struct ctf_error *error)
 {
 	struct ctf_trace_classes *classes = NULL;
-	struct ctf_error why = {""};
+	struct ctf_error why = {.text = ""};
 	int ret = ctf_metadata_read(dir_fd, dir, &classes, &why);
 
 	if (!classes)

@@ -34,18 +34,19 @@ _Static_assert(sizeof(struct packet_header) == 84, "recording.md says 32 + 52 by
 
 int ctf_write_error(struct ctf_error *error, int code, const char *dir, const char *file)
 {
-	const char *mend = "";
+	const char *hint = "", *limit = "";
 
 	if (code == -ENOSPC || code == -EDQUOT)
-		mend = "; free some space there, or record to another directory";
+		hint = "free some space there, or write to another directory";
 	else if (code == -EACCES || code == -EPERM || code == -EROFS)
-		mend = "; choose a directory that you may write to";
+		hint = "choose a directory that you may write to";
 	else if (code == -EEXIST)
-		mend = "; choose another name or remove it";
+		hint = "choose another name or remove it";
 	else if (code == -EFBIG)
-		mend = "; the limit on the size of files (ulimit -f) is reached";
-	return ctf_fail(error, code, "cannot write %s%s%s: %s%s", dir, *file ? "/" : "", file,
-			strerror(-code), mend);
+		limit = ": the limit on the size of files (ulimit -f) is reached";
+	ctf_fail(error, code, "cannot write %s%s%s: %s%s", dir, *file ? "/" : "", file,
+			strerror(-code), limit);
+	return ctf_fail_hint(error, code, hint);
 }
 
 int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, const void *body,

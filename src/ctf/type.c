@@ -118,8 +118,16 @@ int ctf_fail(struct ctf_error *error, int code, const char *format, ...)
 
 	if (!error)
 		return code;
+	error->hint[0] = '\0';
 	va_start(arguments, format);
 	vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
+	return code;
+}
+
+int ctf_fail_hint(struct ctf_error *error, int code, const char *hint)
+{
+	if (error)
+		snprintf(error->hint, sizeof(error->hint), "%s", hint);
 	return code;
 }

@@ -38,5 +38,7 @@ void ctf_member_set(
 /* Write the sentence, if there is a place for it, and return code. */
 int ctf_fail(struct ctf_error *error, int code, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
+/* The same for the hint of the failure before it. */
+int ctf_fail_hint(struct ctf_error *error, int code, const char *hint);
 
 #endif /* CTF_TYPE_H */

@@ -568,7 +568,7 @@ static void adopt_entry(struct session *session, const char *name)
 {
 	int folder = openat(session->buffers_fd, name,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct ctf_error error = {"out of memory"};
+	struct ctf_error error = {.text = "out of memory"};
 	int ret;
 
 	if (folder < 0)
@@ -577,8 +577,8 @@ static void adopt_entry(struct session *session, const char *name)
 	if (ret > 0)
 		remove_leftovers(session->buffers_fd, name, folder);
 	else if (ret < 0)
-		report(session, true, "%s/%s cannot be taken over: %s", session->buffers, name,
-				error.text);
+		report(session, true, "%s/%s cannot be taken over: %s%s%s", session->buffers, name,
+				error.text, *error.hint ? "\n" : "", error.hint);
 	if (ret < 0 && session->service)
 		remember_useless(session->service, name);
 	close(folder);

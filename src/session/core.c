@@ -320,7 +320,7 @@ static int read_record(struct core *core, const struct recovery_head *head, stru
 
 static void look_at(struct core *core, uint64_t address, const unsigned char *bytes)
 {
-	struct ctf_error error = {"out of memory"};
+	struct ctf_error error = {.text = "out of memory"};
 	struct recovery_head head;
 	const char *wrong;
 

@@ -446,7 +446,7 @@ static void adopt_maps(struct adoption *adoption)
 static void adopt_rings(struct adoption *adoption)
 {
 	const struct instance *instance = adoption->instance;
-	struct ctf_error error = {""};
+	struct ctf_error error = {.text = ""};
 	uint32_t i, ring;
 
 	for (i = 0; i < instance->nr_channels; i++)

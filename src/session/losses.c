@@ -288,7 +288,7 @@ static int note(struct lost_list *list)
 	struct session *session = list->session;
 	struct instance *instance = list->instance;
 	uint64_t ticks = session->recovers ? instance->last_ticks : ring_clock_now(session->clock);
-	struct ctf_error error = {"out of memory"};
+	struct ctf_error error = {.text = "out of memory"};
 	int ret = 0;
 
 	for (list->channel = 0; list->channel < instance->nr_channels && !ret; list->channel++)

@@ -69,7 +69,7 @@ static void fail_path(struct session *session, const char *path, const char *why
 
 static void load_folder(struct session *session, int place, const char *name, const char *path)
 {
-	struct ctf_error error = {""};
+	struct ctf_error error = {.text = ""};
 	struct instance *instance = buffers_load(session, place, name, &error);
 
 	if (instance)
@@ -163,7 +163,7 @@ static void load_directory(struct session *session, const char *path)
 
 static void load_path(struct session *session, const char *path)
 {
-	struct ctf_error error = {""};
+	struct ctf_error error = {.text = ""};
 	struct stat status;
 
 	if (stat(path, &status)) {

@@ -317,7 +317,7 @@ static void finish_chunk(struct session *session)
 static void gather(struct session *session)
 {
 	struct rotation *rotation = &session->rotation;
-	struct ctf_error error = {""};
+	struct ctf_error error = {.text = ""};
 	size_t i;
 
 	if (rotation->nr_flat && make_chunk(session, &error)) {

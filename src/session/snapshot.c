@@ -84,7 +84,7 @@ static bool end_ring(struct session *session, struct instance *instance, uint32_
 		uint32_t ring, struct copy *copy)
 {
 	struct instance_ring *each = &instance->channels[channel].each[ring];
-	struct ctf_error error = {""};
+	struct ctf_error error = {.text = ""};
 	struct ctf_span packet;
 	int ret;
 
@@ -115,7 +115,7 @@ bool snapshot_end(struct session *session, struct instance *instance)
 		if (!channel_overwrites(channel->channel))
 			continue;
 		if (!copy_reserve(&copy, channel->geometry.size)) {
-			struct ctf_error error = {"out of memory: cannot copy a ring"};
+			struct ctf_error error = {.text = "out of memory: cannot copy a ring"};
 
 			trace_fail(session, instance, -ENOMEM, &error);
 			continue;
@@ -220,7 +220,7 @@ static int take_rings(struct snapshot *snapshot, struct instance *instance, stru
 static void take_instance(struct snapshot *snapshot, struct instance *instance)
 {
 	struct session *session = snapshot->session;
-	struct ctf_error error = {"out of memory"}, ignored;
+	struct ctf_error error = {.text = "out of memory"}, ignored;
 	struct picture picture = {0};
 	struct ctf_clock clock;
 	int ret = take_rings(snapshot, instance, &picture, &error);
@@ -239,8 +239,9 @@ static void take_instance(struct snapshot *snapshot, struct instance *instance)
 		return;
 	report_failure(session, ret);
 	report_instance(session, instance, true,
-			"the snapshot of process %d (%s) is not complete: %s", (int)instance->peer,
-			instance->procname, error.text);
+			"the snapshot of process %d (%s) is not complete: %s%s%s",
+			(int)instance->peer, instance->procname, error.text,
+			*error.hint ? "\n" : "", error.hint);
 }
 
 /* The first number that is free, from 1: with --force, others may be there. */

@@ -33,8 +33,10 @@ void trace_fail(struct session *session, struct instance *instance, int code,
 {
 	report_failure(session, code);
 	if (!instance->unwritten_code)
-		report_instance(session, instance, true, "records of process %d (%s) are lost: %s",
-				(int)instance->peer, instance->procname, error->text);
+		report_instance(session, instance, true,
+				"records of process %d (%s) are lost: %s%s%s", (int)instance->peer,
+				instance->procname, error->text, *error->hint ? "\n" : "",
+				error->hint);
 	instance->unwritten_code = code < 0 ? -code : code;
 }
 
@@ -301,7 +303,7 @@ static bool write_span(struct session *session, struct instance *instance, uint3
 		uint32_t ring, const struct ring_span *span)
 {
 	struct instance_channel *of = &instance->channels[channel];
-	struct ctf_error error = {""};
+	struct ctf_error error = {.text = ""};
 	struct ctf_span packet = {
 			.records = span->data,
 			.size = span->size,
@@ -453,7 +455,7 @@ bool trace_end(struct session *session, struct instance *instance)
 
 void trace_close(struct session *session, struct instance *instance, const struct ctf_clock *clock)
 {
-	struct ctf_error error = {""};
+	struct ctf_error error = {.text = ""};
 	int ret;
 
 	if (!instance->writer)

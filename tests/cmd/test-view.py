@@ -476,7 +476,7 @@ def test_recorder_is_killed():
         true(size_of(out) >= 2_000_000, "nothing was recorded")
         refused = side("view", "--repair", "-n1", out)
         equal((refused.status, len(refused.out.splitlines())), (1, 1), refused.err)
-        contains(refused.err, "being recorded")
+        contains(refused.err, ": it is being recorded\nhint: try again when the recording has ended\n")
     finally:
         recorder.kill()
         recorder.wait()

@@ -62,7 +62,7 @@ int cmd_expand(const struct parsed *parsed)
 {
 	const char *dir = parsed->operands[0], *out = parsed->options.expand.output;
 	struct ctf_expand_result result;
-	struct ctf_error error;
+	struct ctf_error error = {.text = ""};
 	char *made = out ? NULL : beside(dir);
 	int ret;
 
@@ -72,7 +72,7 @@ int cmd_expand(const struct parsed *parsed)
 	out = out ? out : made;
 	ret = ctf_expand(dir, out, confine, say_damage, NULL, &result, &error);
 	if (ret) {
-		ret = say_error(status_of(ret), NULL, "%s", error.text);
+		ret = say_error(status_of(ret), error.hint, "%s", error.text);
 	} else {
 		say_result(&result, out);
 		ret = result.damaged ? COMMAND_FAILED : say_flush(stdout);

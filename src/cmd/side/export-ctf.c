@@ -57,7 +57,7 @@ static int fail(struct copy *copy, int error)
 	if (copy->status)
 		return error;
 	if (copy->error.text[0])
-		copy->status = say_error(COMMAND_FAILED, NULL, "%s", copy->error.text);
+		copy->status = say_error(COMMAND_FAILED, copy->error.hint, "%s", copy->error.text);
 	else
 		copy->status = say_error(COMMAND_FAILED, NULL, "cannot go on exporting %s: %s",
 				copy->walk.options.dir, strerror(-error));
@@ -473,9 +473,10 @@ static void free_copy(struct copy *copy)
 	for (uint32_t i = 0; i < count; i++) {
 		struct copy_trace *own = &copy->traces[i];
 
-		copy->error.text[0] = '\0';
+		copy->error = (struct ctf_error){.text = ""};
 		if (own->writer && ctf_writer_close(own->writer, &copy->error) && !copy->status)
-			copy->status = say_error(COMMAND_FAILED, NULL, "%s", copy->error.text);
+			copy->status = say_error(
+					COMMAND_FAILED, copy->error.hint, "%s", copy->error.text);
 		export_types_free(&own->types);
 		free(own->classes);
 	}

@@ -337,8 +337,8 @@ int kernel_recording_finish(struct kernel_recording *recording, const struct par
 	else
 		print_text(summary, false);
 	if (*summary->problem)
-		return say_error(COMMAND_FAILED, NULL, "the kernel's trace is not complete: %s",
-				summary->problem);
+		return say_error(COMMAND_FAILED, summary->problem_hint,
+				"the kernel's trace is not complete: %s", summary->problem);
 	return summary->lost && strict ? COMMAND_LOST : COMMAND_DONE;
 }
 

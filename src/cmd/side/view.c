@@ -48,11 +48,11 @@ static void sum_up(struct view *view)
 static void repair(struct view *view)
 {
 	unsigned int repaired;
-	struct ctf_error error;
+	struct ctf_error error = {.text = ""};
 
 	if (ctf_repair(view->options->dir, &repaired, &error)) {
 		view->damaged = true;
-		view_say(view, VIEW_ERROR, NULL, error.text);
+		view_say(view, VIEW_ERROR, *error.hint ? error.hint : NULL, error.text);
 	}
 	if (repaired)
 		say_format(view, VIEW_NOTE, "%u file%s shortened to what is whole", repaired,

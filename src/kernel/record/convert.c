@@ -26,7 +26,7 @@ int kernel_describe_kind(struct kernel_record *record, struct kind *kind)
 	if (!ret)
 		ret = record->sink->describe(record, &kind->event);
 	else
-		kernel_trace_problem(record, "an event cannot be described: out of memory");
+		kernel_trace_problem(record, "an event cannot be described: out of memory", "");
 	kind->described = !ret;
 	if (ret || !record->sink->chooses) {
 		ctf_arena_destroy(arena);
@@ -243,6 +243,6 @@ void kernel_put(struct kernel_record *record, uint32_t number, uint64_t ticks, p
 		record->sink->put(record, class ? &class->event : &kind->event, &converted);
 		return;
 	}
-	kernel_trace_problem(record, "records were left out: out of memory");
+	kernel_trace_problem(record, "records were left out: out of memory", "");
 	record->fields.failed = record->context.failed = false;
 }

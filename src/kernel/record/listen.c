@@ -295,5 +295,6 @@ const struct kernel_record_summary *kernel_listen_end(struct kernel_record *reco
 	record->summary.way = record->way->name(record);
 	record->summary.why = record->why;
 	record->summary.problem = record->problem;
+	record->summary.problem_hint = record->problem_hint;
 	return &record->summary;
 }

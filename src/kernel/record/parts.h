@@ -109,6 +109,7 @@ struct kernel_record {
 	struct ctf_arena *arena;
 	uint32_t next_id;
 	char problem[SENTENCE_MAX];
+	char problem_hint[96]; /* may be empty */
 
 	struct tasks *tasks;
 	pthread_t thread;
@@ -223,6 +224,6 @@ int kernel_trace_open(struct kernel_record *record, struct kernel_record_error *
 void kernel_trace_end(struct kernel_record *record, uint64_t ticks, const struct ctf_clock *clock);
 void kernel_trace_close(struct kernel_record *record);
 /* Only the first one is kept. */
-void kernel_trace_problem(struct kernel_record *record, const char *text);
+void kernel_trace_problem(struct kernel_record *record, const char *text, const char *hint);
 
 #endif /* KERNEL_RECORD_PARTS_H */

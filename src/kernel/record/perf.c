@@ -641,7 +641,7 @@ static bool drain_events(struct kernel_record *record, uint32_t cpu, uint64_t he
 			continue;
 		memcpy(&time, (const uint8_t *)header + sizeof(*header) + 8, sizeof(time));
 		if (!add_sample(perf, &nr, time, at))
-			kernel_trace_problem(record, "records were left out: out of memory");
+			kernel_trace_problem(record, "records were left out: out of memory", "");
 	}
 	put_samples(record, cpu, nr);
 	release(buffer, head);

@@ -268,6 +268,7 @@ const struct kernel_record_summary *kernel_record_stop(
 	record->summary.way = record->way->name(record);
 	record->summary.why = record->why;
 	record->summary.problem = record->problem;
+	record->summary.problem_hint = record->problem_hint;
 	return &record->summary;
 }
 

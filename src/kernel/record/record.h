@@ -87,7 +87,8 @@ struct kernel_record_summary {
 	uint64_t plain; /* EventHeader records that are there as bytes, because they cannot be decoded */
 	const struct kernel_record_loss *losses;
 	size_t nr_losses;
-	const char *problem; /* why the trace is not complete, or "" */
+	const char *problem;      /* why the trace is not complete, or "" */
+	const char *problem_hint; /* what the user can do about it, or "" */
 };
 
 /*

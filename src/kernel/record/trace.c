@@ -18,10 +18,12 @@
 
 static const uint32_t version[3] = {0, 1, 0};
 
-void kernel_trace_problem(struct kernel_record *record, const char *text)
+void kernel_trace_problem(struct kernel_record *record, const char *text, const char *hint)
 {
-	if (!*record->problem)
-		(void)snprintf(record->problem, sizeof(record->problem), "%s", text);
+	if (*record->problem)
+		return;
+	(void)snprintf(record->problem, sizeof(record->problem), "%s", text);
+	(void)snprintf(record->problem_hint, sizeof(record->problem_hint), "%s", hint);
 }
 
 /* ---- opening ---- */
@@ -56,7 +58,7 @@ int kernel_trace_open(struct kernel_record *record, struct kernel_record_error *
 			.channels = &channel,
 			.nr_channels = 1,
 	};
-	struct ctf_error why = {""};
+	struct ctf_error why = {.text = ""};
 	int ret = -ENOMEM;
 
 	record->cpus = calloc(record->nr_cpus, sizeof(*record->cpus));
@@ -65,7 +67,7 @@ int kernel_trace_open(struct kernel_record *record, struct kernel_record_error *
 	if (!record->cpus || !channel.context)
 		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	ret = ctf_writer_create(&config, &record->writer, &why);
-	return ret ? record_fail(error, ret, NULL, "%s", why.text) : 0;
+	return ret ? record_fail(error, ret, why.hint, "%s", why.text) : 0;
 }
 
 /* ---- packets ---- */
@@ -103,7 +105,7 @@ static void write_packet(
 			.timestamp_end = end,
 			.events_discarded = cpu->discarded,
 	};
-	struct ctf_error why = {""};
+	struct ctf_error why = {.text = ""};
 	int ret = 0;
 
 	if (!cpu->stream)
@@ -111,7 +113,7 @@ static void write_packet(
 	if (!ret)
 		ret = ctf_stream_append(cpu->stream, &span, &why);
 	if (ret)
-		kernel_trace_problem(record, why.text);
+		kernel_trace_problem(record, why.text, why.hint);
 	cpu->packet.size = 0;
 	cpu->written = cpu->discarded;
 	cpu->end = end;
@@ -122,7 +124,7 @@ static void flush(struct kernel_record *record, uint32_t number)
 	struct record_cpu *cpu = &record->cpus[number];
 
 	if (cpu->packet.failed) {
-		kernel_trace_problem(record, "records were left out: out of memory");
+		kernel_trace_problem(record, "records were left out: out of memory", "");
 		cpu->packet.failed = false;
 	}
 	if (cpu->packet.size)
@@ -152,7 +154,7 @@ static const char *provider_of(const char *tracepoint, char *to, size_t room)
 static int describe(struct kernel_record *record, struct kernel_event *event)
 {
 	char full[NAME_MAX_BYTES], provider[300];
-	struct ctf_error why = {""};
+	struct ctf_error why = {.text = ""};
 	int ret;
 
 	/* PROVIDER:NAME of user_events:PROVIDER_L4K1:NAME. */
@@ -165,7 +167,7 @@ static int describe(struct kernel_record *record, struct kernel_event *event)
 	ret = ctf_writer_add_event_json(record->writer, 0, record->next_id, full, event->level,
 			event->context, event->fields, NULL, &why);
 	if (ret)
-		kernel_trace_problem(record, why.text);
+		kernel_trace_problem(record, why.text, why.hint);
 	else
 		event->own = (void *)(uintptr_t)record->next_id++;
 	return ret;
@@ -264,19 +266,19 @@ static void note_losses(struct kernel_record *record, uint64_t ticks)
 {
 	size_t nr = record->summary.nr_losses, i;
 	struct ctf_lost *lost = calloc(nr + 1, sizeof(*lost));
-	struct ctf_error why = {""};
+	struct ctf_error why = {.text = ""};
 
 	for (i = 0; lost && i < nr; i++)
 		lost[i] = (struct ctf_lost){record->losses[i].ring, record->losses[i].event,
 				record->losses[i].reason, record->losses[i].count};
 	if (lost && nr && ctf_writer_lost(record->writer, ticks, lost, nr, &why))
-		kernel_trace_problem(record, why.text);
+		kernel_trace_problem(record, why.text, why.hint);
 	free(lost);
 }
 
 void kernel_trace_end(struct kernel_record *record, uint64_t ticks, const struct ctf_clock *clock)
 {
-	struct ctf_error why = {""};
+	struct ctf_error why = {.text = ""};
 	uint32_t i;
 
 	count_losses(record);
@@ -292,11 +294,11 @@ void kernel_trace_end(struct kernel_record *record, uint64_t ticks, const struct
 
 void kernel_trace_close(struct kernel_record *record)
 {
-	struct ctf_error why = {""};
+	struct ctf_error why = {.text = ""};
 	uint32_t i;
 
 	if (record->writer && ctf_writer_close(record->writer, &why))
-		kernel_trace_problem(record, why.text);
+		kernel_trace_problem(record, why.text, why.hint);
 	record->writer = NULL;
 	for (i = 0; record->cpus && i < record->nr_cpus; i++)
 		free(record->cpus[i].packet.data);
