@@ -645,12 +645,15 @@ void agent_own_begin(struct agent_own *own);
 /* The same with its signals as they are: before main(), where the agent notes which ones the program blocks. */
 void agent_own_begin_start(struct agent_own *own);
 void agent_own_end(const struct agent_own *own);
-/* Where pthread_create() stores the number of the control thread, which calls the second one first of all. */
+/*
+ * agent_own_control(): the address at which pthread_create() stores the number of the control thread. agent_own_control_begins(): the
+ * control thread calls this first.
+ */
 unsigned long *agent_own_control(void);
 void agent_own_control_begins(void);
 /*
- * In a task of control-starter.c, to its end. Does not clear that number: the control thread may not have begun yet, and its first calls
- * are known by the number alone.
+ * A task of control-starter.c calls this when it starts; the effect lasts until the task ends. It keeps the number of the control thread:
+ * if that thread has not begun yet, side recognizes its first calls by the number alone.
  */
 void agent_own_task_begins(void);
 

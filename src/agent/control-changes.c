@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detect, without a question to the daemon, that no session has changed since the last exchange with it.
+ * Detect, without a request to the daemon, that no session has changed since the last exchange with it.
  *
- * The daemon publishes the serial of its last change as a symbolic link in its directory. To check the directory and to read the link takes no
- * descriptor, no memory and no answer, so an event can do it in any context. A daemon that follows another one publishes another text, and one that
- * cannot publish removes the link.
+ * The daemon publishes the serial of its last change as a symbolic link in its directory. An event can check the directory and read the
+ * link in any context: this takes no descriptor, no memory and no answer. A later daemon publishes another text. A daemon that cannot
+ * publish removes the link.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static uint64_t changes_mix(uint64_t hash, const char *bytes, size_t size)
 
 	for (i = 0; i < size; i++)
 		hash = (hash ^ (unsigned char)bytes[i]) * CHANGES_PRIME;
-	/* The end of each text. */
+	/* Mark the end of each text. */
 	return (hash ^ 0x100) * CHANGES_PRIME;
 }
 
@@ -47,8 +47,9 @@ static bool changes_is_missing(const char *path)
 }
 
 /*
- * The text of the daemon that has this socket; empty if there is no daemon. A negative errno: not known. In a directory that another user
- * owns or can change there is no daemon: no exchange connects there, so nothing there can make an event wait.
+ * Read the text that the daemon of this socket publishes. Returns its size: 0 if there is no daemon, a negative errno if this is unknown.
+ * A directory that another user owns or can change counts as one without a daemon: no exchange connects to a socket there, so the event
+ * does not wait for one.
  */
 static long changes_read(const char *socket, char text[CHANGES_TEXT_MAX])
 {
@@ -68,7 +69,7 @@ static long changes_read(const char *socket, char text[CHANGES_TEXT_MAX])
 	return size == CHANGES_TEXT_MAX ? -ENAMETOOLONG : size;
 }
 
-/* Of all daemons that an exchange would try. */
+/* Hash what all daemons publish that an exchange would try. */
 static uint64_t changes_published(void)
 {
 	uint64_t hash = CHANGES_BASIS;

@@ -60,16 +60,16 @@ struct control_room *control_room_map(void);
 void control_room_unmap(struct control_room *room);
 void control_room_rest(struct control_room *room);
 
-/* Until the word is not `value` any more, or woken for nothing. False: it is past that time. */
+/* Wait until the word differs from `value`, or until a spurious wakeup. False: `until` has passed. */
 bool control_wait(const uint32_t *word, uint32_t value, int operation, uint64_t until);
 
 bool control_take_turn(unsigned int timeout_ms);
-bool control_note(void); /* False: nobody holds it, take it */
+bool control_note(void); /* False: no thread has the turn, so the caller must take it */
 void control_give_turn(void);
 
-/* Whether only this user and root can change the directory that the socket is in: 0, or a negative errno. */
+/* Returns 0 if only this user and root can change the directory of the socket, else a negative errno. */
 int control_check_place(const char *socket);
-/* With the turn, all of them. Sockets, or a negative errno. */
+/* The following functions need the turn. control_connect() returns a socket or a negative errno. */
 int control_connect(uint64_t deadline);
 int control_say_arrive(
 		int socket, struct control_room *room, enum wire_control mode, uint64_t deadline);

@@ -3,9 +3,9 @@
 #define AGENT_LIBSIDE_H
 
 /*
- * Weak references to the functions of libside that the agent uses: a program may load another implementation's libside.so.0, which
- * lacks some of them, or another library of that name, which lacks all of them, and must start nevertheless. The compiler includes this file
- * first, by an option.
+ * Weak references to the functions of libside that the agent uses. A program may load another implementation's libside.so.0, which lacks
+ * some of these functions, or an unrelated library of that name, which lacks all of them. The program must start in both cases. A compiler
+ * option includes this file first.
  */
 /* clang-format off */
 #define AGENT_LIBSIDE_EACH(one) \
@@ -75,7 +75,7 @@
 
 AGENT_LIBSIDE_EACH(AGENT_LIBSIDE_WEAK)
 
-/* Constructors of side/trace.h call these two before it is known which library it is. */
+/* Constructors of side/trace.h call these two functions before the agent has checked which library is loaded. */
 struct side_event_description;
 struct side_events_register_handle;
 extern struct side_events_register_handle *agent_libside_real_register(

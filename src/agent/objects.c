@@ -21,15 +21,15 @@ static uintptr_t objects_owner; /* the thread that walks or forks, or 0 */
 static bool objects_forking;    /* the owner is in a fork; written by the owner */
 
 /*
- * Without a system call unless it has to wait, and never in a sandbox, where fork() may be permitted and the calls of a wait may end the
- * program. False: owned by another thread, or by this one already.
+ * Make this thread the owner. Makes no system call unless it must wait. It never waits in a sandbox: a sandbox can permit fork() and end
+ * the program at the system calls of a wait. False: another thread is the owner, or this thread already is.
  */
 static bool objects_take(void)
 {
 	uintptr_t me = (uintptr_t)__builtin_thread_pointer(), seen = 0;
 	uint64_t deadline = 0;
 
-	/* Acquire: what the last owner did. Pairs with objects_give(). */
+	/* Acquire: pairs with the release in objects_give(), so this thread sees what the last owner did. */
 	while (!__atomic_compare_exchange_n(
 			&objects_owner, &seen, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		const struct timespec pause = {.tv_nsec = 1000000};
@@ -48,7 +48,7 @@ static bool objects_take(void)
 
 static void objects_give(void)
 {
-	/* Release: what this owner did. Pairs with objects_take(). */
+	/* Release: pairs with the acquire in objects_take(), so the next owner sees what this one did. */
 	__atomic_store_n(&objects_owner, 0, __ATOMIC_RELEASE);
 }
 

@@ -508,43 +508,48 @@ void probe_count_unseen_locked(const struct probes_event *event)
 
 /* ---- calls that a filter selects ---- */
 
-/* The channel's number that another thread stored meanwhile; 0: the hook is not at its place any more. */
-static uint8_t kept_mark(uint8_t number)
+/* The bit that another thread stored for the channel, plus 1; 0 if the hook has been removed. */
+static uint8_t mark_unless_removed(uint8_t number)
 {
 	return number == PROBES_MARKS_GIVEN ? 0 : number;
 }
 
 /*
- * The bit of a channel at a hook, plus 1. 0: it has none, or none is free. Signals and other threads may take it at the same time. A hit
- * that is still at a hook which was removed finds PROBES_MARKS_GIVEN, and gives the bit that it has taken back itself.
+ * Returns the bit of a channel at a hook, plus 1; takes one if the channel has none yet. 0: no bit is free, or the hook has been removed.
+ * Signal handlers and other threads may call this at the same time. A hit at a hook that was removed finds PROBES_MARKS_GIVEN, and gives
+ * its bit back itself.
  */
 static uint8_t take_mark(struct probes_wish *wish, uint32_t channel)
 {
 	uint8_t mark = wish->hook->mark, number = 0;
 	uint32_t owner = 0;
 
-	/* Relaxed, all: a bit is given to one channel, and nothing else depends on it. */
+	/* All relaxed: a bit is given to one channel, and nothing else depends on it. */
 	if (mark < PATCH_MARKS &&
 			(__atomic_compare_exchange_n(&wish->mark_owner, &owner, channel + 1, false,
 					 __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
 					owner == channel + 1)) {
-		/* Each thread that comes here stores the same. */
+		/* Each thread that gets here stores the same value. */
 		if (__atomic_compare_exchange_n(&wish->marks[channel], &number, (uint8_t)(mark + 1),
 				    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return (uint8_t)(mark + 1);
-		return kept_mark(number);
+		return mark_unless_removed(number);
 	}
 	mark = probes_mark_take(wish->place);
 	if (mark >= PATCH_MARKS)
-		return kept_mark(__atomic_load_n(&wish->marks[channel], __ATOMIC_RELAXED));
+		return mark_unless_removed(
+				__atomic_load_n(&wish->marks[channel], __ATOMIC_RELAXED));
 	if (__atomic_compare_exchange_n(&wish->marks[channel], &number, (uint8_t)(mark + 1), false,
 			    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return (uint8_t)(mark + 1);
 	probes_marks_give(wish->place, 1u << mark);
-	return kept_mark(number);
+	return mark_unless_removed(number);
 }
 
-/* The bits of the call whose event is under way, and the one of that channel at its hook. NULL: there are none. */
+/*
+ * Returns the bits of the call whose event is being recorded, and in `*mark` the bit of the channel at the call's hook. NULL: there are
+ * none.
+ */
 static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint16_t *mark)
 {
 	const struct probes_scratch *scratch = patch_hit_scratch();
@@ -556,7 +561,7 @@ static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint
 	number = __atomic_load_n(&wish->marks[channel->index], __ATOMIC_RELAXED);
 	if (!number && !leaves)
 		number = take_mark(wish, channel->index);
-	if (!kept_mark(number))
+	if (!mark_unless_removed(number))
 		return NULL;
 	*mark = (uint16_t)(1u << (number - 1));
 	return patch_hit_marks(scratch->moment.hit, leaves);

@@ -128,7 +128,7 @@ uint8_t probes_mark_take(struct probes_place *place)
 		mark = (uint8_t)__builtin_ctz(~(uint32_t)taken | 1u << PATCH_MARKS);
 		if (mark == PATCH_MARKS)
 			return mark;
-		/* Relaxed, as below: who has a bit is all that it says. */
+		/* Relaxed, as in probes_marks_give(): a bit orders nothing, it only records its owner. */
 	} while (!__atomic_compare_exchange_n(&place->marks, &taken, (uint16_t)(taken | 1u << mark),
 			false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return mark;
@@ -140,8 +140,9 @@ void probes_marks_give(struct probes_place *place, uint32_t marks)
 }
 
 /*
- * All bits that hits of the hook have, which is not at the place any more. At once: a bit that is free may be taken by another hook. A hit
- * that takes one meanwhile has stored it before the exchange, or finds the result of the exchange and gives its bit back.
+ * Give back all bits that hits have taken at this hook, which is no longer at its location. One operation gives back all of them, because
+ * another hook may take a bit as soon as it is free. A hit that takes a bit meanwhile either stores it before the exchange, or finds the
+ * result of the exchange and gives its bit back.
  */
 static void give_marks(struct probes_wish *wish)
 {
@@ -164,7 +165,7 @@ static void unlink_hook(struct probes_wish *wish)
 
 	while (*at != hook)
 		at = &(*at)->next;
-	/* Release: pairs with the acquire of a hit. The hook's own pointer stays for who is at it. */
+	/* Release: pairs with the acquire of a hit. The removed hook keeps its own pointer, because a hit may still be at it. */
 	__atomic_store_n(at, hook->next, __ATOMIC_RELEASE);
 	if (at == &place->hooks && place->probe)
 		patch_change_user(place->probe, hook->next);

@@ -132,21 +132,22 @@ struct probes_way {
 };
 
 /*
- * One wish at one place: what happens there. All that most hits read of it stands in one line of the cache, and those of a table
- * beside one another: of thousands of places, most are strangers to the cache.
+ * One probe spec at one location. What most hits read of a hook is in one cache line, and the hooks of a table are adjacent: a program can
+ * have thousands of locations, most of which are not in the cache.
  */
 struct probes_hook {
 	struct probes_hook *next;              /* of the place */
 	const struct probes_way *entry, *exit; /* NULL: there is no such event */
-	uint16_t name_bytes; /* of the name with its end; 0: it is too long to stand here */
-	uint8_t lines;       /* at the end of the last one the wish stands */
+	uint16_t name_bytes; /* of the name with its end; 0: it is too long for this structure */
+	uint8_t lines;       /* cache lines; the struct probes_wish is at the end of the last one */
 	uint8_t mark; /* a bit among those of a call (patch_hit_marks()); PATCH_MARKS: none was free at the place */
 	_Alignas(8) char name[]; /* whole words of it */
 } __attribute__((aligned(AGENT_LINE)));
 
-/* The rest of it. */
+/* Value of `marks`: the hook is removed, and its bits are given back. */
 #define PROBES_MARKS_GIVEN UINT8_MAX
 
+/* The members of a hook that most hits do not read. */
 struct probes_wish {
 	struct probes_hook *hook;
 	const char *function;
@@ -154,8 +155,8 @@ struct probes_wish {
 	const struct probe_fetch *entry_fetches, *exit_fetches; /* for each field */
 	uint64_t bias; /* from the file's addresses to those here */
 	bool wants_all, wants_trap;
-	bool kernel; /* the kernel watches it here for whoever has brought it */
-	bool over;   /* it does, or it did so in the process that has forked this one */
+	bool kernel; /* the kernel watches it, for the session that requested it */
+	bool over;   /* the kernel watches it, or did so in the parent before fork() */
 
 	struct probes_place *place;
 	struct probes_wish *
@@ -163,14 +164,14 @@ struct probes_wish {
 	uint64_t semaphore;        /* address here; 0: none */
 	bool raised;
 	/*
-	 * The bit of each channel whose filters select calls, plus 1; 0: none yet. The hook's own one is for the first channel that needs
-	 * one, others are taken then. PROBES_MARKS_GIVEN: the hook is removed, and no hit may take one. Atomic, written by hits.
+	 * For each channel whose filters select calls, its bit plus 1; 0: none yet. The first channel that needs a bit gets the hook's own
+	 * one; hits take bits for others. PROBES_MARKS_GIVEN: the hook is removed, so no hit may take a bit. Atomic; hits write it.
 	 */
-	uint32_t mark_owner; /* that first channel, plus 1; 0: none yet */
+	uint32_t mark_owner; /* the first channel that needs a bit, plus 1; 0: none yet */
 	uint8_t marks[WIRE_CHANNELS_MAX];
 };
 
-/* A place of the program. */
+/* A location in the program. */
 struct probes_place {
 	struct probes_place *next; /* of those with the same hash */
 	uint64_t address;

@@ -311,8 +311,8 @@ int frame_receive(struct frame_in *in, int socket, size_t max, struct json_objec
 		header.msg_controllen = sizeof(control.bytes);
 	}
 	/*
-	 * The kernel reports once that the peer closed the connection with a message of ours unread. What the peer sent before is still
-	 * there: the reason, for example.
+	 * If the peer closed the connection before it read our message, the kernel reports ECONNRESET once. Receive again after it: what
+	 * the peer sent before, such as the reason, is still in the queue.
 	 */
 	do
 		size = recvmsg(socket, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);

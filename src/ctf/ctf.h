@@ -524,17 +524,17 @@ struct ctf_item {
 };
 
 /*
- * Open all traces in `dir` and below it; where a recorder is at work, also those of the chunk that it writes. What cannot be read becomes CTF_ITEM_DAMAGE items; only a
- * directory without any trace is an error (-ENOENT), or no memory.
+ * Open all traces in `dir` and below it. If a recorder is running, this includes those of the current chunk. Data that cannot be read
+ * becomes CTF_ITEM_DAMAGE items. Only a directory without any trace is an error (-ENOENT), or lack of memory.
  */
 int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error);
 
-/* A search for traces reads this many directories at most. */
+/* A search for traces reads at most so many directories. */
 #define CTF_FIND_DIRECTORIES_MAX 1000000u
-/* Called while a search goes on, with the directory that is read and how many were read. NULL: nothing is called. */
+/* A callback that a search calls with the current directory and the number of directories read so far. NULL: no callback. */
 typedef void ctf_search_show(const char *path, uint64_t nr_directories);
 void ctf_reader_on_search(ctf_search_show *show);
-/* How many directories ctf_reader_open() has read. */
+/* Returns the number of directories that ctf_reader_open() has read. */
 uint64_t ctf_reader_searched(const struct ctf_reader *reader);
 
 /*

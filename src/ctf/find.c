@@ -18,7 +18,7 @@ struct search {
 	ctf_found_trace *found;
 	void *context;
 	bool growing;
-	uint64_t nr_directories; /* that were read */
+	uint64_t nr_directories; /* directories read so far */
 };
 
 static ctf_search_show *find_show;

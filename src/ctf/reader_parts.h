@@ -24,7 +24,7 @@ struct waiting {
 
 struct ctf_reader {
 	char *dir;
-	uint64_t nr_searched; /* directories */
+	uint64_t nr_searched; /* directories that the search has read */
 	struct ctf_trace_classes **traces;
 	uint32_t trace_count;
 	struct ctf_stream_reader **streams;

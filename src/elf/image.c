@@ -252,7 +252,7 @@ static int place_sections(struct image *image)
 }
 
 static const char linked_later[] =
-		"its code is for the linker's optimizer (-flto): the events are in the program or library that is linked of it";
+		"its code is for link-time optimization (-flto): the events are in the program or library that is linked from it";
 
 /* Sections that have no bytes, or those of the program in another form. */
 static void note_elsewhere(struct image *image, const GElf_Shdr *header)

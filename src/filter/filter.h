@@ -40,9 +40,9 @@ struct side_event_description;
 #define FILTER_STEPS_MAX 32         /* names and indexes of one path */
 #define FILTER_HINT_MAX 80          /* bytes of the hint of an error */
 
-/* Filled when a function that takes it fails. */
+/* A function that takes it fills it in when it fails. */
 struct filter_error {
-	unsigned int column;        /* from 1, in bytes; 0: no place in the text */
+	unsigned int column;        /* from 1, in bytes; 0: not at a column of the text */
 	char text[256];             /* part of a sentence: "expected a value, not \")\"" */
 	char hint[FILTER_HINT_MAX]; /* "did you mean `==`?"; may be empty */
 };

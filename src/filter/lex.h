@@ -55,7 +55,7 @@ int filter_fail(struct filter_error *error, unsigned int column, const char *for
 int filter_fail_list(struct filter_error *error, unsigned int column, const char *format,
 		va_list list) __attribute__((format(printf, 3, 0)));
 
-/* The hint of an error that was filled in already. Returns -EINVAL. */
+/* Adds the hint to an error that has its text already. Returns -EINVAL. */
 int filter_hint_set(struct filter_error *error, const char *hint);
 
 /* Read the next token into lexer->token. 0 or -EINVAL with the error filled in. */

@@ -46,13 +46,13 @@ void *filter_link_at(const struct filter_linker *linker, size_t offset);
 size_t filter_link_text(struct filter_linker *linker, const struct filter_text *text);
 
 /*
- * Record why something can never be, from strings up to NULL, unless there is a reason already. True: it is recorded
+ * Record the reason why a comparison can never be true, unless one is recorded already. Concatenates strings up to NULL. True: recorded
  * now, without a hint.
  */
 bool filter_link_reason(struct filter_linker *linker, int reason, unsigned int column,
 		const char *first, ...);
 
-/* The hint of the reason that was recorded just now. */
+/* Add a hint to the reason that was just recorded. */
 void filter_link_hint(struct filter_linker *linker, const char *hint);
 
 /* A path that is asked for something. */

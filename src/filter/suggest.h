@@ -16,10 +16,7 @@ unsigned int filter_distance(const char *a, const char *b);
 /* Is this near enough to be what was meant? */
 int filter_is_near(const char *word, unsigned int distance);
 
-/*
- * "did you mean `PREFIXword`?" with the nearest of the NULL-terminated words, or "" when none is
- * near. Returns hint.
- */
+/* Writes "did you mean `PREFIXword`?" with the nearest of the NULL-terminated words, or "" if none is near. Returns hint. */
 const char *filter_hint(const char *word, const char *const *words, const char *prefix,
 		char hint[FILTER_HINT_MAX]);
 

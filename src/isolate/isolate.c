@@ -115,7 +115,7 @@ static struct isolate_ruleset isolate_ruleset(long version, const struct isolate
 			.handled_files = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1,
 	};
 
-	/* A rule for "/" does not permit files in other mount namespaces: what is not restricted needs no rule. */
+	/* Do not restrict reads at all: a rule for "/" would not permit files in other mount namespaces. */
 	if (limits->reads_all)
 		ruleset.handled_files &= ~(uint64_t)(LANDLOCK_ACCESS_FS_READ_FILE |
 				LANDLOCK_ACCESS_FS_READ_DIR);
@@ -301,7 +301,7 @@ void isolate_rules_threads_only(struct isolate_rules *rules)
 	isolate_rules_call(rules, "clone3", ENOSYS);
 }
 
-/* Modules of the C library connect to services of this machine, and to servers of names. */
+/* Permit connections: modules of the C library connect to services of this machine and to name servers. */
 static bool isolate_calls_of_resolver(void)
 {
 	static const char *const refused[] = {

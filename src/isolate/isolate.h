@@ -16,8 +16,8 @@ void isolate_files(const char *const *writable);
 extern const char *const isolate_refused[];
 
 /*
- * For a process that looks up names of hosts: the C library loads modules for that, which read and connect to what they want. It
- * executes nothing, starts no process, and writes nothing. False: the kernel supports no filter.
+ * Confine a process that resolves host names. The C library loads modules for this, which read files and connect to any address. The
+ * process cannot execute programs, start processes or write. False: the kernel supports no filter.
  */
 bool isolate_resolver(void);
 

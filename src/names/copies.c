@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of the copies and pieces that compilers make of a function: its symbol and suffixes such as `.constprop.0`.
+ * Recognize copies and pieces that compilers make of a function, by suffixes of the symbol such as `.constprop.0`.
  *
- * gcc replaces a function by copies with fewer arguments (isra, constprop), and the linker renames one that several files have (lto_priv).
- * clang specializes functions (specialized) and names those of other files apart (llvm, __uniq). Each of these has calls of the whole
- * function. A piece (part) has the end of a function whose beginning is inlined in its callers.
+ * gcc makes copies of a function that have fewer arguments (isra, constprop). The linker renames functions that have the same name in
+ * several files (lto_priv). clang specializes functions (specialized), and renames local functions of other files (llvm, __uniq). A call
+ * of any of these is a call of the function. A piece (part) contains the end of a function whose beginning is inlined in its callers.
  */
 #include "names.h"
 
@@ -37,7 +37,7 @@ enum names_copy names_copy(const char *symbol, size_t *ret_length)
 		while (i < nr_words && !(length = suffix_length(at, words[i])))
 			i++;
 		if (i == nr_words) {
-			/* A dot of the name itself, as those of Go and Fortran have. */
+			/* This dot belongs to the name itself, as in names of Go and Fortran. */
 			found = NAMES_NO_COPY;
 			at = strchr(at + 1, '.');
 			continue;

@@ -3,30 +3,32 @@
 #define NAMES_NAMES_H
 
 /*
- * Names of functions as their sources have them.
+ * Names of functions as their source has them.
  *
- *	readable.c   of C++, and of Rust's older scheme, which is made of that
- *	rust.c       of Rust's newer scheme (v0)
- *	copies.c     of copies and pieces that compilers make of a function
+ *	readable.c   demangles C++, and Rust's legacy scheme, which is based on that of C++
+ *	rust.c       demangles Rust's scheme v0
+ *	copies.c     recognizes copies and pieces that compilers make of a function
  */
 
 #include <stddef.h>
 
-/* To be freed; NULL: it is that already, or nobody knows it. Symbols are not trusted. */
+/*
+ * Returns the readable form of a symbol; free() it. NULL: the symbol is not mangled, or its mangling is unknown. Symbols are not trusted.
+ */
 char *names_readable(const char *symbol);
 
-/* The symbols that begin with _R. */
+/* The same for symbols that begin with _R. */
 char *names_rust(const char *symbol);
 
 enum names_copy {
 	NAMES_NO_COPY,
-	NAMES_COPY, /* each call of it is a call of the function */
-	NAMES_PIECE, /* it has a part of the function's code, so that calls of it are no calls of the function */
+	NAMES_COPY, /* each call of the copy is a call of the function */
+	NAMES_PIECE, /* has only a part of the function's code: a call of the piece is not a call of the function */
 };
 
-/* Whether the symbol is that of a copy or a piece, and the length of the function's name in it. */
+/* Classify a symbol. `*ret_length` is the length of the function's name in it. */
 enum names_copy names_copy(const char *symbol, size_t *ret_length);
-/* The function's name of any symbol, to be freed; NULL: out of memory. */
+/* Returns the symbol without the suffixes of a copy or a piece; free() it. NULL: out of memory. */
 char *names_without_copy(const char *symbol);
 
 #endif /* NAMES_NAMES_H */

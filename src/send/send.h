@@ -18,7 +18,7 @@
 /* Filled when a function that takes it fails: one sentence for a person, without newline. */
 struct send_error {
 	char text[512];
-	char hint[384]; /* of an address that is none: how one is written; may be empty */
+	char hint[384]; /* for an invalid address, the form of a valid one; may be empty */
 };
 
 /* What there is to say while it goes on; from the sender's thread. One sentence, no newline. */
@@ -114,7 +114,7 @@ bool send_wait(struct send *send, int timeout_ms);
  */
 void send_stop(struct send *send, struct send_status *status);
 
-/* Start the process that looks up names, if the URL has one. *socket is -1 if it has none. 0 or a negative errno. */
+/* Start the process that resolves host names, if the URL has one. *socket is -1 if it has none. 0 or a negative errno. */
 int send_resolver(const char *url, int *socket);
 
 /* ---- for those who receive ---- */

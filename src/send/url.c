@@ -112,10 +112,10 @@ static int parse_relay(const char *text, struct url *url, struct send_error *err
 	if (!take_port(&rest, url->port, sizeof(url->port)) ||
 			!take_port(&rest, url->data_port, sizeof(url->data_port)) ||
 			(*rest && *rest != '/'))
-		return fail(error, text, "has a port that is none", RELAY_FORM);
+		return fail(error, text, "has an invalid port", RELAY_FORM);
 	if (*rest && rest[1] && !is_session_name(rest + 1))
 		return fail(error, text,
-				"has a session name of other characters than letters, digits, `_`, `.` and `-`",
+				"has an invalid session name: use letters, digits, `_`, `.` and `-`",
 				RELAY_FORM);
 	snprintf(url->session, sizeof(url->session), "%s", *rest ? rest + 1 : "");
 	return 0;
@@ -201,7 +201,7 @@ int url_parse(const char *text, struct url *url, struct send_error *error)
 		return 0;
 	}
 	if (strstr(text, "://"))
-		return fail(error, text, "is of an unknown scheme",
+		return fail(error, text, "has an unknown scheme",
 				"the addresses are tcp://HOST:PORT, net://HOST (a relay daemon), a path, and `-`");
 	if (!strcmp(text, "-")) {
 		url->kind = URL_STANDARD;

@@ -387,8 +387,8 @@ struct command {
 	pid_t pid;
 	int status; /* -1 while it runs */
 	char *name;
-	char *never_meets; /* why no agent will come, as session_never_meets() */
-	bool came;         /* the agent of the program that probes are for has */
+	char *never_meets; /* why no agent can be loaded, as from session_never_meets() */
+	bool came;         /* the agent of the probed program has connected */
 	const struct session_companion *companion; /* what comes beside it, or NULL */
 };
 
@@ -609,7 +609,7 @@ struct session {
 	struct session_summary summary;
 };
 
-/* report.c: may be called by both threads. A sentence, and behind a newline the hint, if there is one. */
+/* report.c: both threads may call this. The text is a sentence, optionally a newline and a hint. */
 void report(struct session *session, bool is_error, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
 /* The error's kind decides the exit status: permissions have their own. */
@@ -627,7 +627,7 @@ void report_suppressed(struct session *session, bool ends);
 void reports_free(struct session *session);
 int session_fail(struct session_error *error, enum session_error_kind kind, int code,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* The hint of an error that was filled in already. Returns its negative code. */
+/* Add a hint to an error that has its text already. Returns its negative code. */
 int session_hint(struct session_error *error, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 /* FAILED or, for EACCES, EPERM and EROFS, PERMISSION. */

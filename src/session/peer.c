@@ -2,11 +2,13 @@
 /*
  * Untrusted peers: receive from them, close their connections, and identify their processes.
  *
- * Before Linux 6.16 the kernel cannot refuse descriptors. Then a message is copied out of the queue first (MSG_PEEK) without space for
- * descriptors: the copies of the descriptors that the kernel drops are not the last ones, so nothing is closed, and MSG_CTRUNC reports them.
- * A thread with its own descriptor table closes a connection with such a message, by exiting: an exiting thread does not
- * wait for a lingering socket, and if a file system blocks it, the loop continues. The loop does not even wait until that thread has
- * its table: it could wait for long on a busy machine (thread_defer()).
+ * Before Linux 6.16 the kernel cannot refuse descriptors. There, a message is first peeked (MSG_PEEK) without space for descriptors. The
+ * kernel drops its copies of the descriptors and sets MSG_CTRUNC; nothing is closed, because the message in the queue still has the
+ * descriptors.
+ *
+ * A thread with its own descriptor table closes a connection with such a message, by exiting. An exiting thread does not wait for a
+ * lingering socket. If a file system blocks the exit, the loop continues. The loop does not wait until that thread has its table either:
+ * this may take long on a busy machine (thread_defer()).
  */
 #include "session/peer.h"
 
@@ -81,7 +83,10 @@ ssize_t peer_receive(int socket, void *message, size_t capacity, bool refuses_fd
 
 /* ---- closing ---- */
 
-/* True at the end of the connection, false for an empty message. With SO_PASSCRED a message of any size has data that does not fit. */
+/*
+ * True at the end of the connection, false for an empty message. With SO_PASSCRED a message of any size has control data, which does not
+ * fit.
+ */
 static bool is_at_end(int socket)
 {
 	int yes = 1, no = 0, flags = MSG_CTRUNC;
@@ -109,7 +114,7 @@ static bool peer_drain(int socket)
 	}
 }
 
-/* A socket that a closer is to close. Freed after its own call of close_due(), also if another call has closed the socket. */
+/* A socket for a closer. It is freed after its own call of close_due(), even if an earlier call has closed the socket. */
 struct closing {
 	struct deferred deferred;
 	struct closing *next;
@@ -117,9 +122,9 @@ struct closing {
 };
 
 /*
- * A thread with a copy of the descriptor table. The thread of thread_defer() closes the sockets in the table of the process, where they are not
- * the last ones, and then the closer exits. All sockets that are due at that time have one closer, so peers that make many of them
- * do not make as many threads.
+ * A closer: a thread with a copy of the descriptor table. The thread of thread_defer() closes the sockets in the table of the process,
+ * where they are not the last ones. Then the closer exits. One closer handles all sockets that are due, so peers that cause many closes do
+ * not cause as many threads.
  */
 struct closer {
 	struct deferred deferred;
@@ -128,7 +133,7 @@ struct closer {
 	sem_t copied, closed;
 };
 
-/* A stack that is taken whole. Only the thread of thread_defer() takes it. */
+/* A lock-free stack. Only the thread of thread_defer() removes elements, and it removes all of them at once. */
 static _Atomic(struct closing *) closings_due;
 static atomic_bool closings_forgotten_by_children; /* pthread_atfork() was called */
 
@@ -143,18 +148,18 @@ static void *closer_run(void *user)
 {
 	struct closer *closer = user;
 
-	/* The table ends with the thread, behind the point from which the kernel does not linger. */
+	/* The kernel closes the table when the thread exits, after the point from which it does not linger. */
 	closer->owns_table =
 			!syscall(SYS_close_range, closer->first_unneeded, ~0u, CLOSE_RANGE_UNSHARE);
 	sem_post(&closer->copied);
-	/* If this thread ended first, the other close would be the last one, which may block. */
+	/* Wait: if this thread exited first, the close in the other table would be the last one, which may block. */
 	while (sem_wait(&closer->closed) && errno == EINTR)
 		;
 	thread_free_later(&closer->deferred);
 	return NULL;
 }
 
-/* False: there is no thread, or it has no table of its own. */
+/* False: the thread could not be started, or has no table of its own. */
 static bool closer_start(struct closer *closer)
 {
 	if (thread_start(NULL, CLOSER_STACK, closer_run, closer)) {
@@ -184,7 +189,7 @@ static struct closer *closer_make(const struct closing *due)
 	return closer;
 }
 
-/* Without a closer they stay open: a descriptor that is lost does less harm than a thread that waits. */
+/* If there is no closer, the sockets stay open: a lost descriptor does less harm than a thread that waits. */
 static void close_all(const struct closing *due)
 {
 	struct closer *closer = closer_make(due);
@@ -196,7 +201,7 @@ static void close_all(const struct closing *due)
 	sem_post(&closer->closed);
 }
 
-/* In the thread of thread_defer(). */
+/* Runs in the thread of thread_defer(). */
 static void close_due(struct deferred *deferred)
 {
 	/* Acquire: pairs with the release in close_beside(). */
@@ -225,7 +230,7 @@ static void close_beside(int socket)
 	while (!atomic_compare_exchange_weak_explicit(&closings_due, &closing->next, closing,
 			memory_order_release, memory_order_relaxed))
 		;
-	/* If this fails, the next call closes this socket, too. */
+	/* If this fails, a later call closes this socket. */
 	(void)thread_defer(&closing->deferred);
 }
 

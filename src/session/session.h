@@ -83,7 +83,7 @@ struct session_error {
 	enum session_error_kind kind;
 	int code;        /* errno value or 0 */
 	char text[1024]; /* a sentence, no newline, no program name in front */
-	char hint[256];  /* what to do instead; may be empty */
+	char hint[256];  /* may be empty */
 	/* Where in what the user wrote: the text of a filter or of contexts, and a column from 1. */
 	const char *where; /* NULL: nowhere; belongs to the options */
 	unsigned int column;
@@ -215,7 +215,9 @@ struct session_options {
  */
 int session_program(const char *name, char path[PATH_MAX]);
 
-/* Why the agent will not come into a program of that name, a sentence, to be freed; NULL: it will, or nobody knows. */
+/*
+ * Returns a sentence why the agent cannot be loaded into the program of this name; free() it. NULL: it can be loaded, or this is unknown.
+ */
 char *session_never_meets(const char *name);
 
 /* Absolute path of one of our libraries, allocated, or NULL: by SIDE_LIB_DIR, or beside this program. */
@@ -255,13 +257,13 @@ uint32_t session_clear(struct session *session);
 /* Is it done? Then `name` is the newest finished chunk's, "" when there is none: nothing was said. */
 bool session_rotated(struct session *session, uint32_t request, char *name, size_t room);
 
-/* Something to say to the user: a warning, one sentence. In the order in which it arose. */
+/* A message for the user: a sentence. Messages are in the order in which they arose. */
 struct session_message {
 	bool is_error; /* part of the recording could not be made (disk full, refused process) */
 	bool is_about_program; /* of this user: */
 	uid_t uid;
 	char *text;       /* free() it */
-	const char *hint; /* what to do about it, within the memory of `text`; NULL: nothing */
+	const char *hint; /* the hint, within the memory of `text`; NULL: none */
 };
 
 /* What one event can have, contexts included, and no more than half a ring; larger ones are lost as "too big". */

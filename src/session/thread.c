@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Create threads with a small stack that get no signals, and run what a loop may not wait for. */
+/* Create threads that have a small stack and block all signals, and defer work that the loop must not wait for. */
 #include "session/thread.h"
 
 #include <signal.h>
@@ -15,9 +15,12 @@
 
 #define DEFERRED_STACK (128u << 10)
 
-/* Stacks that grow one by one, and are taken whole: no element can come back while another thread reads it. */
+/*
+ * Lock-free stacks: elements are pushed one by one, and all are removed at once. So no element can return while another thread reads it
+ * (no ABA problem).
+ */
 static _Atomic(struct deferred *) deferred_due, deferred_spent;
-static _Atomic(uint32_t) deferred_calls; /* a futex */
+static _Atomic(uint32_t) deferred_calls; /* a futex; counts calls of thread_defer() */
 static atomic_bool deferred_has_thread;
 static _Thread_local bool is_deferred_thread;
 
@@ -33,7 +36,7 @@ int thread_start(pthread_t *ret_thread, size_t stack_size, void *(*run)(void *us
 	if (!ret_thread)
 		(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	(void)pthread_attr_setstacksize(&attributes, stack_size);
-	/* The new thread inherits the mask: no signal can reach it before it could block them by itself. */
+	/* The new thread inherits the mask, so no signal can reach it before it could block signals itself. */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(ret_thread ? ret_thread : &thread, &attributes, run, user);
@@ -44,7 +47,7 @@ int thread_start(pthread_t *ret_thread, size_t stack_size, void *(*run)(void *us
 
 static void deferred_push(_Atomic(struct deferred *) *stack, struct deferred *deferred)
 {
-	/* Release: pairs with the acquire of the exchange that takes the stack. A failed exchange reads the pointer only. */
+	/* Release: pairs with the acquire of the exchange that empties the stack. A failed exchange uses only the pointer. */
 	deferred->next = atomic_load_explicit(stack, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(stack, &deferred->next, deferred,
 			memory_order_release, memory_order_relaxed))
@@ -57,7 +60,7 @@ static void *deferred_run(void *user)
 	is_deferred_thread = true;
 	(void)prctl(PR_SET_NAME, "side-deferred");
 	for (;;) {
-		/* Acquire: pairs with the release in thread_defer(). What was counted before is found in the stack. */
+		/* Acquire: pairs with the release in thread_defer(). The stack has every element whose call is counted. */
 		uint32_t calls = atomic_load_explicit(&deferred_calls, memory_order_acquire);
 		struct deferred *deferred =
 				atomic_exchange_explicit(&deferred_due, NULL, memory_order_acquire);
@@ -66,7 +69,7 @@ static void *deferred_run(void *user)
 			(void)syscall(SYS_futex, &deferred_calls, FUTEX_WAIT_PRIVATE, calls, NULL,
 					NULL, 0);
 		while (deferred) {
-			/* Read first: once it runs, it can be freed or deferred again. */
+			/* Read the next one first: run() may free this element or defer it again. */
 			struct deferred *next = deferred->next;
 
 			deferred->run(deferred);
@@ -89,10 +92,10 @@ static void deferred_free_spent(void)
 	}
 }
 
-/* A forked child has no such thread, and the descriptors of what is due belong to its parent. */
+/* After fork() the child has no such thread, and descriptors of deferred work belong to the parent. */
 static void deferred_forget(void)
 {
-	/* Relaxed: the child has one thread. */
+	/* Relaxed: the child has only one thread. */
 	atomic_store_explicit(&deferred_due, NULL, memory_order_relaxed);
 	atomic_store_explicit(&deferred_spent, NULL, memory_order_relaxed);
 	atomic_store_explicit(&deferred_has_thread, false, memory_order_relaxed);
@@ -104,7 +107,7 @@ static int deferred_begin(void)
 	static atomic_bool has_handler;
 	int ret;
 
-	/* Relaxed, here and below: one caller does it, and the thread reads nothing that the caller has written. */
+	/* Relaxed, in this function: one caller starts the thread, which reads nothing that the caller has written. */
 	if (atomic_exchange_explicit(&deferred_has_thread, true, memory_order_relaxed))
 		return 0;
 	ret = atomic_exchange_explicit(&has_handler, true, memory_order_relaxed)

@@ -3,30 +3,30 @@
 #define SESSION_THREAD_H
 
 /*
- * Threads of the recorder and of the daemon that make one call which can block: accept(), or a close. They have a small stack
- * and block all signals, so that the loop of the process gets these.
+ * Threads of the recorder and of the daemon that make one call which can block: accept() or close(). They have a small stack and block all
+ * signals, so that the loop of the process gets the signals.
  */
 #include <pthread.h>
 #include <stddef.h>
 
-/* With NULL for ret_thread it is detached. 0 or a negative errno. */
+/* The thread is detached if ret_thread is NULL. 0 or a negative errno. */
 int thread_start(pthread_t *ret_thread, size_t stack_size, void *(*run)(void *user), void *user);
 
 /*
- * Work of a loop that has to wait until the scheduler has run another thread. One thread runs all of it, one after the other, and is started
- * by the first call. So a busy machine delays that thread, and not the loop. That thread itself waits for the scheduler only: nothing that
- * a peer does or omits can block what it runs.
+ * Work of a loop that must wait until the scheduler has run another thread. The first thread_defer() starts one thread, which does all
+ * such work in order. A busy machine then delays that thread, and not the loop. The thread itself waits only for the scheduler: no peer
+ * can block the work.
  */
 struct deferred {
 	struct deferred *next;
 	void (*run)(struct deferred *deferred);
 };
 
-/* Never waits. 0 or a negative errno: there is no thread, and the caller keeps it. */
+/* Never waits. 0, or a negative errno if there is no thread; the caller then still owns the memory. */
 int thread_defer(struct deferred *deferred);
 /*
- * Free memory that begins with it, at a later thread_defer(). Other threads do not call free() for memory of the loop: the loop would wait
- * for a thread that is preempted inside free().
+ * Free the memory that begins with `deferred`, at a later thread_defer(). Other threads must not call free() for memory of the loop: the
+ * loop would wait for a thread that is preempted inside free().
  */
 void thread_free_later(struct deferred *deferred);
 

@@ -245,7 +245,7 @@ static bool extended(struct bytes *bytes, const struct unit *unit, struct row *r
 	uint64_t top = UINT64_MAX >> 8 * (sizeof(top) - unit->address_size);
 	unsigned int opcode;
 
-	/* The length itself may cross the end. */
+	/* The bytes of the length itself may cross the end of the unit. */
 	if (!length || begin > unit->end || length > unit->end - begin) {
 		bytes->failed = true;
 		return false;

@@ -54,9 +54,9 @@ struct visit_error {
 	char found[64];
 };
 
-/* "what (in provider:event, field "x", index: 2)" in one line, NUL-terminated. Returns out. */
+/* Writes "what (in provider:event, field "x", index: 2)" in one line, NUL-terminated. Returns out. */
 char *visit_error_problem(const struct visit_error *error, char *out, size_t size);
-/* The same with "; mend" behind it, for logs. */
+/* The same with "; " and the hint appended, for logs. */
 char *visit_error_sentence(const struct visit_error *error, char *out, size_t size);
 
 /* ---- buffers --------------------------------------------------------------------------- */

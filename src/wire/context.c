@@ -181,7 +181,7 @@ static __attribute__((format(printf, 3, 4))) int refuse(
 	return -EINVAL;
 }
 
-/* What may have been meant instead, for an error that was filled in. */
+/* Add a suggestion to an error that has its text already. */
 static int suggest(struct context_error *error, const char *prefix, const char *name)
 {
 	snprintf(error->hint, sizeof(error->hint), "did you mean `%s%s`?", prefix, name);

@@ -95,7 +95,7 @@ struct context_spec {
 
 struct context_error {
 	unsigned int column; /* from 1 */
-	char text[320];      /* a sentence part: what is wrong */
+	char text[320];      /* part of a sentence */
 	char hint[160];      /* "did you mean `vpid`?"; may be empty */
 };
 
@@ -122,10 +122,7 @@ const char *context_sentence(size_t index);
 /* Names of counters that may stand behind "perf:thread:"; NULL behind the last. */
 const char *context_perf_name(size_t index);
 
-/*
- * Can it be had on this machine, with the rights of this process? True, or false and *error (column 0) with the reason
- * and what to do.
- */
+/* Whether this process can record the context on this machine. If false, `*error` has the reason and the hint, with column 0. */
 bool context_check(const struct context_spec *spec, struct context_error *error);
 
 /* ---- hardware counters ---- */

@@ -217,7 +217,7 @@ class Doors(Container, Daemon):
         self.assertEqual(self.numbers(self.trace), {1: WORK * 2})
 
     def test_rounds(self):
-        """The daemon holds as much after the third program of another root directory as after the first."""
+        """The daemon has no more descriptors and memory after the third program of another root directory than after the first."""
         before = None
         for number in range(3):
             inside = self.contained("-n", pivot=True)
@@ -390,7 +390,7 @@ class Doors(Container, Daemon):
         self.side("create", "theirs", "-o", self.file("theirs"))
         self.addCleanup(self.end_daemon, self.runtime)
         self.side("start")
-        self.assertIn("is in touch with another daemon", self.enable(inside.pid, 1))
+        self.assertIn("is connected to another daemon", self.enable(inside.pid, 1))
         self.runtime = runtime
         self.work(inside)
         self.side("destroy", "--timeout", "60s")

@@ -90,7 +90,7 @@ enum calls_goes {
 	GOES_MAYBE, /* to `target`, or on */
 	GOES_TO,    /* to `target` */
 	GOES_CALL,  /* to `target`, and comes back */
-	GOES_AWAY,  /* back, or nobody knows where */
+	GOES_AWAY,  /* returns, or jumps to an unknown address */
 	GOES_NOT,   /* no instruction */
 };
 

@@ -109,7 +109,7 @@ static char *name_of(const struct side_event_description *description)
 	return NULL;
 }
 
-/* Fields of one type have its findings in common: these are printed once. */
+/* Fields of one type have the same findings: print each finding once. */
 static bool check_has_finding(struct check *check, enum visit_severity severity, const char *text,
 		const char *hint)
 {
@@ -125,7 +125,7 @@ static bool check_has_finding(struct check *check, enum visit_severity severity,
 	return false;
 }
 
-/* Of the event that is being checked. @node: where; NULL: the event itself. */
+/* Note a finding about the event that is being checked. @node: the field; NULL: the event itself. */
 static void say(struct check *check, enum visit_severity severity, const struct visit_node *node,
 		const char *text, const char *hint)
 {

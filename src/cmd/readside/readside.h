@@ -38,7 +38,7 @@ enum {
 /* ---- messages, on standard error ---- */
 
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* With "hint: ..." on a line of its own, unless @hint is NULL. */
+/* Also prints "hint: ..." on a line of its own, unless @hint is NULL. */
 void say_error_hint(const char *hint, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 void put_hint(FILE *out, const char *hint);

@@ -32,8 +32,8 @@ static int why_no_daemon(const struct attached *attached, const char *socket, bo
 
 	if (code == EISCONN)
 		return say_error(COMMAND_FAILED,
-				"`side detach -p PID` takes it away from one that it was given to\n`side attach -p PID` and `side trace -p PID` record it without any",
-				"%d (%s) is in touch with another daemon, and does not come to the one in %.*s",
+				"`side detach -p PID` ends an attachment to the other daemon\n`side attach -p PID` and `side trace -p PID` record it without a daemon",
+				"%d (%s) is connected to another daemon, not to the one in %.*s",
 				attached->pid, attached->name, length, socket);
 	if (code == EACCES)
 		return say_error(COMMAND_NOT_PERMITTED,

@@ -18,7 +18,7 @@ void confine_enable(void)
 	is_enabled = true;
 }
 
-/* Without a filter the parsers run as they are: a reader of traces must work on all kernels. False: there is none. */
+/* False: the kernel supports no filter. The caller may then parse unconfined, because a reader of traces must work on all kernels. */
 static bool confine_to(const struct isolate_limits *limits)
 {
 	if (!is_enabled || is_confined)
@@ -57,7 +57,7 @@ void confine_sender(const char *input, const char *written, const char *url)
 
 	if (written)
 		writable[limits.nr_writable++] = written;
-	/* A device may be attached later, or again. */
+	/* A device may be attached later, or be attached again. */
 	if (!strncmp(url, "/dev/", 5))
 		writable[limits.nr_writable++] = "/dev";
 	else if (!strstr(url, "://") && strcmp(url, "-") != 0)
@@ -76,7 +76,7 @@ bool confine_receiver(const char *output)
 	return confine_to(&limits);
 }
 
-/* The trace may not have been made yet: then what is below the directory that it will be made in can be read. */
+/* If the trace does not exist yet, permit reads below the nearest directory that exists. */
 void confine_watcher(const char *input)
 {
 	char above[PATH_MAX];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Confine the process to the files of one command before it reads a trace, which can be anybody's. */
+/* Confine the process to the files of one command before it reads a trace, which any user may have written. */
 #ifndef SIDE_CMD_CONFINE_H
 #define SIDE_CMD_CONFINE_H
 
 #include <stdbool.h>
 
-/* From now on confine() and confine_sender() have an effect. Not in programs that run several commands, as tests do. */
+/* Enable the functions below. Programs that run several commands, such as tests, must not call this. */
 void confine_enable(void);
 
 /*
@@ -14,16 +14,16 @@ void confine_enable(void);
  */
 void confine(const char *input, const char *output);
 
-/* Read everything, and write below `output` only: buffers name the trace that their recorder has written. */
+/* Permit all reads, but writes only below `output`: buffers name the trace that their recorder has written. */
 void confine_output(const char *output);
 
-/* The same for a sender, which connects to others, and writes its marks, or everything in a spool, below `input`. */
+/* Confine a sender. It may connect to other machines, and write below `input`: its marks, or all files of a spool. */
 void confine_sender(const char *input, const char *written, const char *url);
 
-/* Write below `output`, and accept connections at sockets that listen already. False: the kernel supports no filter of system calls. */
+/* Permit writes below `output`, and accept() on sockets that already listen. False: the kernel supports no filter of system calls. */
 bool confine_receiver(const char *output);
 
-/* Read below `input`, an absolute path, and set the terminal. */
+/* Permit reads below `input`, an absolute path, and changes of terminal settings. */
 void confine_watcher(const char *input);
 
 #endif /* SIDE_CMD_CONFINE_H */

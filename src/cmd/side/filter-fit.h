@@ -13,8 +13,8 @@ struct filter_fit {
 	size_t size;
 	size_t nr_events; /* that were compared */
 	bool fits;        /* one of them */
-	char reason[256]; /* "the event has no field "rowz"" */
-	char hint[96];    /* "did you mean `rows`?", or "" */
+	char reason[256]; /* such as: the event has no field "rowz" */
+	char hint[96];    /* such as: did you mean `rows`? May be empty */
 };
 
 /* False: the text is no filter, or out of memory. filter_fit_end() in both cases. */

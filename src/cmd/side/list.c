@@ -488,7 +488,7 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 	return worst;
 }
 
-/* The first pattern that matches no event, the events that there are, and what was probably meant. */
+/* Print the first pattern that matches no event, the events that exist, and the nearest name as a hint. */
 static void say_unmatched(const struct list *list)
 {
 	const struct listing *listing = &list->listing;

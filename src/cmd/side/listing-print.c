@@ -191,7 +191,7 @@ static void print_json_process(FILE *out, pid_t pid)
 	say_json_string(out, running_name(pid, name));
 }
 
-/* `found` is the former name: the next release does not print it. */
+/* `found` is the former name of `origin`. It is deprecated: the next release does not print it. */
 static void print_json_origin(FILE *out, enum listing_origin origin)
 {
 	const char *name = origin == LISTING_SECTION ? "section" : "registry";

@@ -44,7 +44,7 @@ static bool wanted(const struct listing *listing, const struct side_event_descri
 					side_enum_get(description->loglevel));
 }
 
-/* For a message about a pattern that selects nothing; without memory it names fewer events. */
+/* Note an event that no pattern selects, for the message about these patterns. If memory is short, the message names fewer events. */
 static void note_other(struct listing *listing, const struct side_event_description *description)
 {
 	if (!listing->others)

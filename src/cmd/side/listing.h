@@ -58,12 +58,12 @@ struct listing {
 	pid_t pid; /* of sources that are added from now on; 0: files */
 	struct listing_event *events;
 	size_t nr_events, events_room;
-	size_t nr_seen; /* before patterns were applied */
-	char **others;  /* provider:event of some that the patterns do not select */
+	size_t nr_seen; /* events seen, before patterns are applied */
+	char **others;  /* provider:event of events that no pattern selects, up to a limit */
 	size_t nr_others;
 	uint64_t bytes;     /* encoded, as a measure of memory */
 	size_t nr_failures; /* events and tables that could not be read; each was reported */
-	bool is_silent;     /* none is reported */
+	bool is_silent;     /* do not report failures */
 };
 
 /* What the next events belong to. 0 or -ENOMEM. */

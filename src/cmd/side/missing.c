@@ -88,7 +88,7 @@ static const char *known_context(const char *name)
 	return NULL;
 }
 
-/* "did you mean `$ctx.vpid`?" if no context has that name, but a similar one. */
+/* Suggest the nearest context ("did you mean `$ctx.vpid`?"). False: a context has this name, or none is near. */
 static bool suggest_context(const char *name, char hint[NEAREST_TEXT_SIZE])
 {
 	const size_t length = sizeof(context_prefix) - 1;

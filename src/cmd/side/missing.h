@@ -24,7 +24,7 @@ int missing_bind(struct missing *missing, const struct where *where, const struc
 /* No class of events can have a value of the expression, because of that name. */
 bool missing_is_known(const struct missing *missing);
 
-/* "no event has `prize`: there is table, price". Returns `text`. */
+/* Writes the reason, such as "no event has `prize`: there is table, price". Returns `text`. */
 #define MISSING_TEXT_SIZE 768
 const char *missing_text(const struct missing *missing, char text[MISSING_TEXT_SIZE]);
 /* "did you mean `price`?", "record with `--context vtid`"; NULL if there is neither. */

@@ -101,7 +101,10 @@ static bool add_tables(char ***words, const int *tables, size_t nr)
 	return fits;
 }
 
-/* Its tools translate a breakpoint of the kernel as an instruction of the program, which that instruction ends. */
+/*
+ * Refuse processes under valgrind. Its tools would translate the kernel's breakpoint as an instruction of the program, and executing that
+ * ends the program.
+ */
 static int refuse_valgrind(uint64_t pid)
 {
 	char link[64], path[PATH_MAX];

@@ -57,7 +57,7 @@ static bool fits_readable(const char *glob, const char *name)
 	return fits;
 }
 
-/* As `--function` selects copies that compilers made of a function (NAME.constprop.0). */
+/* Like `--function`, select copies that compilers made of a function (NAME.constprop.0). */
 static bool fits_copy(const char *glob, const char *name)
 {
 	char *original = names_without_copy(name);

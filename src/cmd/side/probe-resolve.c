@@ -22,7 +22,7 @@ union descriptor_message {
 	struct cmsghdr align;
 };
 
-/* Alike ones are said once, with the first place. */
+/* Refusals by reason: equal reasons are printed once, with the first location. */
 struct refusals {
 	struct reason {
 		char text[640], place[320], hint[512];

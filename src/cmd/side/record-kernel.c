@@ -273,7 +273,7 @@ static void print_text(const struct kernel_record_summary *summary, bool joined)
 				summary->events == 1 ? "" : "s", say_number(summary->kinds, kinds),
 				summary->kinds == 1 ? "" : "s", joined ? "" : ", ",
 				joined ? "" : say_size(summary->bytes, size), summary->way);
-	/* What may be missing is no note: it is said with --quiet, too. */
+	/* Print losses also with --quiet: a loss is no note. */
 	if (summary->late)
 		fprintf(stderr, "%s %s kernel event class%s appeared meanwhile: events of their first 50 ms may be missing\n",
 				say_label(true), say_number(summary->late, kinds),

@@ -22,7 +22,10 @@ _Static_assert(sizeof(struct send_rounds) == sizeof(struct session_rounds) &&
 						offsetof(struct session_rounds, ticks),
 		"the recorder's words are the sender's");
 
-/* Before the session, which has threads and descriptors that the process must not inherit. */
+/*
+ * Create the sending process. Call it before the session exists, because the process must not inherit threads and descriptors of the
+ * session.
+ */
 static int sending_make(struct sending *sending, const struct record_options *options,
 		struct session_options *session)
 {
@@ -39,9 +42,9 @@ static int sending_make(struct sending *sending, const struct record_options *op
 	send.rounds = shared;
 	ret = sending_process_make(&send, &sending->process);
 	if (ret)
-		return say_error(COMMAND_FAILED, NULL, "cannot start a process that sends: %s",
+		return say_error(COMMAND_FAILED, NULL, "cannot start the sending process: %s",
 				strerror(-ret));
-	/* The same two words: neither room knows the other. */
+	/* The session writes the two counters that the sender reads; src/session and src/send each declare them. */
 	session->rounds = shared;
 	return COMMAND_DONE;
 }
@@ -87,7 +90,10 @@ int sending_start(struct sending *sending, const struct parsed *parsed, const ch
 
 	if (!sending->url)
 		return 0;
-	/* The name of a directory that was made for this recording means nothing to the receiver. */
+	/*
+	 * If the directory was made for this recording, send the name of the command instead: the directory's name means nothing to the
+	 * receiver.
+	 */
 	sending->is_started = !sending_process_start(sending->process, output,
 			!sending->made         ? NULL
 					: name ? name + 1
@@ -95,14 +101,14 @@ int sending_start(struct sending *sending, const struct parsed *parsed, const ch
 			&error);
 	if (sending->is_started)
 		return 0;
-	/* What is recorded stays where it is. */
+	/* Keep the directory: it contains the trace. */
 	free(sending->made);
 	sending->made = NULL;
 	snprintf(hint, sizeof(hint), "the trace is in %.4000s", output);
 	return say_error(COMMAND_FAILED, hint, "%s", error.text);
 }
 
-/* Until everything is delivered, or until a signal ends the recorder. */
+/* Wait until everything is delivered, or until a signal ends the recorder. */
 static void sending_wait_for_end(struct sending_process *process)
 {
 	const struct timespec moment = {0, 100000000};

@@ -149,11 +149,11 @@ static bool has_traces(const char *dir)
 	ret = ctf_reader_open(dir, &reader, &error);
 	if (!ret)
 		ctf_reader_close(reader);
-	/* One that cannot be read is sent as it was written. */
+	/* A trace that cannot be parsed is sent unchanged. */
 	return ret != -ENOENT;
 }
 
-/* A file that is written to must exist before the process is confined to it. */
+/* Create the output file: it must exist before the process is confined to it. */
 static void make_file(const char *dir, const char *url)
 {
 	int fd;
@@ -174,7 +174,7 @@ int sending_confine(const char *dir, const char *url, bool has_spool, int *ret_r
 
 	if (ret) {
 		snprintf(error->text, sizeof(error->text),
-				"cannot start a process that looks up %.300s: %s", url,
+				"cannot start the process that resolves %.300s: %s", url,
 				strerror(-ret));
 		return ret;
 	}
@@ -215,7 +215,7 @@ int cmd_send(const struct parsed *parsed)
 	if (sending_confine(dir, url, options.spool, &resolver, &error))
 		return say_error(COMMAND_FAILED, NULL, "%s", error.text);
 	options.resolver = &resolver;
-	/* With --spool, the sender removes what it has delivered. */
+	/* Check before the sender starts: with --spool it removes what it has delivered. */
 	has_trace = has_traces(dir);
 	ret = send_start(&options, &send, &error);
 	if (ret)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process that sends. Its messages come over a pair of sockets, each whole: the outcome of its start, its status, and
- * sentences for the user, which a thread of the recorder prints between the lines of its progress. Each side ends when the
- * other one has closed its socket.
+ * The sending process of `side record --to`, and the recorder's end of it.
+ *
+ * The two exchange whole messages over a socket pair. The process reports the outcome of its start, its status, and sentences for the
+ * user. A thread of the recorder reads them, and prints the sentences between its progress lines. Each side ends when the other one closes
+ * its socket.
  */
 #include "sending-process.h"
 
@@ -30,14 +32,14 @@ enum sending_order_kind { SENDING_START = 1, SENDING_FINISH };
 struct sending_order {
 	enum sending_order_kind kind;
 	char dir[PATH_MAX];
-	char fallback[NAME_MAX + 1]; /* "": none */
+	char fallback[NAME_MAX + 1]; /* empty: none */
 };
 
 enum sending_message_kind { SENDING_STARTED = 1, SENDING_STATUS, SENDING_NOTE, SENDING_ERROR };
 
 struct sending_message {
 	enum sending_message_kind kind;
-	int ret; /* of SENDING_STARTED */
+	int ret; /* in SENDING_STARTED only */
 	struct send_status status;
 	struct send_error text;
 };
@@ -47,10 +49,10 @@ struct sending_process {
 	bool has_reader;
 	pthread_t reader;
 	pthread_mutex_t lock;
-	struct send_status status; /* the last one that was received */
+	struct send_status status; /* the last status that was received */
 };
 
-/* ---- in the process that sends ---- */
+/* ---- the sending process ---- */
 
 struct sending_child {
 	int socket;
@@ -135,7 +137,7 @@ static _Noreturn void sending_work(struct sending_child *child)
 	}
 }
 
-/* Signals from the terminal are for the recorder. Of its descriptors, only the socket and standard error remain. */
+/* Ignores signals from the terminal, which the recorder handles. Keeps only the socket and standard error of the recorder's descriptors. */
 static _Noreturn void sending_begin_process(const struct send_options *options, int socket)
 {
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
@@ -157,9 +159,9 @@ static _Noreturn void sending_begin_process(const struct send_options *options, 
 	sending_work(&child);
 }
 
-/* ---- in the recorder ---- */
+/* ---- the recorder ---- */
 
-/* A process of its own session's recorder would be waited for with `--wait-all`: it is no child of the recorder. */
+/* Fork twice, so that the sending process is no child of the recorder: the recorder waits for its children with `--wait-all`. */
 static int sending_fork(const struct send_options *options, struct sending_process *process)
 {
 	int sockets[2], status;
@@ -210,7 +212,7 @@ int sending_process_make(const struct send_options *options, struct sending_proc
 	return ret;
 }
 
-/* False: the process has ended. */
+/* Receive one message. False: the process has ended. */
 static bool sending_take(const struct sending_process *process, struct sending_message *message)
 {
 	ssize_t got;
@@ -265,7 +267,7 @@ int sending_process_start(struct sending_process *process, const char *dir, cons
 
 	snprintf(order.dir, sizeof(order.dir), "%s", dir);
 	snprintf(order.fallback, sizeof(order.fallback), "%.200s", fallback ? fallback : "");
-	snprintf(error->text, sizeof(error->text), "the process that sends has ended");
+	snprintf(error->text, sizeof(error->text), "the sending process has ended");
 	if (send(process->socket, &order, sizeof(order), MSG_NOSIGNAL) < 0)
 		return -errno;
 	/* A thread of that process can have sentences before its start is reported. */
@@ -279,7 +281,7 @@ int sending_process_start(struct sending_process *process, const char *dir, cons
 	*error = message.text;
 	if (message.ret)
 		return message.ret;
-	/* Signals are for the threads of the recorder. */
+	/* Block all signals in the new thread: other threads of the recorder handle them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = -pthread_create(&process->reader, NULL, sending_read, process);
@@ -311,7 +313,7 @@ void sending_process_stop(struct sending_process *process, struct send_status *r
 {
 	if (!process)
 		return;
-	/* The process ends with its socket, and the thread that reads from it as well. */
+	/* Closing the socket ends the process, and the thread that reads from it. */
 	shutdown(process->socket, SHUT_RDWR);
 	if (process->has_reader)
 		pthread_join(process->reader, NULL);

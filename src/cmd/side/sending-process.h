@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The process that sends what `side record --to` records: it parses the trace and speaks with the receiver, confined to both. */
+/* The sending process of `side record --to`: it parses the trace and connects to the receiver, and is confined to both. */
 #ifndef SIDE_CMD_SENDING_PROCESS_H
 #define SIDE_CMD_SENDING_PROCESS_H
 
@@ -10,22 +10,25 @@
 struct sending_process;
 
 /*
- * Start the process with these options, before this process has threads and descriptors of a recording. It waits for
- * sending_process_start(), and ends with its socket. `rounds` of the options is shared memory. 0 or a negative errno.
+ * Create the process, before the caller has threads and descriptors of a recording. The process waits for sending_process_start(), and
+ * ends when its socket is closed. `rounds` of the options must be shared memory. 0 or a negative errno.
  */
 int sending_process_make(const struct send_options *options, struct sending_process **ret_process);
 
-/* Confine the process to the directory and the receiver, and begin. 0 or a negative errno with a sentence. */
+/* Confine the process to the directory and the receiver, and start to send. 0, or a negative errno and a sentence in `error`. */
 int sending_process_start(struct sending_process *process, const char *dir, const char *fallback,
 		struct send_error *error);
 
-/* The recording is over. Returns at once. */
+/* Report the end of the recording to the process. Does not wait. */
 void sending_process_finish(struct sending_process *process);
 
-/* Has the sender ended, or lost its process? */
+/* Whether the sender has finished, or its process has exited. */
 bool sending_process_is_over(struct sending_process *process);
 
-/* End the process, whatever is pending, and free. *ret_status, if there is one, is the last known status. NULL is accepted. */
+/*
+ * End the process, even if data is pending, and free it. `*ret_status` is the last known status, if ret_status is not NULL. Does nothing
+ * for NULL.
+ */
 void sending_process_stop(struct sending_process *process, struct send_status *ret_status);
 
 #endif /* SIDE_CMD_SENDING_PROCESS_H */

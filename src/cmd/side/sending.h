@@ -21,17 +21,17 @@ struct send_options sending_options(
 		const char *dir, const char *url, uint64_t spool, uint64_t timeout_ns);
 
 /*
- * Wait until it is over. Of so many signals that end programs, the last one ends the sending at once. One before it is taken as
- * the end of the recording, and ends the sending after SENDING_END_NS or SENDING_AWAY_NS.
+ * Wait until the sender has finished. The last of `signals` signals ends the sending at once. An earlier one ends the recording, and ends
+ * the sending after SENDING_END_NS or SENDING_AWAY_NS.
  */
 void sending_wait(struct send *send, unsigned int signals);
 
-/* Report what was sent, after the end. 0 or an exit status. */
+/* Report what was sent, after the sender has finished. 0 or an exit status. */
 int sending_end(const struct send_status *status, const char *url, const char *dir);
 
 /*
- * Confine the process to the directory and the receiver. *ret_resolver is the socket of the process that looks up names of hosts.
- * 0 or a negative errno with a sentence.
+ * Confine the process to the directory and the receiver. `*ret_resolver` is the socket of the process that resolves host names. 0, or a
+ * negative errno and a sentence in `error`.
  */
 int sending_confine(const char *dir, const char *url, bool has_spool, int *ret_resolver,
 		struct send_error *error);
@@ -43,18 +43,19 @@ struct session_options;
 
 struct sending {
 	const char *url; /* NULL: nothing is sent. */
-	char *made;      /* The directory, if it is only there for the sake of sending. */
+	char *made;      /* The directory, if it was made for this recording. */
 	struct sending_process *process;
 	bool is_started;
-	struct send_rounds *rounds; /* of the recorder, as struct session_rounds */
+	struct send_rounds *
+			rounds; /* shared with the recorder, which has it as struct session_rounds */
 };
 
-/* Before the session: check, and give it an output if it has none. 0 or an exit status. */
+/* Check the options before the session begins, and give the session an output if it has none. 0 or an exit status. */
 int sending_prepare(struct sending *sending, const struct parsed *parsed,
 		struct session_options *session);
-/* When the output is there. */
+/* Call it when the output exists. */
 int sending_start(struct sending *sending, const struct parsed *parsed, const char *output);
-/* When all is written; with no output when the session is freed, which uses `rounds` until then. */
+/* Call it when the trace is complete. A session without output uses `rounds` until it is freed: call it with no output after that. */
 int sending_finish(struct sending *sending, const char *output);
 
 #endif /* SIDE_CMD_SENDING_H */

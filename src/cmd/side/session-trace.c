@@ -117,7 +117,7 @@ void session_offer_names(struct nearest *nearest, bool system)
 	ask_close(&ask);
 }
 
-/* COMMAND_DONE: nothing is near, and the verb reports what is wrong with the path. */
+/* Refuse a path that is close to an existing name. COMMAND_DONE: no name is near, so the verb reports what is wrong with the path. */
 static int refuse_misspelled(const struct parsed *parsed, const char *given)
 {
 	char meant[NEAREST_TEXT_SIZE], beside[PATH_MAX], path[PATH_MAX];
@@ -125,7 +125,7 @@ static int refuse_misspelled(const struct parsed *parsed, const char *given)
 	const char *slash;
 	size_t size = strlen(given);
 
-	/* The slash at the end that a shell completes does not belong to the name. */
+	/* Ignore a slash at the end, which shells add when they complete a name. */
 	while (size > 1 && given[size - 1] == '/')
 		size--;
 	if (snprintf(path, sizeof(path), "%.*s", (int)size, given) >= (int)sizeof(path))

@@ -96,7 +96,7 @@ static void say_lost(struct json_object *answer)
 	lost_print(&losses);
 }
 
-/* Events of a flight recorder are in its snapshots, until its programs end. */
+/* Print the snapshots: they have the events of a flight recorder, until its programs end. */
 static void say_snapshots(struct json_object *answer)
 {
 	const uint64_t snapshots = ask_number(answer, "snapshots");
@@ -109,7 +109,7 @@ static void say_snapshots(struct json_object *answer)
 				snapshots == 1 ? "" : " in all");
 }
 
-/* It may be started again: the figures are those until now. */
+/* Print the statistics up to now: the session may be started again. */
 static void say_stopped(const char *name, struct json_object *answer)
 {
 	char events[SAY_NUMBER_MAX], size[SAY_NUMBER_MAX];
@@ -249,7 +249,10 @@ static void note_missing_processes(const struct option_uses *uses, const char *n
 	}
 }
 
-/* A directory without a trace is no path to open. Messages name programs whose events are missing. */
+/*
+ * Print the path only if the snapshot has events: a directory without a trace cannot be opened. The messages name programs whose events
+ * are missing.
+ */
 static void say_snapshot(const char *name, struct json_object *answer)
 {
 	ask_print_messages(answer);

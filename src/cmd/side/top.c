@@ -194,7 +194,7 @@ static int take(struct top *top, struct json_object *answer, uint64_t *intervals
 	if (!sessions || !json_object_array_length(sessions))
 		return 0;
 	session = json_object_array_get_idx(sessions, 0);
-	/* The first answer names the trace, which is not read before. */
+	/* Confine the process here: the first answer names the trace, and nothing of it has been read yet. */
 	if (*ask_text(session, "output"))
 		confine_watcher(ask_text(session, "output"));
 	ret = take_session(&top->view, session);

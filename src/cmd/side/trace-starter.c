@@ -26,8 +26,8 @@ struct starter {
 	bool has_variables;     /* NAME=VALUE before the program */
 	bool has_machine;       /* the name of an architecture may be first */
 	bool has_numbers;       /* -5 is an option */
-	bool changes_user; /* it starts the program with other rights and another environment */
-	bool translates;   /* it executes a translation of the program, not the program itself */
+	bool changes_user;      /* starts the program with other rights and another environment */
+	bool translates;        /* executes a translation of the program */
 };
 
 /* A table: laid out by hand. */
@@ -240,12 +240,15 @@ static int starter_refuse_user(const struct starter *starter)
 			starter->name);
 }
 
-/* A probe of the process has no effect there. A breakpoint of the kernel is translated as an instruction of the program, which it ends. */
+/*
+ * Refuse a starter that executes a translation. A probe in the process has no effect there. The kernel's breakpoint would be translated as
+ * an instruction of the program, and executing that ends the program.
+ */
 static int starter_refuse_translator(const struct starter *starter)
 {
 	return say_error(COMMAND_USAGE,
 			"trace the program alone, or record its events: `side record -- valgrind PROGRAM`",
-			"cannot trace a program through `%s`: it executes a translation of the program's code, where probes have no effect or end the program",
+			"cannot trace a program through `%s`: it executes a translation of the program, in which probes have no effect or end the program",
 			starter->name);
 }
 

@@ -525,13 +525,13 @@ static int check(const struct parsed *parsed, size_t count)
 				"`--exe` belongs to global probes here");
 	if (options->pid && options->command)
 		return say_error(COMMAND_USAGE, "leave one of them out",
-				"a COMMAND is started, and `-p` is a program that runs already");
+				"`-p` traces a running program, and COMMAND starts one");
 	if (options->pid > INT_MAX)
 		return say_error(COMMAND_USAGE, NULL, "`-p` is not the number of a process");
 	return count || options->pid ? COMMAND_DONE : no_program(options);
 }
 
-/* The file to probe: it may be a library. `words`: the command, which can be refused. */
+/* Find the file to probe, which may be a library. `words` is the command; this refuses a command that cannot be used. */
 static int find_global(struct tracing *tracing, const struct record_options *options, char **words,
 		size_t count)
 {
@@ -568,7 +568,7 @@ static int check_filter(const char *text)
 	return status;
 }
 
-/* Not by running it: whatever it does would be done for nothing. */
+/* Check without running the program: its work would be lost if it cannot be probed. */
 static int check_reachable(const char *program, const char *exe)
 {
 	const char *hint = probe_other_processor(exe)
@@ -700,7 +700,7 @@ static void note_shell(const char *command, const char *program)
 			say_printable(program, name, sizeof(name)));
 }
 
-/* The operands as one text, as `-c` has it; free() it. NULL: out of memory. */
+/* Join the operands to one text, quoted as for `-c`; free() it. NULL: out of memory. */
 static char *join_operands(const struct parsed *parsed)
 {
 	size_t size = 1, used = 0;
@@ -749,7 +749,7 @@ static int trace_command(const struct parsed *parsed, bool is_shell_text)
 	return status;
 }
 
-/* `side trace ./server --function NAME` means `-c ./server`, as in `side record ./server`. */
+/* `side trace ./server --function NAME` is the same as `side trace -c ./server --function NAME`. */
 int cmd_trace(const struct parsed *parsed)
 {
 	struct parsed joined = *parsed;
@@ -761,7 +761,7 @@ int cmd_trace(const struct parsed *parsed)
 	if (parsed->options.record.command)
 		return say_error(COMMAND_USAGE,
 				"leave `-c` out, or quote COMMAND and its arguments as one",
-				"there are two commands: that of `-c`, and `%.128s`",
+				"two commands are given: that of `-c`, and `%.128s`",
 				parsed->operands[0]);
 	if (!parsed->dashes && parsed->operand_count == 1 && access(parsed->operands[0], F_OK) &&
 			parsed->operands[0][strspn(parsed->operands[0], "0123456789")] == '\0') {

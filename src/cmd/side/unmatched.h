@@ -17,7 +17,7 @@ struct unmatched {
 };
 
 /*
- * The reason, "no colon, so it names a provider: the trace has 2 event classes: db:open, db:close", and the hint,
+ * Writes the reason, such as "no colon, so it names a provider: the trace has 2 event classes: db:open, db:close", and the hint, such as
  * "did you mean `-e db:open`?" or "".
  */
 void unmatched_parts(const struct unmatched *unmatched, char reason[UNMATCHED_TEXT_SIZE],

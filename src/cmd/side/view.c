@@ -19,7 +19,7 @@
 #include "cmd/side/view.h"
 #include "ctf/ctf.h"
 
-/* A search of so many directories is reported, with what it found. */
+/* Report a search of at least so many directories, with the number of traces found. */
 #define VIEW_SEARCH_NOTED 1000
 
 __attribute__((format(printf, 3, 4))) static void say_format(

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accept connections of a listening socket that another process has created. That process can clear O_NONBLOCK at any time, so accept() can
- * block. A thread calls it, and the loop takes the descriptors from a pipe. The semaphore `places` limits their number there. Shutting down
- * the socket ends the thread: it wakes accept(), and cannot be undone. The loop does not wait for that end.
+ * Accept connections on a listening socket that another process created.
+ *
+ * That process can clear O_NONBLOCK at any time, so accept() can block. A thread therefore calls accept(), and passes the descriptors to
+ * the loop through a pipe. The semaphore `places` limits their number in the pipe. The loop ends the thread by shutting down the socket:
+ * this wakes accept(), and no process can undo it. The loop does not wait for the end of the thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +21,7 @@
 #include "sided.h"
 
 #define STACK_SIZE (64u << 10)
-#define PAUSE_US 100000 /* without a free descriptor */
+#define PAUSE_US 100000 /* pause if no descriptor is free */
 
 struct acceptor {
 	struct deferred deferred;
@@ -27,7 +29,7 @@ struct acceptor {
 	int pipe[2];
 	sem_t places;
 	atomic_bool is_over;
-	atomic_int users; /* the loop and the thread: the last one frees it */
+	atomic_int users; /* the loop and the thread; the last one to leave frees the acceptor */
 };
 
 /* ---- the thread of thread_defer() ---- */
@@ -48,17 +50,17 @@ static void acceptor_end(struct deferred *deferred)
 
 static void acceptor_put(struct acceptor *acceptor)
 {
-	/* Release and acquire: what either of them did with it comes before its end. */
+	/* Release and acquire: everything that the loop and the thread did with the acceptor comes before its end. */
 	if (atomic_fetch_sub_explicit(&acceptor->users, 1, memory_order_acq_rel) != 1)
 		return;
 	acceptor->deferred.run = acceptor_end;
-	/* Without a thread its descriptors stay open, as in peer_close(). */
+	/* If there is no thread for deferred work, the descriptors stay open, as in peer_close(). */
 	(void)thread_defer(&acceptor->deferred);
 }
 
 /* ---- the thread ---- */
 
-/* Or -1 with errno. */
+/* Returns a descriptor, or -1 and errno. */
 static int accept_one(struct acceptor *acceptor)
 {
 	struct pollfd poll_one = {.fd = acceptor->listener, .events = POLLIN};
@@ -67,7 +69,7 @@ static int accept_one(struct acceptor *acceptor)
 	return accept4(acceptor->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-/* False: the socket will never have a connection again. The process that shares it can shut it down, too. */
+/* False: the socket cannot have further connections. The process that shares the socket can also shut it down. */
 static bool can_go_on(int error)
 {
 	switch (error) {
@@ -89,7 +91,7 @@ static void accept_all(struct acceptor *acceptor)
 
 		while (sem_wait(&acceptor->places) && errno == EINTR)
 			;
-		/* Relaxed, here and below: the shutdown and the semaphore order what follows. */
+		/* Relaxed, also in acceptor_stop(): the shutdown and the semaphore order what follows. */
 		while (fd < 0 && !atomic_load_explicit(&acceptor->is_over, memory_order_relaxed)) {
 			fd = accept_one(acceptor);
 			if (fd < 0 && !can_go_on(errno))

@@ -30,7 +30,7 @@ static void relisten(struct daemon *daemon, struct timer *timer)
 	doors_listen(daemon, true);
 }
 
-/* The one of this user that has been silent for the longest time. */
+/* Returns the connection of this user that has been silent for the longest time. */
 static struct agent *oldest_stranger(const struct daemon *daemon, uid_t uid)
 {
 	struct agent *agent, *oldest = NULL;
@@ -41,8 +41,8 @@ static struct agent *oldest_stranger(const struct daemon *daemon, uid_t uid)
 	return oldest;
 }
 
-/* The oldest one of the user that has most of them, so that a user with few of them loses none to others. */
-static struct agent *stranger_of_largest(const struct daemon *daemon)
+/* Returns the oldest connection of the user with most of them, so that a user with few connections loses none to others. */
+static struct agent *oldest_stranger_of_largest_user(const struct daemon *daemon)
 {
 	const struct agent *agent;
 	uint64_t most = 0;
@@ -60,12 +60,11 @@ static struct agent *stranger_of_largest(const struct daemon *daemon)
 }
 
 /*
- * There are no descriptors left. Those who have said nothing yet go first; if there are none, the
- * queues of the sockets are left alone for a moment.
+ * No descriptor is free. Close the oldest connection that has sent nothing yet. If there is none, do not accept connections for a moment.
  */
 void loop_pause_listening(struct daemon *daemon)
 {
-	struct agent *oldest = stranger_of_largest(daemon);
+	struct agent *oldest = oldest_stranger_of_largest_user(daemon);
 
 	if (oldest) {
 		agent_close(daemon, oldest);
@@ -287,7 +286,7 @@ static void pass_on(struct daemon *daemon, struct agent *agent, const void *mess
 			if (!worker_pass(daemon, entry, agent->watch.fd))
 				return;
 			wire_send(agent->watch.fd, message, size, NULL, 0, 0);
-			/* The session has it as well, unless it is just being killed: then this close is the last one. */
+			/* The session has a duplicate of this descriptor. If it has just been killed, this close is the last one. */
 			peer_close_listener(
 					loop_release(daemon, &agent->watch), agent->refuses_fds);
 			return;
@@ -394,7 +393,7 @@ static void make_room(struct daemon *daemon, uid_t uid)
 	if (shares_used(&daemon->stranger_shares, uid) >= LIMIT_STRANGERS_OF_USER)
 		oldest = oldest_stranger(daemon, uid);
 	else if (daemon->nr_strangers >= LIMIT_STRANGERS)
-		oldest = stranger_of_largest(daemon);
+		oldest = oldest_stranger_of_largest_user(daemon);
 	if (oldest)
 		agent_close(daemon, oldest);
 }

@@ -185,29 +185,29 @@ static void client_ready(struct daemon *daemon, struct watch *watch, uint32_t ev
 		return;
 	if (events & EPOLLIN && !client->busy)
 		client_read(daemon, client);
-	/* It went away while a request was being dealt with. */
+	/* The client closed the connection while the daemon handled its request. */
 	else if (events & (EPOLLHUP | EPOLLERR))
 		client_close(daemon, client);
 }
 
-/* ---- who may ---- */
+/* ---- permissions and shares ---- */
 
-/* Its next request is in the socket already: the daemon has not come to read it yet. */
-static bool has_sent(const struct client *client)
+/* The client has sent a request that the daemon has not read yet. */
+static bool has_unread_request(const struct client *client)
 {
 	int size = 0;
 
 	return !ioctl(client->watch.fd, SIOCINQ, &size) && size > 0;
 }
 
-/* It has asked for nothing, waits for nothing and has everything that was sent. */
+/* The client has sent no request, waits for no answer, and has received everything. */
 static bool is_idle(const struct client *client)
 {
 	return !client->busy && !client->subscribed && !client->last && !client->out.first &&
-			!has_sent(client);
+			!has_unread_request(client);
 }
 
-/* The one of this user that has been silent for the longest time. */
+/* Returns the idle connection of this user that has been silent for the longest time. */
 static struct client *oldest_idle(const struct daemon *daemon, uid_t uid)
 {
 	struct client *client, *oldest = NULL;
@@ -220,10 +220,10 @@ static struct client *oldest_idle(const struct daemon *daemon, uid_t uid)
 }
 
 /*
- * One of the user with most connections, who has more than a floor and at least as many as this user. So a user loses nothing to one that has
- * more.
+ * Returns an idle connection of the user with most connections. That user has more than a floor, and at least as many as this user: no
+ * user loses a connection to a user who has more.
  */
-static struct client *idle_of_largest(const struct daemon *daemon, uid_t uid)
+static struct client *oldest_idle_of_largest_user(const struct daemon *daemon, uid_t uid)
 {
 	const struct shares *shares = &daemon->client_shares;
 	uint64_t most = shares_used(shares, uid);
@@ -242,7 +242,7 @@ static struct client *idle_of_largest(const struct daemon *daemon, uid_t uid)
 	return found ? oldest_idle(daemon, found->peer.uid) : NULL;
 }
 
-/* Silent connections are closed for new ones. False: the user has as many as it can have. */
+/* Take a connection for the user; close an idle one if necessary. False: the user can have no further connection. */
 static bool take_share(struct daemon *daemon, uid_t uid)
 {
 	struct shares *shares = &daemon->client_shares;
@@ -251,7 +251,7 @@ static bool take_share(struct daemon *daemon, uid_t uid)
 	if (shares_used(shares, uid) >= LIMIT_CLIENTS_OF_USER)
 		idle = oldest_idle(daemon, uid);
 	else if (!shares_left(shares, uid))
-		idle = idle_of_largest(daemon, uid);
+		idle = oldest_idle_of_largest_user(daemon, uid);
 	if (idle)
 		client_close(daemon, idle);
 	return shares_used(shares, uid) < LIMIT_CLIENTS_OF_USER && shares_take(shares, uid, 1);
@@ -274,7 +274,7 @@ static int check_peer(
 	return 0;
 }
 
-/* Told in one message, if the socket takes it. */
+/* Send the reason in one message, if the socket accepts it, and close the connection. */
 static void turn_away(int fd, const struct control_error *error)
 {
 	struct json_object *answer = json_error(error);
@@ -294,7 +294,7 @@ static void client_accept(struct daemon *daemon, int fd)
 	struct control_error error;
 	int room = SEND_ROOM;
 
-	/* Not by close(): unread data would turn the end into an error, and can have descriptors. */
+	/* Do not call close(): unread data would turn the end of the connection into an error, and can have descriptors. */
 	if (!client || runtime_peer(fd, &client->peer)) {
 		free(client);
 		peer_close(fd, false);
@@ -324,7 +324,7 @@ static void client_accept(struct daemon *daemon, int fd)
 int clients_open(struct daemon *daemon)
 {
 	shares_init(&daemon->client_shares, LIMIT_CLIENTS, LIMIT_CLIENT_FLOORS, 0);
-	/* Also while it has no connection. */
+	/* The daemon's user keeps a floor even without a connection. */
 	return shares_keep(&daemon->client_shares, daemon->uid) ? 0 : -ENOMEM;
 }
 

@@ -37,14 +37,14 @@ struct door {
 	struct watch watch;
 	struct door *next;
 	unsigned int number;
-	char path[DOOR_PATH_SIZE]; /* as programs see it */
+	char path[DOOR_PATH_SIZE]; /* as the programs see the path */
 	struct door_view view;
 	struct acceptor *
 			acceptor; /* of a socket that another process has made; NULL: it is ours alone */
 	int place;                /* its directory, or -1 */
 	pid_t pid;                /* one of its programs, now or lately */
 	uint64_t started;
-	uid_t uid; /* of the user who handed it in */
+	uid_t uid; /* the user who handed in the socket */
 	unsigned int nr_programs, nr_connections;
 	bool was_used;   /* by a program */
 	bool is_foreign; /* its socket was handed in */
@@ -411,7 +411,7 @@ static int take_facts(struct json_object *facts, struct door *door, struct contr
 		ret = json_number(facts, "pid", INT32_MAX, &pid, error);
 	if (!ret)
 		ret = json_number(facts, "started", INT64_MAX, &door->started, error);
-	/* Files of older releases do not have it. */
+	/* Files of older releases have no `uid`. */
 	if (!ret)
 		ret = json_number(facts, "uid", UINT32_MAX, &uid, error);
 	if (ret)

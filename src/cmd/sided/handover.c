@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receives descriptors from clients: probe tables (sealed memfds) and rendezvous sockets. A client can send any other descriptor, and closing
- * it can block: the last close of a lingering socket, each close of a FUSE file. So the loop leaves a message with descriptors in the queue.
- * A thread with its own descriptor table receives it, and passes on probe tables and rendezvous sockets through a socket pair. A thread that
- * waits for a close counts for its user's LIMIT_HANDOVERS_OF_USER. The thread of thread_defer() starts it, so the loop does not wait until
- * it has its table.
+ * Receive descriptors from clients: probe tables (sealed memfds) and rendezvous sockets.
+ *
+ * A client can send other descriptors, and closing these can block: the last close of a lingering socket, or any close of a FUSE file. The
+ * loop therefore leaves messages with descriptors in the queue. A thread with its own descriptor table receives the message, and passes
+ * probe tables and rendezvous sockets to the loop through a socket pair. A thread that is blocked in close() counts towards
+ * LIMIT_HANDOVERS_OF_USER of its user. The thread of thread_defer() starts these threads, so the loop does not wait until a thread has its
+ * table.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,10 +34,10 @@ struct handover {
 	struct deferred deferred;
 	struct handover *next;
 	uid_t uid;
-	int client, result; /* duplicates of its own; numbers in both tables */
+	int client, result; /* duplicates of the descriptors; valid in both tables */
 	bool owns_table;
 	sem_t has_two, is_released;
-	atomic_bool is_done; /* the thread does not refer to this any more */
+	atomic_bool is_done; /* the thread no longer uses this structure */
 	char text[FRAME_MAX];
 };
 
@@ -126,7 +128,7 @@ static void receive_and_pass(struct handover *handover)
 	for (i = 0; i < nr; i++)
 		if (is_wanted(fds[i]))
 			wanted = fds[i];
-	/* A message that is too long arrives as no message: the loop closes the connection. */
+	/* Pass on no message that is too long: the loop then closes the connection. */
 	if (size > 0 && !(header.msg_flags & MSG_TRUNC))
 		pass_on(handover->result, handover->text, (size_t)size, wanted);
 	close(handover->result);
@@ -143,13 +145,13 @@ static void *handover_run(void *user)
 
 	handover->owns_table = !syscall(SYS_close_range, ~0u, ~0u, CLOSE_RANGE_UNSHARE);
 	/*
-	 * Before the thread of thread_defer() goes on, which closes sockets that can block (close_due() of peer.c). So none of these copies
-	 * is the last one: another user's descriptors cannot block this thread.
+	 * Close all other descriptors before the thread of thread_defer() continues. That thread closes sockets that can block
+	 * (close_due() of peer.c). No copy here is then the last one, so another user's descriptor cannot block this thread.
 	 */
 	if (handover->owns_table)
 		keep_two(handover->client, handover->result);
 	sem_post(&handover->has_two);
-	/* Otherwise the other table could have the last descriptor of the client. */
+	/* Wait until the other table has no duplicate. Otherwise the last close of the client's socket could happen there. */
 	while (sem_wait(&handover->is_released) && errno == EINTR)
 		;
 	if (handover->owns_table)
@@ -161,7 +163,7 @@ static void *handover_run(void *user)
 
 /* ---- the thread of thread_defer() ---- */
 
-/* The loop may have closed the client meanwhile, so its queue can have any content. */
+/* Use peer_close(): the loop may have closed the client meanwhile, so the queue may contain any message. */
 static void close_both(const struct handover *handover)
 {
 	close(handover->result);
@@ -224,18 +226,18 @@ bool handover_is_due(int client)
 			header.msg_flags & MSG_CTRUNC;
 }
 
-/* Its own descriptors, and the other end of `result`. */
+/* Open the descriptors of the handover; `*ret_end` is the other end of `result`. */
 static int handover_open(struct handover *handover, int client, int *ret_end)
 {
 	int pair[2], ret;
 
-	/* The number of the client itself can belong to another one before the thread has its table. */
+	/* Duplicate the client: the loop may close it, and reuse its number, before the thread has its table. */
 	handover->client = fcntl(client, F_DUPFD_CLOEXEC, 0);
 	if (handover->client < 0)
 		return -errno;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
 		ret = -errno;
-		/* The loop has the client still, so this closes nothing else. */
+		/* The loop still has the client open, so this is not the last close. */
 		close(handover->client);
 		return ret;
 	}

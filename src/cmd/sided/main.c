@@ -278,7 +278,7 @@ static int fail(const struct control_error *error, int ready)
 			: error->kind == CONTROL_USAGE  ? EXIT_USAGE
 							: EXIT_FAILURE;
 
-	/* In a terminal two lines, as other commands print them; in the log one. */
+	/* On a terminal, print two lines like other commands; in the log, one line. */
 	if (ready < 0)
 		fprintf(stderr, "sided: %s%s%s\n", error->text, *error->mend ? "\nhint: " : "",
 				error->mend);

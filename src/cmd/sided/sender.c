@@ -50,7 +50,7 @@ struct sender {
 	char to[4200];
 };
 
-/* ---- in the process that sends ---- */
+/* ---- the sending process ---- */
 
 struct sending {
 	int fd;
@@ -59,7 +59,7 @@ struct sending {
 	struct send_options options;
 	struct send *send;
 	struct send_status told;
-	int resolver; /* socket of the process that looks up names of hosts; -1: none is needed */
+	int resolver; /* socket of the process that resolves host names; -1: none is needed */
 };
 
 /* Who does not hear us now will hear the next one. */
@@ -199,7 +199,7 @@ static int isolate(struct sending *sending, bool no_files, const struct owner *o
 		writable[limits.nr_writable++] = access(to, F_OK) ? "/dev" : to;
 	}
 	if (!isolate_parser(&limits))
-		say("the process that sends has no filter of system calls");
+		say("the sending process has no filter of system calls");
 	return 0;
 }
 
@@ -209,10 +209,10 @@ static void run(const struct definition *definition, const char *output, bool no
 	struct sending sending = {.fd = fd, .definition = definition, .output = output};
 
 	prctl(PR_SET_NAME, "sided-send");
-	/* The same two words: neither room knows the other. */
+	/* The session writes the two counters that the sender reads; src/session and src/send each declare them. */
 	set_options(&sending, no_files, (const struct send_rounds *)(const void *)rounds);
 	if (isolate(&sending, no_files, owner)) {
-		say("cannot start the process that sends to %s", definition->to);
+		say("cannot start the sending process for %s", definition->to);
 		return;
 	}
 	serve(&sending);

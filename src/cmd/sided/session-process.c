@@ -36,9 +36,9 @@ struct recording {
 	int epoll;
 	bool end;
 	struct definition_words messages; /* about the session and programs of its owner */
-	struct definition_words hints;    /* of each of them; "": none */
+	struct definition_words hints;    /* the hint of each message; empty: none */
 	uint64_t nr_unkept;               /* messages beyond MESSAGES_MAX */
-	/* Those about programs of other users are in the log only, and counted; the last entry is for all further users. */
+	/* Messages about programs of other users are only logged and counted. The last entry counts for all further users. */
 	struct {
 		uid_t uid;
 		uint64_t nr;
@@ -62,7 +62,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Of what the session itself reports. Programs have their shares in report.c. */
+/* Report how many messages of the session were suppressed. Messages about programs have shares of their own in report.c. */
 static void say_suppressed(struct recording *recording, uint64_t now)
 {
 	uint64_t suppressed;
@@ -73,7 +73,7 @@ static void say_suppressed(struct recording *recording, uint64_t now)
 				(unsigned long long)suppressed);
 }
 
-/* The log has one line for each message (docs/adr/35-one-line-a-message-in-the-log.md). */
+/* Print a message on one line of the log (docs/adr/35-one-line-a-message-in-the-log.md). */
 static void say_message(const char *text, const char *hint)
 {
 	say("%s%s%s", text, hint ? "; " : "", hint ? hint : "");
@@ -479,7 +479,8 @@ static int take_flush(struct recording *recording, struct json_object *request,
 
 	(void)request;
 	if (ret)
-		keep_message(recording, "not everything was on the disk in time: it comes later",
+		keep_message(recording,
+				"not all records were on the disk in time: they are written later",
 				NULL);
 	return session_sums(recording->session, answer) && put_messages(recording, answer)
 			? 0
@@ -704,7 +705,7 @@ static void hear_sender(struct recording *recording)
 {
 	if (sender_hear(recording->sender, take_sentence, recording))
 		return;
-	say("the process that sends what is recorded has ended");
+	say("the sending process has ended");
 	_exit(EXIT_FAILURE);
 }
 

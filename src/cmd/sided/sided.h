@@ -3,36 +3,36 @@
 #define SIDED_SIDED_H
 
 /*
- * src/cmd/sided: the daemon. It holds definitions of sessions and knows the programs that can be
- * traced; what is recorded passes it by.
+ * src/cmd/sided: the daemon. It keeps the definitions of sessions, and a list of the programs that can be traced. Records do
+ * not pass through it.
  *
- *	main.c       options, from the terminal into the background, the end
- *	loop.c       one epoll loop: descriptors, timers
- *	objects.c    what keeps an object in memory, and when it is freed (objects.h)
+ *	main.c       options, start in the background, exit
+ *	loop.c       the epoll loop: descriptors and timers
+ *	objects.c    reference counts of objects (objects.h)
  *	runtime.c    directory, lock and sockets; systemd
  *	clients.c    connections of the command line
- *	verbs.c      what they ask
- *	operations.c a request that takes its time: the recorder first, then the programs
+ *	verbs.c      requests of the command line
+ *	operations.c requests that take time: the recorder first, then the programs
  *	sessions.c   sessions and their state files
- *	tables.c     probe tables, kept beside them
- *	boot.c       sessions in which programs record since before there was a daemon
- *	workers.c    the process that records a session: started, asked, started again
+ *	tables.c     probe tables, stored beside the state files
+ *	boot.c       sessions in which programs recorded before the daemon started
+ *	workers.c    session processes: start, requests, restart
  *	agents.c     connections of programs
- *	doors.c      where programs come that do not see our directory
- *	push.c       rules that they are told without asking for them
- *	programs.c   the programs, and who has switched over
- *	remember.c   those that do not come again by themselves, for the next daemon
+ *	doors.c      rendezvous sockets for programs that cannot open the daemon's directory
+ *	push.c       update messages to programs
+ *	programs.c   the programs, and which ones have switched to new rules
+ *	remember.c   programs that do not reconnect by themselves, for the next daemon
  *	status.c     status, list, top
- *	session-process.c, session-probes.c, session-status.c   what runs in the process that records
- *	sender.c     and in the one beside it that sends what is recorded
- *	isolate.c    what each process gives up
+ *	session-process.c, session-probes.c, session-status.c   the session process, which records
+ *	sender.c     the process that sends the trace of a session
+ *	isolate.c    the privileges that each process drops
  *
- * One thread runs the loop, and does not wait: every socket is non-blocking, every answer that is due later is an
- * operation with a deadline. What has to wait for another thread is done by the thread of thread_defer(), which exists from the first
- * message with descriptors on. Beside them are an acceptor for each rendezvous socket, and threads that exit when they have received
- * or closed descriptors. A kill of the daemon at any point leaves its state files whole (they are
- * renamed into place) and ends the session processes without an orderly end; whoever comes next
- * starts them again from the state files, and they adopt what stands in their places.
+ * One thread runs the loop, and never waits. Every socket is non-blocking. Every answer that is due later is an operation with
+ * a deadline. The thread of thread_defer() does work that must wait for another thread; the first message with descriptors
+ * starts it. Each rendezvous socket has an acceptor thread. Other threads receive or close descriptors, and exit.
+ *
+ * The daemon can be killed at any point: state files stay complete, because a rename replaces them. Session processes then end
+ * without an orderly end. The next daemon starts them again from the state files, and they adopt their state directories.
  */
 
 #include <stdbool.h>
@@ -49,11 +49,12 @@
 #include "session/lines.h"
 #include "session/shares.h"
 
-/* What others may ask of us. */
+/* Limits for clients and programs. */
 #define LIMIT_CLIENTS 256        /* connections of the command line */
 #define LIMIT_CLIENTS_OF_USER 64 /* of one user */
-#define LIMIT_CLIENT_FLOORS 16   /* users for whom half of them is kept: shares.h */
-#define LIMIT_STRANGERS 512      /* connections of programs that have not said who they are */
+#define LIMIT_CLIENT_FLOORS \
+	16 /* users with a floor; the floors are half of all connections (shares.h) */
+#define LIMIT_STRANGERS 512 /* connections of programs that have not identified themselves */
 #define LIMIT_STRANGERS_OF_USER 256
 #define LIMIT_STRANGER_MS 3000 /* until then */
 #define LIMIT_HOLD_MS 1500     /* that a program which comes waits for a session's process */
@@ -153,9 +154,9 @@ struct daemon {
 	struct handover *handovers;
 	struct client *clients;
 	struct shares client_shares;
-	struct agent *agents; /* that have not said who they are: the oldest last */
+	struct agent *agents; /* that have not identified themselves; the oldest one is last */
 	unsigned int nr_strangers;
-	struct shares stranger_shares; /* counts them; without floors */
+	struct shares stranger_shares; /* counts these agents for each user; has no floors */
 
 	struct door *doors;
 	struct closed_door *closed_doors;
@@ -489,12 +490,12 @@ void handover_close(int fd);
 
 struct acceptor;
 
-/* Takes the socket, unless it fails. */
+/* Takes ownership of the socket, unless it fails. */
 int acceptor_start(int listener, struct acceptor **ret_acceptor);
-/* Readable while acceptor_take() returns a connection; -1 with EAGAIN: there is none. */
+/* acceptor_fd() is readable while acceptor_take() has a connection. acceptor_take() returns -1 and EAGAIN if there is none. */
 int acceptor_fd(const struct acceptor *acceptor);
 int acceptor_take(struct acceptor *acceptor);
-/* Closes the socket, too, a moment later. Does not wait for the thread. */
+/* End the acceptor. Does not wait: the thread of thread_defer() closes the socket later. */
 void acceptor_stop(struct acceptor *acceptor);
 
 /* ---- doors.c ---- */
@@ -597,14 +598,14 @@ int isolate_as(const struct owner *owner);
 /* After that: do something with root's files, in a thread that has root's permissions. False: there is no thread. */
 bool isolate_as_root(void *(*function)(void *argument), void *argument);
 /*
- * In the process that sends what a session records: it has no capability. With an owner (else NULL) the whole process becomes
- * that user's. 0 or a negative errno.
+ * Drop all capabilities in the process that sends the trace of a session. If owner is not NULL, the whole process changes to that user. 0
+ * or a negative errno.
  */
 int isolate_sender(const struct owner *owner);
 
 /* ---- sender.c ---- */
 
-/* The process beside a session's that sends what is recorded. */
+/* The sending process of a session. */
 struct sender;
 /*
  * Made before the session is, and before anything is given up; it begins with sender_go(). `closing`

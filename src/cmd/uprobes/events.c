@@ -124,7 +124,7 @@ static uint16_t label_of(const struct side_builder *builder, uint32_t index)
 	return fields[index].side_type.type.v;
 }
 
-/* `way` and `why` are the former names of the first two: the next release does not have them. */
+/* `way` and `why` are the former names of `method` and `reason`. They are deprecated: the next release does not have them. */
 static const char *const hello_fields[] = {"method", "reason", "way", "why"};
 #define NR_HELLO (sizeof(hello_fields) / sizeof(hello_fields[0]))
 

@@ -3,31 +3,31 @@
 #define PROBE_CODE_CODE_H
 
 /*
- * The code of an ELF file: its functions, and how each place in it can be probed.
+ * The code of an ELF file: its functions, and how each location in it can be probed.
  *
- *	file.c           the file in memory: segments, sections, addresses, and a reader that does not leave it
- *	symbols.c        names: symbol tables, also the compressed one of stripped files (.gnu_debugdata)
- *	beside.c         the same of a file with debug information, by its build id
- *	go.c             where code of Go is, and what its functions are called, also in stripped files
- *	frames.c         begins of functions and landing pads out of the unwinder's data
- *	rows.h           that data of one function, row by row (cursor.c, cie.c, rows.c)
- *	functions.c      all that put together
+ *	file.c           the file in memory: segments, sections, addresses, and bounds-checked reads
+ *	symbols.c        symbol tables, also the compressed one of stripped files (.gnu_debugdata)
+ *	beside.c         symbol tables of the separate debug file, found by build ID
+ *	go.c             ranges and function names of Go code, also in stripped files
+ *	frames.c         function starts and landing pads from the unwind tables
+ *	rows.h           the unwind table of one function, row by row (cursor.c, cie.c, rows.c)
+ *	functions.c      the functions, from all of these sources
  *	kept.c           bytes that no probe may change or execute elsewhere
- *	sequences.c      among these: restartable sequences
+ *	sequences.c      of these bytes, restartable sequences
  *	reached.c        instructions of files that name no function
  *	relocations.c    relocations that the loader applies
- *	rewritten.c      among these: code that the loader or the program changes or copies
- *	x86-64-sweep.c   where any instruction of the file may jump to
- *	x86-64-choices.c what functions choose from that choose others
- *	x86-64-site.c    the method for one place
- *	exits.c          whether a return from a function can be seen
- *	x86-64-stack.c   what a function does with return addresses
+ *	rewritten.c      of these bytes, code that the loader or the program changes or copies
+ *	x86-64-sweep.c   targets of all jumps of the file
+ *	x86-64-choices.c the functions that an IFUNC resolver chooses from
+ *	x86-64-site.c    the probe method for one location
+ *	exits.c          whether a probe can see the return from a function
+ *	x86-64-stack.c   how a function uses return addresses
  *	x86-64-arguments.c whether a function reads the register of an argument
  *	x86-64-exchange.c functions in which the stack pointer may point to data
- *	x86-64-emulated.c what the kernel does by itself where it watches an instruction
- *	x86-64-copy.c    displaced instructions written for another address (copy.h; for the process that is probed)
+ *	x86-64-emulated.c instructions that the kernel emulates at a uprobe
+ *	x86-64-copy.c    displaced instructions, rewritten for another address (copy.h; runs in the probed process)
  *
- * Files are not trusted: what does not fit is not used, or the file is refused with a sentence.
+ * Files are not trusted: invalid data is ignored, or the file is refused with a reason.
  */
 
 #include "probe/site.h"
@@ -82,14 +82,14 @@ int code_entry(struct code_file *file, const struct code_function *function,
 int code_site(struct code_file *file, uint64_t address, struct probe_site *site);
 
 /*
- * Whether exceptions may leave the file's functions: it has handlers of a language with exceptions, and not only the handlers for the ends of
- * threads in C.
+ * Whether exceptions may leave functions of the file: it has exception handlers of a language, not only those that run when a thread ends
+ * in C.
  */
 bool code_has_exceptions(const struct code_file *file);
 
 /*
- * Whether the function that begins there reads the register of an argument, as DWARF counts registers (`vector`: xmm0 to xmm7). False if its
- * code does not show it.
+ * Whether the function at this address reads the register of an argument. `reg` is a DWARF number; with `vector`, 0 to 7 mean xmm0 to
+ * xmm7. False if the code does not prove a read.
  */
 bool code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg, bool vector);
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a function reads the register of an argument: some path from the beginning has an instruction that reads it before one that
- * writes it. Callers of such a function pass the argument. A compiler that knows of no use may leave the register with any value (LLVM does,
- * in callers of the same file).
+ * Detect whether a function reads the register of an argument: on some path from its beginning, an instruction reads the register before
+ * another instruction writes it.
  *
- * Follows branches, jumps to other functions, and calls: an argument that is passed on is read by the callee. A call destroys the register,
- * so nothing after it counts. What cannot be followed, such as a jump through a table or a call of another file, proves no reading.
- * A variadic function saves all registers of arguments on its stack, also those that no caller sets: that proves no reading either.
+ * Callers pass the argument to such a function. If a compiler knows that the function does not use the argument, it may leave any value in
+ * the register (LLVM does, for callers in the same file).
+ *
+ * The analysis follows branches, jumps to other functions, and calls: if a function passes the argument on, its callee reads it. A call
+ * destroys the register, so reads after the call do not count. Jumps through tables and calls into other files are not followed, and count
+ * as no read. A variadic function saves all argument registers on its stack, including those that no caller sets; this counts as no read
+ * either.
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -15,26 +18,26 @@
 
 #include <Zydis/Zydis.h>
 
-#define INSTRUCTIONS_MAX 16384            /* that are followed */
-#define PROLOGUE_MAX 48                   /* instructions before a variadic function tests al */
+#define INSTRUCTIONS_MAX 16384 /* instructions that are followed */
+#define PROLOGUE_MAX 48        /* a variadic function tests al within so many instructions */
 #define TABLE_SIZE (4 * INSTRUCTIONS_MAX) /* a power of two */
 
-struct reached {
+struct argument_step {
 	uint64_t address;
-	bool saves_all; /* in a variadic function */
+	bool saves_all; /* this path is in a variadic function */
 };
 
-struct walk {
+struct argument_walk {
 	struct code_file *file;
-	ZydisRegister wanted; /* the largest register that contains it */
+	ZydisRegister wanted; /* the largest register that contains the argument */
 	ZydisDecoder decoder;
 	uint64_t entry; /* of the function, behind an endbr64 */
 	uint64_t *seen; /* addresses, by a hash; 0: empty */
-	struct reached *todo;
+	struct argument_step *todo;
 	size_t nr_seen, nr_todo;
 };
 
-static void reach(struct walk *walk, uint64_t address, bool saves_all)
+static void walk_add(struct argument_walk *walk, uint64_t address, bool saves_all)
 {
 	size_t at = (address * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (TABLE_SIZE - 1);
 
@@ -45,17 +48,17 @@ static void reach(struct walk *walk, uint64_t address, bool saves_all)
 		return;
 	walk->seen[at] = address;
 	walk->nr_seen++;
-	walk->todo[walk->nr_todo++] = (struct reached){address, saves_all};
+	walk->todo[walk->nr_todo++] = (struct argument_step){address, saves_all};
 }
 
-static bool contains(const struct walk *walk, ZydisRegister reg)
+static bool is_wanted_register(const struct argument_walk *walk, ZydisRegister reg)
 {
 	return reg != ZYDIS_REGISTER_NONE &&
 			ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg) ==
 			walk->wanted;
 }
 
-/* Its result is the same with any value of the register. */
+/* The result does not depend on the value of the register. */
 static bool is_constant(const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands)
 {
 	unsigned int last = decoded->operand_count_visible;
@@ -87,10 +90,10 @@ static bool is_constant(const ZydisDecodedInstruction *decoded, const ZydisDecod
 }
 
 /*
- * Conversions, roots and roundings of a scalar take the upper part of the result from a register, which arguments do not use: the first
- * operand, or with VEX the second one. Compilers choose any register for it.
+ * Conversions, square roots and roundings of a scalar copy the upper part of the result from a register: the first operand, or with VEX
+ * the second one. Arguments do not use this part, so compilers choose any register for it.
  */
-static bool merges(const ZydisDecodedInstruction *decoded)
+static bool merges_upper_part(const ZydisDecodedInstruction *decoded)
 {
 	switch (decoded->mnemonic) {
 	case ZYDIS_MNEMONIC_SQRTSS:
@@ -111,7 +114,7 @@ static bool merges(const ZydisDecodedInstruction *decoded)
 	}
 }
 
-/* The last operand but immediate ones. */
+/* Returns the index of the last operand that is not immediate. */
 static unsigned int source_operand(
 		const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands)
 {
@@ -122,50 +125,53 @@ static unsigned int source_operand(
 	return last ? last - 1 : 0;
 }
 
-/* It stores the register, as variadic functions do in their frame. */
-static bool is_save(const struct walk *walk, const ZydisDecodedInstruction *decoded,
-		const ZydisDecodedOperand *operands)
+/* The instruction stores the register in the frame, as variadic functions do. */
+static bool is_register_save(const struct argument_walk *walk,
+		const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands)
 {
 	return decoded->operand_count_visible == 2 &&
 			operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
 			operands[0].actions == ZYDIS_OPERAND_ACTION_WRITE &&
 			operands[0].mem.index == ZYDIS_REGISTER_NONE &&
-			!contains(walk, operands[0].mem.base) &&
+			!is_wanted_register(walk, operands[0].mem.base) &&
 			operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-			contains(walk, operands[1].reg.value);
+			is_wanted_register(walk, operands[1].reg.value);
 }
 
-static void note_operand(const struct walk *walk, const ZydisDecodedOperand *operand, bool *reads,
-		bool *writes)
+static void note_operand_access(const struct argument_walk *walk,
+		const ZydisDecodedOperand *operand, bool *reads, bool *writes)
 {
 	if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY) {
-		*reads |= contains(walk, operand->mem.base) || contains(walk, operand->mem.index);
+		*reads |= is_wanted_register(walk, operand->mem.base) ||
+				is_wanted_register(walk, operand->mem.index);
 	} else if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-			contains(walk, operand->reg.value)) {
+			is_wanted_register(walk, operand->reg.value)) {
 		*reads |= (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ) ||
 				(operand->actions & ZYDIS_OPERAND_ACTION_CONDWRITE);
 		*writes |= (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
 	}
 }
 
-/* The instruction with its operands; `*ret_writes`: another value replaces the argument, also if only in a part of the register. */
-static bool reads_in(const struct walk *walk, const ZydisDecodedInstruction *decoded,
-		const ZydisDecodedOperand *operands, bool *ret_writes)
+/* Whether the instruction reads the argument. `*ret_writes`: it replaces the argument, or a part of it, by another value. */
+static bool instruction_reads(const struct argument_walk *walk,
+		const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands,
+		bool *ret_writes)
 {
-	unsigned int merged = merges(decoded) ? source_operand(decoded, operands) : 0;
+	unsigned int merged = merges_upper_part(decoded) ? source_operand(decoded, operands) : 0;
 	bool reads = false;
 
 	*ret_writes = false;
 	for (unsigned int i = 0; i < decoded->operand_count; i++) {
 		bool ignored = false;
 
-		note_operand(walk, &operands[i], i < merged ? &ignored : &reads, ret_writes);
+		note_operand_access(walk, &operands[i], i < merged ? &ignored : &reads, ret_writes);
 	}
 	return reads && !is_constant(decoded, operands);
 }
 
-static bool decode(const struct walk *walk, uint64_t address, struct x86_instruction *instruction,
-		ZydisDecodedInstruction *decoded, ZydisDecodedOperand *operands)
+static bool decode(const struct argument_walk *walk, uint64_t address,
+		struct x86_instruction *instruction, ZydisDecodedInstruction *decoded,
+		ZydisDecodedOperand *operands)
 {
 	size_t size;
 	const uint8_t *bytes = code_executable(walk->file, address)
@@ -177,13 +183,13 @@ static bool decode(const struct walk *walk, uint64_t address, struct x86_instruc
 					&walk->decoder, bytes, size, decoded, operands));
 }
 
-/* Callers pass the number of vector registers in al to variadic functions, which test it before they save these. */
-static bool is_variadic(const struct walk *walk, uint64_t begin)
+/* Callers of a variadic function pass the number of vector registers in al. The function tests al before it saves these registers. */
+static bool is_variadic(const struct argument_walk *walk, uint64_t begin)
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction decoded;
 	struct x86_instruction instruction;
-	const struct walk of_al = {.wanted = ZYDIS_REGISTER_RAX};
+	const struct argument_walk of_al = {.wanted = ZYDIS_REGISTER_RAX};
 	bool writes = false;
 
 	for (int i = 0; i < PROLOGUE_MAX; i++) {
@@ -193,7 +199,7 @@ static bool is_variadic(const struct walk *walk, uint64_t begin)
 				operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 				operands[0].reg.value == ZYDIS_REGISTER_AL)
 			return true;
-		(void)reads_in(&of_al, &decoded, operands, &writes);
+		(void)instruction_reads(&of_al, &decoded, operands, &writes);
 		if (writes || instruction.piece.kind > PROBE_RELATIVE || instruction.ends)
 			return false;
 		begin += decoded.length;
@@ -201,8 +207,8 @@ static bool is_variadic(const struct walk *walk, uint64_t begin)
 	return false;
 }
 
-/* One instruction, before which the register has the value of the argument. True: it reads the register. */
-static bool follow(struct walk *walk, struct reached at)
+/* Follow one instruction, before which the register contains the argument. True: the instruction reads the register. */
+static bool walk_instruction(struct argument_walk *walk, struct argument_step at)
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction decoded;
@@ -212,9 +218,9 @@ static bool follow(struct walk *walk, struct reached at)
 
 	if (!decode(walk, at.address, &instruction, &decoded, operands))
 		return false;
-	/* A long nop has operands that it does not access. */
-	if (!instruction.padding && reads_in(walk, &decoded, operands, &writes) &&
-			!(at.saves_all && is_save(walk, &decoded, operands)))
+	/* A long nop does not access its operands. */
+	if (!instruction.padding && instruction_reads(walk, &decoded, operands, &writes) &&
+			!(at.saves_all && is_register_save(walk, &decoded, operands)))
 		return true;
 	if (writes)
 		return false;
@@ -223,38 +229,38 @@ static bool follow(struct walk *walk, struct reached at)
 	 * save them.
 	 */
 	if (instruction.call && at.address == walk->entry) {
-		reach(walk, at.address + decoded.length, at.saves_all);
+		walk_add(walk, at.address + decoded.length, at.saves_all);
 		return false;
 	}
 	if (instruction.branch_mark && at.address == walk->entry)
 		walk->entry += decoded.length;
 	target = instruction.piece.target;
 	switch (instruction.piece.kind) {
-	case PROBE_CALL: reach(walk, target, is_variadic(walk, target)); break;
-	case PROBE_BRANCH: reach(walk, target, at.saves_all || is_variadic(walk, target)); break;
+	case PROBE_CALL: walk_add(walk, target, is_variadic(walk, target)); break;
+	case PROBE_BRANCH: walk_add(walk, target, at.saves_all || is_variadic(walk, target)); break;
 	case PROBE_BRANCH_IF:
-	case PROBE_COUNTER: reach(walk, target, at.saves_all); break;
+	case PROBE_COUNTER: walk_add(walk, target, at.saves_all); break;
 	default: break;
 	}
 	if (!instruction.ends && !instruction.call)
-		reach(walk, at.address + decoded.length, at.saves_all);
+		walk_add(walk, at.address + decoded.length, at.saves_all);
 	return false;
 }
 
-static bool walk_all(struct walk *walk, uint64_t begin)
+static bool walk_all(struct argument_walk *walk, uint64_t begin)
 {
 	walk->entry = begin;
-	reach(walk, begin, false);
+	walk_add(walk, begin, false);
 	while (walk->nr_todo) {
-		if (follow(walk, walk->todo[--walk->nr_todo]))
+		if (walk_instruction(walk, walk->todo[--walk->nr_todo]))
 			return true;
 	}
 	return false;
 }
 
-static bool reads(struct code_file *file, uint64_t begin, ZydisRegister wanted)
+static bool function_reads(struct code_file *file, uint64_t begin, ZydisRegister wanted)
 {
-	struct walk walk = {.file = file,
+	struct argument_walk walk = {.file = file,
 			.wanted = ZydisRegisterGetLargestEnclosing(
 					ZYDIS_MACHINE_MODE_LONG_64, wanted),
 			.seen = calloc(TABLE_SIZE, sizeof(*walk.seen)),
@@ -271,13 +277,16 @@ static bool reads(struct code_file *file, uint64_t begin, ZydisRegister wanted)
 
 bool code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg, bool vector)
 {
-	/* As debug information counts them. */
+	/* In the order of DWARF register numbers. */
 	static const ZydisRegister general[] = {ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_RDX,
 			ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_RBX, ZYDIS_REGISTER_RSI,
 			ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RSP,
 			ZYDIS_REGISTER_R8, ZYDIS_REGISTER_R9};
 
 	if (vector)
-		return reg < 8 && reads(file, begin, (ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg));
-	return reg < sizeof(general) / sizeof(general[0]) && reads(file, begin, general[reg]);
+		return reg < 8 &&
+				function_reads(file, begin,
+						(ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg));
+	return reg < sizeof(general) / sizeof(general[0]) &&
+			function_reads(file, begin, general[reg]);
 }

@@ -320,14 +320,14 @@ static bool try_short(const struct place *place, struct probe_site *site)
 	return true;
 }
 
-/* Whether memory may be had in at least one page between these addresses. */
+/* Whether at least one page between these addresses can be mapped. */
 static bool may_be_mapped(const struct code_file *file, uint64_t low, uint64_t high)
 {
 	uint64_t first = file->lowest & ~(uint64_t)(PAGE - 1),
 		 end = (file->highest + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 
 	if (!file->fixed)
-		/* Wherever the file is mapped: only not where it is itself. */
+		/* The loader may map the file anywhere, so only its own pages are excluded. */
 		return (int64_t)low < (int64_t)first - (int64_t)PAGE ||
 				(int64_t)high >= (int64_t)end;
 	if ((int64_t)high < LOWEST_MAPPING)

@@ -171,7 +171,7 @@ static int sweep_code(struct code_file *file, const struct code_segment *segment
 			if (take_address(taken, instruction.piece.target))
 				return -ENOMEM;
 		}
-		/* Elsewhere a constant is no address, for nobody knows it before the file is mapped. */
+		/* Only in files with fixed addresses: a constant is no address in a file whose address the loader chooses. */
 		if (instruction.constant && file->fixed)
 			code_mark_target(file, instruction.constant);
 		if (instruction.displacement && file->fixed)

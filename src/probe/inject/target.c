@@ -389,7 +389,7 @@ static int fail_sanitizer(struct inject_target *target)
 	return inject_hint(target, "start it with `side record` or `side trace -c`");
 }
 
-/* Its tools are linked statically. They execute a translation of the program, where the kernel's breakpoints end it. */
+/* Detects valgrind, whose tools are linked statically. They execute a translation of the program, where the kernel's breakpoints end it. */
 static bool is_valgrind(const char *link)
 {
 	char path[PATH_MAX];

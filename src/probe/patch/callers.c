@@ -206,16 +206,16 @@ static bool find_strings(const struct object *object, struct strings *strings)
 		else if (entry.d_tag == DT_SONAME)
 			strings->own_name = entry.d_un.d_val;
 	}
-	/* The loader has made it an address, or not. */
+	/* Some loaders replace the offset by an address. */
 	if (strings->start < object->base)
 		strings->start += object->bias;
 	return strings->start && strings->size;
 }
 
-/* Names that say what code of a file does with the stack. */
+/* Symbols that show what code of a file does with the stack. */
 enum used_name {
 	USES_FRAMES,
-	FINDS_OBJECT, /* as unwinders do: with a libgcc of its own it needs no name to use frames */
+	FINDS_OBJECT, /* as unwinders do; code that contains libgcc needs no symbol to use frames */
 	FINDS_OBJECTS,
 	IS_GREENLET,
 	IS_CALLCC, /* of Ruby */
@@ -227,7 +227,7 @@ static const char *const used_names[USED_NAMES] = {"_Unwind_GetCFA", "_dl_find_o
 		"scm_c_with_continuation_barrier"};
 #define NAME_MAX_BYTES 64 /* of these */
 
-/* Which of these are there: a bit for each. */
+/* Returns a bit for each of these symbols that the strings contain. */
 static unsigned int find_names(const struct strings *strings)
 {
 	char some[TEXT_AT_ONCE];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find calls of _Unwind_GetCFA() in code that has libgcc's unwinder in itself (-static-libgcc), where no name shows them.
+ * Find calls of _Unwind_GetCFA() in code that is linked with libgcc's unwinder (-static-libgcc), where no symbol shows these calls.
  *
- * The unwinder's accessors are known by their instructions, which GCC has compiled alike since the structure that they read has its
- * present form: one that returns the frame address, and close to it those that return and set the program counter. Code that
- * calls the first one uses frame addresses. libgcc itself reads the structure without it.
+ * The accessors of the unwinder are recognized by their instructions: GCC has always compiled them to the same bytes since their structure
+ * got its present layout. One accessor returns the frame address; close to it are those that return and set the program counter. Code that
+ * calls the first one uses frame addresses. libgcc itself reads the structure directly.
  */
 #include "parts.h"
 
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CHUNK 16384
-#define NEAR 256 /* bytes before and behind the first accessor, in which the others are */
+#define NEAR 256 /* the other accessors are within so many bytes of the first one */
 #define ACCESSOR 8
 #define RARE 2
 #define CALL 5
@@ -23,10 +23,10 @@ static const uint8_t returns_counter[ACCESSOR] = {0x48, 0x8b, 0x87, 0x98, 0, 0, 
 static const uint8_t sets_counter[ACCESSOR] = {0x48, 0x89, 0xb7, 0x98, 0, 0, 0, 0xc3};
 static const uint8_t begins_call_target[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
 
-/* One thread at a time changes what is recorded. */
+/* Not locked: one thread at a time changes what is recorded. */
 static uint8_t chunk[CHUNK];
 
-/* A file that is mapped may be unmapped or truncated meanwhile. */
+/* Reads through the kernel: another thread may unmap or truncate the mapped file meanwhile. */
 static bool read_code(uint64_t address, uint8_t *to, size_t size)
 {
 	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
@@ -52,7 +52,7 @@ static bool is_accessor(uint64_t address, uint64_t start, uint64_t end)
 			memmem(bytes, size, sets_counter, ACCESSOR) != NULL;
 }
 
-/* In the chunk; `size` if it is not there. memchr() passes quickly over code, because this byte of it is rare there. */
+/* Returns the accessor's offset in the chunk, or `size`. memchr() for this byte is fast, because the byte is rare in code. */
 static size_t find_in_chunk(size_t at, size_t size)
 {
 	while (at + ACCESSOR <= size) {
@@ -69,7 +69,7 @@ static size_t find_in_chunk(size_t at, size_t size)
 	return size;
 }
 
-/* 0: there is none. */
+/* Returns the accessor's address, or 0. */
 static uint64_t find_accessor(uint64_t start, uint64_t end)
 {
 	for (uint64_t from = start; end - from >= ACCESSOR; from += CHUNK - ACCESSOR + 1) {

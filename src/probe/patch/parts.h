@@ -234,7 +234,7 @@ bool patch_callers_wanted(void);
 
 /* ---- frame-calls.c ---- */
 
-/* Whether this code has a libgcc of its own and calls _Unwind_GetCFA() of it. One thread at a time. */
+/* Whether this code contains libgcc's unwinder and calls _Unwind_GetCFA() of it. One thread at a time. */
 bool patch_calls_for_frames(uint64_t start, uint64_t end);
 
 /* ---- pages.c ---- */

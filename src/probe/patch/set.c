@@ -523,12 +523,15 @@ static int prepare(struct patch_request *request, struct patch_writer *writer)
 		return -EREMOTE;
 	if ((request->flags & PATCH_EXIT) && site->no_exit)
 		return -EOPNOTSUPP;
-	/* Where a probe beside it has some of the bytes that a jump needs, one byte may be had. */
+	/* If a neighbouring probe occupies some of the bytes that a jump needs, use a trap, which needs one byte. */
 	if (patch_is_occupied(site->runtime, bytes_needed(site, flags & PATCH_TRAP)))
 		flags |= PATCH_TRAP;
 	if (patch_is_occupied(site->runtime, bytes_needed(site, flags & PATCH_TRAP)))
 		return -EBUSY;
-	/* Padding in which somebody's pad is leaves one byte, too; so does what the kernel watches behind the first instruction. */
+	/*
+	 * Use a trap also if another probe has its springboard in the padding, or if the kernel watches the code behind the first
+	 * instruction.
+	 */
 	if (!stands_as_in_file(site, flags & PATCH_TRAP) && stands_beside_pads(site) &&
 			(request->flags & PATCH_READY || !stands_when_pads_leave(site, writer)))
 		flags |= PATCH_TRAP;

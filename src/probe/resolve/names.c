@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions by name.
+ * Find functions by name.
  *
- * The symbol itself comes first, with the copies that the compiler made of the function (foo.isra.0): a call of a copy is a call of the
- * function. If there is neither, the name is one of C++, Rust or Fortran: whole, without parameters, or without the returned type; at last
- * the end of such a name. Pieces are not calls: those that are seldom used (foo.cold) are never probed, others (foo.part.0) only by their
- * own symbol or by a pattern that matches it.
+ * The first pass compares the symbol itself. The second pass selects copies that the compiler made of the function (foo.isra.0), because a
+ * call of a copy is a call of the function. If neither finds a function, the name is compared with names of C++, Rust or Fortran: the
+ * whole name, without parameters, or without the return type; at last the end of the name. A call of a piece is not a call of the
+ * function. The seldom-used part (foo.cold) is never probed. Other pieces (foo.part.0) are probed only by their own symbol or by a pattern
+ * that matches it.
  */
 #include "parts.h"
 
@@ -141,7 +142,7 @@ static bool matches_copy(const struct spec *spec, const char *name)
 static bool matches_readable(const struct spec *spec, const char *wanted, const char *name,
 		enum names_copy copy, bool whole)
 {
-	/* What demanglers add to the name of a copy is no part of what users write. */
+	/* A demangler marks the name of a copy; users do not write this mark. */
 	char *original = copy == NAMES_NO_COPY ? NULL : names_without_copy(name);
 	char *readable = names_readable(original ? original : name);
 	bool found = readable && readable_fits(spec, wanted, readable, whole);
@@ -151,7 +152,7 @@ static bool matches_readable(const struct spec *spec, const char *wanted, const 
 	return found;
 }
 
-/* `*ret_piece`: it would match if it were not a piece. */
+/* Whether the name matches. Sets `*ret_piece` if it matches but is the name of a piece. */
 static bool matches(const struct spec *spec, const char *wanted, const char *name, enum match match,
 		bool *ret_piece)
 {
@@ -172,7 +173,7 @@ static bool matches(const struct spec *spec, const char *wanted, const char *nam
 	return found && copy != NAMES_PIECE;
 }
 
-/* Those of old versions of the library are meant when there are no others. */
+/* Drop functions of old symbol versions, unless there are no others. */
 static void drop_former(struct places *places, size_t before,
 		const struct code_function *const *former, size_t count)
 {
@@ -195,14 +196,14 @@ static void drop_former(struct places *places, size_t before,
 struct pass {
 	struct resolve_module *module;
 	const struct spec *spec;
-	char *wanted; /* the name of `spec` as written_plainly() writes it */
+	char *wanted; /* the name of `spec`, rewritten by written_plainly() */
 	enum match match;
 	struct places *places;
 	const struct code_function *former[FORMER_MAX];
 	size_t nr_former;
 };
 
-/* The first name of the function that matches; NULL: none does. */
+/* Returns the first name of the function that matches, or NULL. */
 static const char *matching_name(struct pass *pass, const struct code_function *function)
 {
 	const struct spec *spec = pass->spec;
@@ -226,14 +227,14 @@ static const char *matching_name(struct pass *pass, const struct code_function *
 				pass->nr_former < FORMER_MAX)
 			pass->former[pass->nr_former++] = function;
 	}
-	/* Everything is meant by it, also what has no name. */
+	/* The pattern `*` also selects functions without a name. */
 	if (!function->nr_names && pass->match == MATCH_NAME && !strcmp(spec->name, "*"))
 		found = "";
 	return found;
 }
 
-/* Which functions of the module earlier passes have found; NULL: out of memory. */
-static bool *found_before(
+/* Returns a flag for each function of the module that earlier passes found. NULL: out of memory. */
+static bool *functions_found_before(
 		const struct pass *pass, const struct code_function *functions, size_t nr_functions)
 {
 	bool *found = calloc(nr_functions + 1, sizeof(*found));
@@ -251,7 +252,7 @@ static int run_pass(struct pass *pass)
 {
 	const struct code_function *functions;
 	size_t count = code_functions(pass->module->code, &functions);
-	bool *found = found_before(pass, functions, count);
+	bool *found = functions_found_before(pass, functions, count);
 	int ret = found ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && !ret; i++) {
@@ -295,7 +296,7 @@ int names_find(struct resolve_module *module, const struct spec *spec, struct pl
 	bool all = !strcmp(spec->name, "*");
 	int ret = find(module, spec, MATCH_NAME, places);
 
-	/* An offset is one of the function itself: copies have other code. */
+	/* With an offset, do not select copies: their code differs. */
 	if (!ret && !all && (!spec->number || places->count == before))
 		ret = find(module, spec, MATCH_COPY, places);
 	if (!ret && (places->count == before || spec->glob) && !all)

@@ -57,9 +57,9 @@ struct place {
 struct places {
 	struct place *items;
 	size_t count, room;
-	char *told; /* a sentence about them; NULL: none */
-	struct place piece; /* the first one of the function (foo.part.0), which is not probed; without a name: none */
-	bool one_name; /* all are functions of one name: copies, or those of several files */
+	char *told; /* a sentence about the locations; NULL: none */
+	struct place piece; /* the first piece that was found (foo.part.0), which is not probed; no name: none was found */
+	bool one_name; /* all have one name: copies, or functions of several files */
 };
 
 /* Returns `result`. */
@@ -68,14 +68,14 @@ int resolve_fail(struct resolve_error *error, int result, const char *mend, cons
 
 /* ---- modules.c ---- */
 
-/* Opens what is needed of it. */
+/* Open the file of the module. */
 int module_code(struct resolve_module *module, struct resolve_error *error);
 Elf *module_elf(struct resolve_module *module);
 /* Is it meant by the name of a library? "libc", "libc.so.6", "libc.so*", a path; NULL means the program. */
 bool module_is(const struct resolve_module *module, const char *library);
 /* A thing (not a function) by its name: its address in the file, and size. */
 bool module_symbol(struct resolve_module *module, const char *name, uint64_t *address);
-/* Does its symbol say that nobody else calls it? So linkers leave it that have compiled all files together (LTO). */
+/* Whether the symbol is local, so no other file calls the function. Linkers make symbols local after link-time optimization. */
 bool module_is_local(struct resolve_module *module, const char *function);
 /* One that each thread has: where it is among those of the module. */
 bool module_thread_symbol(struct resolve_module *module, const char *name, uint64_t *offset);
@@ -92,7 +92,7 @@ char *choose_text(const struct resolve_module *module, const struct code_functio
 /* ---- names.c ---- */
 
 struct spec;
-/* Adds the functions of the module that are meant by the symbol. */
+/* Add the functions of the module that the probe spec names. */
 int names_find(struct resolve_module *module, const struct spec *spec, struct places *places);
 int places_add(struct places *places, const struct place *place);
 
@@ -121,7 +121,7 @@ int module_markers(struct resolve_module *module,
 
 int places_find(struct resolve *resolve, const struct resolve_wish *wish, struct places *places,
 		struct resolve_error *error);
-/* The option that probes a piece of a function, as a hint; `text`. */
+/* Writes the hint with the option that probes this piece, and returns `text`. */
 const char *piece_hint(const struct place *piece, char *text, size_t size);
 
 #endif /* PROBE_RESOLVE_PARTS_H */

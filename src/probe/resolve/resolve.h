@@ -97,14 +97,14 @@ bool resolve_is_context(const char *text);
 enum resolve_refused {
 	RESOLVE_LEFT_OUT, /* it cannot be probed, or lacks what is wanted of it */
 	RESOLVE_NO_RETURN,
-	RESOLVE_TOLD, /* nothing is; the reason is a sentence that somebody should know */
+	RESOLVE_TOLD, /* nothing was refused; the reason is a note for the user */
 };
 
-/* A place that is not all that is wished. */
+/* A location where the probe cannot do all that the probe spec requests. */
 struct resolve_refusal {
 	enum resolve_refused what;
 	const char *module, *function, *reason;
-	const char *hint; /* NULL: there is nothing to do about it */
+	const char *hint; /* NULL: none */
 	uint64_t address;
 };
 typedef void resolve_refused_fn(void *user, const struct resolve_refusal *refusal);

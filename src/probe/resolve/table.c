@@ -42,9 +42,9 @@ struct making {
 	void *user;
 	struct resolve_error *error;
 	struct places places;
-	bool many; /* the events say which place it was */
+	bool many; /* events have a field with the location */
 	bool apart;
-	bool same_result;   /* all functions return a value of one type, or nothing */
+	bool same_result;   /* all functions return values of the same type, or none */
 	struct apart names; /* of the events, if they are apart */
 	bool has_events;
 	bool sign[OPERANDS_MAX]; /* of the operands of the marker, in any place */
@@ -732,9 +732,9 @@ static int survey_operands(struct making *making)
 	return 0;
 }
 
-#define RESULTS_MAX 64 /* functions of one name whose results are compared */
+#define RESULTS_MAX 64 /* do not compare results of more functions than this */
 
-/* Whether all places return values of the same type, as copies of a function do. */
+/* Whether all locations return values of the same type, as copies of one function do. */
 static bool is_same_result(const struct places *places)
 {
 	struct value first[VARIABLE_RESULT_MAX] = {{.type = 0}};
@@ -761,7 +761,10 @@ static bool is_same_result(const struct places *places)
 	return has || nothing;
 }
 
-/* Calls of it are not recorded. A location in callers has the beginning, so that nothing is missing there. */
+/*
+ * Report a piece, whose calls are not recorded. No report if the first location is inlined code: it contains the beginning, so nothing is
+ * missing.
+ */
 static void report_piece(const struct making *making)
 {
 	const struct place *piece = &making->places.piece;

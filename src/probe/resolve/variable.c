@@ -85,9 +85,12 @@ static bool is_gnu(Dwarf_Die *function)
 }
 
 /*
- * LLVM's compilers do not pass what they know to be unused, also to functions that other files may call: the register of such an
- * argument, or of an unused half of a number of 16 bytes, has any value. Debug information gives no location of it, or a broken one.
- * It gives none of structures that they take apart either, of which they pass what is used: add_passed() checks each register.
+ * Compilers based on LLVM do not pass an argument that they know to be unused, even to functions that other files may call. The register
+ * of such an argument, or of an unused half of a 16-byte integer, has an arbitrary value. Debug information then has no location for it,
+ * or an invalid one.
+ *
+ * Debug information also has no location for structures that the compiler takes apart. It passes only the members that are used, so
+ * add_passed() checks each register.
  */
 static bool is_passed(Dwarf_Die *function, Dwarf_Die *argument)
 {
@@ -101,13 +104,13 @@ static bool is_passed(Dwarf_Die *function, Dwarf_Die *argument)
 	if (is_gnu(function) || tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
 			tag == DW_TAG_union_type)
 		return true;
-	/* One register holds all of it: it is used. */
+	/* One register holds the whole argument, so the function uses it. */
 	return dwarf_hasattr_integrate(argument, DW_AT_location) && type_size(&type, &size) &&
 			size <= 8;
 }
 
-/* Whether the function reads the register that has these bytes of an argument. */
-static bool is_read(const struct place *place, const struct fetch *fetch)
+/* Whether the function reads the register that contains these bytes of an argument. */
+static bool function_reads_piece(const struct place *place, const struct fetch *fetch)
 {
 	const struct probe_fetch_op *op = &fetch->ops[0];
 
@@ -117,7 +120,10 @@ static bool is_read(const struct place *place, const struct fetch *fetch)
 			op->code == PROBE_FETCH_VECTOR);
 }
 
-/* The bytes of an argument from `offset` on, as callers pass them, if the function reads their registers. */
+/*
+ * Add `size` bytes of an argument from `offset` on, as callers pass them. Bytes whose register the function does not read have no
+ * location.
+ */
 static int add_passed(const struct place *place, const struct located *passed, uint64_t offset,
 		uint64_t size, struct located *result)
 {
@@ -128,7 +134,7 @@ static int add_passed(const struct place *place, const struct located *passed, u
 		uint64_t skipped = offset % 8, length = size < 8 - skipped ? size : 8 - skipped;
 		struct fetch fetch = passed->kind == LOCATED_VALUE ? passed->fetch : piece->fetch;
 		bool known = (passed->kind == LOCATED_VALUE || piece->kind == LOCATED_VALUE) &&
-				is_read(place, &fetch);
+				function_reads_piece(place, &fetch);
 
 		if (known && skipped)
 			ret = fetch_op(&fetch, PROBE_FETCH_SHIFT_RIGHT, 0, (uint8_t)(8 * skipped),
@@ -143,11 +149,11 @@ static int add_passed(const struct place *place, const struct located *passed, u
 }
 
 /*
- * An argument that LLVM's compilers pass in registers, where debug information locates not all of it: what it locates, and what the
- * function reads of the registers. False: nothing.
+ * Complete an argument that is passed in registers and that debug information locates only in part: add the registers that the function
+ * reads. False: no byte has a location.
  */
-static bool complete(const struct place *place, Dwarf_Die *variable, const struct located *passed,
-		struct located *located)
+static bool complete_from_registers(const struct place *place, Dwarf_Die *variable,
+		const struct located *passed, struct located *located)
 {
 	struct located result = {.kind = LOCATED_PIECES};
 	uint64_t offset = 0, whole;
@@ -175,8 +181,9 @@ static bool complete(const struct place *place, Dwarf_Die *variable, const struc
 	return some && !ret;
 }
 
-/* Callers from elsewhere pass arguments as the convention has it. False: it is not known to be passed. */
-static bool take_passed(struct expression *expression, Dwarf_Die *variable, struct located *located)
+/* Locate an argument by the calling convention, which callers in other files follow. False: the argument may not be passed. */
+static bool locate_passed(
+		struct expression *expression, Dwarf_Die *variable, struct located *located)
 {
 	Dwarf_Die *function = &expression->function;
 	struct located passed;
@@ -184,7 +191,7 @@ static bool take_passed(struct expression *expression, Dwarf_Die *variable, stru
 	if (!is_passed(function, variable) || locate_argument(function, variable, &passed))
 		return false;
 	if (!is_gnu(function) && (passed.kind == LOCATED_PIECES || passed.kind == LOCATED_VALUE))
-		return complete(expression->place, variable, &passed, located);
+		return complete_from_registers(expression->place, variable, &passed, located);
 	*located = passed;
 	return true;
 }
@@ -212,7 +219,7 @@ static int find_place(struct expression *expression, Dwarf_Die *variable, struct
 			!module_is_local(place->module, place->name) &&
 			dwarf_tag(variable) == DW_TAG_formal_parameter &&
 			dwarf_hasattr_integrate(function, DW_AT_external) &&
-			take_passed(expression, variable, located))
+			locate_passed(expression, variable, located))
 		ret = 0;
 	/* Of another unit: the symbol is where it is. */
 	if (ret && dwarf_tag(variable) == DW_TAG_variable && name &&
