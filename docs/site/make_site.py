@@ -114,7 +114,7 @@ class Site:
             os.makedirs(os.path.dirname(os.path.join(self.staged, place)), exist_ok=True)
             shutil.copy(whole, os.path.join(self.staged, place))
         elif os.path.isfile(whole):
-            # Sphinx takes ".md" at the end of a name in a table of contents for the suffix of the file.
+            # In a table of contents, Sphinx would remove ".md" from the end of a document name as the suffix of its file.
             place = self.shown.setdefault(target, 'files/%s.md' % target.removesuffix('.md').replace('/', '-'))
         else:
             raise FileNotFoundError('%s links to %s, which is not a file' % (page, path))
