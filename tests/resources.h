@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this process holds: open files and mappings, from /proc. Compared after 1 and after N rounds, a leak is the difference. */
+/* Open files and mappings of this process, from /proc. A difference between the state after 1 round and after N rounds is a leak. */
 #ifndef TESTS_RESOURCES_H
 #define TESTS_RESOURCES_H
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a process holds: open files, mappings and threads, from /proc. Compared after 1 and after N rounds, a leak is the difference."""
+"""Open files, mappings and threads of a process, from /proc. A difference between the state after 1 round and after N rounds is a leak."""
 import collections
 import os
 import re
@@ -7,7 +7,7 @@ import time
 
 
 def descriptors(pid):
-    """How often what is open: numbers of sockets, pipes and deleted files are left out."""
+    """The number of open files by name, without the numbers of sockets, pipes and deleted files."""
     found = collections.Counter()
     for fd in os.listdir(f"/proc/{pid}/fd"):
         try:
@@ -18,7 +18,7 @@ def descriptors(pid):
 
 
 def mappings(pid):
-    """How many bytes of which file; of memory without a file, those beside the heap and stacks."""
+    """Mapped bytes by file, and of memory without a file, except the heap and stacks."""
     found = collections.Counter()
     with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
@@ -31,7 +31,7 @@ def mappings(pid):
 
 
 def snapshot(pid, memory=True):
-    """Without memory: of a process whose allocator maps what it likes."""
+    """The resources of a process. Set `memory` to False if its allocator keeps mappings."""
     found = {"descriptors": descriptors(pid), "threads": len(os.listdir(f"/proc/{pid}/task"))}
     if memory:
         found["mappings"] = mappings(pid)
@@ -39,7 +39,7 @@ def snapshot(pid, memory=True):
 
 
 def increase(before, after):
-    """Text; empty if nothing has become more."""
+    """A text with each count that has increased; empty if there is none."""
     lines = []
     for kind, one in before.items():
         other = after[kind]
@@ -50,7 +50,7 @@ def increase(before, after):
 
 
 def assert_no_more(pid, before, patience=60):
-    """What a process gives back after its answer is waited for; what it had not yet given back before may be less now."""
+    """Wait until no count is larger than before: a process may release resources after its answer. Smaller counts are permitted."""
     deadline = time.monotonic() + patience
     while True:
         found = increase(before, snapshot(pid, "mappings" in before))

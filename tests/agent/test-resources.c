@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the agent in a traced program: after many sessions as much is mapped as after one. */
+/* Memory of the agent in a traced program: the mappings do not grow between one session and many. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

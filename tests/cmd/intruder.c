@@ -137,7 +137,7 @@ static bool is_intruded(void)
 
 	if (!wanted)
 		return getpid() == command;
-	/* Of the process: threads can have names of their own. */
+	/* The name of the process: threads can have names of their own. */
 	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", getpid());
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	size = fd < 0 ? 0 : read(fd, name, sizeof(name) - 1);

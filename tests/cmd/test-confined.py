@@ -233,14 +233,14 @@ def test_send_over_tcp():
 
 
 def confinement(pid):
-    """Of a process, as the kernel reports it."""
+    """The status of a process, as the kernel reports it."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
         found = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
     return found["NoNewPrivs"], found.get("Seccomp")
 
 
 def processes(name, marker):
-    """Those of that name with this text in their environment."""
+    """The processes of that name that have this text in their environment."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -253,7 +253,7 @@ def processes(name, marker):
 
 
 def test_record_to():
-    """What is recorded is sent by a process of its own, which is confined before it reads the trace."""
+    """A separate process sends what is recorded. It is confined before it reads the trace."""
     kept = path("recorded")
     for more in ([], ["--spool", "64K"]):
         out, target = path("recorded" + "".join(more)), path("recorded.bytes" + "".join(more))
@@ -264,7 +264,7 @@ def test_record_to():
 
 
 def test_record_over_tcp():
-    """The helper process that looks up names is confined as well; all of them end with a killed recorder."""
+    """The helper process that resolves names is confined, too. Both processes end if the recorder is killed."""
     with socket.socket() as any_port:
         any_port.bind(("127.0.0.1", 0))
         port = any_port.getsockname()[1]
@@ -273,7 +273,7 @@ def test_record_over_tcp():
                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
             contains(recorder.stdout.readline(), b"ready")
-            until(lambda: len(processes("side-send", path("unsent"))) == 2, "the process that sends, and the one that looks up names")
+            until(lambda: len(processes("side-send", path("unsent"))) == 2, "the sending process, and the one that resolves names")
             if HAS_SECCOMP:
                 until(lambda: all(confinement(pid) == ("1", "2") for pid in processes("side-send", path("unsent"))), "both are confined")
         finally:

@@ -69,7 +69,7 @@ class Place:
         return self.json("status", *args)[0]
 
     def program(self, **variables):
-        # Its first event waits for the recorder, 100 ms at most; beside other work that can take longer.
+        # The first event waits for the recorder, 100 ms at most; on a busy machine the recorder can take longer.
         program = Program({**self.env, "SIDE_TIMEOUT_FACTOR": "100", **variables})
         self.programs.append(program)
         return program

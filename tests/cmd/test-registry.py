@@ -56,7 +56,7 @@ def check_registrar(pid):
     for event in events:
         registered = event["event"] in STABLE
         equal(event["origin"], "registry" if registered else "section", event["event"])
-        equal(event["found"], event["origin"])  # Its former name, for one release.
+        equal(event["found"], event["origin"])  # The former name, for one release.
         if registered:
             equal(event["source"], "process " + pid)
             check_whole(event)

@@ -270,7 +270,7 @@ def test_several_pairs_by_group():
 
 
 def test_pairs_as_text():
-    """Each rule says by itself whether there was a pair of it, in any order of the rules."""
+    """Each rule reports whether the trace has a pair of it, in any order of the rules."""
     some, none, others = ("fn:enter", "fn:leave"), ("app:tick", "no:such"), ("db:begin", "db:end")
     for rules, missing in (((some, others), 0), ((others, some), 0), ((some, none), 1), ((none, some), 1), ((none, none), 2)):
         text = side("report", TRACE, *[word for rule in rules for word in ("--pair", *rule)]).out
@@ -280,11 +280,11 @@ def test_pairs_as_text():
 
 
 def test_pairs_of_top():
-    """`side top` on the whole trace: as many pairs as there are, of the longest that there is."""
+    """`side top` on the whole trace: the number of pairs, and the longest duration."""
     runtime = os.path.join(work.name, "top")
     fake = FakeDaemon(runtime)
     session = {"name": "now", "state": "active", "output": TRACE, "recorded": 0, "bytes": 0, "lost": 0, "processes": []}
-    # What is there before the first interval is not of it.
+    # Events before the first interval do not count.
     answers = [{"ok": True, "time": step, "sessions": [{**session, "output": TRACE if step > 1 else ""}]} for step in (1, 2, 3)]
     fake.answers["top"], fake.subscription = answers[0], answers[1:]
     for begin, end, args, key in (("fn:enter", "fn:leave", [], lambda e: e.tid),

@@ -254,7 +254,7 @@ static void test_refused(void **unused)
 	}
 }
 
-/* As many channels as a session can have, and one more. */
+/* The largest number of channels, and one more. */
 static void test_channels_max(void **unused)
 {
 	struct definition *definition;

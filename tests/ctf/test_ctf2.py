@@ -476,7 +476,7 @@ def test_packets():
 
 
 def test_uuid_sizes():
-    """Bytes with the role of a UUID are one if they are 16, and then have to be that of the metadata; others are bytes."""
+    """A field with the role of a UUID is one if it has 16 bytes. It must then equal the UUID of the metadata. Other sizes are plain bytes."""
     for length in (1, 15, 16, 17, 32):
         for differs in (False, True):
             parts = one_stream(struct_of(("x", uint())))

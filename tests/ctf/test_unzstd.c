@@ -167,7 +167,7 @@ static void test_strange(void **state)
 	free(bytes);
 }
 
-/* A frame to skip at the very end: whole, and cut by each byte. */
+/* A skippable frame at the end of the data: complete, and cut at each byte. */
 static void test_skipped_end(void **state)
 {
 	static const unsigned char frame[] = {
@@ -188,7 +188,7 @@ static void test_skipped_end(void **state)
 		assert_int_equal(heard.events, TOTAL);
 		assert_int_equal(heard.damages, cut > 0 && cut < sizeof(frame));
 	}
-	/* One without content. */
+	/* A skippable frame without content. */
 	longer[size + 4] = 0;
 	replace(f, longer, size + 8);
 	heard = listen(f);

@@ -101,7 +101,7 @@ NAMES, BEGINS = all_tests()
 
 
 def is_test(name):
-    """Or what the names of several tests begin with: docs-fresh is docs-fresh-bookworm-root and others."""
+    """Whether a test has this name, or several tests begin with it: docs-fresh means docs-fresh-bookworm-root and others."""
     return name in NAMES or name + "-" in BEGINS or any(name.startswith(begin) and len(name) > len(begin) for begin in BEGINS)
 
 

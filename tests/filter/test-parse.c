@@ -135,7 +135,7 @@ static void fail(const char *text, const struct filter_error *error)
 	failures++;
 }
 
-/* @expected: the text, and behind a newline the hint, if there is one. */
+/* @expected: the text; if there is a hint, a newline and the hint. */
 static bool is_error(const struct filter_error *error, const char *expected)
 {
 	char whole[sizeof(error->text) + sizeof(error->hint)];

@@ -471,7 +471,7 @@ static void check_failing(const struct side_event_description *desc,
 	free(memory);
 }
 
-/* @expected: the text, and behind a newline the hint, if there is one. */
+/* @expected: the text; if there is a hint, a newline and the hint. */
 static bool is_error(const struct filter_error *error, const char *expected)
 {
 	char whole[sizeof(error->text) + sizeof(error->hint)];

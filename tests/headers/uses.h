@@ -676,7 +676,7 @@ static int use_helpers(void)
 	int sum = 0, USE_ID = 1, USE_ID_2 = 2, host = -1;
 	unsigned int i = 0, right = 0;
 	char bytes[16];
-	/* clang 16 warns of constants beside &&. */
+	/* clang 16 warns about constant operands of &&. */
 	const int constants[] = {SIDE_BITS_PER_LONG == sizeof(long) * 8,
 		SIDE_FLOAT_WORD_ORDER == SIDE_BYTE_ORDER,
 		SIDE_TYPE_FLOAT_WORD_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_HOST, SIDE_ARRAY_SIZE(utf16) == 2,

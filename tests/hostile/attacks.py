@@ -372,7 +372,7 @@ def many(path, count):
 
 
 def arrivals(path, count):
-    """So many programs that arrive and stay, each a process of its own."""
+    """Programs that join the daemon and stay, each in a separate process."""
     children = []
     for _ in range(int(count)):
         child = os.fork()
@@ -395,7 +395,7 @@ def arrivals(path, count):
 
 
 def rendezvous_sockets(control, count):
-    """So many rendezvous sockets that no program uses."""
+    """Rendezvous sockets that no program uses."""
     listeners, refused = [], 0
     while len(listeners) < int(count) and refused < 3 and not is_over():
         name = f"@hostile-many-{os.getpid()}-{len(listeners)}-{refused}"

@@ -53,7 +53,7 @@ class Connections(Attacked):
         self.attack("flood", CONTROL, user=member)
 
     def flood_by_many(self):
-        """All connections that five members can have, with requests that wait for their answers."""
+        """Five members open all connections that they can have. Each connection waits for an answer."""
         attacks = [Attack("flood", CONTROL, user=user) for user in world.crowd]
         for one in attacks:
             self.addCleanup(one.kill)
@@ -62,7 +62,7 @@ class Connections(Attacked):
         return attacks
 
     def test_the_control_socket_has_connections_for_each_user(self):
-        """For root, and for a member that comes later."""
+        """Root has connections left, and so has a member that connects later."""
         with self.measured():
             running = self.start_victim(4000).await_main()
             attacks = self.flood_by_many()
@@ -77,7 +77,7 @@ class Connections(Attacked):
         self.assert_victims_complete()
 
     def test_a_request_that_is_not_read_yet_keeps_its_connection(self):
-        """Root's requests are in the daemon's queue together with the connections of members that have taken all others."""
+        """The daemon has not yet read root's requests when members connect, who have taken all other connections."""
         attacks = self.flood_by_many()
         for _ in range(5):
             os.kill(self.daemon.pid, signal.SIGSTOP)
@@ -87,7 +87,7 @@ class Connections(Attacked):
                     waiting.append(speaker.connect(CONTROL, world.TIMEOUT))
                     self.addCleanup(waiting[-1].close)
                     waiting[-1].send(json.dumps({"version": 1, "verb": "ping"}).encode())
-                # Meanwhile the attacks connect again and again.
+                # Meanwhile the attackers connect repeatedly.
                 time.sleep(0.1)
             finally:
                 os.kill(self.daemon.pid, signal.SIGCONT)
@@ -214,7 +214,7 @@ class Shares(Attacked):
 
 
     def test_rendezvous_sockets_of_one_user(self):
-        """One member hands in all that it can; root and another member can hand in one, too."""
+        """One member hands in as many sockets as it can. Root and another member can still hand in one."""
         with self.measured():
             one = Attack("rendezvous_sockets", CONTROL, 1100, user=member)
             self.addCleanup(one.kill)

@@ -336,7 +336,7 @@ class Members(Case):
             self.assertEqual(self.run_as(member, ["kill", "-0", str(pid)]).returncode == 0, pid != session["recorder"])
 
     def test_threads_of_a_recorder_have_no_power_over_files(self):
-        """Neither has the thread that closes descriptors: it is started by the first one, long after the others."""
+        """The thread that closes descriptors has no power over files either. The first descriptor starts it, after all other threads."""
         self.stop_daemon()
         # Otherwise the kernel refuses descriptors.
         self.older_kernel = True
@@ -347,7 +347,7 @@ class Members(Case):
         def send():
             with speaker.connect(f"{world.RUNTIME}/sessions/{MINE}.sock") as one, open("/dev/null", "rb") as file:
                 speaker.send_with(one, b"x", file.fileno())
-                # The end of the connection, or a reset, because the descriptor was not read.
+                # The connection ends, or is reset because the descriptor was not read.
                 with contextlib.suppress(ConnectionResetError):
                     return str(len(one.recv(1)))
             return "0"

@@ -135,7 +135,7 @@ victim = User("hostile-victim", victim_uid)
 attacker = User("hostile-attacker", attacker_uid)
 member = User("hostile-member", member_uid, tracing_gid)
 second_member = User("hostile-second", second_uid, tracing_gid)
-# More members, for what one user alone cannot take.
+# Further members, to use up limits that one user alone cannot reach.
 crowd = [User(f"hostile-crowd-{number}", uid, tracing_gid) for number, uid in enumerate(crowd_uids)]
 USERS = victim, attacker, member, second_member, *crowd
 

@@ -157,7 +157,7 @@ static void check_format(void)
 	kernel_format_free(&format);
 }
 
-/* Arrays whose elements, by their size, are not what their word says. */
+/* Arrays whose element size contradicts their type name. */
 static const char array_text[] = "name: arrays\nID: 311\nformat:\n"
 				 "\tfield:u32 fits[4];\toffset:8;\tsize:16;\tsigned:0;\n"
 				 "\tfield:u32 half[4];\toffset:24;\tsize:8;\tsigned:0;\n"

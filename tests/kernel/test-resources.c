@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A recorder of the kernel's events that cannot begin, or is closed: after many of them as much is open as after one. */
+/* Resources of a recorder of kernel events that cannot start, or is closed: no more is open after many recorders than after one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 
 static void one_record(void)
 {
-	/* No pattern: refused before anything of the machine is tried. */
+	/* No pattern: the recorder is refused before it opens anything. */
 	static const struct kernel_record_choice choice = {.pattern = "["};
 	struct kernel_record_options options = {
 			.choices = &choice, .nr_choices = 1, .directory = "/nonexistent/trace"};
@@ -34,7 +34,7 @@ static void test_refused(void **unused)
 	before = resources_now();
 	for (int i = 0; i < ROUNDS; i++)
 		one_record();
-	/* Memory is the allocator's. */
+	/* Do not compare mappings: the allocator may keep memory. */
 	assert_int_equal(resources_now().descriptors, before.descriptors);
 }
 

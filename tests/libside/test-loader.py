@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-The path of the agent below SIDE_LIB_DIR: as long as a path can be, the agent is loaded; one byte longer, nothing is, in particular
-not a file whose name is the beginning of that path.
+The path of the agent below SIDE_LIB_DIR. libside loads the agent from a path of the maximal length. If the path is one byte longer, it
+loads nothing, in particular no file whose path is that path cut off.
 
 usage: test-loader.py LIBSIDE INCLUDE COMPILER...
 """
@@ -26,7 +26,7 @@ failures = []
 
 
 def padded(folder, size):
-    """Another path of the folder, of that size."""
+    """Another path of the folder, with a length of `size`."""
     path = folder + '/.' * ((size - len(folder)) // 2)
     return path + '/' * (size - len(path))
 

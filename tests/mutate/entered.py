@@ -6,7 +6,7 @@
 BUILD is a build directory of its own, made by
     CC=clang CXX=clang++ meson setup -Dc_args='-fprofile-instr-generate -fcoverage-mapping' \\
         -Dc_link_args=-fprofile-instr-generate -Db_lundef=false BUILD
-A program that is killed writes no counters: a test that only kills enters fewer functions here than it does.
+A killed program writes no counters, so a test that only kills programs enters more functions than this measures.
 """
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Make small changes to the program, one at a time, and see whether the tests fail.
+"""Make small changes to the program, one at a time, and check whether a test fails.
 
     mutate.py list  --build BUILD [--seed N] [--count N] [--module M] [--kind K]
     mutate.py run   --build BUILD --entered FILE --output FILE [--seed N] [--count N] [--module M] [--kind K] [--budget SECONDS]
@@ -7,8 +7,8 @@
     mutate.py table FILE
 
 BUILD is a build directory of *this* source directory: the files below src/ are changed and restored, so use a clone or a
-worktree of its own. --entered is what entered.py has written. `known` tries the changes of known.json, which no test
-detected once. See README.md.
+worktree of its own. --entered is the output of entered.py. `known` tries the changes of known.json, which no test
+detected at some time. See README.md.
 """
 import argparse
 import collections
@@ -67,7 +67,7 @@ def draw(build, seed, count, only_module=None, only_kind=None):
 
 
 def draw_one(generator, changes, kinds, seen):
-    """A function first, then one of its changes: long functions do not count for more."""
+    """Draw a function first, then one of its changes, so that long functions do not have more weight."""
     for kind in kinds:
         functions = sorted({change.function for change in changes
                             if change.kind == kind and (change.path, change.function) not in seen})
@@ -94,7 +94,7 @@ def tests_of(entered, change):
 
 
 def run_limited(command, seconds):
-    """Return code, or None if the time was over; then the whole group is ended."""
+    """Returns the exit code, or None after a timeout, which ends the whole process group."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as process:
         try:
             return process.wait(timeout=seconds)
@@ -153,10 +153,10 @@ def run(options):
 
 
 def known_change(root, entry):
-    """A change that is described by its text, which is once in the file."""
+    """A change that is described by its old text, which must be in the file exactly once."""
     source = (root / entry["path"]).read_text()
     if source.count(entry["old"]) != 1:
-        raise ValueError(f"{entry['path']}: the text of a known change is there {source.count(entry['old'])} times: {entry['old']!r}")
+        raise ValueError(f"{entry['path']}: the text of a known change occurs {source.count(entry['old'])} times: {entry['old']!r}")
     begin = len(source[:source.index(entry["old"])].encode())
     line = source[:source.index(entry["old"])].count("\n") + 1
     return operators.Change(entry["path"], "", line, "known", entry["kind"], begin, begin + len(entry["old"].encode()), entry["old"],

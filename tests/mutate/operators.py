@@ -87,7 +87,7 @@ class Source:
         return self.text(cursor.extent.start.offset, cursor.extent.end.offset)
 
     def spelled(self, cursor):
-        """Whether the bytes of the cursor are what the compiler reads there, and no macro's."""
+        """Whether the compiler reads the bytes of the cursor directly, and not from a macro."""
         if not self.owns(cursor):
             return False
         first = next(iter(cursor.get_tokens()), None)

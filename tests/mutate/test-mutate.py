@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The operators of mutate.py on a function whose changes are known, and a sample that a seed repeats."""
+"""The operators of mutate.py on a function whose changes are known, and the same sample for the same seed."""
 import json
 import pathlib
 import subprocess

@@ -120,7 +120,7 @@ class Packages(unittest.TestCase):
         for line in self.root.run("side doctor --json libside agent pkgconfig programs").splitlines():
             self.assertIn('"state":"ok"', line)
         self.assertIn("clockwork", self.root.run("readside /srv/tick"))
-        # Daemons of other systems on this machine have another root directory.
+        # A daemon outside this system has another root directory.
         self.assertEqual(self.root.run("for i in $(pgrep -x sided); do if [ /proc/$i/root -ef / ]; then echo $i; fi; done"), "")
         self.root.run(purge)
         self.assertEqual(self.root.files(), before)

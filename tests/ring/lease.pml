@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Model of the lease of a ring memory (src/ring/lease.h), for spin.
+ * Model of the lease of ring memory (src/ring/lease.h), for spin.
  *
- * Threads publish records: two threads, or a thread and its signal handler. The control thread leaves memory that is recalled. The consumer
- * drains, recalls, reclaims, provides and denies memory at any time, and can be killed between any two steps; the next one adopts what it
- * finds. A wait for an answer can end at any time. Each access to shared memory is a step of its own.
+ * Threads publish records: two threads, or a thread and its signal handler. The control thread leaves memory that is recalled. The
+ * consumer drains, recalls, reclaims, provides and denies memory at any time. It can be killed between any two steps; the next consumer
+ * adopts what it finds. A wait for an answer can end at any time. Each access to shared memory is a separate step.
  *
- * Not modelled: the order of accesses of one thread. Changes of the word are compare-and-swap, ring_producer_open() has a fence, and the
- * grace period has a membarrier.
+ * Not modelled: the order of accesses of one thread. The code ensures it: changes of the word are compare-and-swap, ring_producer_open()
+ * has a fence, and the grace period has a membarrier.
  *
- * What is checked: no thread writes where there is no memory, no record is lost with memory that is reclaimed, and the next consumer finds
- * a word that fits the memory. run-lease-model takes out one part each, and spin must find the error then.
+ * The assertions: no thread writes to reclaimed memory. No record is lost with reclaimed memory. The next consumer finds a word that is
+ * consistent with the memory. run-lease-model removes one safeguard at a time, and spin must then find a violated assertion.
  */
 
 #ifndef THREADS
@@ -33,7 +33,7 @@
 
 #define MORE 1		/* RING_LEASE_TAKEN_ONCE */
 
-/* The word: both are read and changed together. */
+/* The word: its two parts are read and changed together. */
 byte state = FREE;
 byte taken = 0;
 
@@ -45,7 +45,7 @@ bool present = true;	/* the memory */
 byte unread = 0;	/* records in it */
 bool in_call[THREADS];	/* a grace period waits for these */
 
-/* One access: *_s and *_t are what the word is. */
+/* Read the word into s and t, in one access. */
 #define LOAD(s, t) atomic { s = state; t = taken }
 
 /* ring_lease_change() */
@@ -105,7 +105,7 @@ inline claim()
 		:: else
 		fi
 	od;
-	/* Values without a use would only make more states. */
+	/* Clear unused values, which would only add states. */
 	atomic { step = 0; s = 0; t = 0 }
 }
 
@@ -132,7 +132,7 @@ proctype thread(byte me)
 				fi
 			:: else
 			fi;
-			/* The section. Others act between its check and its store. */
+			/* The critical section. Other processes can act between its check and its store. */
 			if
 			:: usable ->
 				skip;
@@ -186,7 +186,7 @@ inline lend()
 
 active proctype consumer()
 {
-	bool is_revoked = false;	/* its own notes */
+	bool is_revoked = false;	/* the consumer's own state */
 	byte kills = 0;
 
 end:	do
@@ -222,7 +222,7 @@ end:	do
 	:: atomic { state == ASKED && is_revoked -> state = REVOKED }
 	:: kills < KILLS ->
 killed:		kills++;
-		/* ring_lease_adopt() by the next one */
+		/* the next consumer: ring_lease_adopt() */
 		is_revoked = !present;
 		if
 		:: is_revoked -> assert(state == REVOKED || state == ASKED)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-The doorbell is ordered: what each side stores is visible before it loads what the other side stores. A weaker order loses wake-ups,
-rarely, so what the compiler made is examined, between the store and the load.
+Check the memory order of the doorbell: each side's store must be visible before its load of the other side's store. A weaker order loses
+wake-ups only rarely. The test therefore examines the compiled instructions between the store and the load.
 
 usage: test-fence.py SOURCE-DIRECTORY COMPILER...
 """
@@ -46,7 +46,7 @@ def functions(path):
 
 
 def between(lines, store, load):
-    """What stands between the first line of one kind and the first of the other behind it."""
+    """The lines between the first match of one pattern and the next match of the other."""
     begin = next((i for i, line in enumerate(lines) if re.search(store, line)), None)
     end = next((i for i, line in enumerate(lines) if begin is not None and i > begin and re.search(load, line)), None)
     return None if end is None else lines[begin + 1:end]
@@ -56,7 +56,7 @@ with tempfile.TemporaryDirectory() as folder:
     program = os.path.join(folder, 'fence.c')
     for compiler in compilers:
         for level in ('-O1', '-O2', '-O3'):
-            # Its own part of the doorbell is included, so that all of it is in one file.
+            # Include the source of the doorbell, so that all functions are in one file.
             with open(program, 'w', encoding='utf-8') as file:
                 file.write('#include "ring/doorbell.c"\n' + SOURCE)
             made = os.path.join(folder, 'fence.o')

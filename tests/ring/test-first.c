@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The first record of a span: one that is cut by the head, or lacks its full timestamp, is refused with the reason of its own. */
+/* The first record of a span: a record that is cut by the head, or lacks its full timestamp, is refused with its own reason. */
 #include <sched.h>
 #include <unistd.h>
 
@@ -84,7 +84,7 @@ static void cut_records(uint32_t cpu)
 	}
 }
 
-/* A compact record has the upper bits of its predecessor's time: the first one of all has no predecessor. */
+/* A compact record takes the upper bits of its time from its predecessor, which the first record of all does not have. */
 static void compact_records(uint32_t cpu)
 {
 	struct ends ends = begin(cpu);

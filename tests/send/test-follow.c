@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Space of what was delivered is given back to the disk, piece by piece, without a file that stays open. */
+/* A sender returns the disk space of delivered data piece by piece, and leaves no file open. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

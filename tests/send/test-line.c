@@ -37,7 +37,7 @@ static void test_closed(void **unused)
 	}
 }
 
-/* Bytes of the peer are not read when it closes: its line is reset. */
+/* The peer closes before it reads our bytes, so the line is reset. */
 static void test_reset(void **unused)
 {
 	char read[ANSWER];

@@ -16,7 +16,7 @@ int main(void)
 	static struct instance other = {.peer = 12}, again = {.peer = 11}, crashed = {.peer = 11};
 
 	CHECK(session);
-	/* Two of the same process: it has called exec. */
+	/* Two entries of one process, which has called exec. */
 	other.next_live = &again;
 	crashed.next_live = &other;
 	session->live = &crashed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of a session at their limits, and one beyond: each is refused with its own error. */
+/* Options of a session at their limits and one beyond: each is refused with its own error. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define PATTERNS_MAX 1024
 #define TEXT_MAX 32768 /* bytes of a rule's patterns, with their ends */
 
-/* The same pattern so many times; only the last one has another length. */
+/* Repeats one pattern; only the last one has another length. */
 static void check_patterns(size_t nr, size_t length, size_t last, const char *expected)
 {
 	const char **patterns = calloc(nr, sizeof(*patterns));
@@ -58,7 +58,7 @@ static void rule_text(void)
 	check_patterns(nr, 127, 127, NULL);
 	check_patterns(nr, 127, 128, expected);
 	check_patterns(nr + 1, 127, 1, expected);
-	/* As many as possible, and as long as they can be then. */
+	/* The maximal number of patterns, with the maximal length for that number. */
 	check_patterns(PATTERNS_MAX, TEXT_MAX / PATTERNS_MAX - 1, TEXT_MAX / PATTERNS_MAX - 1,
 			NULL);
 	check_patterns(PATTERNS_MAX, TEXT_MAX / PATTERNS_MAX - 1, TEXT_MAX / PATTERNS_MAX,

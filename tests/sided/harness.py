@@ -199,7 +199,7 @@ class Case(unittest.TestCase):
     def can_connect(self):
         assert self.daemon.poll() is None, self.log_text()
         try:
-            # A daemon that was killed can have left a child before its execve(), which has the sockets: connections there are reset.
+            # A child of a killed daemon may still have the sockets until its execve(): connections to them are reset.
             return self.ask("ping")["ok"]
         except (OSError, EOFError):
             return False

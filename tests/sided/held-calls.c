@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Run a program, one kind of whose system calls a test can hold: as if the scheduler did not run the thread, or the call took forever.
+ * Run a program and hold some of its system calls, as if the scheduler did not run the thread, or the call never returned.
  *
- *   held-calls SOCKET PROGRAM [ARGUMENT]...
+ *	held-calls SOCKET PROGRAM [ARGUMENT]...
  *
- * A process that connects to SOCKET sends the name of a call of `calls`. It gets a line for each call that is held from then on. Each message
- * that it sends lets the oldest of them continue. All continue when it closes its connection. Exit status 77: the kernel cannot hold calls.
+ * A test connects to SOCKET and sends the name of a call of `calls`. From then on it gets a line for each call that is held. Each message
+ * that it sends continues the oldest held call. All calls continue when it closes its connection. Exit status 77: the kernel cannot hold
+ * calls.
  */
 #include <errno.h>
 #include <linux/close_range.h>
@@ -35,7 +36,7 @@
 #define LOAD_ARGUMENT(number) \
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[number]) + 4)
 #endif
-/* Skip so many instructions if it is this value, and so many if it is not. */
+/* Compare the accumulator with a value; skip so many instructions if it is equal, and so many if not. */
 #define IF(value, skipped, otherwise) \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)(value), skipped, otherwise)
 #define RETURN(value) BPF_STMT(BPF_RET | BPF_K, value)
@@ -76,11 +77,11 @@ static int install(void)
 			&program);
 }
 
-/* ---- the process that holds calls ---- */
+/* ---- the supervisor ---- */
 
 struct holder {
 	int filter, listener, client;
-	int number; /* of the call; -1: none yet */
+	int number; /* number of the held call; -1: none yet */
 	__u64 held[HELD_MAX];
 	size_t nr;
 };
@@ -209,7 +210,7 @@ static int receive_descriptor(int socket)
 	return fd;
 }
 
-/* A grandchild, so the program has no child that it does not know. */
+/* Fork twice, so that the program has no unknown child. */
 static void begin_holder(const char *path, const int ends[2])
 {
 	struct holder holder = {.client = -1, .number = -1};

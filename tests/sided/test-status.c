@@ -9,7 +9,7 @@
 #include "cmd/sided/sided.h"
 #include "session/live.h"
 
-/* In place of the session library: the figures are known. */
+/* Replaces the session library, with known figures. */
 static struct session_status_channel channel = {
 		.name = "channel", .recorded = 21, .lost = 22, .bytes = 23};
 static const struct session_status known = {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The loop of the daemon does not wait for its threads. The threads are held at a system call (held-calls.c), as if the scheduler did not run
-them, and the daemon has to answer meanwhile. No time is measured: a daemon that waits for them never answers.
+"""The loop of the daemon does not wait for its threads. held-calls.c holds the threads at a system call, as if the scheduler did not run
+them. The daemon must answer meanwhile. No time is measured: a daemon that waits for a held thread never answers.
 
 usage: test_held.py CASE
 """
@@ -19,7 +19,7 @@ from test_ownership import Rendezvous, threads_of
 
 HELD_CALLS = os.environ["SIDED_HELD_CALLS"]
 SKIPPED = 77
-# Of an answer, in seconds: the daemon either waits for the held thread, which lasts, or it does not.
+# Timeout of an answer, in seconds. A daemon that waits for the held thread never answers.
 LIMIT = min(PATIENCE, 30)
 
 
@@ -44,7 +44,7 @@ class Held(Rendezvous):
 
     @contextlib.contextmanager
     def held(self, call):
-        """From here on to the end, threads that make this call do not continue."""
+        """Within this context, threads that make this call do not continue."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
             one.settimeout(LIMIT)
             one.connect(self.holder)
@@ -53,7 +53,7 @@ class Held(Rendezvous):
             yield one
 
     def await_held(self, one):
-        """Until one more thread is held; its number."""
+        """Wait until one more thread is held; returns its number."""
         return int(one.recv(64))
 
     def answers(self, verb="status", **members):
@@ -65,7 +65,7 @@ class Held(Rendezvous):
             control.close()
 
     def send_descriptor(self):
-        """A request with a descriptor that the daemon has no use for."""
+        """A request with a descriptor that the daemon does not expect."""
         control = self.connect()
         self.addCleanup(control.close)
         control.socket.settimeout(LIMIT)
@@ -74,7 +74,7 @@ class Held(Rendezvous):
         return control
 
     def leave_descriptors(self, count):
-        """Connections that the daemon closes because of their first message, while another one with a descriptor is in their queues."""
+        """Connections that the daemon closes because of their first message. A second message, with a descriptor, is in their queues."""
         self.stop_process(self.daemon.pid)
         left = []
         with open("/dev/null", "rb") as one:
@@ -101,7 +101,7 @@ class Held(Rendezvous):
         return len(os.listdir(f"/proc/{self.daemon.pid}/fd"))
 
     def descriptors_now(self):
-        """Without those of connections that were closed before: the daemon deals with events in their order."""
+        """Descriptors, after the daemon has closed earlier connections: it handles events in order."""
         anchor = self.connect()
         self.addCleanup(anchor.close)
         anchor.ask("ping")
@@ -143,13 +143,13 @@ class Held(Rendezvous):
         self.check_end()
 
     def test_closer_that_does_not_exit(self):
-        """As if the file system of a descriptor blocked it. Other descriptors are received and closed meanwhile."""
+        """The thread is held as if the file system of a descriptor blocked it. Meanwhile the daemon receives and closes other descriptors."""
         before = self.descriptors_now()
         with self.held("exit") as one:
             for _ in range(3):
                 self.await_ends(self.leave_descriptors(1))
                 self.await_held(one)
-                # Closed in the table of the process; the thread has the last one.
+                # The descriptor is closed in the table of the process; the thread has the last duplicate.
                 self.await_descriptors(before)
                 handed = self.send_descriptor()
                 self.assertTrue(handed.receive()["ok"])
@@ -160,7 +160,7 @@ class Held(Rendezvous):
         self.check_end()
 
     def test_many_closings(self):
-        """Connections that are to be closed while a closer does not run have one more closer, not one each."""
+        """Connections that close while a closer does not run share one further closer."""
         before = self.descriptors_now()
         with self.held("close_range") as one:
             left = self.leave_descriptors(20)
@@ -191,7 +191,7 @@ class Held(Rendezvous):
             self.arrive(self.token + 2)
             wait_until(lambda: not self.answers("door", pid=os.getpid())["path"], "the removal of the socket")
             self.assertTrue(self.answers()["ok"])
-            # Others' descriptors are received and closed meanwhile.
+            # Meanwhile the daemon receives and closes descriptors of other clients.
             handed = self.send_descriptor()
             self.assertTrue(handed.receive()["ok"])
             self.await_ends(self.leave_descriptors(1))

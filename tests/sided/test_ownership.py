@@ -27,7 +27,7 @@ MARKS = ("AddressSanitizer", "runtime error:", "double free", "corrupted", "are 
 
 
 def threads_of(pid):
-    """Their names, sorted."""
+    """The names of all threads, sorted."""
     names = []
     for task in os.listdir(f"/proc/{pid}/task"):
         # It may have exited meanwhile.
@@ -135,12 +135,12 @@ class Connections(Owned):
         self.check_end()
 
     def test_request_that_is_not_read_yet(self):
-        """It is no silent connection, which would be closed for the next one of a user that has as many as it can."""
+        """A connection with an unread request is not silent, so a further connection of its user does not replace it."""
         for _ in range(63):
             client = self.connect()
             self.addCleanup(client.close)
             client.ask("top", interval=10000000000)
-        # So that the daemon accepts both before it reads.
+        # The daemon must accept both before it reads.
         self.stop_process(self.daemon.pid)
         first, second = self.connect(), self.connect()
         self.addCleanup(first.close)
@@ -164,7 +164,7 @@ class Connections(Owned):
 
     @unittest.skipUnless(shutil.which("strace"), "there is no strace")
     def test_connection_that_cannot_be_served(self):
-        """The end of the connection is no error, although there is a request that the daemon has not read."""
+        """The connection ends without an error, although the daemon has not read a request."""
         self.daemon.terminate()
         self.assertEqual(self.daemon.wait(120), 0, self.log_text())
         with open(self.log, "a", encoding="utf-8") as log:
@@ -303,7 +303,7 @@ class Sockets(Rendezvous):
         """The thread that accepts for the daemon ends, and does not try again and again."""
         path = self.add()
         kept = self.arrive(self.token + 1, path)
-        # The loop, the thread of thread_defer(), which stays, and the acceptor. The one that received the descriptor exits.
+        # The loop, the acceptor, and the thread of thread_defer(), which stays. The thread that received the descriptor exits.
         wait_until(lambda: threads_of(self.daemon.pid) == ["side-deferred", "sided", "sided-accept"], "the thread that accepts")
         self.listener.shutdown(socket.SHUT_RDWR)
         wait_until(lambda: threads_of(self.daemon.pid) == ["side-deferred", "sided"], "the end of the thread")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Streams of deflate that are built bit by bit: each limit of the format, at the limit and one beyond it. */
+/* Deflate streams, built bit by bit: each limit of the format, at the limit and one beyond. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -77,7 +77,7 @@ static void write_fixed(struct writer *writer, unsigned int symbol)
 		write_code(writer, 0xc0 + symbol - 280, 8);
 }
 
-/* "a", then a copy by these symbols. */
+/* The text "a", then a copy with these symbols. */
 static struct writer copy_of(unsigned int length, unsigned int distance)
 {
 	struct writer writer = begin_stream();
@@ -103,7 +103,7 @@ static void test_copies(void **unused)
 	assert_true(is_text(&writer, "aaaa"));
 	assert_false(is_text(&writer, "aaa"));
 	assert_false(is_text(&writer, "aaaaa"));
-	/* The longest copy, and two symbols that mean nothing. */
+	/* The longest copy, and the two undefined symbols. */
 	writer = copy_of(285, 0);
 	assert_true(inflates(&writer, 0, to, 259));
 	for (symbol = 286; symbol < 288; symbol++) {
@@ -111,7 +111,7 @@ static void test_copies(void **unused)
 		for (size_t size = 1; size < 300; size++)
 			assert_false(inflates(&writer, 0, to, size));
 	}
-	/* From before the begin of the text: by 1, and by more. */
+	/* Copies from before the beginning of the text: by 1, and by more. */
 	for (symbol = 1; symbol < 32; symbol++) {
 		writer = copy_of(257, symbol);
 		assert_false(inflates(&writer, 0, to, 4));
@@ -120,7 +120,7 @@ static void test_copies(void **unused)
 
 /* ---- codes of the stream ---- */
 
-/* How often the last length is repeated, and by which symbol. */
+/* The repetitions of the last length, and the symbol for them. */
 struct end {
 	unsigned int symbol, times;
 };
@@ -144,7 +144,7 @@ static void write_zeros(struct writer *writer, unsigned int nr)
 	}
 }
 
-/* The text is "a". The lengths after that of the end symbol are what `end` repeats. */
+/* The text is "a". `end` repeats the lengths after that of the end symbol. */
 static struct writer dynamic(unsigned int nr_literals, unsigned int nr_distances, struct end end)
 {
 	struct writer writer = begin_stream();
@@ -220,7 +220,7 @@ static void test_numbers_of_codes(void **unused)
 	}
 }
 
-/* A code of the lengths by itself: `lengths` are of the symbols in `order`. */
+/* Test the code of the lengths: `lengths` belong to the symbols in `order`. */
 static struct writer codes(const uint8_t lengths[sizeof(order)])
 {
 	struct writer writer = begin_stream();
@@ -246,7 +246,7 @@ static void test_bad_codes(void **unused)
 	write_number(&writer, 0, 32);
 	write_number(&writer, 0, 32);
 	assert_false(inflates(&writer, 0, to, 1));
-	/* The bits of no symbol. */
+	/* Bits that are no symbol. */
 	writer = codes(one);
 	write_number(&writer, UINT32_MAX, 32);
 	write_number(&writer, UINT32_MAX, 32);

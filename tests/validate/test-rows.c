@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of lines (.debug_line) that are built byte by byte, in a file of two sections: ends of units, and code that was left out. */
+/* Line tables (.debug_line), built byte by byte, in a file with two sections: ends of units, and code that the linker left out. */
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +77,7 @@ static void end_sequence(struct table *table)
 	ADD(table, 0, 1, 1);
 }
 
-/* Looks the address up; NULL: it has no line. */
+/* Look up the address; NULL: it has no line. */
 static const char *find(const struct table *table, uintptr_t address)
 {
 	static const char names[] = "\0.debug_line\0.shstrtab";
@@ -147,7 +147,7 @@ static void add_second(struct table *table)
 	end_unit(table);
 }
 
-/* The last operation of a unit: it ends with the unit, or says that it is longer. */
+/* The last operation of a unit ends with the unit, or claims to be longer. */
 static void test_last_operation(void **unused)
 {
 	static const struct {
@@ -177,7 +177,10 @@ static void test_last_operation(void **unused)
 	}
 }
 
-/* The length of the last operation goes on in the next unit, whose first bytes make it one that ends the sequence. */
+/*
+ * The length of the last operation continues in the next unit. The first bytes of that unit would make it an operation that ends the
+ * sequence.
+ */
 static void test_length_across_units(void **unused)
 {
 	struct table table = one_row();
@@ -205,7 +208,7 @@ static void test_edges_of_a_row(void **unused)
 	assert_line(&table, 0x1100, NULL);
 }
 
-/* Linkers put code that they leave out at 0, at the last address or at the one before it. */
+/* Linkers give code that they leave out the address 0, the last address, or the one before it. */
 static void test_dead_rows(void **unused)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attributes: found by their whole name, and refused if the encoded description ends within them. */
+/* Attributes are found by their whole name. They are refused if the encoded description ends within them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ side_static_event(
 side_static_event(ev_text, "p", "text", SIDE_LOGLEVEL_INFO, side_field_list(),
 		ONE(string, "some text"));
 
-/* Descriptions that end with an attribute, cut behind each byte: that is what is reported, and nothing else. */
+/* Descriptions that end with an attribute, cut after each byte: exactly this error must be reported. */
 static void cut_attributes(void)
 {
 	const struct side_event_description *const all[] = {
@@ -72,7 +72,7 @@ static void cut_attributes(void)
 		visit_buffer_heap(&good);
 		CHECK(!visit_description_encode(all[i], &good, NULL));
 		for (size_t cut = 12; cut < good.size; cut++) {
-			/* With nothing behind it that may be read. */
+			/* The bytes after it are not readable. */
 			unsigned char *bytes = malloc(cut);
 
 			memcpy(bytes, good.data, cut);

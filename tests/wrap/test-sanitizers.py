@@ -144,7 +144,7 @@ if shutil.which("valgrind"):
     tried.append("valgrind")
     run("valgrind", "record", "-w", "libc", "-w", "pthread", "-o", "TRACE", "--", "valgrind", "-q", "--leak-check=full",
         "--error-exitcode=9", plain)
-    # Refused before it starts: the kernel's breakpoints would end it, and probes of the process have no effect.
+    # The program is refused before it starts: the kernel's breakpoints would end it, and probes in the process have no effect.
     for words in ([], ["--global"], ["--global", "--exe", plain]):
         for command in (f"valgrind -q {plain}", f"nice valgrind -q {plain}"):
             done = subprocess.run([side, "trace", "-o", path("refused"), "-c", command, "--function", "work", *words], capture_output=True,

@@ -142,7 +142,7 @@ def compare_shim():
 compare_shim()
 agent = os.path.join(os.path.dirname(libside), "../agent/libside-agent.so")
 if os.path.exists(agent):
-    # Each of its references to libside is weak.
+    # Each reference of the agent to libside is weak.
     strong = subprocess.run(["nm", "-D", "--undefined-only", agent], capture_output=True, text=True, check=True).stdout
     strong = {line.split()[1] for line in strong.splitlines() if " U side_" in line}
     check(not strong, f"the agent needs of libside: {strong}; add it to src/agent/libside.h")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that cannot be probed: each is refused with the error of its own, at its limit and one beyond. */
+/* Files that cannot be probed: each is refused with its own error, at its limit and one beyond. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ struct image {
 	Elf64_Phdr code;
 };
 
-/* The smallest file that is accepted: its own header is its code. */
+/* The smallest valid file: its header is also its code. */
 static struct image make_image(void)
 {
 	struct image image = {
@@ -97,7 +97,7 @@ static void test_headers(void **unused)
 	}
 }
 
-/* Opened for writing only: one that is small enough fails when it is read, and 2 GiB need not be read. */
+/* The file is open for writing only, so that a size within the limit fails at the read, without 2 GiB of data. */
 static void test_size(void **unused)
 {
 	char path[] = "/tmp/side-probe-file-XXXXXX";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The unwinder's data byte by byte: numbers of any length, and rows that are remembered as deeply as possible, and deeper. */
+/* Parse unwind tables byte by byte: numbers of any length, and remembered rows up to the maximal depth and one deeper. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void test_numbers(void **unused)
 			{{0x80, 0x01}, 2, false, 128},
 			{{0x40}, 1, true, (uint64_t)-64},
 			{{0x3f}, 1, true, 63},
-			/* 56 bits and 63. */
+			/* 56 bits, and 63 bits. */
 			{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, 8, false,
 					((uint64_t)1 << 56) - 1},
 			{{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40}, 9, false,
@@ -35,7 +35,7 @@ static void test_numbers(void **unused)
 					(uint64_t)3 << 62},
 			{{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x3f}, 9, true,
 					(uint64_t)0x3f << 56},
-			/* 64 bits: what is above them is ignored. */
+			/* 64 bits: higher bits are ignored. */
 			{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, 10, false,
 					UINT64_MAX},
 			{{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f}, 10, false,
@@ -58,7 +58,7 @@ static void test_numbers(void **unused)
 		assert_int_equal(code_take_leb(&cursor, cases[i].is_signed), cases[i].value);
 		assert_int_equal(cursor.at, cases[i].size);
 		assert_false(cursor.bad);
-		/* Without its last byte. */
+		/* The number lacks its last byte. */
 		cursor = (struct code_cursor){cases[i].bytes, 0, cases[i].size - 1, 0, false};
 		code_take_leb(&cursor, cases[i].is_signed);
 		assert_true(cursor.bad);
@@ -118,7 +118,7 @@ static void assert_plain(const struct code_row *row, unsigned int depth)
 	assert_int_equal(row->offset, offset_of(depth));
 }
 
-/* One address for each row: `nested` times a row is remembered and replaced, then all are restored. */
+/* One address for each row: rows are remembered and replaced `nested` times, then all are restored. */
 static void nest(unsigned int nested)
 {
 	struct rules rules = {.size = 0};
@@ -156,7 +156,7 @@ static void nest(unsigned int nested)
 			assert_plain(row, i);
 		assert_int_equal(rows.nr_kept, i);
 	}
-	/* One more than was remembered. */
+	/* Restore one row more than was remembered. */
 	assert_int_equal(code_rows_at(&rows, ++address)->begin, CODE_BEGIN_UNKNOWN);
 	assert_false(code_rows_next(&rows, &next));
 	assert_false(rows.rules.bad);

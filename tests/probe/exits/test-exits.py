@@ -322,7 +322,7 @@ def test_frame_addresses():
 
 
 def test_frame_addresses_of_own_unwinder():
-    """No name shows that a program asks the unwinder that is linked into it; a stripped one has no names at all."""
+    """No symbol shows that a program calls an unwinder that it contains. A stripped program has no symbols at all."""
     for compiler in ("g++", "clang++"):
         if not shutil.which(compiler):
             continue

@@ -507,7 +507,7 @@ static void test_removed_inside(void)
 	CHECK(remover(4) == 5 && seen.entries == 1 && !seen.exits);
 }
 
-/* A call that is open while another probe takes over the place: its return is the second probe's. */
+/* A call is open while another probe replaces the first one at the location: the return belongs to the second probe. */
 static struct patch_request taken_over, taking_over;
 
 static NEVER_INLINE int replacer(int value)
@@ -608,7 +608,7 @@ static void test_deep_tail_calls(void)
 		remove_one(&requests[i]);
 }
 
-/* A function whose returns cannot be seen: its entry can be probed, its exit is refused, and nothing is changed. */
+/* A function whose returns cannot be seen: the entry can be probed. The exit is refused, and nothing is changed. */
 static void test_no_exit(void)
 {
 	struct probe_site site = site_of("place_five");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of which the compiler makes copies and pieces, with known numbers of calls: the first argument by main(), TIMES by a pointer.
- * With a second argument the program waits for a line first. In C and C++.
+ * Functions of which the compiler makes copies and pieces, with known numbers of calls. main() calls each function as often as the first
+ * argument says, and through a pointer TIMES times. If there is a second argument, the program first waits for a line. Compiles as C and
+ * as C++.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ namespace copied
 {
 #endif
 
-/* The loop of main() has the same factor each time: scale.constprop.0. The pointer leads to scale itself. */
+/* The loop of main() always passes the same factor, so it calls scale.constprop.0. The pointer leads to scale itself. */
 __attribute__((noinline)) int scale(int value, int factor)
 {
 	for (int i = 0; i < factor; i++)
@@ -27,14 +28,14 @@ struct two {
 	int a, b;
 };
 
-/* Only its copy exists, which gets the member instead of the pointer. */
+/* Only a copy exists, which gets the member instead of the pointer. */
 static __attribute__((noinline)) int first(const struct two *two, int unused)
 {
 	(void)unused;
 	return two->a + sink;
 }
 
-/* Its beginning is inlined in callers, which call the piece: check.part.0. */
+/* The beginning is inlined in callers, which call the piece check.part.0. */
 int check(int value)
 {
 	if (value < 0)

@@ -20,7 +20,7 @@ from harness import *
 SOURCES = os.environ["SOURCES"]
 FOLDER = tempfile.mkdtemp()
 RUNTIME = FOLDER + "/run"
-# Beside other work a recorder answers late; events that wait for it in vain are lost.
+# On a busy machine a recorder can answer late; events that wait for it in vain are lost.
 ENV = environment(SIDE_RUNTIME=RUNTIME, LANG="C.UTF-8", SIDE_TIMEOUT_FACTOR="30")
 CALLS = 100000
 # In target.c, but for the pointer to the next one.
@@ -273,7 +273,7 @@ def test_all_arguments():
         file.write("int (*const all[])(int) = {" + ", ".join(f"step_{i}" for i in range(4000)) + "};\n")
         file.write("int main(void) { int sum = 0; for (int i = 0; i < 4000; i++) sum += all[i](i); return sum == 0; }\n")
     subprocess.run(["gcc", "-w", "-g", "-O1", source, "-o", FOLDER + "/thousands"], check=True)
-    # The buffers have space for all of them, also if the recorder does not run meanwhile.
+    # The buffers have space for all events, even if the recorder does not run meanwhile.
     good("trace", "-o", trace, "--buffer-size", "1M", "-c", FOLDER + "/thousands", "--function", "step_*", "--args")
     events = read(trace)
     equal(of(events, "side:lost"), [])
@@ -945,7 +945,7 @@ def test_names_of_libraries():
 
 
 def test_operands():
-    """The program and its arguments as operands: the same calls as with `-c`, and arguments arrive as they are."""
+    """The program and its arguments as operands: the calls are the same as with `-c`, and the program gets its arguments unchanged."""
     program, output = compiled("target.c", "-g", "-O2"), FOLDER + "/operands"
     text = ["a b", "", "it's", "$HOME", "\\", "*"]
     printed = "".join(word + "|" for word in text)

@@ -68,7 +68,7 @@ if not {"scale.constprop.0", "scale", "check.part.0", "check"} <= known or "firs
     sys.exit(77)
 FIRST = next(name for name in known if name.startswith("first."))
 
-# Both are events of the name, with the arguments and results of each; the copy knows a constant of its own.
+# Calls of both are events of the name, with arguments and results; debug information has the constant of the copy.
 found, err = traced(PROGRAM, "--function", "scale", "--exit", "--arg", "value", "--arg", "factor")
 equal(counts(found), {("scale", "scale.constprop.0"): COUNT, ("scale", "scale"): TIMES,
                       ("scale_return", "scale.constprop.0"): COUNT, ("scale_return", "scale"): TIMES}, err)
@@ -79,7 +79,7 @@ equal([(fields["value"], fields["factor"]) for fields in entries],
 equal([fields["return_value"] for name, fields in found if name == "scale_return"],
       [str(i + 3 - 1000) for i in range(COUNT)] + [str(i + 1 - 1000) for i in range(TIMES)])
 
-# All arguments: each function is an event of its own, by its own name.
+# With all arguments, each function has a separate event with its own name.
 found, err = traced(PROGRAM, "--function", "scale", "--args")
 equal(counts(found), {("scale_constprop_0", ""): COUNT, ("scale", ""): TIMES}, err)
 
@@ -92,7 +92,7 @@ for written in ("scale", "copied::scale", "copied::scale(int, int)", "_ZN6copied
 equal(len(traced(PROGRAM, "--function", "scale.constprop.0")[0]), COUNT)
 equal(len(traced(PROGRAM, "--function", "first")[0]), COUNT, FIRST)
 
-# A piece is not a call; a note gives its pattern, which works.
+# A piece is not recorded; a note prints a pattern that selects it.
 found, err = traced(PROGRAM, "--function", "check")
 equal(counts(found), {("check", ""): TIMES})
 true("left out: check.part.0 of copied, at 0x" in err, err)
@@ -103,7 +103,7 @@ true("check" in err and "part.0" in err, err)
 err = traced(PROGRAM, "--function", "scale")[1]
 true("part" not in err, err)
 
-# The list has what the name selects; an offset is one of the function itself.
+# The list has all functions that the name selects; an offset selects the function itself only.
 listed = json_lines(side("probe", "list", "--json", PROGRAM, "scale", env=ENV).out)
 equal({line["function"] for line in listed if line["type"] == "probe_site"}, {"scale.constprop.0", "scale"})
 found, err = traced(PROGRAM, "--probe", "scale+0")

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Members of small structures that a function does not use: compilers of LLVM do not pass them, so their registers have any value. Programs
-made at random, of which each call passes known values and the registers of arguments have others before: a recorded value is the one that
-was passed, and each member that the function reads is recorded.
+Members of small structures that a function does not use: compilers based on LLVM do not pass them, so their registers have any value. The
+test generates random programs. Each call passes known values, and the argument registers contain other values before it. Every recorded
+value must be the one that was passed, and each member that the function reads must be recorded.
 """
 import atexit
 import os
@@ -41,7 +41,7 @@ static void spoil(void)
 """
 
 
-# Registers that instructions name without a use of their value.
+# Instructions that name a register without using its value.
 NAMED = """
 #include <stdarg.h>
 #include <string.h>
@@ -90,7 +90,7 @@ int main(void)
 
 
 class Function:
-    """`used`: what the function reads itself; others it passes on, or not at all."""
+    """`used`: members that the function reads itself. It passes others on, or does not use them."""
 
     def __init__(self, chance, number):
         self.name = f"f{number}"
@@ -187,7 +187,7 @@ for seed in range(SEED, SEED + (40 if LONG else 1)):
             reported = compare(path, functions, compiler == "gcc")
             print(f"seed {seed}, {compiler} {level}: {reported} of {members} members, {used} of them used")
 
-# Of processors that have them, to run the program here.
+# Only instruction sets that this processor has.
 with open("/proc/cpuinfo", encoding="utf-8") as file:
     flags = set(re.search(r"flags\s*:(.*)", file.read()).group(1).split())
 NAMED_OPTIONS = [(), ("-pg", "-mfentry")] + [("-mavx2",)] * ("avx2" in flags) + [("-mavx512f", "-mavx512vl", "-mprefer-vector-width=512")] * ({"avx512f", "avx512vl"} <= flags)

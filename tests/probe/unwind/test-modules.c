@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinder's rows of modules in a traced program: those of a module that was unloaded are given back. The modules that are
- * loaded are what this test says; probe-calls.c is as it is.
+ * Unwind rows of modules in a traced program: rows of an unloaded module are freed. This test defines the loaded modules; probe-calls.c is
+ * unchanged.
  */
 #include <link.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static struct base_library modules[MODULES_MAX];
 static unsigned int nr_modules;
 extern const ElfW(Ehdr) __ehdr_start;
 
-/* ---- in place of the agent ---- */
+/* ---- replaces the agent ---- */
 
 int base_each(void (*each)(void *user, const struct base_library *library), void *user)
 {
@@ -101,7 +101,7 @@ static void test_unloaded(void **unused)
 	free_retired();
 	before = resources_now();
 	for (uint64_t round = 0; round < ROUNDS; round++) {
-		/* Another one in its place, then a second and a third one, which go again. */
+		/* Another module replaces it; then a second and a third one are loaded and unloaded. */
 		load(1, 2 + round);
 		assert_true(probe_calls_has_retired());
 		free_retired();
@@ -111,7 +111,7 @@ static void test_unloaded(void **unused)
 		load(1, 2 + round);
 		assert_true(probe_calls_has_retired());
 		free_retired();
-		/* The same once more changes nothing. */
+		/* A repetition changes nothing. */
 		load(1, 2 + round);
 		assert_false(probe_calls_has_retired());
 		assert_true(resources_are_same(before, resources_now()));
