@@ -52,7 +52,7 @@ int control_text_print(struct json_object *object, int flags, struct control_tex
 	size_t size = 0, at, bad = 0, used = 0;
 	const char *text;
 
-	/* With a failed allocation json-c leaves out what does not fit, and reports success. */
+	/* If an allocation fails, json-c leaves out what does not fit, and reports success. */
 	errno = 0;
 	text = json_object_to_json_string_length(
 			object, flags | JSON_C_TO_STRING_NOSLASHESCAPE, &size);

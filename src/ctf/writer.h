@@ -19,7 +19,7 @@
 	"UTF-16 and UTF-32 text is converted to UTF-8; lone surrogates and values above U+10FFFF " \
 	"are kept in generalised UTF-8"
 
-/* The end of a text of open_memstream(), which without memory is cut off, or none. 0 or -ENOMEM, and no text. */
+/* Finish a text of open_memstream(). After a failed allocation the text is cut off or missing: returns -ENOMEM and no text. 0 otherwise. */
 static inline int ctf_text_end(FILE *out, char **text)
 {
 	bool is_whole = !ferror(out);

@@ -142,7 +142,7 @@ int image_read(void *opaque, uint64_t address, void *to, size_t size)
 
 int image_fail(struct image_error *error, int code, const char *text)
 {
-	/* libelf reports a failed allocation like a damaged file. new_image() has cleared errno. */
+	/* For libelf, a failed allocation looks like a damaged file. new_image() has cleared errno. */
 	if (code == -ENOMEM || (code == -EINVAL && errno == ENOMEM)) {
 		code = -ENOMEM;
 		text = "out of memory";

@@ -344,8 +344,8 @@ static const char *const isolate_parsing[] = {"read", "write", "readv", "writev"
 		"shutdown", "getsockopt", "setsockopt", "getsockname", "getpeername", NULL};
 
 /*
- * TCGETS2, TCSETS2, TCSETSW2 and TCSETSF2: tcgetattr(), tcsetattr() and isatty() of newer C libraries call these alone. The headers of the
- * kernel that define the structure (44 bytes) and those of the C library exclude each other.
+ * TCGETS2, TCSETS2, TCSETSW2 and TCSETSF2: newer C libraries use only these in tcgetattr(), tcsetattr() and isatty(). The kernel headers
+ * that define the structure (44 bytes) cannot be included together with the headers of the C library.
  */
 #ifdef TCGETS2
 #define TERMIOS2_GET _IOC(_IOC_READ, 'T', 0x2a, 44)

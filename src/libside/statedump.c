@@ -19,7 +19,7 @@
 enum {
 	EXIT_WAIT_MS = 2000,
 	STUCK_MS = 5000, /* no dump has ended for so long */
-	LOCKED_MS = 80, /* the agent has waited for the same lock for this time; a registration then ends within 100 ms */
+	LOCKED_MS = 80, /* the agent has waited for this lock for so long; a registration then ends within 100 ms */
 	LOCKED_POLL_MS = 10,
 };
 

@@ -106,7 +106,7 @@ struct receive {
 	uint32_t slots;
 	uint64_t garbage;
 	bool failed;
-	bool is_out_of_memory; /* what comes is not kept any more */
+	bool is_out_of_memory; /* discard what arrives from now on */
 	bool told_full;
 	struct frame_packet packet; /* Of the frame at hand: too large for the stack. */
 	struct frame_file file;
@@ -760,7 +760,7 @@ static int look(struct receive_source *source)
 	}
 	memmove(source->bytes, source->bytes + at, source->size - at);
 	source->size -= at;
-	/* A packet that is not kept for lack of memory is not lost in transit: its sender has no acknowledgement of it. */
+	/* A packet that is discarded for lack of memory is not lost: the sender gets no acknowledgement of it, and sends it again. */
 	return source->receive->is_out_of_memory ? -ENOMEM : 0;
 }
 

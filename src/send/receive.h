@@ -36,7 +36,7 @@ struct receive_summary {
 	uint64_t dropped_events; /* By the senders, whose spool was full. */
 	uint64_t incomplete;     /* Traces whose metadata has a hole. */
 	bool failed;             /* Something could not be written. */
-	bool out_of_memory;      /* Not everything was kept that came. */
+	bool out_of_memory;      /* some of the received data was discarded */
 };
 
 /* 0 or -ENOMEM. */

@@ -137,7 +137,7 @@ struct closer {
 static _Atomic(struct closing *) closings_due;
 static atomic_bool closings_forgotten_by_children; /* pthread_atfork() was called */
 
-/* The sockets that are due belong to the parent: in a forked child other descriptors can have their numbers. */
+/* Forget the sockets that are due: they belong to the parent. In a forked child, other descriptors can have their numbers. */
 static void closings_forget(void)
 {
 	/* Relaxed: the child has one thread. */
@@ -219,7 +219,7 @@ static void close_beside(int socket)
 
 	if (!closing)
 		return;
-	/* Relaxed: forks are calls of the thread that comes here first. Without memory for it, another call tries again. */
+	/* Relaxed: the thread that gets here first is the one that calls fork(). If an allocation fails, a later call tries again. */
 	if (!atomic_exchange_explicit(
 			    &closings_forgotten_by_children, true, memory_order_relaxed) &&
 			pthread_atfork(NULL, NULL, closings_forget))

@@ -39,7 +39,7 @@ bool recover_kind(void *user, const struct wire_event_head *head, const void *by
 	errno = 0;
 	if (!refusal)
 		refusal = kinds_add(recovered->session, recovered->instance, head, bytes);
-	/* Reasons of the protocol do not name it. */
+	/* The reasons of the protocol do not include lack of memory. */
 	is_out_of_memory = refusal && errno == ENOMEM;
 	if (is_out_of_memory)
 		report_failure(recovered->session, ENOMEM);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded: the first thread of the process that sends reports its start when another thread has reported something. */
+/* Preloaded: in the sending process, the first thread reports its start only after another thread has reported something. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static atomic_bool is_first_over;
 ssize_t send(int socket, const void *message, size_t size, int flags)
 {
 	char name[16] = "";
-	/* The process that looks up names answers at its input. */
+	/* The process that resolves names answers on its standard input. */
 	const bool is_main = gettid() == getpid() && socket != STDIN_FILENO;
 	ssize_t sent;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded: each question for the time is two seconds later, so that all work is long. */
+/* Preloaded: each query of the clock returns a time that is two seconds later, so that all work takes long. */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

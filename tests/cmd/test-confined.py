@@ -322,7 +322,7 @@ def test_top():
 
 
 def test_sentences_before_the_start_is_reported():
-    """The thread that connects can be faster than the one that reports the start of the process that sends."""
+    """The thread that connects can report before the thread that reports the start of the sending process."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         url = f"tcp://127.0.0.1:{bound.getsockname()[1]}"

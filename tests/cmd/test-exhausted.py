@@ -34,14 +34,14 @@ def content(path):
 
 
 class Command:
-    """One that is run with failing allocations. `prepare` restores what it changes; `normal` leaves out what differs each time."""
+    """A command to run with failing allocations. `prepare` restores what it changes. `normal` removes what differs between runs."""
 
     def __init__(self, *arguments, program="side-more", executable=SIDE, prepare=None, normal=None):
         self.arguments, self.program, self.executable = arguments, program, executable
         self.prepare, self.normal = prepare, normal or (lambda output: output)
 
     def run(self, **changes):
-        """Status, output (also that in OUT), messages."""
+        """Returns the status, the output including that in OUT, and the messages."""
         out = os.path.join(WORK, "out")
         shutil.rmtree(out, True)
         with contextlib.suppress(FileNotFoundError):
@@ -116,7 +116,7 @@ def test_expand():
 
 
 def received(output):
-    """What a receiver makes of what was sent: the stream has an identity of its own each time."""
+    """What a receiver stores, without the identity of the stream, which differs between runs."""
     if output[1] is None:
         return output
     shutil.rmtree(os.path.join(WORK, "received"), True)
@@ -134,7 +134,7 @@ def test_receive():
 
 
 def without_uuid(output):
-    """Each trace that is recovered has a UUID of its own, in its metadata and in its packets."""
+    """A recovered trace, without its UUID in metadata and packets, which differs between runs."""
     def cut(files, uuid=None):
         text = files.get("metadata")
         if text:
@@ -150,7 +150,7 @@ def without_uuid(output):
 
 
 def test_recover():
-    """Each time from the same buffers of a recorder and a program that were killed."""
+    """Recover repeatedly from the same buffers of a killed recorder and program."""
     buffers, kept = os.path.join(WORK, "buffers"), os.path.join(WORK, "kept")
     os.mkdir(buffers)
     recorder = subprocess.Popen([SIDE, "record", "--buffers", buffers, "-o", "lost", "--", TALKER, "100", "wait"], cwd=WORK,
@@ -188,7 +188,7 @@ def test_save_and_load():
             side("destroy", "s", env=env)
 
         def reported(output):
-            """What the daemon has after a load that reports success."""
+            """The sessions of the daemon after a load that reports success."""
             return output, side("save", "s", env=env).out
         exhaust("load", saved, prepare=destroy, normal=reported)
     finally:

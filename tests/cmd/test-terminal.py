@@ -221,7 +221,7 @@ def test_progress_of_an_export():
 
 
 def test_names_in_progress():
-    """Directories of other users are searched, too: what their names have for a terminal is shown, and not executed."""
+    """A search includes directories of other users. Control characters in their names are made visible, and do not reach the terminal."""
     with tempfile.TemporaryDirectory() as top:
         for number in range(150):
             os.mkdir(os.path.join(top, f"\033]0;title\007\r{number}"))

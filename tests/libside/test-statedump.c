@@ -433,7 +433,7 @@ static int register_under_lock(struct dl_phdr_info *object, size_t size, void *u
 	return 1;
 }
 
-/* Nanoseconds for which this thread was ready to run and no processor was free. */
+/* Returns the nanoseconds for which this thread was ready to run, but no processor was free. */
 static uint64_t delayed_ns(void)
 {
 	unsigned long long ran, delayed = 0;
@@ -446,7 +446,7 @@ static uint64_t delayed_ns(void)
 	return delayed;
 }
 
-/* The time of one registration under the loader's lock, without the time that the machine lacked a processor. */
+/* Returns the time of one registration under the loader's lock, without the time in which no processor was free. */
 static uint64_t registration_ns(void)
 {
 	uint64_t delayed = delayed_ns(), ns;
@@ -459,14 +459,17 @@ static uint64_t registration_ns(void)
 	ns = (uint64_t)(end.tv_sec - begin.tv_sec) * 1000000000 + (uint64_t)end.tv_nsec -
 			(uint64_t)begin.tv_nsec - (delayed_ns() - delayed);
 	CHECK(locked_state);
-	/* The dump takes place as soon as the lock is free. */
+	/* The dump happens as soon as the lock is free. */
 	while (!__atomic_load_n(&looks, __ATOMIC_RELAXED))
 		usleep(1000);
 	side_statedump_request_notification_unregister(locked_state);
 	return ns;
 }
 
-/* As in a constructor that dlopen() runs: a registration waits for 100 ms at most. The best of several, as a virtual machine can stop. */
+/*
+ * As in a constructor that dlopen() runs, a registration waits for at most 100 ms. Takes the best of several attempts, because a virtual
+ * machine can pause.
+ */
 static void test_loader_lock(void)
 {
 	uint64_t best = UINT64_MAX;

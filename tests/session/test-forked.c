@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A child that is forked while connections are due to be closed: it closes its own, and none of the descriptors that have the numbers
- * of those. The thread of thread_defer() is held until the child has ended.
+ * A child is forked while connections are due to be closed. It closes its own connections, and no descriptor that has the number of one of
+ * the parent's. The thread of thread_defer() is held until the child has exited.
  */
 #include "session/peer.h"
 #include "session/thread.h"
@@ -56,7 +56,7 @@ static void connect_both(int pair[2])
 	check(sendmsg(pair[1], &header, 0) == 1, "sendmsg()");
 }
 
-/* The message that the closed socket had contains a copy of the other end, so the number is what shows the close. */
+/* The message in the closed socket contains a duplicate of the other end, so only the descriptor number shows the close. */
 static void await_close(int fd)
 {
 	while (fcntl(fd, F_GETFD) >= 0)

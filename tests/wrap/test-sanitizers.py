@@ -162,7 +162,7 @@ if shutil.which("valgrind"):
         check(done.returncode and f"it runs under valgrind, {reason}" in done.stderr, f"{words}: {done}")
     out, err = process.communicate("go\n", timeout=120)
     check((process.returncode, out, err) == (0, "20\n", ""), f"valgrind, refused: {process.returncode}, {out!r}, {err}")
-    # A directory of that name is not valgrind.
+    # A program in a directory called valgrind is not valgrind.
     os.mkdir(path("valgrind"))
     other = shutil.copy(plain, path("valgrind/other"))
     process = subprocess.Popen([other, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -44,7 +44,7 @@ void say_error_hint(const char *hint, const char *format, ...)
 void put_hint(FILE *out, const char *hint);
 void say_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_set_verbose(bool verbose);
-/* Memory is short, and something is missing in what is printed: the exit status is that of trouble. The message is printed once. */
+/* Report that the output is incomplete for lack of memory. The exit status is that of trouble. The message is printed once. */
 void say_out_of_memory(void);
 bool say_is_out_of_memory(void);
 

@@ -67,7 +67,7 @@ static int note_libraries(struct needing *needing, struct image *image)
 		needing->libraries = libraries;
 		libraries[needing->nr_libraries++] = path;
 	}
-	/* libelf reports a failed allocation like the end of the list. */
+	/* For libelf, a failed allocation looks like the end of the list. */
 	return errno == ENOMEM ? -ENOMEM : 0;
 }
 

@@ -37,7 +37,10 @@ bool ask_kept_sessions(bool system, char *names, size_t size);
 int ask_connect_silently(struct ask *ask, bool system, struct control_error *error);
 void ask_close(struct ask *ask);
 
-/* Add a member to a request. Takes over the value; NULL: memory was short. Without memory, ask_call() does not send the request. */
+/*
+ * Add a member to a request. Takes ownership of the value; NULL means that its allocation failed. After a failed allocation, ask_call()
+ * does not send the request.
+ */
 void ask_add(struct json_object *request, const char *name, struct json_object *value);
 
 /*

@@ -82,7 +82,7 @@ void progress_show(const char *format, ...)
 	vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
 	/* The cursor stays at the begin of the line: what a traced program prints replaces it. */
-	/* Names of files can be those of other users. */
+	/* Other users may have chosen the names of files. */
 	size = snprintf(whole, sizeof(whole), "\r%s\033[K\r",
 			say_printable(line, clean, sizeof(clean)));
 	progress.is_shown = true;

@@ -60,7 +60,7 @@ void say_json_hint(FILE *out, const char *hint);
 /* 0, or a failure said: what was printed has not all arrived (disk full, closed pipe). */
 int say_flush(FILE *out);
 
-/* The end of a text of open_memstream(). False: memory was short, and there is no text. */
+/* Finish a text of open_memstream(). False: an allocation failed, and there is no text. */
 bool say_text_end(FILE *out, char **text);
 
 /* Text from elsewhere with control characters made visible; at most size bytes with the NUL. */

@@ -270,7 +270,7 @@ int sending_process_start(struct sending_process *process, const char *dir, cons
 	snprintf(error->text, sizeof(error->text), "the sending process has ended");
 	if (send(process->socket, &order, sizeof(order), MSG_NOSIGNAL) < 0)
 		return -errno;
-	/* A thread of that process can have sentences before its start is reported. */
+	/* A thread of that process may send sentences before the process reports its start. */
 	for (;;) {
 		if (!sending_take(process, &message))
 			return -EPIPE;
