@@ -183,7 +183,7 @@ class Services(Users):
             return f"TracerPid:\t{tracer}\n" in status.read()
 
     def test_usage(self):
-        self.assertIn("a COMMAND is started, and `-p` is a program that runs already\nhint: leave one of them out\n",
+        self.assertIn("`-p` traces a running program, and COMMAND starts one\nhint: leave one of them out\n",
                       self.side("trace", "-p", "1", "-c", "true", "--function", "f", status=2).stderr)
         self.assertIn("`--duration` is for programs that run already",
                       self.side("trace", "-c", "true", "--duration", "1s", "--function", "f", status=2).stderr)
