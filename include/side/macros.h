@@ -204,15 +204,31 @@
  */
 #define SIDE_COMPOUND_LITERAL(_type, ...) __extension__(_type[]){__VA_ARGS__}
 
-/* Number of elements of an array literal. */
+/* Number of elements of an array literal, whose values are not evaluated. */
 #define SIDE_LITERAL_LENGTH(_type, ...)                                                            \
 	(sizeof(__extension__(_type[]){__VA_ARGS__}) / sizeof(_type))
+
+/*
+ * The same of constants. g++ 13 does not accept literals within the literal behind sizeof. A template does not accept an array
+ * without elements, so one more element is counted.
+ */
+#if defined(__cplusplus) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ == 13
+template <typename side_element, unsigned long side_count>
+constexpr unsigned long side_literal_length(const side_element (&)[side_count])
+{
+	return side_count - 1;
+}
+#define SIDE_CONSTANTS_LENGTH(_type, ...)                                                          \
+	side_literal_length(__extension__(_type[]){{}, __VA_ARGS__})
+#else
+#define SIDE_CONSTANTS_LENGTH(_type, ...) SIDE_LITERAL_LENGTH(_type, __VA_ARGS__)
+#endif
 
 /* Initialiser of a side_array_t. */
 #define SIDE_LITERAL_ARRAY(_type, ...)                                                             \
 	{                                                                                          \
 		SIDE_PTR_INIT(SIDE_COMPOUND_LITERAL(_type, __VA_ARGS__)),                          \
-				SIDE_LITERAL_LENGTH(_type, __VA_ARGS__)                            \
+				SIDE_CONSTANTS_LENGTH(_type, __VA_ARGS__)                          \
 	}
 
 /* The same with values that are not constants, inside a function. */
