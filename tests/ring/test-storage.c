@@ -509,6 +509,51 @@ static void test_huge(void)
 		test_import(&ways[way], RING_MODE_DISCARD, RING_HUGE_PAGES);
 }
 
+/* In a process that may map nothing more. */
+static int import_without_space(uint64_t base)
+{
+	struct process self = {.pid = getpid()};
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+	struct rlimit limit;
+	int copy;
+
+	if (!file || fscanf(file, "%lu", &pages) != 1 || getrlimit(RLIMIT_AS, &limit))
+		return 0;
+	fclose(file);
+	limit.rlim_cur = pages * 4096;
+	if (setrlimit(RLIMIT_AS, &limit))
+		return 0;
+	return ring_memory_import(read_process, &self, base, &copy);
+}
+
+/* A copy that cannot be mapped is an error, and leaves no descriptor behind. */
+static void test_import_without_space(void)
+{
+	struct ring_geometry geometry = small;
+	struct ring_producer *producer;
+	int fd, status, next;
+	pid_t child;
+
+	geometry.size = 1 << 24; /* more than what the allocator has in reserve */
+	geometry.clock = ways[0].clock;
+	CHECK(ring_memory_create(&geometry, &fd) == 0, "create");
+	producer = way_map(&ways[0], fd);
+	CHECK(producer, "map");
+	child = fork();
+	CHECK(child >= 0, "fork");
+	if (!child) {
+		next = dup(0);
+		close(next);
+		if (import_without_space((uintptr_t)ring_producer_base(producer)) != -ENOMEM)
+			_exit(1);
+		_exit(dup(0) == next ? 0 : 2);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0, "status %d", status);
+	ring_producer_unmap(producer);
+	close(fd);
+}
+
 int main(void)
 {
 	static const enum ring_mode modes[] = {
@@ -530,6 +575,7 @@ int main(void)
 	test_other_bus();
 	test_dump();
 	test_import_spoilt();
+	test_import_without_space();
 	test_prefault();
 	test_huge();
 	CHECK(rmdir(directory) == 0, "something is left behind");
