@@ -575,7 +575,7 @@ class Ends(unittest.TestCase):
 
     def remains(self, sender, number, target):
         err = self.ended(sender, number, 1)
-        self.assertRegex(err, r"not everything was delivered: [\d.,]+ \S+ remain; what was recorded is in " + re.escape(self.trace))
+        self.assertRegex(err, r"not everything was delivered: [\d.,]+ \S+ remain, and what was recorded is in " + re.escape(self.trace))
         self.assertIn(f"`side send {self.trace} {target}` sends it again", err)
 
     def test_nobody_listens(self):

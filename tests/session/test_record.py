@@ -401,7 +401,7 @@ class Limits(Case):
         self.output = os.path.join(mount, "out")
         self.record("flood", "100000")
         self.assertIn("No space left on device", self.messages)
-        self.assertIn("free some space", self.messages)
+        self.assertIn("free some space there", self.hints)
         self.assertGreater(self.summary["unwritten"], 0)
         self.assertEqual(self.summary["failure"], 1)
         loss = next(x for x in self.summary["losses"] if x["in_bytes"])
