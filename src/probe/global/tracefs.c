@@ -18,7 +18,8 @@
 
 #define DEFINITIONS "uprobe_events"
 #define GROUP "side_"
-#define MEND "run as root (or root gives this user's group write permission in /sys/kernel/tracing)"
+#define PERMISSION_HINT \
+	"run as root (or root gives this user's group write permission in /sys/kernel/tracing)"
 
 /* ---- finding it ---- */
 
@@ -96,8 +97,9 @@ int global_tracefs_open(struct global_error *error)
 		fd = -EACCES;
 	}
 	if (fd == -EACCES)
-		return global_fail(error, -EACCES, MEND, "no permission to write to tracefs");
-	return global_fail(error, geteuid() ? -EACCES : -ENOENT, MEND,
+		return global_fail(error, -EACCES, PERMISSION_HINT,
+				"no permission to write to tracefs");
+	return global_fail(error, geteuid() ? -EACCES : -ENOENT, PERMISSION_HINT,
 			"tracefs is not mounted here, and this process may not mount it");
 }
 
@@ -201,8 +203,8 @@ int global_tracefs_define(int tracefs, const char *definition, struct global_err
 	if (!ret)
 		return 0;
 	if (ret == -EACCES || ret == -EPERM)
-		return global_fail(
-				error, ret, MEND, "the kernel does not permit uprobes in tracefs");
+		return global_fail(error, ret, PERMISSION_HINT,
+				"the kernel does not permit uprobes in tracefs");
 	return global_fail(error, ret, "", "the kernel refuses the definition `%.300s`: %s",
 			definition, strerror(-ret));
 }

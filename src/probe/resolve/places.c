@@ -251,12 +251,12 @@ static int no_symbol(struct finding *finding)
 	const struct spec *spec = finding->spec;
 	const struct code_function *functions;
 	struct nearest nearest;
-	char mend[512];
+	char hint[512];
 	size_t known = 0;
 
 	if (finding->places->piece.name)
 		return resolve_fail(finding->error, -ENOENT,
-				piece_hint(&finding->places->piece, mend, sizeof(mend)),
+				piece_hint(&finding->places->piece, hint, sizeof(hint)),
 				"%s has only a piece of `%.128s`, `%.128s`: the beginning is inlined in callers",
 				finding->places->piece.module->name, spec->name,
 				finding->places->piece.name);
@@ -273,12 +273,12 @@ static int no_symbol(struct finding *finding)
 	}
 	if (!known)
 		return no_functions(finding);
-	if (!nearest_text(&nearest, "", mend, sizeof(mend)) &&
-			(spec->library || !hint_at_libraries(finding, mend, sizeof(mend))))
-		snprintf(mend, sizeof(mend), "`side probe list` shows what there is%s",
+	if (!nearest_text(&nearest, "", hint, sizeof(hint)) &&
+			(spec->library || !hint_at_libraries(finding, hint, sizeof(hint))))
+		snprintf(hint, sizeof(hint), "`side probe list` shows what there is%s",
 				spec->glob && !spec->library ? ", and LIBRARY:GLOB is for libraries"
 							     : "");
-	return resolve_fail(finding->error, -ENOENT, mend,
+	return resolve_fail(finding->error, -ENOENT, hint,
 			spec->glob ? "%s has no function that matches `%.128s`"
 				   : "%s has no function `%.128s`",
 			spec->library ? spec->library : program_name(finding->resolve), spec->name);
