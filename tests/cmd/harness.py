@@ -73,6 +73,19 @@ def end_daemon(env):
         time.sleep(0.01)
 
 
+def kill_recording(command, buffers, output, runtime):
+    """Record the command, which prints "ready", and kill the recorder and the program: their buffers are left."""
+    recorder = subprocess.Popen([SIDE, "record", "--buffers", buffers, "-o", output, "--", *command], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, env=environment(SIDE_RUNTIME=runtime))
+    contains(recorder.stdout.readline(), b"ready")
+    with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children", encoding="utf-8") as file:
+        children = [int(word) for word in file.read().split()]
+    recorder.kill()
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+    recorder.wait()
+
+
 def side_on_terminal(*args, which="stdout", env=None):
     """Runs side with one of its outputs on a terminal; gives what arrived there."""
     master, slave = pty.openpty()

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import SIDE, contains, end_daemon, environment, equal, run_tests, side, true
+from harness import SIDE, contains, end_daemon, environment, equal, kill_recording, run_tests, side, true
 
 WORK = tempfile.mkdtemp(prefix="side-confined-")
 os.chmod(WORK, 0o755)
@@ -379,15 +379,7 @@ def test_send_a_spool():
 def test_recover():
     buffers = path("buffers")
     os.mkdir(buffers)
-    recorder = subprocess.Popen([SIDE, "record", "--buffers", buffers, "-o", path("lost"), "--", TALKER, "100", "wait"],
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(SIDE_RUNTIME=path("run")))
-    contains(recorder.stdout.readline(), b"ready")
-    with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children", encoding="utf-8") as file:
-        children = [int(word) for word in file.read().split()]
-    recorder.kill()
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-    recorder.wait()
+    kill_recording([TALKER, "100", "wait"], buffers, path("lost"), path("run"))
     confined([SIDE, "recover", buffers, "-o", path("rescued")], may_read=True, given=os.path.join(buffers, os.listdir(buffers)[0]))
     # What the recorder had written before the kill is in its own trace, if there is any.
     lines = plain("view", path("rescued"))

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import tempfile
 
-from harness import LONG, SIDE, contains, end_daemon, environment, equal, run_tests, side, true
+from harness import LONG, SIDE, contains, end_daemon, environment, equal, kill_recording, run_tests, side, true
 
 WORK = tempfile.mkdtemp(prefix="side-exhausted-")
 EXHAUST, SAMPLE, CHANNELS, READSIDE, TALKER = (os.environ[name] for name in ("EXHAUST", "CTF_SAMPLE", "CTF_CHANNELS", "READSIDE", "TALKER"))
@@ -153,15 +153,7 @@ def test_recover():
     """Recover repeatedly from the same buffers of a killed recorder and program."""
     buffers, kept = os.path.join(WORK, "buffers"), os.path.join(WORK, "kept")
     os.mkdir(buffers)
-    recorder = subprocess.Popen([SIDE, "record", "--buffers", buffers, "-o", "lost", "--", TALKER, "100", "wait"], cwd=WORK,
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(SIDE_RUNTIME=WORK))
-    contains(recorder.stdout.readline(), b"ready")
-    with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children", encoding="utf-8") as file:
-        children = [int(word) for word in file.read().split()]
-    recorder.kill()
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-    recorder.wait()
+    kill_recording([TALKER, "100", "wait"], buffers, os.path.join(WORK, "lost"), WORK)
     shutil.copytree(buffers, kept)
     shutil.copytree(os.path.join(WORK, "lost"), os.path.join(WORK, "lost-kept"))
 

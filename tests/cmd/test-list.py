@@ -265,9 +265,9 @@ def test_patterns():
     equal(listed("-e", "subject", "-e", "!*:second", path), ["subject:first"])
     equal(listed("--event=*@ERR", path), ["other:failed"])
     equal(listed(path, "-e", "*:f*"), ["other:failed", "subject:first"])
-    result = side("list", "-e", "nobody", path)
+    result = side("list", "-e", "absent", path)
     equal((result.status, result.out), (0, ""))
-    contains(result.err, "no event matched `-e nobody`")
+    contains(result.err, "no event matched `-e absent`")
 
 
 def test_patterns_that_match_nothing():

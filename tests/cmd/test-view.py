@@ -29,7 +29,7 @@ def test_selection():
     equal(shown("-e", "talker", "-e", "!*:said"), ["talker:ends"])
     equal(shown("-e", "*@WARNING"), ["talker:ends"])
     equal(shown("-e", "*@=INFO"), ["talker:said"] * 50)
-    equal(shown("-e", "nobody"), [])
+    equal(shown("-e", "absent"), [])
 
 
 def test_help_names_both_formats():
@@ -62,7 +62,7 @@ def test_where():
 def test_nothing_fits():
     for args, part in ((["-e", "talker:sad"], "matched `-e talker:sad`: the trace has "),
                        (["-e", "talker:sad"], "did you mean `-e talker:said`?"),
-                       (["-e", "nobody"], "matched `-e nobody`: no colon, so it names a provider: "),
+                       (["-e", "absent"], "matched `-e absent`: no colon, so it names a provider: "),
                        (["-e", "said"], "did you mean `-e talker:said`?"),
                        (["-e", "talker:said@ERR"], "no event of that name has that log level"),
                        (["-e", "nobody,talkr:*"], "matched `-e nobody -e 'talkr:*'`"),

@@ -346,20 +346,15 @@ def removed_rendezvous(control):
     report("rounds", rounds, "answers", answers)
 
 
-def many(path, count):
-    """Idle programs, each with its rings."""
+def keep_programs(count, join):
+    """Processes that call join() and keep its result until the attack is over."""
     children = []
     for _ in range(int(count)):
         child = os.fork()
         if not child:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            for _ in range(50):
-                with contextlib.suppress(*REFUSALS):
-                    one = Instance(path, new_token())
-                    one.socket.close()
-                    break
-                time.sleep(0.02)
+            kept = join()  # open until the process is killed
             signal.pause()
+            del kept
         children.append(child)
     time.sleep(0.5)
     ready()
@@ -369,29 +364,33 @@ def many(path, count):
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     report("programs", len(children))
+
+
+def many(path, count):
+    """Idle programs, each with its rings."""
+    def join():
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for _ in range(50):
+            with contextlib.suppress(*REFUSALS):
+                one = Instance(path, new_token())
+                one.socket.close()
+                return one
+            time.sleep(0.02)
+        return None
+    keep_programs(count, join)
 
 
 def arrivals(path, count):
     """Programs that join the daemon and stay, each in a separate process."""
-    children = []
-    for _ in range(int(count)):
-        child = os.fork()
-        if not child:
-            os.close(sys.stdout.fileno())
-            with contextlib.suppress(OSError):
-                one = speaker.connect(path)
-                one.send(speaker.arrive(new_token()))
-                speaker.receive(one)
-            signal.pause()
-        children.append(child)
-    time.sleep(0.5)
-    ready()
-    while not is_over(1):
-        pass
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    report("programs", len(children))
+    def join():
+        os.close(sys.stdout.fileno())
+        one = None
+        with contextlib.suppress(OSError):
+            one = speaker.connect(path)
+            one.send(speaker.arrive(new_token()))
+            speaker.receive(one)
+        return one
+    keep_programs(count, join)
 
 
 def rendezvous_sockets(control, count):

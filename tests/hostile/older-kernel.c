@@ -5,30 +5,19 @@
  *   older-kernel PROGRAM [ARGUMENT]...
  */
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include "../seccomp-filter.h"
 
 #define OPTION_PASSRIGHTS 83
 #define OPTION_PEERPIDFD 77
 
-#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-/* The low half of an argument. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define LOAD_ARGUMENT(number) LOAD(args[number])
-#else
-#define LOAD_ARGUMENT(number) \
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[number]) + 4)
-#endif
 /* Skip so many instructions if it is not this value. */
-#define UNLESS(value, skipped) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skipped)
-#define RETURN(value) BPF_STMT(BPF_RET | BPF_K, value)
+#define UNLESS(value, skipped) IF(value, 0, skipped)
 #define UNKNOWN (SECCOMP_RET_ERRNO | ENOPROTOOPT)
 
 int main(int argc, char **argv)

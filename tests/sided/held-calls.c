@@ -10,10 +10,7 @@
  */
 #include <errno.h>
 #include <linux/close_range.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,21 +22,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../seccomp-filter.h"
+
 #define HELD_MAX 256
 #define SKIPPED 77
-
-#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-/* The low half of an argument. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define LOAD_ARGUMENT(number) LOAD(args[number])
-#else
-#define LOAD_ARGUMENT(number) \
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[number]) + 4)
-#endif
-/* Compare the accumulator with a value; skip so many instructions if it is equal, and so many if not. */
-#define IF(value, skipped, otherwise) \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)(value), skipped, otherwise)
-#define RETURN(value) BPF_STMT(BPF_RET | BPF_K, value)
 
 #ifdef SYS_poll
 #define POLL SYS_poll

@@ -8,14 +8,7 @@
 #include <side/trace.h>
 
 #include "visit/visit.h"
-
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                                  \
-		}                                                                                 \
-	} while (0)
+#include "check.h"
 
 /* Keys of attributes: only the whole name counts, in units of any size and byte order. */
 static void names(void)

@@ -12,14 +12,7 @@
 #include <side/trace.h>
 
 #include "visit/visit.h"
-
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                                  \
-		}                                                                                 \
-	} while (0)
+#include "check.h"
 
 #define HOST SIDE_TYPE_BYTE_ORDER_HOST
 #define LE SIDE_TYPE_BYTE_ORDER_LE

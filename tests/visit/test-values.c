@@ -6,15 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "generate.h"
-
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                                  \
-		}                                                                                 \
-	} while (0)
 
 /* Bit number b of a value of size bytes in memory, numbered from the least significant. */
 static unsigned int bit_of(
