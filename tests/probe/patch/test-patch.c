@@ -1329,7 +1329,7 @@ static NEVER_INLINE uint64_t call_downwards(int (*function)(int), int *value)
 	__asm__ volatile("lea -128(%%rsp), %%rsp; std; call *%2; pushfq; popq %1; cld; "
 			 "lea 128(%%rsp), %%rsp"
 			 : "+D"(*value), "=r"(flags)
-			 : "r"(function), "0"(*value)
+			 : "r"(function)
 			 : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
 	return flags;
 }
