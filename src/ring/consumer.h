@@ -3,6 +3,8 @@
 #ifndef SIDE_RING_CONSUMER_H
 #define SIDE_RING_CONSUMER_H
 
+#include <errno.h>
+
 #include "ring/layout.h"
 
 /* A test can act in between two accesses to shared memory. */

@@ -13,6 +13,7 @@
 /* A program waits no longer than that, whoever listens there. */
 #define KERNEL_NOTICE_PATIENCE_MS 100
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
