@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Which tests enter which function: clang's coverage, one test after the other.
+"""Which tests enter which function: clang's coverage, each test with counters of its own.
 
     entered.py BUILD OUTPUT [TEST...]
+
+Writes OUTPUT (JSON) and a profile of all tests, BUILD/coverage/all.profdata, which coverage.py reads.
 
 BUILD is a build directory of its own, made by
     CC=clang CXX=clang++ meson setup -Dc_args='-fprofile-instr-generate -fcoverage-mapping' \\
         -Dc_link_args=-fprofile-instr-generate -Db_lundef=false BUILD
 A killed program writes no counters, so a test that only kills programs enters more functions than this measures.
 """
+import hashlib
 import json
 import os
 import pathlib
@@ -15,27 +18,27 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 PROFDATA = shutil.which("llvm-profdata") or shutil.which("llvm-profdata-14") or "llvm-profdata"
 
 
 def list_tests(build):
+    """The name of each test by its command."""
     described = json.loads(subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True,
                                           text=True).stdout)
-    return [test["name"] for test in described]
+    return {directory_name(test["cmd"]): test["name"] for test in described}
+
+
+def directory_name(command):
+    return hashlib.sha256("\0".join(command).encode()).hexdigest()[:16]
 
 
 def entered_functions(profiles):
     """`file.c:name` of file-local functions, `name` of others."""
-    files = [str(path) for path in profiles.rglob("*.profraw") if path.stat().st_size]
-    if not files:
-        return set()
-    listing = profiles / "files"
-    listing.write_text("\n".join(files))
     merged = profiles / "merged.profdata"
-    subprocess.run([PROFDATA, "merge", "--failure-mode=all", "-f", listing, "-o", merged], check=True, stderr=subprocess.DEVNULL)
+    if not merge([str(path) for path in profiles.rglob("*.profraw") if path.stat().st_size], merged):
+        return set()
     shown = subprocess.run([PROFDATA, "show", "--all-functions", "--counts", merged], check=True, capture_output=True,
                            text=True).stdout
     found = set()
@@ -47,29 +50,53 @@ def entered_functions(profiles):
     return found
 
 
-def measure(build, test):
-    with tempfile.TemporaryDirectory() as directory:
-        profiles = pathlib.Path(directory)
-        profiles.chmod(0o1777)
-        environment = dict(os.environ, LLVM_PROFILE_FILE=f"{profiles}/%m.profraw")
-        begin = time.monotonic()
-        done = subprocess.run(["meson", "test", "-C", build, "--no-rebuild", test], env=environment,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        seconds = time.monotonic() - begin
-        return {"seconds": round(seconds, 1), "passed": done.returncode == 0, "functions": sorted(entered_functions(profiles))}
+def merge(files, output):
+    """Merge profiles that can be read: a killed program leaves half of one. Returns whether there is a result."""
+    listing = output.with_suffix(".list")
+    listing.write_text("\n".join(files))
+    if files:
+        subprocess.run([PROFDATA, "merge", "--failure-mode=all", "-f", listing, "-o", output], check=False, stderr=subprocess.DEVNULL)
+    return output.exists()
+
+
+def wrap(directory, command):
+    """Run one test with a directory of its own for its counters."""
+    profiles = pathlib.Path(directory, directory_name(command))
+    profiles.mkdir(mode=0o777, exist_ok=True)
+    profiles.chmod(0o1777)
+    begin = time.monotonic()
+    status = subprocess.run(command, env=dict(os.environ, LLVM_PROFILE_FILE=f"{profiles}/%m.profraw"), check=False).returncode
+    seconds = round(time.monotonic() - begin, 1)
+    measured = {"seconds": seconds, "passed": status == 0, "functions": sorted(entered_functions(profiles))}
+    (profiles / "measured.json").write_text(json.dumps(measured))
+    for path in profiles.rglob("*.profraw"):
+        path.unlink()
+    return status if status >= 0 else 128 - status
+
+
+def measure(build, tests):
+    """Run tests by `meson test`, which calls this program for each. Returns what was measured, by the name of the test."""
+    directory = pathlib.Path(build, "coverage").absolute()
+    directory.mkdir(exist_ok=True)
+    directory.chmod(0o755)
+    wrapper = f"{sys.executable} {pathlib.Path(__file__).resolve()} --wrap {directory}"
+    subprocess.run(["meson", "test", "-C", build, "--no-rebuild", "-t", "3", "--wrapper", wrapper, *tests], check=False)
+    names = list_tests(build)
+    found = {names[path.parent.name]: json.loads(path.read_text()) for path in sorted(directory.glob("*/measured.json"))
+             if path.parent.name in names}
+    merge([str(path) for path in directory.glob("*/merged.profdata")], directory / "all.profdata")
+    return found
 
 
 def main():
+    if sys.argv[1:2] == ["--wrap"]:
+        return wrap(sys.argv[2], sys.argv[3:])
     build, output, *tests = sys.argv[1:]
-    output = pathlib.Path(output)
-    known = json.loads(output.read_text()) if output.exists() else {}
-    for test in tests or list_tests(build):
-        if test in known and not tests:
-            continue
-        known[test] = measure(build, test)
-        output.write_text(json.dumps(known))
-        print(f"{test}: {len(known[test]['functions'])} functions, {known[test]['seconds']} s", flush=True)
+    measured = measure(build, tests)
+    pathlib.Path(output).write_text(json.dumps(measured))
+    print(f"{len(measured)} tests, {len(set().union(*(one['functions'] for one in measured.values())))} functions")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

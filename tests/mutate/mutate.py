@@ -30,8 +30,9 @@ CAUGHT, SURVIVED, INVALID, UNTESTED, KNOWN = "caught", "survived", "invalid", "u
 
 
 def module(path):
-    """src/probe/patch/hit.c -> probe/patch"""
-    return str(pathlib.PurePath(path).parent.relative_to("src"))
+    """src/probe/patch/hit.c -> probe/patch, include/side/endian.h -> include"""
+    parent = pathlib.PurePath(path).parent
+    return str(parent.relative_to("src")) if parent.parts[0] == "src" else "include"
 
 
 def equivalents():
@@ -85,10 +86,12 @@ def draw_one(generator, changes, kinds, seen):
 def tests_of(entered, change):
     """The most specific tests first: those that enter few functions and take little time."""
     name, file = change.function, pathlib.PurePath(change.path).name
+    # A function in a header has the name of the C file that includes it.
+    ending = f":{name}" if file.endswith(".h") else f"{file}:{name}"
     found = []
     for test, measured in entered.items():
         functions = measured["functions"]
-        if any(function == name or function.endswith(f"{file}:{name}") for function in functions):
+        if any(function == name or function.endswith(ending) for function in functions):
             found.append((measured["seconds"] * (1 + len(functions) / 500), test))
     return [test for _, test in sorted(found)]
 

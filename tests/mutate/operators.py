@@ -217,7 +217,7 @@ class Finder:
 
 
 def compile_commands(build):
-    """(file below the source directory, options, directory) of each C file below src/ that the build compiles."""
+    """The options and the directory of each C file below src/ that the build compiles, and of each header beside one."""
     root = pathlib.Path(__file__).resolve().parents[2]
     seen = {}
     for command in json.loads((pathlib.Path(build) / "compile_commands.json").read_text()):
@@ -226,7 +226,19 @@ def compile_commands(build):
             continue
         name = str(path.relative_to(root))
         seen.setdefault(name, (absolute(shlex.split(command["command"])[1:], command["directory"]), command["directory"]))
-    return root, seen
+    return root, {**seen, **headers(root, seen)}
+
+
+def headers(root, compiled):
+    """Headers with functions, parsed alone with the options of a C file of the same directory. Public headers need none."""
+    found = {}
+    beside = {str(pathlib.PurePath(path).parent): command for path, command in compiled.items()}
+    for path in sorted([*root.glob("src/**/*.h"), *root.glob("include/**/*.h")]):
+        name = path.relative_to(root)
+        command = beside.get(str(name.parent)) or (beside.get("src/libside") if name.parts[0] == "include" else None)
+        if command and re.search(rb"^static.*\binline\b", path.read_bytes(), re.MULTILINE):
+            found[str(name)] = ([*command[0], "-xc"], command[1])
+    return found
 
 
 def absolute(arguments, directory):

@@ -16,6 +16,7 @@ try:
 except Exception as error:
     print(f"python3-clang is missing: {error}")
     sys.exit(77)
+import entered
 import mutate
 import operators
 
@@ -99,10 +100,48 @@ def test_changed_file():
 
 def test_tests_of():
     change = operators.Change("src/ring/lost.c", "take", 1, "", "", 0, 0, "", "")
-    entered = {"slow": {"seconds": 20, "functions": ["lost.c:take"]}, "quick": {"seconds": 1, "functions": ["x", "take"]},
+    measured = {"slow": {"seconds": 20, "functions": ["lost.c:take"]}, "quick": {"seconds": 1, "functions": ["x", "take"]},
                "wide": {"seconds": 1, "functions": ["take"] + ["x"] * 5000}, "other": {"seconds": 1, "functions": ["held.c:take"]},
                "prefix": {"seconds": 1, "functions": ["retake"]}}
-    checks.equal(mutate.tests_of(entered, change), ["quick", "wide", "slow"], "tests")
+    checks.equal(mutate.tests_of(measured, change), ["quick", "wide", "slow"], "tests")
+
+
+def test_tests_of_header():
+    change = operators.Change("src/ring/lost.h", "take", 1, "", "", 0, 0, "", "")
+    measured = {"includes": {"seconds": 1, "functions": ["held.c:take"]}, "other": {"seconds": 1, "functions": ["held.c:retake"]}}
+    checks.equal(mutate.tests_of(measured, change), ["includes"], "tests of a function in a header")
+
+
+def test_modules():
+    for path, name in (("src/probe/patch/hit.c", "probe/patch"), ("src/ring/lost.h", "ring"), ("include/side/endian.h", "include")):
+        checks.equal(mutate.module(path), name, f"module of {path}")
+
+
+def test_headers():
+    with tempfile.TemporaryDirectory() as directory:
+        root = pathlib.Path(directory)
+        for path, text in (("src/ring/some.h", "static inline int f(void)\n{\n\treturn 3;\n}\n"), ("src/ring/data.h", "extern int data;\n"),
+                           ("include/side/public.h", "static inline int g(void)\n{\n\treturn 4;\n}\n")):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        found = operators.headers(root, {"src/ring/some.c": (["-DA"], directory), "src/libside/other.c": (["-DB"], directory)})
+        checks.equal(found, {"src/ring/some.h": (["-DA", "-xc"], directory), "include/side/public.h": (["-DB", "-xc"], directory)},
+                     "headers and their options")
+        changes = operators.find_changes(root, "src/ring/some.h", *found["src/ring/some.h"])[1]
+        checks.equal([(change.function, change.old, change.new) for change in changes], [("f", "3", "4")], "changes of a header")
+
+
+def test_directory_of_a_test():
+    names = {entered.directory_name(command) for command in (["a", "b"], ["a b"], ["a", "b", "c"])}
+    checks.equal(len(names), 3, "each command has a directory of its own")
+
+
+def test_counts_of_a_test():
+    """A wrapped command keeps its status, and without counters no function is reported."""
+    with tempfile.TemporaryDirectory() as directory:
+        checks.equal(entered.wrap(directory, [sys.executable, "-c", "raise SystemExit(7)"]), 7, "status")
+        measured = json.loads(next(pathlib.Path(directory).glob("*/measured.json")).read_text())
+        checks.equal((measured["passed"], measured["functions"]), (False, []), "result")
 
 
 def test_table():
