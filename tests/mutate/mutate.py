@@ -3,8 +3,9 @@
 
     mutate.py list  --build BUILD [--seed N] [--count N] [--module M] [--kind K]
     mutate.py run   --build BUILD --entered FILE --output FILE [--seed N] [--count N] [--module M] [--kind K] [--budget SECONDS]
+                  [--part I/N]
     mutate.py known --build BUILD [--only PART]
-    mutate.py table FILE
+    mutate.py table FILE...
 
 BUILD is a build directory of *this* source directory: the files below src/ are changed and restored, so use a clone or a
 worktree of its own. --entered is the output of entered.py. `known` tries the changes of known.json, which no test
@@ -134,6 +135,14 @@ def try_change(root, build, change, tests, entered, budget):
         path.write_bytes(original)
 
 
+def part_of(changes, part):
+    """The I-th of N parts of a sample, so that N clones can share it."""
+    index, count = (int(number) for number in part.split("/"))
+    if not 1 <= index <= count:
+        raise ValueError(f"invalid part {part}: give I/N with I from 1 to N")
+    return changes[index - 1::count]
+
+
 def run(options):
     entered = {test: measured for test, measured in json.loads(pathlib.Path(options.entered).read_text()).items()
                if measured["passed"]}
@@ -142,7 +151,7 @@ def run(options):
     results = json.loads(output.read_text()) if output.exists() else []
     done = {result["key"] for result in results}
     known = equivalents()
-    for change in changes:
+    for change in part_of(changes, options.part):
         if change.key() in done:
             continue
         verdict, reason = (KNOWN, known[change.key()]["reason"]) if change.key() in known else \
@@ -214,10 +223,11 @@ def main():
             one.add_argument("--entered", required=True)
             one.add_argument("--output", required=True)
             one.add_argument("--budget", type=int, default=180)
+            one.add_argument("--part", default="1/1", metavar="I/N", help="try only the I-th of N parts of the sample")
     known = verbs.add_parser("known")
     known.add_argument("--build", required=True)
     known.add_argument("--only", default="", metavar="PART", help="files whose path contains PART")
-    verbs.add_parser("table").add_argument("results")
+    verbs.add_parser("table").add_argument("results", nargs="+")
     options = parser.parse_args()
     if options.verb == "run":
         run(options)
@@ -227,7 +237,7 @@ def main():
         for change in draw(options.build, options.seed, options.count, options.module, options.kind)[1]:
             print(change.key(), change.kind, change)
     else:
-        print_table(json.loads(pathlib.Path(options.results).read_text()))
+        print_table([result for path in options.results for result in json.loads(pathlib.Path(path).read_text())])
 
 
 if __name__ == "__main__":

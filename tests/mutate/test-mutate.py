@@ -150,6 +150,19 @@ def test_table():
     checks.equal(mutate.share(results), "2 of 4 (50 %)", "share of the valid ones")
 
 
+def test_parts():
+    changes = list(range(7))
+    parts = [mutate.part_of(changes, f"{part}/3") for part in (1, 2, 3)]
+    checks.equal(parts, [[0, 3, 6], [1, 4], [2, 5]], "three parts")
+    for part in ("0/3", "4/3"):
+        try:
+            mutate.part_of(changes, part)
+        except ValueError as error:
+            checks.equal(str(error), f"invalid part {part}: give I/N with I from 1 to N", "invalid part")
+        else:
+            raise AssertionError(f"part {part} was accepted")
+
+
 def test_known_changes():
     root = here.parents[1]
     entries = json.loads(mutate.KNOWN_CHANGES.read_text())
