@@ -122,17 +122,19 @@ static void look_if_due(void)
 	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	if (__builtin_expect(now_ns < due, 1) || context_is_foreign())
 		return;
-	/* Acquire: the last writer's stores. Pairs with the release below. */
+	/* Acquire: the last writer's stores. Pairs with the release in look_if_due(). */
 	if (__atomic_exchange_n(&writing, 1, __ATOMIC_ACQUIRE))
 		return;
 	__atomic_store_n(&look_at, now_ns + LOOK_EVERY_NS, __ATOMIC_RELAXED);
 	look();
+	/* Release: our stores before the next writer's. Pairs with the acquire in look_if_due(). */
 	__atomic_store_n(&writing, 0, __ATOMIC_RELEASE);
 }
 
 const char *context_cgroup_look(void)
 {
 	look_if_due();
+	/* Acquire: the path of that version. Pairs with the release in look(). */
 	return paths[__atomic_load_n(&version, __ATOMIC_ACQUIRE) & 1].text;
 }
 

@@ -103,7 +103,7 @@ static void free_if_gone(uint32_t index)
 	__atomic_store_n(&table.entries[index].page, NULL, __ATOMIC_RELAXED);
 	if (page)
 		unmap(page);
-	/* Release: see take_entry(). */
+	/* Release: the entry without its page. Pairs with the acquire in take_entry(). */
 	__atomic_store_n(&table.entries[index].tid, 0, __ATOMIC_RELEASE);
 }
 
@@ -163,6 +163,7 @@ static const void *open_counter(uint32_t number)
 void context_counters_open(void)
 {
 	struct context_thread *thread = &context_thread;
+	/* Acquire: the events of these counters. Pairs with the release in context_counter_number(). */
 	uint32_t nr = __atomic_load_n(&nr_wanted, __ATOMIC_ACQUIRE);
 	uint32_t stamp = __atomic_load_n(
 			&context_process.stamps[CONTEXT_GROUP_COUNTERS], __ATOMIC_RELAXED);
@@ -198,6 +199,7 @@ static uint64_t read_page(const volatile struct perf_event_mmap_page *page)
 
 	do {
 		lock = page->lock;
+		/* Compiler fence: `lock` before what it guards. The kernel changes the page only when this thread does not run. */
 		atomic_signal_fence(memory_order_seq_cst);
 		if (!page->cap_user_rdpmc)
 			return UNKNOWN;
@@ -210,6 +212,7 @@ static uint64_t read_page(const volatile struct perf_event_mmap_page *page)
 
 			count += (int64_t)value >> unused;
 		}
+		/* Compiler fence: all of it before `lock` is read again. */
 		atomic_signal_fence(memory_order_seq_cst);
 	} while (page->lock != lock);
 	return (uint64_t)count;

@@ -73,7 +73,7 @@ static void procname_store(uint32_t stamp, const char name[CONTEXT_COMM_SIZE])
 	uint64_t words[CONTEXT_COMM_SIZE / 8];
 
 	memcpy(words, name, sizeof(words));
-	/* Release: the stamp's 0 before them. Pairs with procname_take(). */
+	/* Release, both: the stamp's 0 before them. Pairs with procname_take(). */
 	__atomic_store_n(&procname.words[0], words[0], __ATOMIC_RELEASE);
 	__atomic_store_n(&procname.words[1], words[1], __ATOMIC_RELEASE);
 	/* Release: the words before it. Pairs with procname_take(). */
@@ -83,7 +83,7 @@ static void procname_store(uint32_t stamp, const char name[CONTEXT_COMM_SIZE])
 static void procname_keep(uint32_t stamp, const char name[CONTEXT_COMM_SIZE])
 {
 	/*
-	 * Acquire: what the last one at it stored. Who finds 0 is not alone, and goes.
+	 * Acquire: what the last writer stored. Pairs with the release in procname_store(). A thread that finds 0 is not alone, and goes.
 	 */
 	if (!__atomic_exchange_n(&procname.stamp, 0, __ATOMIC_ACQUIRE))
 		return;
@@ -94,9 +94,10 @@ static bool procname_take(uint32_t stamp, char name[CONTEXT_COMM_SIZE])
 {
 	uint64_t words[CONTEXT_COMM_SIZE / 8];
 
+	/* Acquire: the words of this stamp. Pairs with the release in procname_store(). */
 	if (__atomic_load_n(&procname.stamp, __ATOMIC_ACQUIRE) != stamp)
 		return false;
-	/* Acquire: the words before the second look. Pairs with procname_store(). */
+	/* Acquire, both: the words before the second load of the stamp. Pairs with procname_store(). */
 	words[0] = __atomic_load_n(&procname.words[0], __ATOMIC_ACQUIRE);
 	words[1] = __atomic_load_n(&procname.words[1], __ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&procname.stamp, __ATOMIC_RELAXED) != stamp)
@@ -107,6 +108,7 @@ static bool procname_take(uint32_t stamp, char name[CONTEXT_COMM_SIZE])
 
 static void read_procname(struct context_values *values)
 {
+	/* Acquire: the stamp before the name. Pairs with the kernel, which changes the name before context_changed stores a stamp. */
 	uint32_t stamp = __atomic_load_n(
 			&context_process.stamps[CONTEXT_GROUP_PROCNAME], __ATOMIC_ACQUIRE);
 	char name[CONTEXT_COMM_SIZE];

@@ -52,8 +52,8 @@ static void copy_words(void *to, const void *from, size_t size)
 	const uint64_t *source = from;
 
 	/*
-	 * Two threads may be at it. Release: the odd version before the words. Acquire: the words
-	 * before the second look at the version. They pair with one another: who reads one of the
+	 * Two threads may be at it. Release: the odd version before the words. Pairs with the acquire in copy_words(). Acquire: the words
+	 * before the second load of the version. Pairs with the release in copy_words(): a reader that gets one of the
 	 * writer's words finds out afterwards.
 	 */
 	for (size /= 8; size; size--, source++, target++)
@@ -65,7 +65,10 @@ static void keep_inherited(const struct context_values *values)
 {
 	uint32_t version = __atomic_load_n(&inherited_version, __ATOMIC_RELAXED);
 
-	/* Acquire: what we write comes after. Somebody else at it: theirs is as good. */
+	/*
+	 * Acquire: our words after the last writer's. Pairs with the release in keep_inherited(). The values of another thread that writes now
+	 * are as good.
+	 */
 	if (version & 1 ||
 			!__atomic_compare_exchange_n(&inherited_version, &version, version + 1,
 					false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -80,6 +83,7 @@ static void take_inherited(struct context_values *values)
 	unsigned int tries;
 
 	for (tries = 0; tries < 1000; tries++) {
+		/* Acquire: the version before the words. Pairs with the release in keep_inherited(). */
 		uint32_t version = __atomic_load_n(&inherited_version, __ATOMIC_ACQUIRE);
 
 		copy_words(values, &inherited, sizeof(inherited));
@@ -92,7 +96,7 @@ static void take_inherited(struct context_values *values)
 bool context_may_ask(void)
 {
 	struct context_thread *thread = &context_thread;
-	/* Acquire: what the thread that went into the sandbox left for us. */
+	/* Acquire: what the thread that went into the sandbox left for us. Pairs with the release in context_sandbox_begins(). */
 	uint32_t state = __atomic_load_n(&sandbox, __ATOMIC_ACQUIRE);
 
 	if (__builtin_expect(state != SANDBOX_NONE, 0) &&
@@ -226,7 +230,10 @@ void context_changed(uint32_t groups)
 		if (groups & 1u << group)
 			__atomic_store_n(&context_process.stamps[group], new_stamp(),
 					__ATOMIC_RELAXED);
-	/* Release: stamps before it. Stores of two threads may change places; both are news. */
+	/*
+	 * Release: stamps before it. Pairs with the acquire in context_generation_now(). Stores of two threads may change places; both are
+	 * changes.
+	 */
 	__atomic_store_n(&context_process.generation, new_stamp(), __ATOMIC_RELEASE);
 }
 
@@ -239,6 +246,7 @@ void context_name_changed(void)
 	context_thread.stamps[CONTEXT_GROUP_THREAD_NAME] = 0;
 	for (i = 0; i < CONTEXT_BLOCKS; i++)
 		context_blocks[i].stamp = 0;
+	/* Compiler fence: no bytes with the old name are valid, for a signal handler that emits. */
 	atomic_signal_fence(memory_order_seq_cst);
 	/* In a sandbox names stay as they are. */
 	if (context_may_ask() && context_sources_tid() == context_sources_pid())
@@ -300,8 +308,12 @@ static bool fill(uint32_t groups)
 	if (may && context_is_foreign())
 		return false;
 	thread->busy = true;
+	/* Compiler fence: `busy` before anything of the thread changes, for a signal handler that emits. */
 	atomic_signal_fence(memory_order_seq_cst);
-	/* Stamps first: what changes while we read will be read once more. */
+	/*
+	 * Acquire: the stamps before the values. Pairs with the kernel, which changes a value before its stamp. What changes while we read
+	 * will be read once more.
+	 */
 	for (group = 0; group < CONTEXT_GROUPS; group++)
 		stamps[group] = __atomic_load_n(&context_process.stamps[group], __ATOMIC_ACQUIRE);
 	if (may)
@@ -315,6 +327,7 @@ static bool fill(uint32_t groups)
 		context_counters_open();
 	thread->fills++;
 	thread->known = true;
+	/* Compiler fence: the values are complete, for a signal handler that emits. */
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->busy = false;
 	return true;
@@ -341,8 +354,10 @@ uint32_t context_values_get(uint32_t groups, struct context_values *values)
 		missing = stale(groups);
 	if (!missing) {
 		fills = thread->fills;
+		/* Compiler fence: the count before the values. */
 		atomic_signal_fence(memory_order_seq_cst);
 		*values = thread->values;
+		/* Compiler fence: the values before the count is loaded again. */
 		atomic_signal_fence(memory_order_seq_cst);
 		/* A signal handler may have read anew what we were copying. */
 		if (thread->fills == fills)

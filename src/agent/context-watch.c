@@ -391,7 +391,7 @@ static unsigned int clone_arguments(int flags)
 /* The process that runs beside this thread and uses its thread-local memory. -1: it is about to start; 0: none. */
 static void shares_memory(int flags, int pid, unsigned int vforked)
 {
-	/* Acquire: pairs with the release where probes start. */
+	/* Acquire: what the function uses. Pairs with the release in start(). */
 	void (*vfork_begins)(void) = __atomic_load_n(&context_vfork_begins, __ATOMIC_ACQUIRE);
 
 	if (flags & CLONE_VFORK && !(flags & CLONE_SETTLS) && pid == -1 && vfork_begins)

@@ -245,8 +245,10 @@ static void application_read(const void *place, struct side_context_value *value
 	if (thread->applications >= APPLICATIONS_NESTED)
 		return;
 	thread->applications++;
+	/* Compiler fence: the count before the application's function, which may emit. */
 	atomic_signal_fence(memory_order_seq_cst);
 	side_context_read(place, value);
+	/* Compiler fence: the application's function before the count. */
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->applications--;
 }
@@ -330,8 +332,10 @@ static bool block_take(const struct context_set *set, struct context_block *copy
 
 	if (block->stamp != stamp)
 		return false;
+	/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may make anew. */
 	atomic_signal_fence(memory_order_acquire);
 	*copy = *block;
+	/* Compiler fence, acquire: the bytes before the stamp is loaded again. */
 	atomic_signal_fence(memory_order_acquire);
 	return block->stamp == stamp;
 }
@@ -364,12 +368,15 @@ static __attribute__((noinline)) void block_make(const struct context_set *set,
 		return;
 	thread->busy = true;
 	block->stamp = 0;
+	/* Compiler fence: no stamp before the bytes change, for a signal handler that emits. */
 	atomic_signal_fence(memory_order_seq_cst);
 	block->size = copy->size;
 	memcpy(block->splits, copy->splits, sizeof(block->splits));
 	memcpy(block->bytes, copy->bytes, sizeof(block->bytes));
+	/* Compiler fence: the bytes before their stamp. */
 	atomic_signal_fence(memory_order_seq_cst);
 	block->stamp = set->block_id | generation;
+	/* Compiler fence: the stamp before a signal handler may make the bytes. */
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->busy = false;
 }
@@ -510,8 +517,10 @@ __attribute__((noinline)) uint8_t *context_write_slow(
 	if (set->is_light && block->stamp == stamp && end - to >= LIGHT_BYTES) {
 		uint8_t *behind;
 
+		/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may make anew. */
 		atomic_signal_fence(memory_order_acquire);
 		behind = write_light(set, block, to, caller);
+		/* Compiler fence, acquire: the bytes before the stamp is loaded again. */
 		atomic_signal_fence(memory_order_acquire);
 		if (block->stamp == stamp)
 			return behind;

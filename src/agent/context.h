@@ -152,12 +152,14 @@ static inline uint8_t *context_write_cached(const struct context_set *set, uint8
 
 	if (__builtin_expect(block->stamp != stamp, 0))
 		return NULL;
+	/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may make anew. */
 	atomic_signal_fence(memory_order_acquire);
 	size = block->size;
 	/* More than is needed, because a copy of a fixed size is a few instructions. */
 	memcpy(to, block->bytes, 32);
 	if (__builtin_expect(size > 32, 0))
 		memcpy(to + 32, block->bytes + 32, CONTEXT_BLOCK_BYTES - 32);
+	/* Compiler fence, acquire: the bytes before the stamp is loaded again. */
 	atomic_signal_fence(memory_order_acquire);
 	return __builtin_expect(block->stamp == stamp, 1) ? to + size : NULL;
 }

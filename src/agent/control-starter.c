@@ -377,7 +377,7 @@ bool control_starter_complete(void (*work)(void), uint64_t until)
 		return false;
 	memory = starter.memory;
 	starter.memory = NULL;
-	/* Acquire: what the task has done. The kernel clears the word after that. */
+	/* Acquire: what the task has done. Pairs with the store of the kernel, which clears the word after the task's end. */
 	while ((now = __atomic_load_n(&running, __ATOMIC_ACQUIRE)) != 0)
 		if (!control_wait(&running, now, FUTEX_WAIT, until))
 			return false;

@@ -179,6 +179,7 @@ static void check_sandbox(void)
 	}
 	if (same)
 		return;
+	/* Release: what the thread has done. Pairs with the acquires in start_thread() and control_thread_end(). */
 	__atomic_store_n(&thread.state, THREAD_GONE, __ATOMIC_RELEASE);
 	/* By the bare call: of what a thread does at its end nothing may be forbidden here. */
 	for (;;)
@@ -789,7 +790,10 @@ static bool start_thread(void)
 
 	if (begin_start() && !create_or_give_up())
 		return false;
-	/* Acquire: what the thread has done. A daemon that never answers is not waited for again. */
+	/*
+	 * Acquire: what the thread has done. Pairs with the releases in change_state() and check_sandbox(). A daemon that never answers is not
+	 * waited for again.
+	 */
 	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
 			!control_is_hopeless()) {
 		if (wire_deadline(0) >= deadline) {
@@ -908,7 +912,7 @@ static void wait_while_started(uint64_t until)
 	uint64_t first = task_time(__atomic_load_n(&thread.maker, __ATOMIC_RELAXED)), before = 0;
 	unsigned int stalled = 0;
 
-	/* Acquire: what the thread has done. Relaxed: the loop reads the others again. */
+	/* Acquire: what the thread has done. Pairs with the release in change_state(). Relaxed: the loop reads the others again. */
 	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING) {
 		uint64_t now = task_time(__atomic_load_n(&thread.maker, __ATOMIC_RELAXED));
 		uint64_t next = wire_deadline(1);
@@ -959,6 +963,7 @@ static bool may_ask_in_handler(bool last, enum control_changes changes)
 static void ask_in_handler(enum control_changes changes)
 {
 	bool last = control.suspicions >= CONTROL_SUSPICIONS_MAX;
+	/* Acquire: what the thread has done. Pairs with the release in change_state(). */
 	uint32_t state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
 
 	/* The thread has a connection, or will have one: of two connections the daemon closes the older one. */
@@ -1001,7 +1006,10 @@ static void take_probes(void)
 /* True also if the task has ended and the thread still waits for the daemon: that was waited for once. */
 static bool is_settled(void)
 {
-	/* Relaxed: the kernel clears the first word, and orders nothing; the second one is an estimate. Acquire: what the thread has done. */
+	/*
+	 * Relaxed: the kernel clears the first word, and orders nothing; the second one is an estimate. Acquire: what the thread has done.
+	 * Pairs with the release in change_state().
+	 */
 	return !__atomic_load_n(control_starter_running(), __ATOMIC_RELAXED) &&
 			(__atomic_load_n(&thread.waited, __ATOMIC_RELAXED) ||
 					__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) !=
@@ -1085,6 +1093,7 @@ static void stop_listening_if_started(void)
 
 	if (!side_tracer_trylock())
 		return;
+	/* Acquire: what the thread has done. Pairs with the release in change_state(). */
 	state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
 	if (state == THREAD_STARTING || state == THREAD_TALKED)
 		side_tracer_disarm();
@@ -1105,6 +1114,7 @@ static bool start_beside(void)
 	agent_debug("no thread for control: error %d", -ret);
 	control_starter_call(tell_without_thread);
 	__atomic_store_n(&thread.asked, 1, __ATOMIC_RELAXED);
+	/* Release: what failed before the state. Pairs with the acquires in start_thread() and control_thread_end(). */
 	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELEASE);
 	return !thread.told;
 }
@@ -1137,6 +1147,7 @@ static void start_from_event(enum control_changes changes)
 /* If a session has changed and the event passes without it, note that. With a connection the daemon itself waits for the process. */
 static void ask_from_event(void)
 {
+	/* Acquire: what the thread has done. Pairs with the release in change_state(). */
 	bool is_connected = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_TALKED;
 	uint64_t begun = wire_deadline(0);
 	enum control_changes changes = control_changes();
@@ -1213,7 +1224,7 @@ void control_thread_prepare(void)
 	agent_probes_count_libside();
 	thread.count = dlsym(RTLD_DEFAULT, "__nptl_nthreads");
 	(void)dlerror();
-	/* Release: the last, so that who finds it finds all of it. */
+	/* Release: all that was prepared, before the size. Pairs with the acquire in control_thread_is_prepared(). */
 	__atomic_store_n(&thread.stack, stack_size(), __ATOMIC_RELEASE);
 }
 
@@ -1280,7 +1291,7 @@ void control_thread_end(void)
 	uint32_t state;
 
 	wake_thread();
-	/* Acquire: pairs with the release at its end. */
+	/* Acquire: what the thread has done. Pairs with the releases in change_state() and check_sandbox(). */
 	do {
 		state = __atomic_load_n(&thread.state, __ATOMIC_ACQUIRE);
 		if (state == THREAD_NONE || state == THREAD_GONE)

@@ -225,6 +225,7 @@ static QUIET void record_cell(const struct side_event_description *description,
 	const struct agent_event *event = priv;
 	struct ring_producer *producer = recording_rings(event);
 
+	/* Compiler fence: the rings before the function. agent_event_direct() stores them in the other order. */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(!producer, 0) || __builtin_expect(recording_is_vforked(), 0) ||
 			__builtin_expect(arguments->len != 1, 0) || __builtin_expect(!cell, 0) ||
@@ -342,7 +343,7 @@ static QUIET void record_cell_contexts(const struct side_event_description *desc
 			(const struct ring_prefix *)(const void *)context_block_of(event->contexts);
 	ring_publish_prefixed *publish;
 
-	/* In this order: see record_cell(). */
+	/* Compiler fence: in this order, see record_cell(). */
 	atomic_signal_fence(memory_order_seq_cst);
 	publish = __atomic_load_n(&event->publish_prefixed, __ATOMIC_RELAXED);
 	if (__builtin_expect(!producer, 0) || __builtin_expect(recording_is_vforked(), 0) ||

@@ -55,7 +55,10 @@ static bool lock(void)
 		if ((seen & ~WAITED) == tid)
 			return false;
 		if (!seen) {
-			/* Others may still sleep: keep them in the word. */
+			/*
+			 * Others may still sleep: keep them in the word. Acquire: the writes of the last owner are over. Pairs with the
+			 * release in unlock().
+			 */
 			if (__atomic_compare_exchange_n(&lock_word, &seen, tid | WAITED, false,
 					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 				return true;

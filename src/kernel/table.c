@@ -64,7 +64,7 @@ static bool add_block(void)
 		block->events[i].next_free = first_free;
 		first_free = &block->events[i];
 	}
-	/* Release: the block is zeroed before others find it. Its partner reads from outside. */
+	/* Release: the block is zeroed before others find it. Pairs with a reader of the memory from outside. */
 	__atomic_store_n(last_block ? &last_block->next : &side_kernel_table_0.first,
 			(uintptr_t)block, __ATOMIC_RELEASE);
 	last_block = block;

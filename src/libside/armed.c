@@ -142,6 +142,7 @@ static bool become_busy(void)
 	uintptr_t nobody = 0;
 	unsigned int spins, ms;
 
+	/* Acquire: as in hook_is_running(). */
 	if (__atomic_compare_exchange_n(&busy, &nobody, thread_identity(), false, __ATOMIC_ACQUIRE,
 			    __ATOMIC_RELAXED))
 		return true;

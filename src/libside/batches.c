@@ -71,7 +71,7 @@ struct side_events_register_handle *batches_take(struct batch_block **spare)
 			return NULL;
 		*spare = NULL;
 		block->head.nr_batches = BATCHES_IN_BLOCK;
-		/* Release: the block's head, before readers find it. */
+		/* Release: the block's head, before readers find it. Pairs with a reader of the memory. */
 		__atomic_store_n(&last_block->head.next, &block->head, __ATOMIC_RELEASE);
 		last_block = block;
 		nr_used = 0;
@@ -86,7 +86,7 @@ void batches_show(struct side_events_register_handle *batch, struct side_event_d
 
 	batch->shown.events = events;
 	batch->shown.nr_events = nr_events;
-	/* Release: the batch before its id.  0 is not one. */
+	/* Release: the batch before its id.  0 is not one.  Pairs with a reader of the memory. */
 	__atomic_store_n(&batch->shown.id, id ? id : 1, __ATOMIC_RELEASE);
 	count_change();
 }
@@ -96,7 +96,7 @@ void batches_give_back(struct side_events_register_handle *batch)
 	__atomic_store_n(&batch->shown.id, 0, __ATOMIC_RELAXED);
 	count_change();
 #ifndef __SANITIZE_THREAD__ /* which knows neither fences nor readers from outside */
-	/* That store before those to the place, used again, and to the events, freed by their owner. */
+	/* Release: pairs with a reader of the memory. That store before those to the place, used again, and to the events, freed by their owner. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 #endif
 	batch->leaving = false;

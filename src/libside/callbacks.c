@@ -130,7 +130,7 @@ static void publish(struct side_event_state_0 *state, struct callback_array *arr
 			? array->entries
 			: (const struct side_callback *)(const void *)side_empty_callback;
 
-	/* Release: the entries before the pointer.  Pairs with the acquire in dispatch. */
+	/* Release: the entries before the pointer.  Pairs with the acquire in section_callbacks(). */
 	__atomic_store_n(&state->callbacks, entries, __ATOMIC_RELEASE);
 	__atomic_store_n(&state->nr_callbacks, nr, __ATOMIC_RELAXED);
 	/*

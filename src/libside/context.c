@@ -154,7 +154,7 @@ static void free_retired(void)
 	uintptr_t passed = rcu_last_passed();
 	struct side_context_handle *handle, *next;
 
-	/* Acquire: see push_retired(). Nobody else has the chain from here on. */
+	/* Acquire: the chain. Pairs with the release in push_retired(). No other thread has it from here on. */
 	handle = __atomic_exchange_n(&first_retired, NULL, __ATOMIC_ACQUIRE);
 	for (; handle; handle = next) {
 		next = handle->next_retired;
@@ -213,7 +213,7 @@ EXPORT void side_context_unregister(struct side_context_handle *handle)
 	if (!handle)
 		return;
 	/*
-	 * Sequentially consistent: not found any more before we look whether anybody can be in a
+	 * Sequentially consistent: pairs with the fence in rcu_enter_slow(). Not found any more before we check whether a thread can be in a
 	 * section. A handle that is not there any more is an error of the caller's.
 	 */
 	if (!__atomic_compare_exchange_n(&handle->place->provider, &expected, NULL, false,

@@ -62,12 +62,13 @@ static void set_up(void)
 	report_init();
 	(void)pthread_atfork(fork_prepare, fork_in_parent, fork_in_child);
 	errno = saved_errno;
-	/* Release: pairs with the acquire in side_init(), which then skips pthread_once(). */
+	/* Release: what was set up. Pairs with the acquire in side_init(), which then does nothing. */
 	__atomic_store_n(&is_set_up, true, __ATOMIC_RELEASE);
 }
 
 EXPORT void side_init(void)
 {
+	/* Acquire: what was set up. Pairs with the release in set_up(). */
 	if (!__atomic_load_n(&is_set_up, __ATOMIC_ACQUIRE))
 		(void)pthread_once(&once, set_up);
 }

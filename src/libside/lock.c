@@ -34,7 +34,10 @@ void futex_lock(struct futex_lock *lock)
 	if (__atomic_compare_exchange_n(
 			    &lock->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
-	/* From here on the word says 2, so that whoever unlocks wakes the next one up. */
+	/*
+	 * From here on the word says 2, so that the owner wakes the next one up. Acquire: what the last owner did. Pairs with the release in
+	 * futex_unlock().
+	 */
 	while (__atomic_exchange_n(&lock->word, 2, __ATOMIC_ACQUIRE) != 0)
 		futex_sleep(&lock->word, 2, NULL);
 }
@@ -51,8 +54,8 @@ bool futex_trylock(struct futex_lock *lock)
 void futex_unlock(struct futex_lock *lock)
 {
 	/*
-	 * Release: our changes before the lock is free.  Pairs with the acquires in futex_lock().
-	 * Sequentially consistent: and before what the caller looks at afterwards, for those whom
+	 * Sequentially consistent: our changes before the lock is free, as the acquires of futex_lock need it,
+	 * and before what the caller loads afterwards. Pairs with the access in owned_lock_try(), for those whom
 	 * owned_lock_try() has failed (registry_unlock()).
 	 */
 	if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_SEQ_CST) == 2)
@@ -93,7 +96,7 @@ bool owned_lock_acquire_for(struct owned_lock *lock, int sleeps_of_1ms)
 	const struct timespec timeout = {.tv_nsec = 1000000};
 
 	if (!owned_lock_is_mine(lock)) {
-		/* As in futex_lock(). After a failure, the next unlock may wake a sleeper that does not exist. */
+		/* Acquire: as in futex_lock(). After a failure, the next unlock may wake a sleeper that does not exist. */
 		while (__atomic_exchange_n(&lock->lock.word, 2, __ATOMIC_ACQUIRE) != 0) {
 			if (!sleeps_of_1ms--)
 				return false;
@@ -110,7 +113,7 @@ bool owned_lock_try(struct owned_lock *lock)
 	uint32_t seen = 0;
 
 	/*
-	 * Acquire: as in futex_lock().  Sequentially consistent, also when it fails: see futex_unlock().
+	 * Sequentially consistent, also if it fails: pairs with the release in futex_unlock().
 	 */
 	if (!__atomic_compare_exchange_n(
 			    &lock->lock.word, &seen, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))

@@ -67,11 +67,12 @@ static pid_t owner_pid;
 static void full_fence(void)
 {
 #ifdef __SANITIZE_THREAD__
-	/* The checker of races knows no fences; it needs none, and an operation is as strong. */
+	/* Full fence: the checker of races knows no fences; it needs none, and an operation is as strong. */
 	static uintptr_t anything;
 
 	(void)__atomic_add_fetch(&anything, 1, __ATOMIC_SEQ_CST);
 #else
+	/* Full fence: each caller names its partner. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }
@@ -90,8 +91,9 @@ static void free_reader(struct rcu_reader *reader)
 {
 	/*
 	 * A thread that ended inside a section (pthread_exit in a callback) leaves its epoch.
-	 * Acquire, and no store otherwise: whoever waits must still see the release of its last
-	 * section, through us or directly.
+	 * Acquire: the end of its last section. Pairs with the release in section_leave().
+	 * Release: pairs with the acquire in reader_is_older(). There is no store otherwise: a waiter must
+	 * still see the release of the last section, through us or directly.
 	 */
 	if (__atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE))
 		__atomic_store_n(&reader->epoch, 0, __ATOMIC_RELEASE);
@@ -184,7 +186,7 @@ static struct rcu_reader *inherit_reader(uintptr_t identity)
 
 			if (reader->tid != UNKNOWN_THREAD || reader->identity != identity)
 				continue;
-			/* Release: as in free_reader(). */
+			/* Acquire: as in free_reader(). Release: as in free_reader(). */
 			if (__atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE))
 				__atomic_store_n(&reader->epoch, 0, __ATOMIC_RELEASE);
 			return reader;
@@ -327,7 +329,7 @@ struct rcu_reader *rcu_enter_slow(bool *outermost)
 		return reader;
 	*outermost = true;
 	/*
-	 * Sequentially consistent, and a fence behind it: the epoch before the loads of the
+	 * Sequentially consistent, both: the epoch before the loads of the
 	 * section. Pairs with the fence in rcu_all_threads_barrier().
 	 */
 	__atomic_store_n(&reader->epoch, gp, __ATOMIC_SEQ_CST);
@@ -390,7 +392,7 @@ void rcu_start(void)
 	if ((choice && !strcmp(choice, "fence")) ||
 			membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) < 0)
 		first |= RCU_FENCE | RCU_SLOW;
-	/* Release: owner_pid first.  A callback published later orders it for the readers. */
+	/* Release: owner_pid first.  Pairs with the acquire in rcu_enter_slow(). */
 	(void)__atomic_compare_exchange_n(
 			&rcu_shared.gp, &gp, first, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
@@ -412,6 +414,7 @@ void rcu_finish(void)
  */
 static void rcu_all_threads_barrier(void)
 {
+	/* Full fence: unpublishing before the loads of the epochs. Pairs with the fence in rcu_enter_slow(). */
 	full_fence();
 	if (__atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) & RCU_FENCE)
 		return;
@@ -420,6 +423,7 @@ static void rcu_all_threads_barrier(void)
 	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
 			membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
 		return;
+	/* Sequentially consistent, both: readers fence before other writers rely on it. Pairs with the fence in rcu_enter_slow(). */
 	(void)__atomic_or_fetch(&rcu_shared.gp, (uintptr_t)RCU_SLOW, __ATOMIC_SEQ_CST);
 	sleep_us(50000);
 	(void)__atomic_or_fetch(&rcu_shared.gp, (uintptr_t)RCU_FENCE, __ATOMIC_SEQ_CST);
@@ -427,7 +431,7 @@ static void rcu_all_threads_barrier(void)
 
 uintptr_t rcu_begin_grace_period(void)
 {
-	/* Sequentially consistent: unpublishing before the new epoch before looking at readers. */
+	/* Sequentially consistent: unpublishing before the new epoch before the loads of the epochs. Pairs with the fence in rcu_enter_slow(). */
 	uintptr_t gp = __atomic_add_fetch(&rcu_shared.gp, RCU_STEP, __ATOMIC_SEQ_CST);
 
 	rcu_all_threads_barrier();
@@ -437,7 +441,7 @@ uintptr_t rcu_begin_grace_period(void)
 /* Does this reader hold up the grace period? */
 static bool reader_is_older(const struct rcu_reader *reader, uintptr_t grace_period)
 {
-	/* Acquire: what its sections read is over.  Pairs with the releases in rcu_enter/leave().
+	/* Acquire: what its sections read is over.  Pairs with the releases in section_enter() and section_leave().
 	 */
 	uintptr_t epoch = __atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE);
 
@@ -448,7 +452,7 @@ static void note_passed(uintptr_t grace_period)
 {
 	uintptr_t seen = __atomic_load_n(&last_passed, __ATOMIC_RELAXED);
 
-	/* Release: pairs with the acquire in rcu_last_passed(); the readers' ends go with it. */
+	/* Acquire and release: the readers' ends go with it. Pairs with the acquire in rcu_last_passed(). */
 	while ((intptr_t)(seen - grace_period) < 0 &&
 			!__atomic_compare_exchange_n(&last_passed, &seen, grace_period, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -460,7 +464,7 @@ bool rcu_passed(uintptr_t grace_period)
 	struct reader_chunk *chunk;
 	uint32_t i, used;
 
-	/* Acquire: pairs with the releases in add_chunk() and take_reader(). */
+	/* Acquire, both: pairs with the releases in add_chunk() and take_ready_reader(). */
 	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
 		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
 		for (i = 0; i < used; i++) {
@@ -495,7 +499,7 @@ void rcu_give_up_gone(uintptr_t grace_period)
 	struct reader_chunk *chunk;
 	uint32_t i, used;
 
-	/* Acquire: as in rcu_passed(). */
+	/* Acquire, both: as in rcu_passed(). */
 	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
 		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
 		for (i = 0; i < used; i++) {
@@ -534,7 +538,7 @@ void rcu_synchronize(void)
 	uint32_t i, used;
 
 	grace_period = rcu_begin_grace_period();
-	/* Acquire: as in rcu_passed(). */
+	/* Acquire, both: as in rcu_passed(). */
 	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
 		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
 		for (i = 0; i < used; i++)
@@ -545,13 +549,14 @@ void rcu_synchronize(void)
 
 uintptr_t rcu_now(void)
 {
-	/* The fence: what was unpublished before the stamp, as seen by rcu_begin_grace_period(). */
+	/* Full fence: what was unpublished before the stamp. Pairs with the access in rcu_begin_grace_period(). */
 	full_fence();
 	return __atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED);
 }
 
 uintptr_t rcu_last_passed(void)
 {
+	/* Acquire: the readers' ends. Pairs with the release in note_passed(). */
 	return __atomic_load_n(&last_passed, __ATOMIC_ACQUIRE);
 }
 

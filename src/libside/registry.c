@@ -84,6 +84,7 @@ static __attribute__((noinline, cold)) void call_hook(void)
 	/* Acquire: pairs with the release in side_tracer_unlock_hook(). */
 	void (*hook)(void) = __atomic_load_n(&unlock_hook, __ATOMIC_ACQUIRE);
 
+	/* Sequentially consistent: the mark before what the hook does. Pairs with the store in side_tracer_trylock(). */
 	if (__atomic_exchange_n(&missed, false, __ATOMIC_SEQ_CST) && hook)
 		hook();
 }
@@ -96,7 +97,7 @@ void registry_unlock(void)
 	owned_lock_release(&gate);
 	owned_lock_release(&lock);
 	/*
-	 * Sequentially consistent, as are the release, and in side_tracer_trylock() the store and the
+	 * Sequentially consistent: pairs with the store in side_tracer_trylock(). So are the release, and there the
 	 * second attempt: either that attempt finds the lock free, or we find its mark here.
 	 */
 	if (outermost && __atomic_load_n(&missed, __ATOMIC_SEQ_CST))
@@ -122,7 +123,10 @@ void registry_unlock_in_parent(void)
 	}
 	forks_beside = false;
 	owned_lock_release(&gate);
-	/* A trylock may have failed because of the gate alone; otherwise the owner of the lock calls the hook. */
+	/*
+	 * Sequentially consistent: as in registry_unlock(). A trylock may have failed because of the gate alone; otherwise the owner of the
+	 * lock calls the hook.
+	 */
 	if (__atomic_load_n(&missed, __ATOMIC_SEQ_CST) && registry_is_free())
 		call_hook();
 }
@@ -163,6 +167,7 @@ EXPORT bool side_tracer_trylock(void)
 {
 	if (try_both())
 		return true;
+	/* Sequentially consistent: the mark before the second attempt. Pairs with the load in registry_unlock(). */
 	__atomic_store_n(&missed, true, __ATOMIC_SEQ_CST);
 	/* The owner may have read the mark before.  It stays then: one call of the hook too many. */
 	return try_both();

@@ -294,12 +294,13 @@ void ring_bells_arm(struct ring_bells *bells)
 		struct ring_bell *bell = &bells->list[i];
 		struct ring_doorbell *doorbell = ring_memory_doorbell(&bell->consumer->memory);
 
+		/* Acquire: what the ringing producer did before. Pairs with ring_doorbell_wake(). */
 		bell->seen = __atomic_load_n(&doorbell->sequence, __ATOMIC_ACQUIRE);
 		/* Overwritten rings ring only with a question for leased memory, not when a sub-buffer is full. */
 		if (bell->consumer->memory.geometry.mode != RING_MODE_OVERWRITE)
 			__atomic_store_n(&doorbell->sleeping, 1, __ATOMIC_RELAXED);
 	}
-	/* sleeping before the heads that the caller reads next: see ring_doorbell_crossed(). */
+	/* Full fence: sleeping before the heads that the caller reads next. Pairs with the fence in ring_doorbell_crossed(). */
 	ring_doorbell_fence();
 }
 
@@ -317,6 +318,7 @@ static void bells_hear(struct ring_bells *bells)
 		struct ring_bell *bell = &bells->list[at];
 		struct ring_doorbell *doorbell = ring_memory_doorbell(&bell->consumer->memory);
 
+		/* Acquire: what the ringing producer did before. Pairs with ring_doorbell_wake(). */
 		if (bell->muted ||
 				__atomic_load_n(&doorbell->sequence, __ATOMIC_ACQUIRE) ==
 						bell->seen)

@@ -126,7 +126,7 @@ static bool ring_clock_read_conversion(
 		bool known = page->cap_user_time;
 
 		conversion->has_zero = page->cap_user_time_zero;
-		/* Acquire: each before the second look at `lock`. Pairs with the barrier before its second increment. */
+		/* Acquire, all 3: each before the second load of `lock`. Pairs with the kernel's barrier before its second increment. */
 		conversion->zero = __atomic_load_n(&page->time_zero, __ATOMIC_ACQUIRE);
 		conversion->multiplier = __atomic_load_n(&page->time_mult, __ATOMIC_ACQUIRE);
 		conversion->shift = __atomic_load_n(&page->time_shift, __ATOMIC_ACQUIRE);

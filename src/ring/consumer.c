@@ -42,6 +42,7 @@ const char *ring_consumer_truncated(const struct ring_consumer *consumer)
  */
 static void ring_view_resume(struct ring_view *view, bool counts)
 {
+	/* Acquire: the marks before the tail. Pairs with the release in ring_consumer_release(). */
 	uint64_t tail = __atomic_load_n(&view->control->tail, __ATOMIC_ACQUIRE);
 
 	if (__atomic_load_n(&view->control->absent, __ATOMIC_RELAXED)) {
@@ -193,7 +194,7 @@ static const char *ring_view_end_once(
 	uint64_t before, word, after, further;
 	const char *error;
 
-	/* All of these are acquires, so that they are made in this order; see the top of the file.
+	/* Acquire, all 4: they are made in this order; see the top of the file. Pairs with the releases in ring_portable_write().
 	 */
 	before = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
@@ -310,14 +311,14 @@ void ring_consumer_release(
 	view->end_timestamp = view->peeked_timestamp;
 	view->mark ^= 1;
 	mark = &view->control->marks[view->mark];
-	/* The mark says nothing while it changes. Pairs with ring_view_resume(). */
+	/* The mark is void while it changes. Release, both: in this order, also after a kill. Pairs with another process that resumes. */
 	__atomic_store_n(&mark->position, UINT64_MAX, __ATOMIC_RELAXED);
 	RING_CONSUMER_STEP();
 	__atomic_store_n(&mark->end_timestamp, view->end_timestamp, __ATOMIC_RELEASE);
 	RING_CONSUMER_STEP();
 	__atomic_store_n(&mark->position, view->tail, __ATOMIC_RELEASE);
 	RING_CONSUMER_STEP();
-	/* Release: the reads of the span before its reuse. Pairs with the producer's refresh. */
+	/* Release: the reads of the span before its reuse. Pairs with the acquires in ring_portable_room() and ring_room_is(). */
 	__atomic_store_n(&view->control->tail, view->tail, __ATOMIC_RELEASE);
 	RING_CONSUMER_STEP();
 	if (consumer->memory.geometry.mode == RING_MODE_BLOCK)

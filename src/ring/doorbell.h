@@ -12,7 +12,7 @@ struct ring_doorbell {
 	uint32_t reserved[14];
 };
 
-/* A store before against a load after. */
+/* Full fence: a store before against a load after. Each caller names its partner. */
 static inline void ring_doorbell_fence(void)
 {
 #if defined(__GNUC__) && !defined(__clang__)
@@ -36,7 +36,7 @@ static inline void ring_doorbell_crossed(struct ring_doorbell *doorbell)
 	if (!doorbell)
 		return;
 	/*
-	 * The head was stored before; see `sleeping` only after it is visible. Pairs with the
+	 * Full fence: the head was stored before; see `sleeping` only after it is visible. Pairs with the
 	 * fence in ring_doorbell_arm(), which stores sleeping and then looks at heads.
 	 */
 	ring_doorbell_fence();

@@ -37,6 +37,7 @@ static struct ring_lease *lease_of(const struct ring_consumer *consumer)
 
 static uint32_t lease_load(const struct ring_consumer *consumer)
 {
+	/* Acquire: what the producer did with the memory. Pairs with ring_lease_change(). */
 	return __atomic_load_n(&lease_of(consumer)->word, __ATOMIC_ACQUIRE);
 }
 
@@ -89,6 +90,7 @@ bool ring_lease_is_empty(const struct ring_consumer *consumer)
 
 	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++) {
 		const struct ring_control *control = consumer->views[ring].control;
+		/* Acquire: the records before the head. Pairs with the release in ring_portable_write(). */
 		uint64_t head = ring_head_position(
 				__atomic_load_n(&control->head, __ATOMIC_ACQUIRE));
 		/* Acquire: the consumer has done with what is before it. Pairs with ring_consumer_release(). */

@@ -43,6 +43,7 @@ static uint32_t lease_wait_for_change(struct ring_lease *lease, uint32_t word, u
 	for (uint64_t now = lease_now(); now < until; now = lease_now()) {
 		struct timespec timeout = {.tv_sec = (time_t)((until - now) / 1000000000),
 				.tv_nsec = (long)((until - now) % 1000000000)};
+		/* Acquire: as in lease_step(). */
 		uint32_t found = __atomic_load_n(&lease->word, __ATOMIC_ACQUIRE);
 
 		if (found != word)
@@ -50,6 +51,7 @@ static uint32_t lease_wait_for_change(struct ring_lease *lease, uint32_t word, u
 		/* Not FUTEX_PRIVATE: the consumer is another process. A signal ends it: the loop continues. */
 		syscall(SYS_futex, &lease->word, FUTEX_WAIT, word, &timeout, NULL, 0);
 	}
+	/* Acquire: as in lease_step(). */
 	return __atomic_load_n(&lease->word, __ATOMIC_ACQUIRE);
 }
 
@@ -126,7 +128,8 @@ static bool lease_open(struct ring_producer *producer, struct ring_lease *lease)
 		return true;
 	ring_producer_open(producer);
 	/*
-	 * Since that load the memory may have been recalled, and closed for that: then it is open again, and ring_producer_left() would not know.
+	 * Acquire: as in lease_step(). Since the load above the memory may have been recalled, and closed for that: then it is open again, and
+	 * ring_producer_left() would not know.
 	 * ring_producer_open() has a fence: a thread that leaves later than this load closes what was opened here. One that has left
 	 * finds another word, for the caller takes the memory anew.
 	 */
@@ -156,6 +159,7 @@ bool ring_lease_claim(struct ring_producer *producer, bool ask)
 
 	/* NULL also in a child that a signal handler has forked meanwhile: the caller finds out. */
 	while ((lease = __atomic_load_n(&producer->lease, __ATOMIC_RELAXED)) != NULL) {
+		/* Acquire: as in lease_step(). */
 		if (ring_lease_state(__atomic_load_n(&lease->word, __ATOMIC_ACQUIRE)) ==
 						RING_LEASE_USED &&
 				lease_open(producer, lease))
@@ -169,6 +173,7 @@ bool ring_lease_claim(struct ring_producer *producer, bool ask)
 bool ring_producer_leave(struct ring_producer *producer)
 {
 	struct ring_lease *lease = producer->lease;
+	/* Acquire: as in lease_step(). */
 	uint32_t word = lease ? __atomic_load_n(&lease->word, __ATOMIC_ACQUIRE) : 0;
 
 	if (!lease || ring_lease_state(word) != RING_LEASE_RECALLED)

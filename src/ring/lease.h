@@ -58,7 +58,10 @@ static inline uint32_t ring_lease_word(uint32_t word, enum ring_lease_state stat
 	return (word & ~RING_LEASE_STATE_MASK) | (uint32_t)state;
 }
 
-/* Acquire and release: what either end did with the memory before. False: *word is what it is now. */
+/*
+ * Acquire and release, acquire if it fails: what either end did with the memory before. Pairs with the other end's in ring_lease_change().
+ * False: *word is what it is now.
+ */
 static inline bool ring_lease_change(struct ring_lease *lease, uint32_t *word,
 		enum ring_lease_state state, uint32_t more)
 {

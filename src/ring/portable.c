@@ -93,7 +93,7 @@ static void ring_portable_claim(struct ring_control *control, uint64_t end)
 
 	if ((int64_t)(end - claim) > 0)
 		__atomic_store_n(&control->claim, end, __ATOMIC_RELAXED);
-	/* The claim before the bytes. Pairs with the fence in ring_snapshot_once(). */
+	/* Full fence: the claim before the bytes. Pairs with the fence in ring_snapshot_once(). */
 	ring_doorbell_fence();
 	RING_PRODUCER_STEP();
 }
@@ -127,6 +127,7 @@ static void ring_portable_copy(unsigned char *to, const struct ring_parts *parts
 static uint64_t ring_portable_invalidate(struct ring_control *control, uint64_t head)
 {
 	head ^= RING_EPOCH_FLIP;
+	/* Release: what was written before. Pairs with the acquire in ring_view_end_once(). */
 	__atomic_store_n(&control->head, head, __ATOMIC_RELEASE);
 	RING_PRODUCER_STEP();
 	return head;
@@ -169,7 +170,7 @@ int ring_portable_write(const struct ring_producer *producer, const struct ring_
 		ring_portable_mark(producer, control, head, next);
 		next ^= RING_EPOCH_FLIP;
 	}
-	/* Release, with the acquire of last_timestamp in ring_consumer_peek(). */
+	/* Release: the time before the head. Pairs with the acquire in ring_view_end_once(). */
 	__atomic_store_n(&control->last_timestamp, now, __ATOMIC_RELEASE);
 	RING_PRODUCER_STEP();
 	/* Release: the record before the head. Pairs with the acquire in ring_consumer_peek(). */
@@ -187,7 +188,7 @@ static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint
 	uint64_t holder = 0;
 	int code;
 
-	/* Acquire and release order one holder's accesses before the next one's. */
+	/* Acquire: the last holder's accesses. Pairs with the release in ring_portable_try(). */
 	if (!__atomic_compare_exchange_n(
 			    lock, &holder, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		*nested |= holder == self;
@@ -195,6 +196,7 @@ static int ring_portable_try(struct ring_producer *producer, uint32_t ring, uint
 	}
 	code = ring_portable_write(producer, &producer->places[ring], event_id, parts,
 			replay ? replay->ticks : ring_clock_read((enum ring_clock)producer->clock));
+	/* Release: our accesses before the next holder's. Pairs with the acquire in ring_portable_try(). */
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 	return code;
 }

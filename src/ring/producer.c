@@ -114,7 +114,7 @@ static inline uint64_t ring_producer_limit(const struct ring_producer *producer)
  */
 static void ring_producer_set(struct ring_producer *producer, uint64_t limit, uint32_t usable)
 {
-	/* Release: a thread that sees the limit of 0 must see why. Pairs with the load in ring_publish_slow(). */
+	/* Release, both: a thread that sees the limit of 0 must see why. Pairs with the load in ring_publish_slow(). */
 	__atomic_store_n(&producer->payload_limit, limit, __ATOMIC_RELEASE);
 	__atomic_store_n(&producer->usable, usable, __ATOMIC_RELEASE);
 }
@@ -283,7 +283,10 @@ static void ring_count_no_memory(
 {
 	struct ring_control *control = producer->places[ring].control;
 
-	/* NULL in a child that a signal handler has forked, perhaps while this record waited for memory. */
+	/*
+	 * Compiler fence: the pointer before the check. NULL in a child that a signal handler has forked, perhaps while this record waited for
+	 * memory.
+	 */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (!ring_producer_forked(producer))
 		__atomic_fetch_add(&control->lost[RING_LOST_NO_MEMORY], count, __ATOMIC_RELAXED);
@@ -298,7 +301,7 @@ static void ring_count_in(struct ring_producer *producer, uint32_t ring, uint32_
 	uint64_t *counts = producer->lost + ring * producer->lost_stride_words +
 			(size_t)slot * RING_LOSS_REASONS;
 
-	/* All of it is wiped in a child that a signal handler has forked just now. */
+	/* Compiler fence: the pointers before the check. All of it is wiped in a child that a signal handler has forked just now. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (ring_producer_forked(producer))
 		return;
@@ -352,7 +355,7 @@ static int ring_parts_once(
 	ring_section_parts *section = producer->parts;
 	ring_section_parts_at *section_at = producer->parts_at;
 
-	/* The pointer first: see ring_publish(). */
+	/* Compiler fence: the pointer first, see ring_publish(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(producer->path == RING_PATH_RSEQ_TSC, 1))
 		return section(producer, event_id, parts->head, parts->head_size, parts->body,
@@ -371,6 +374,7 @@ static int ring_parts_extended(
 	ring_section_parts *section = producer->extended;
 	ring_section_parts_at *section_at = producer->extended_at;
 
+	/* Compiler fence: the pointer first, see ring_publish(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (producer->path == RING_PATH_RSEQ_TSC)
 		return section(producer, event_id, parts->head, parts->head_size, parts->body,
@@ -501,6 +505,7 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 	int saved = errno;
 	int rc;
 
+	/* Acquire: why the rings are closed. Pairs with the release in ring_producer_stop(). */
 	if (ring_producer_forked(producer)) {
 		__atomic_fetch_add(&ring_producer_cold(producer)->refused, 1, __ATOMIC_RELAXED);
 		rc = -ECHILD;
@@ -566,7 +571,7 @@ int ring_publish(
 	ring_publish_way *publish = producer->publish;
 
 	/*
-	 * In a forked child the limit is 0. The pointer is, too, so it is loaded first: a signal
+	 * Compiler fence: in a forked child the limit is 0. The pointer is, too, so it is loaded first: a signal
 	 * handler may fork in between, and the sections find no ring in a child.
 	 */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -582,7 +587,7 @@ int ring_publish_at(struct ring_producer *producer, uint32_t event_id, const voi
 #if RING_HAS_SECTION
 	ring_publish_given_way *publish = producer->given;
 
-	/* The pointer first: see ring_publish(). */
+	/* Compiler fence: the pointer first, see ring_publish(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(publish && size < ring_producer_limit(producer), 1))
 		return publish(producer, event_id, payload, size, ticks);
@@ -601,7 +606,7 @@ int ring_publish_parts(struct ring_producer *producer, uint32_t event_id, const 
 	int code = RING_SECTION_ABORTED;
 	uint64_t limit;
 
-	/* The pointer first: see ring_publish(). */
+	/* Compiler fence: the pointer first, see ring_publish(). */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(producer->path != RING_PATH_RSEQ_TSC, 0))
 		return ring_publish_other(producer, event_id, &parts);
@@ -624,10 +629,11 @@ void ring_producer_close(struct ring_producer *producer)
 
 void ring_producer_open(struct ring_producer *producer)
 {
+	/* Acquire: as in ring_publish_slow(). */
 	if (ring_producer_forked(producer) || __atomic_load_n(&producer->stopped, __ATOMIC_ACQUIRE))
 		return;
 	ring_producer_set(producer, ring_producer_cold(producer)->payload_max + 1, producer->rings);
-	/* Opened before `stopped` is read. Pairs with the fence in ring_producer_stop(). */
+	/* Full fence: opened before `stopped` is read. Pairs with the fence in ring_producer_stop(). */
 	ring_doorbell_fence();
 	/* A signal handler may have forked: there is nothing to open in the child. */
 	if (ring_producer_forked(producer) || __atomic_load_n(&producer->stopped, __ATOMIC_RELAXED))
@@ -643,10 +649,11 @@ void ring_producer_stop(struct ring_producer *producer, bool stop)
 	if (!stop && !producer->lease)
 		ring_producer_set(producer, ring_producer_cold(producer)->payload_max + 1,
 				producer->rings);
+	/* Release: the limit before `stopped`. Pairs with the acquires in ring_publish_slow() and ring_producer_open(). */
 	__atomic_store_n(&producer->stopped, stop, __ATOMIC_RELEASE);
 	if (!stop)
 		return;
-	/* `stopped` before the limit. Pairs with the fence in ring_producer_open(). */
+	/* Full fence: `stopped` before the limit. Pairs with the fence in ring_producer_open(). */
 	ring_doorbell_fence();
 	ring_producer_close(producer);
 }

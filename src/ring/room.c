@@ -32,6 +32,7 @@
 static bool ring_room_is(const struct ring_producer *producer, const struct ring_control *control,
 		uint64_t bytes)
 {
+	/* Acquire: the consumer's reads before the space is used again. Pairs with the release in ring_consumer_release(). */
 	uint64_t tail = __atomic_load_n(&control->tail, __ATOMIC_ACQUIRE);
 	uint64_t head = ring_head_position(__atomic_load_n(&control->head, __ATOMIC_RELAXED));
 	uint64_t used = (head - tail) & RING_POSITION_MASK;
@@ -73,8 +74,9 @@ bool ring_room_wait(struct ring_producer *producer, uint32_t ring, uint64_t byte
 	for (; now < patience->deadline_ns; now = (uint64_t)ring_clock_read_ns(CLOCK_MONOTONIC)) {
 		__atomic_store_n(&control->waiting, 1, __ATOMIC_RELAXED);
 		RING_PRODUCER_STEP();
-		/* waiting before the tail. Pairs with the fence in ring_room_released(). */
+		/* Full fence: waiting before the tail. Pairs with the fence in ring_room_released(). */
 		ring_doorbell_fence();
+		/* Acquire: the tail of the last release. Pairs with the release in ring_room_released(). */
 		seen = __atomic_load_n(&control->room, __ATOMIC_ACQUIRE);
 		RING_PRODUCER_STEP();
 		if (ring_room_is(producer, control, bytes))
@@ -96,11 +98,12 @@ void ring_room_released(const struct ring_memory *memory, uint32_t ring)
 	int saved = errno;
 
 	__atomic_fetch_add(&ring_memory_control(memory, 0)->releases, 1, __ATOMIC_RELAXED);
-	/* The tail before `waiting`. Pairs with the fence in ring_room_wait(). */
+	/* Full fence: the tail before `waiting`. Pairs with the fence in ring_room_wait(). */
 	ring_doorbell_fence();
 	if (!__atomic_load_n(&control->waiting, __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(&control->waiting, 0, __ATOMIC_RELAXED);
+	/* Release: the tail before the number. Pairs with the acquire in ring_room_wait(). */
 	__atomic_fetch_add(&control->room, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &control->room, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	errno = saved;

@@ -61,7 +61,7 @@ static const char *ring_window_look(
 {
 	uint64_t reached, word, ahead;
 
-	/* All acquires, so that they are made in this order. */
+	/* Acquire, all 4: they are made in this order. Pairs with the releases in ring_portable_write(). */
 	reached = __atomic_load_n(&control->reached, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
 	window->claim = __atomic_load_n(&control->claim, __ATOMIC_ACQUIRE);
@@ -132,8 +132,8 @@ static int ring_snapshot_once(const struct ring_view *view, uint64_t size, uint6
 	RING_CONSUMER_STEP();
 	memcpy(buffer, view->data + (from & (size - 1)), (size_t)(window.head - from));
 	/*
-	 * The copy before the claim. Pairs with the claim before the bytes in section-x86_64.S,
-	 * portable.c.
+	 * Full fence: the copy before the claim. Pairs with the fence in ring_portable_claim(), and with the claim before the bytes in
+	 * section-x86_64.S.
 	 */
 	ring_doorbell_fence();
 	RING_CONSUMER_STEP();

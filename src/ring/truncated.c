@@ -36,7 +36,7 @@ static pthread_mutex_t ring_truncations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction ring_bus_before;
 static uintptr_t ring_bus_page;
 
-/* The mapping with this address. Acquires: pair with the releases in ring_truncation_watch(). */
+/* The mapping with this address. Acquire, both: pairs with the releases in ring_truncation_watch(). */
 static struct ring_truncation *ring_truncation_of(uintptr_t address)
 {
 	struct ring_truncation *one = __atomic_load_n(&ring_truncations, __ATOMIC_ACQUIRE);
@@ -78,7 +78,7 @@ static void ring_bus_handler(int number, siginfo_t *info, void *context)
 			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0L);
 	if (got == -1)
 		signal(SIGBUS, SIG_DFL);
-	/* Read by the thread that we interrupt. */
+	/* Release: the page is there. Pairs with the acquire in ring_truncation_seen(). */
 	__atomic_store_n(&one->seen, 1, __ATOMIC_RELEASE);
 	errno = saved;
 }
@@ -135,6 +135,7 @@ int ring_truncation_watch(const void *base, size_t size, struct ring_truncation 
 void ring_truncation_forget(struct ring_truncation *one)
 {
 	pthread_mutex_lock(&ring_truncations_lock);
+	/* Release: not found any more before the mapping goes. Pairs with the acquire in ring_truncation_of(). */
 	__atomic_store_n(&one->size, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&ring_truncations_lock);
 	NO_TAIL_CALL();
@@ -147,6 +148,7 @@ void ring_truncation_forget_at(const void *base)
 	pthread_mutex_lock(&ring_truncations_lock);
 	for (one = ring_truncations; one; one = one->next)
 		if (one->size && one->base == (uintptr_t)base)
+			/* Release: not found any more. Pairs with the acquire in ring_truncation_of(). */
 			__atomic_store_n(&one->size, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&ring_truncations_lock);
 	NO_TAIL_CALL();
@@ -154,6 +156,6 @@ void ring_truncation_forget_at(const void *base)
 
 bool ring_truncation_seen(const struct ring_truncation *one)
 {
-	/* Acquire: pairs with the handler's release, on the same thread or another. */
+	/* Acquire: the handler's page. Pairs with the release in ring_bus_handler(), on the same thread or another. */
 	return one && __atomic_load_n(&one->seen, __ATOMIC_ACQUIRE);
 }

@@ -110,6 +110,7 @@ static void say(const struct send *send, bool is_error, const char *format, ...)
 
 static bool is_stopped(struct send *send)
 {
+	/* Acquire: what was done before. Pairs with the release in send_stop(). */
 	return __atomic_load_n(&send->stopped, __ATOMIC_ACQUIRE);
 }
 
@@ -655,13 +656,14 @@ static bool patience_ended(const struct send *send)
 
 static uint64_t rounds(const struct send *send)
 {
-	/* Acquire: what was written in the rounds before. Pairs with the recorder's count. */
+	/* Sequentially consistent: what was written in the rounds before. Pairs with the stores in count_round() and sender_finish(). */
 	return __atomic_load_n(&send->options.rounds->begun, __ATOMIC_SEQ_CST);
 }
 
 /* Up to when everything will be in the files that are looked at now. */
 static int64_t ticks(const struct send *send)
 {
+	/* Sequentially consistent: the time of the rounds that were counted. Pairs with the store in count_round(). */
 	uint64_t at = __atomic_load_n(&send->options.rounds->ticks, __ATOMIC_SEQ_CST);
 
 	return at < INT64_MAX ? (int64_t)at : 0;
@@ -880,6 +882,7 @@ static int serve(struct send *send, bool over, int64_t looked, bool *more)
 
 static bool is_over(struct send *send)
 {
+	/* Acquire: what was written before. Pairs with the release in send_finish(). */
 	if (__atomic_load_n(&send->finished, __ATOMIC_ACQUIRE))
 		return true;
 	return !send->options.live && follow_is_over(&send->follow);
@@ -1125,6 +1128,7 @@ static void wake(struct send *send)
 
 void send_finish(struct send *send)
 {
+	/* Release: what was written before. Pairs with the acquire in is_over(). */
 	__atomic_store_n(&send->finished, true, __ATOMIC_RELEASE);
 	wake(send);
 }
@@ -1158,6 +1162,7 @@ void send_stop(struct send *send, struct send_status *status)
 {
 	if (!send)
 		return;
+	/* Release: what was done before. Pairs with the acquire in is_stopped(). */
 	__atomic_store_n(&send->stopped, true, __ATOMIC_RELEASE);
 	wake(send);
 	pthread_join(send->thread, NULL);

@@ -241,11 +241,14 @@ static void count_round(struct drainer *drainer)
 	/* Who was preempted between looking at the clock and publishing has a moment for it. */
 	now = ring_clock_now(drainer->session->clock) -
 			drainer->session->ctf_clock.frequency / ROUND_MARGIN;
-	/* Seen before the one before began, and nothing was left behind in it. */
+	/*
+	 * Seen before the one before began, and nothing was left behind in it. Sequentially consistent: the time before the count. Pairs with
+	 * the load in ticks().
+	 */
 	if (drainer->round_begun && !drainer->session->full.code)
 		__atomic_store_n(&rounds->ticks, drainer->round_begun, __ATOMIC_SEQ_CST);
 	drainer->round_begun = now;
-	/* After the notes in the journal. Pairs with the loads in src/send/send.c. */
+	/* Sequentially consistent: after the notes in the journal. Pairs with the load in rounds(). */
 	__atomic_fetch_add(&rounds->begun, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -271,7 +274,10 @@ static void *drain_thread(void *argument)
 	struct drainer drainer = {.session = session};
 
 	for (;;) {
-		/* Before the round: it must find all that was there when stopping was asked for. */
+		/*
+		 * Acquire: before the round, which must find all that was there when stopping was asked for. Pairs with the release in
+		 * drain_stop().
+		 */
 		bool stop = atomic_load_explicit(&session->stop, memory_order_acquire);
 		uint32_t wanted = rounds_wanted(session), rotations = rotate_wanted(session);
 
@@ -362,7 +368,7 @@ void drain_stop(struct session *session)
 {
 	if (!session->drainer_runs)
 		return;
-	/* Release: all instances are in the list. Pairs with the acquires above. */
+	/* Release: all instances are in the list. Pairs with the acquires in is_called() and drain_thread(). */
 	atomic_store_explicit(&session->stop, true, memory_order_release);
 	ring_bells_ring(session->bells);
 	pthread_join(session->drainer, NULL);

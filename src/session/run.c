@@ -54,6 +54,7 @@ static void handle_signals(struct session *session)
 		}
 		if (++session->interrupts > 1) {
 			session->interrupted = session->command.status == -1;
+			/* Release: why it stops. Pairs with the acquires in is_called() and drain_thread(). */
 			atomic_store_explicit(&session->stop, true, memory_order_release);
 		} else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP ||
 				(session->pass_on && info.ssi_code <= 0)) {

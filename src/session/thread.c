@@ -47,7 +47,7 @@ int thread_start(pthread_t *ret_thread, size_t stack_size, void *(*run)(void *us
 
 static void deferred_push(_Atomic(struct deferred *) *stack, struct deferred *deferred)
 {
-	/* Release: pairs with the acquire of the exchange that empties the stack. A failed exchange uses only the pointer. */
+	/* Release: the element. Pairs with the acquires in deferred_run() and deferred_free_spent(). A failed exchange uses only the pointer. */
 	deferred->next = atomic_load_explicit(stack, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(stack, &deferred->next, deferred,
 			memory_order_release, memory_order_relaxed))
@@ -62,6 +62,7 @@ static void *deferred_run(void *user)
 	for (;;) {
 		/* Acquire: pairs with the release in thread_defer(). The stack has every element whose call is counted. */
 		uint32_t calls = atomic_load_explicit(&deferred_calls, memory_order_acquire);
+		/* Acquire: the elements. Pairs with the release in deferred_push(). */
 		struct deferred *deferred =
 				atomic_exchange_explicit(&deferred_due, NULL, memory_order_acquire);
 
@@ -81,6 +82,7 @@ static void *deferred_run(void *user)
 
 static void deferred_free_spent(void)
 {
+	/* Acquire: the elements. Pairs with the release in deferred_push(). */
 	struct deferred *deferred =
 			atomic_exchange_explicit(&deferred_spent, NULL, memory_order_acquire);
 

@@ -106,6 +106,15 @@ def test_tests_of():
     checks.equal(mutate.tests_of(measured, change), ["quick", "wide", "slow"], "tests")
 
 
+def test_tests_of_order():
+    """The test that compares orders with comments runs first; a relaxed access needs no such comment."""
+    measured = {"enters": {"seconds": 1, "functions": ["hit.c:take"]}}
+    for old, tests in (("__ATOMIC_ACQUIRE", ["atomics-probe", "enters"]), ("atomic_signal_fence(order)", ["atomics-probe", "enters"]),
+                       ("__atomic_load_n(&at, __ATOMIC_RELAXED)", ["enters"])):
+        change = operators.Change("src/probe/patch/hit.c", "take", 1, "", "", 0, 0, old, "")
+        checks.equal(mutate.tests_of(measured, change), tests, old)
+
+
 def test_tests_of_header():
     change = operators.Change("src/ring/lost.h", "take", 1, "", "", 0, 0, "", "")
     measured = {"includes": {"seconds": 1, "functions": ["held.c:take"]}, "other": {"seconds": 1, "functions": ["held.c:retake"]}}

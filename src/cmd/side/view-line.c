@@ -289,7 +289,7 @@ static struct view_class *make_class(struct view_line *line, const struct ctf_it
 static struct view_class *class_of(struct view_line *line, const struct ctf_item *item)
 {
 	struct ctf_event_class *event = item->event;
-	/* Acquire: what the class holds. Pairs with the release below, of another thread. */
+	/* Acquire: what the class holds. Pairs with the release in class_of(), of another thread. */
 	struct view_class *class =
 			__atomic_load_n((struct view_class **)&event->user, __ATOMIC_ACQUIRE);
 
@@ -299,7 +299,7 @@ static struct view_class *class_of(struct view_line *line, const struct ctf_item
 	class = event->user;
 	if (!class) {
 		class = make_class(line, item);
-		/* Release: all of it before the pointer. Pairs with the acquire above. */
+		/* Release: all of it before the pointer. Pairs with the acquire in class_of(). */
 		__atomic_store_n(&event->user, class, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&line->lines->mutex);

@@ -50,7 +50,10 @@ static void acceptor_end(struct deferred *deferred)
 
 static void acceptor_put(struct acceptor *acceptor)
 {
-	/* Release and acquire: everything that the loop and the thread did with the acceptor comes before its end. */
+	/*
+	 * Acquire and release: everything that the loop and the thread did with the acceptor comes before its end. Pairs with the other one's
+	 * in acceptor_put().
+	 */
 	if (atomic_fetch_sub_explicit(&acceptor->users, 1, memory_order_acq_rel) != 1)
 		return;
 	acceptor->deferred.run = acceptor_end;

@@ -176,6 +176,7 @@ static void handover_start(struct deferred *deferred)
 
 	if (thread_start(NULL, STACK_SIZE, handover_run, handover)) {
 		close_both(handover);
+		/* Release: what this thread did. Pairs with the acquire in free_done(). */
 		atomic_store_explicit(&handover->is_done, true, memory_order_release);
 		return;
 	}
@@ -207,6 +208,7 @@ static unsigned int free_done(struct daemon *daemon, uid_t uid)
 	while (*at) {
 		struct handover *handover = *at;
 
+		/* Acquire: what the threads did with it. Pairs with the releases in handover_run() and handover_start(). */
 		if (!atomic_load_explicit(&handover->is_done, memory_order_acquire)) {
 			nr += handover->uid == uid;
 			at = &handover->next;

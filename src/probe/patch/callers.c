@@ -76,10 +76,13 @@ const struct patch_code *patch_caller(uint64_t address)
 static void put(uint32_t at, uint64_t start, uint64_t size)
 {
 	ranges[at].start = start;
-	/* Release: the begin. A thread that sees the size of what was there before has seen it mapped. */
+	/*
+	 * Release: the begin. A thread that sees the size of what was there before has seen it mapped. Pairs with a call from there, which
+	 * comes after the code was mapped.
+	 */
 	__atomic_store_n(&ranges[at].size, size, __ATOMIC_RELEASE);
 	/*
-	 * Sequentially consistent, with the store in patch_callers_end(): either this sees that it has ended, or the end finds the size and
+	 * Full fence: pairs with the fence in patch_callers_end(). Either this sees that it has ended, or the end finds the size and
 	 * makes it 0.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -94,7 +97,7 @@ void patch_callers_want(void)
 
 void patch_callers_end(void)
 {
-	/* Relaxed, all: a hit that has seen the old value is followed as one before. The fence pairs with that in put(). */
+	/* Relaxed, all: a hit that has seen the old value is followed as one before. Full fence: pairs with that in put(). */
 	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < RANGES_MAX; i++)

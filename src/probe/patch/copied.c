@@ -79,13 +79,13 @@ static void begin_healing(uint64_t copy)
 		expected = 0;
 		patch_system_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 	}
-	/* Release: before the trap. Pairs with the acquire in is_being_healed(). */
+	/* Release: before the trap. Pairs with the acquire in is_healed(). */
 	__atomic_store_n(&healing, copy, __ATOMIC_RELEASE);
 }
 
 static void end_healing(uint64_t copy)
 {
-	/* Release, all: the bytes. */
+	/* Release, all 3: the bytes. Pairs with the acquires in is_healed() and begin_healing(). */
 	__atomic_store_n(&healed[nr_healed++ % HEALED_KEPT], copy, __ATOMIC_RELEASE);
 	__atomic_store_n(&healing, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&is_healing, 0, __ATOMIC_RELEASE);
@@ -93,7 +93,7 @@ static void end_healing(uint64_t copy)
 
 static bool is_healed(uint64_t at)
 {
-	/* Acquire, all: the bytes. Pairs with the releases in begin_healing() and end_healing(). */
+	/* Acquire, both: the bytes. Pairs with the releases in begin_healing() and end_healing(). */
 	bool found = __atomic_load_n(&healing, __ATOMIC_ACQUIRE) == at;
 
 	for (unsigned int i = 0; i < HEALED_KEPT && !found; i++)

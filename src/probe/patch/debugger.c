@@ -151,7 +151,7 @@ void patch_debugger_add(const uint8_t *frames, size_t frames_size, const char *n
 	entry->next_entry = __jit_debug_descriptor.first_entry;
 	if (entry->next_entry)
 		entry->next_entry->prev_entry = entry;
-	/* Release: the entry, for a debugger that looks just now. */
+	/* Release: the entry. Pairs with a debugger, which may read the list at this moment. */
 	__atomic_store_n(&__jit_debug_descriptor.first_entry, entry, __ATOMIC_RELEASE);
 	__jit_debug_descriptor.relevant_entry = entry;
 	__jit_debug_descriptor.action_flag = JIT_REGISTER;

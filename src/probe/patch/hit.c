@@ -235,7 +235,7 @@ static bool may_ask(void)
 
 static bool claim(struct thread *thread, pid_t owner, pid_t tid, pid_t pid)
 {
-	/* Acquire: what its last owner left. */
+	/* Acquire: what its last owner left. Pairs with the release in count_foreign(). */
 	if (!__atomic_compare_exchange_n(
 			    &thread->tid, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
@@ -530,6 +530,7 @@ void patch_thread_shares(int pid)
  */
 static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 {
+	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
 	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why) =
 			__atomic_load_n(&hooks.unseen, __ATOMIC_ACQUIRE);
 	/* Not the entry that the thread has already, if any. */
@@ -545,6 +546,7 @@ static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 	if (unseen)
 		unseen(hit, PATCH_UNSEEN_PROCESS);
 	leave_thread(thread);
+	/* Release: the entry as its owner leaves it. Pairs with the acquire in claim(). */
 	__atomic_store_n(&thread->tid, 0, __ATOMIC_RELEASE);
 }
 
@@ -1068,7 +1070,7 @@ static void tell_unseen(struct patch_hit *hit, struct thread *thread, enum patch
 
 void patch_hooks_set(const struct patch_hooks *wanted)
 {
-	/* Release: code, which is there. Pairs with the acquires in tell_unseen() and may_ask(). */
+	/* Release, all 3: code, which is there. Pairs with the acquires in tell_unseen(), may_ask() and is_vforked(). */
 	__atomic_store_n(&hooks.unseen, wanted->unseen, __ATOMIC_RELEASE);
 	__atomic_store_n(&hooks.may_ask, wanted->may_ask, __ATOMIC_RELEASE);
 	__atomic_store_n(&hooks.is_vforked, wanted->is_vforked, __ATOMIC_RELEASE);

@@ -88,7 +88,10 @@ static void turn(const struct object *object, void **slot, void *to)
 
 	if (protected && mprotect((void *)begin, page, PROT_READ | PROT_WRITE))
 		return;
-	/* Release: a thread that calls through it finds our functions' own pointers. */
+	/*
+	 * Release: a thread that calls through it finds our functions' own pointers. Pairs with compiled code, whose loads have no order but
+	 * that of the address.
+	 */
 	__atomic_store_n(slot, to, __ATOMIC_RELEASE);
 	if (protected)
 		(void)mprotect((void *)begin, page, PROT_READ);

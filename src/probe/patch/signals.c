@@ -71,7 +71,7 @@ struct patch_section patch_signals_enter(void)
 			PATCH_MASK_BYTES, 0, 0);
 	section.entered = inside = true;
 	/*
-	 * Acquire: what the last one has done. Pairs with the release in leave(). After a second, whoever was in it has been ended
+	 * Acquire: what the last one has done. Pairs with the release in patch_signals_leave(). After a second, whoever was in it has been ended
 	 * there: a child of vfork().
 	 */
 	for (unsigned int i = 0;
