@@ -171,6 +171,7 @@ static int read_address(struct operand *operand, struct fetch *fetch, int64_t su
 static int read_memory(struct operand *operand, struct fetch *fetch)
 {
 	unsigned int size = (unsigned int)(operand->size < 0 ? -operand->size : operand->size);
+	const char *begin = operand->at;
 	bool symbol;
 	int64_t sum;
 
@@ -179,6 +180,8 @@ static int read_memory(struct operand *operand, struct fetch *fetch)
 	if (take(operand, '(')) {
 		if (read_address(operand, fetch, sum, symbol))
 			return -EINVAL;
+	} else if (operand->at == begin) {
+		return wrong(operand, "there is no address");
 	} else if (fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0, sum)) {
 		return too_long(operand);
 	}
@@ -187,11 +190,14 @@ static int read_memory(struct operand *operand, struct fetch *fetch)
 
 static int read_constant(struct operand *operand, struct fetch *fetch)
 {
+	const char *begin = operand->at;
 	bool symbol;
 	int64_t sum;
 
 	if (read_sum(operand, &sum, &symbol))
 		return -EINVAL;
+	if (operand->at == begin)
+		return wrong(operand, "there is no number");
 	if (fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0, sum))
 		return too_long(operand);
 	return 0;
