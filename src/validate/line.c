@@ -242,7 +242,6 @@ static void reset(struct row *row)
 static bool extended(struct bytes *bytes, const struct unit *unit, struct row *row)
 {
 	uint64_t length = bytes_leb128(bytes), begin = bytes->at;
-	uint64_t top = UINT64_MAX >> 8 * (sizeof(top) - unit->address_size);
 	unsigned int opcode;
 
 	/* The bytes of the length itself may cross the end of the unit. */
@@ -253,7 +252,7 @@ static bool extended(struct bytes *bytes, const struct unit *unit, struct row *r
 	opcode = (unsigned int)bytes_number(bytes, 1);
 	if (opcode == 2 && length == 1 + unit->address_size) {
 		row->address = bytes_number(bytes, unit->address_size);
-		row->is_dead = !row->address || row->address >= top - 1;
+		row->is_dead = !row->address || row->address >= UINTPTR_MAX - 1;
 	} else {
 		bytes_skip(bytes, length - 1);
 	}

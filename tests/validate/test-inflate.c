@@ -118,6 +118,99 @@ static void test_copies(void **unused)
 	}
 }
 
+/* ---- everything that a fixed block can have ---- */
+
+#define LONG_MAX_BYTES 100000
+
+static struct {
+	unsigned char text[LONG_MAX_BYTES];
+	size_t size;
+	struct {
+		unsigned char bytes[8192];
+		size_t nr_bits;
+	} stream;
+} whole;
+
+static void put_bits(unsigned int value, unsigned int nr, bool is_code)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		unsigned int bit = value >> (is_code ? nr - 1 - i : i) & 1;
+
+		assert_true(whole.stream.nr_bits / 8 < sizeof(whole.stream.bytes));
+		whole.stream.bytes[whole.stream.nr_bits / 8] |=
+				(unsigned char)(bit << whole.stream.nr_bits % 8);
+		whole.stream.nr_bits++;
+	}
+}
+
+static void put_fixed(unsigned int symbol)
+{
+	if (symbol < 144)
+		put_bits(0x30 + symbol, 8, true);
+	else if (symbol < 256)
+		put_bits(0x190 + symbol - 144, 9, true);
+	else if (symbol < 280)
+		put_bits(symbol - 256, 7, true);
+	else
+		put_bits(0xc0 + symbol - 280, 8, true);
+}
+
+/* By the formulas behind the tables of RFC 1951; `fill`: the bits behind each symbol are 0 or 1. */
+static void put_copy(unsigned int symbol, unsigned int far, unsigned int fill)
+{
+	unsigned int more = symbol < 265 || symbol == 285 ? 0 : (symbol - 261) / 4,
+		     far_more = far < 4 ? 0 : far / 2 - 1,
+		     length = symbol == 285 ? 258
+			: symbol < 265      ? symbol - 254
+					    : ((4 + (symbol - 265) % 4) << more) + 3,
+		     distance = far < 4 ? far + 1 : ((2 + far % 2) << far_more) + 1;
+
+	length += fill ? (1u << more) - 1 : 0;
+	distance += fill ? (1u << far_more) - 1 : 0;
+	assert_true(distance <= whole.size && whole.size + length <= LONG_MAX_BYTES);
+	put_fixed(symbol);
+	put_bits(UINT32_MAX * fill, more, false);
+	put_bits(far, 5, true);
+	put_bits(UINT32_MAX * fill, far_more, false);
+	while (length--) {
+		whole.text[whole.size] = whole.text[whole.size - distance];
+		whole.size++;
+	}
+}
+
+static void test_every_fixed_symbol(void **unused)
+{
+	static unsigned char to[LONG_MAX_BYTES];
+	struct bytes_source source = {.fd = -1, .memory = whole.stream.bytes};
+	struct bytes in;
+
+	(void)unused;
+	put_bits(0x0178, 16, false);
+	put_bits(3, 3, false);
+	for (unsigned int byte = 0; byte < 256; byte++) {
+		put_fixed(255 - byte);
+		whole.text[whole.size++] = (unsigned char)(255 - byte);
+	}
+	for (unsigned int symbol = 257; symbol < 286; symbol++) {
+		put_copy(symbol, symbol % 16, 0);
+		put_copy(symbol, (symbol + 5) % 16, 1);
+	}
+	while (whole.size < 32768) {
+		put_fixed((unsigned int)whole.size * 7 % 256);
+		whole.text[whole.size] = (unsigned char)(whole.size * 7);
+		whole.size++;
+		put_copy(285, 15, 1);
+	}
+	for (unsigned int far = 0; far < 30; far++) {
+		put_copy(258, far, 0);
+		put_copy(261, far, 1);
+	}
+	put_fixed(256);
+	bytes_open(&in, &source, 0, (whole.stream.nr_bits + 7) / 8);
+	assert_true(validate_inflate(&in, to, whole.size));
+	assert_memory_equal(to, whole.text, whole.size);
+}
+
 /* ---- codes of the stream ---- */
 
 /* The repetitions of the last length, and the symbol for them. */
@@ -144,6 +237,9 @@ static void write_zeros(struct writer *writer, unsigned int nr)
 	}
 }
 
+/* The length of one more code of lengths: 0, or 3, which does not fit beside the four others. */
+static unsigned int surplus;
+
 /* The text is "a". `end` repeats the lengths after that of the end symbol. */
 static struct writer dynamic(unsigned int nr_literals, unsigned int nr_distances, struct end end)
 {
@@ -155,7 +251,10 @@ static struct writer dynamic(unsigned int nr_literals, unsigned int nr_distances
 	write_number(&writer, nr_distances - 1, 5);
 	write_number(&writer, sizeof(order) - 4, 4);
 	for (size_t i = 0; i < sizeof(order); i++)
-		write_number(&writer, order[i] == 1 || (order[i] >= 16 && order[i] <= 18) ? 2 : 0,
+		write_number(&writer,
+				order[i] == 1 || (order[i] >= 16 && order[i] <= 18) ? 2
+						: order[i] == 15                    ? surplus
+										    : 0,
 				3);
 	write_zeros(&writer, 'a');
 	write_length(&writer, 1);
@@ -258,6 +357,50 @@ static void test_bad_codes(void **unused)
 	assert_false(inflates(&writer, 0, to, 1));
 }
 
+/* More codes than their lengths allow, although the stream uses none of the surplus. */
+static void test_surplus_codes(void **unused)
+{
+	struct writer writer;
+
+	(void)unused;
+	surplus = 3;
+	writer = dynamic(257, 30, (struct end){18, 30});
+	surplus = 0;
+	assert_false(is_text(&writer, "a"));
+	writer = dynamic(257, 30, (struct end){18, 30});
+	assert_true(is_text(&writer, "a"));
+}
+
+/* Codes of each length from 1 to 15 bits; the lengths themselves have codes of 4 bits, in the order of the format. */
+static void test_long_codes(void **unused)
+{
+	struct writer writer = begin_stream();
+	char text[16] = "";
+
+	(void)unused;
+	write_number(&writer, 1, 1);
+	write_number(&writer, 2, 2);
+	write_number(&writer, 0, 5);
+	write_number(&writer, 0, 5);
+	write_number(&writer, sizeof(order) - 4, 4);
+	for (size_t i = 0; i < sizeof(order); i++)
+		write_number(&writer, order[i] < 16 ? 4 : 0, 3);
+	/* Lengths of the literals 1 to 15, of the end, and of the only distance. */
+	for (unsigned int symbol = 0; symbol < 258; symbol++)
+		write_code(&writer,
+				symbol >= 1 && symbol <= 14                     ? symbol
+						: symbol == 15 || symbol == 256 ? 15
+						: symbol == 257                 ? 1
+										: 0,
+				4);
+	for (unsigned int symbol = 1; symbol <= 15; symbol++) {
+		text[symbol - 1] = (char)symbol;
+		write_code(&writer, (1u << symbol) - 2, symbol);
+	}
+	write_code(&writer, 0x7fff, 15);
+	assert_true(is_text(&writer, text));
+}
+
 /* ---- stored bytes and the frame ---- */
 
 static struct writer stored(unsigned int length, unsigned int other, const char *text)
@@ -320,6 +463,9 @@ int main(void)
 			cmocka_unit_test(test_lengths_end),
 			cmocka_unit_test(test_numbers_of_codes),
 			cmocka_unit_test(test_bad_codes),
+			cmocka_unit_test(test_surplus_codes),
+			cmocka_unit_test(test_long_codes),
+			cmocka_unit_test(test_every_fixed_symbol),
 			cmocka_unit_test(test_stored),
 			cmocka_unit_test(test_frame),
 	};

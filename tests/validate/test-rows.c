@@ -12,7 +12,7 @@
 
 #include "validate/line.h"
 
-#define TABLE_MAX 512
+#define TABLE_MAX 1024
 
 struct table {
 	unsigned char bytes[TABLE_MAX];
@@ -30,11 +30,13 @@ static void add(struct table *table, const void *bytes, size_t size)
 	add(table, ((const unsigned char[]){__VA_ARGS__}), \
 			sizeof((const unsigned char[]){__VA_ARGS__}))
 
-/* A unit of version 4 with one file; its length is set by end_unit(). */
+/* A unit of version 4 with three files, the others in a folder; its length is set by end_unit(). */
 static void begin_unit(struct table *table, const char *name)
 {
 	static const unsigned char opcodes[] = {0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1};
-	uint32_t header = (uint32_t)(6 + sizeof(opcodes) + 1 + strlen(name) + 1 + 3 + 1);
+	static const char others[] = "/second.c\0\1\0\0third.c\0\1\0";
+	uint32_t header = (uint32_t)(6 + sizeof(opcodes) + 7 + strlen(name) + 1 + 3 +
+			sizeof(others) + 1);
 
 	table->unit = table->size;
 	ADD(table, 0, 0, 0, 0, 4, 0);
@@ -42,9 +44,11 @@ static void begin_unit(struct table *table, const char *name)
 	/* Lengths of instructions, operations in one, statements, line base, line range, opcode base. */
 	ADD(table, 1, 1, 1, 0xfb, 14, 13);
 	add(table, opcodes, sizeof(opcodes));
-	ADD(table, 0);
+	ADD(table, 'b', 'e', 'l', 'o', 'w', 0, 0);
 	add(table, name, strlen(name) + 1);
-	ADD(table, 0, 0, 0, 0);
+	ADD(table, 0, 0, 0);
+	add(table, others, sizeof(others));
+	ADD(table, 0);
 }
 
 static void end_unit(struct table *table)
@@ -77,17 +81,28 @@ static void end_sequence(struct table *table)
 	ADD(table, 0, 1, 1);
 }
 
+/* How the file has its table. */
+static struct {
+	const char *name;    /* of the section; NULL: .debug_line */
+	unsigned long flags; /* of the section */
+	unsigned long size;  /* that it claims; 0: its own */
+	const char *texts;   /* .debug_line_str */
+	size_t cut;          /* bytes that are missing at the end of the file */
+	bool is_other;       /* the header in memory is of another file */
+} form;
+
 /* Look up the address; NULL: it has no line. */
 static const char *find(const struct table *table, uintptr_t address)
 {
-	static const char names[] = "\0.debug_line\0.shstrtab";
+	static const char names[] = "\0.debug_line\0.shstrtab\0.zdebug_line\0.debug_line_str";
 	static char to[VALIDATE_LINE_MAX];
 	struct {
 		ElfW(Ehdr) header;
-		ElfW(Shdr) sections[3];
+		ElfW(Shdr) sections[4];
 		char names[sizeof(names)];
+		char texts[64];
 		unsigned char table[TABLE_MAX];
-	} file;
+	} file, mapped;
 	int fd = memfd_create("table", MFD_CLOEXEC);
 	char path[64];
 	bool found;
@@ -96,22 +111,31 @@ static const char *find(const struct table *table, uintptr_t address)
 	memcpy(file.header.e_ident, ELFMAG, SELFMAG);
 	file.header.e_shoff = sizeof(file.header);
 	file.header.e_shentsize = sizeof(file.sections[0]);
-	file.header.e_shnum = 3;
+	file.header.e_shnum = 4;
 	file.header.e_shstrndx = 2;
-	file.sections[1].sh_name = 1;
+	file.sections[1].sh_name = form.name && !strcmp(form.name, ".zdebug_line") ? 23 : 1;
+	file.sections[1].sh_flags = form.flags;
 	file.sections[1].sh_type = SHT_PROGBITS;
 	file.sections[1].sh_offset = (size_t)(file.table - (unsigned char *)&file);
-	file.sections[1].sh_size = table->size;
+	file.sections[1].sh_size = form.size ? form.size : table->size;
 	file.sections[2].sh_name = 13;
 	file.sections[2].sh_type = SHT_STRTAB;
 	file.sections[2].sh_offset = (size_t)(file.names - (char *)&file);
 	file.sections[2].sh_size = sizeof(names);
+	file.sections[3].sh_name = 36;
+	file.sections[3].sh_type = form.texts ? SHT_PROGBITS : SHT_NOBITS;
+	file.sections[3].sh_offset = (size_t)(file.texts - (char *)&file);
+	file.sections[3].sh_size = form.texts ? strlen(form.texts) + 1 : 0;
+	if (form.texts)
+		strcpy(file.texts, form.texts);
 	memcpy(file.names, names, sizeof(names));
 	memcpy(file.table, table->bytes, table->size);
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, &file, sizeof(file)), sizeof(file));
+	mapped = file;
+	mapped.header.e_flags = form.is_other;
+	assert_int_equal(write(fd, &file, sizeof(file) - form.cut), sizeof(file) - form.cut);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	found = validate_line_find(path, &file, address, to);
+	found = validate_line_find(path, &mapped, address, to);
 	close(fd);
 	return found ? to : NULL;
 }
@@ -241,9 +265,368 @@ static void test_dead_rows(void **unused)
 	}
 }
 
+/* ---- operations ---- */
+
+/* Each operation that is no row, and special ones: the row that it makes. */
+static void test_operations(void **unused)
+{
+	static const struct {
+		unsigned char bytes[8];
+		size_t size;
+		unsigned int from; /* the first address of the row */
+		const char *line;
+	} cases[] = {
+			{{1}, 1, 0x1000, "first.c:1"},
+			{{3, 5, 1}, 3, 0x1000, "first.c:6"},
+			{{3, 5, 3, 0x7d, 1}, 5, 0x1000, "first.c:3"},
+			{{3, 0xff, 0, 1}, 4, 0x1000, "first.c:128"},
+			{{2, 0x81, 1, 1}, 4, 0x1081, "first.c:1"},
+			{{8, 1}, 2, 0x1011, "first.c:1"}, /* (255 - 13) / 14 */
+			{{9, 0x34, 0x12, 1}, 4, 0x2234, "first.c:1"},
+			{{3, 9, 13}, 3, 0x1000, "first.c:5"}, /* special: 0, line - 5 */
+			{{26}, 1, 0x1000, "first.c:9"},       /* + 0, line + 8 */
+			{{3, 9, 27}, 3, 0x1001, "first.c:5"}, /* + 1, line - 5 */
+			{{3, 9, 255}, 3, 0x1011, "first.c:9"},
+			{{5, 0x80, 1, 1}, 4, 0x1000,
+					"first.c:1"}, /* DW_LNS_set_column: an argument */
+			{{6, 7, 10, 11, 1}, 5, 0x1000, "first.c:1"}, /* no arguments */
+			{{12, 1, 3, 5, 1}, 5, 0x1000, "first.c:6"},
+			{{0, 3, 0x80, 1, 1, 1}, 6, 0x1000, "first.c:1"}, /* of a vendor */
+			{{0, 4, 2, 1, 1, 1, 1}, 7, 0x1000, "first.c:1"}, /* an address of 3 bytes */
+			{{4, 2, 1}, 3, 0x1000, "/second.c:1"},
+			{{4, 3, 1}, 3, 0x1000, "below/third.c:1"},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct table table = {.size = 0};
+
+		begin_unit(&table, "first.c");
+		set_address(&table, 0x1000);
+		add(&table, cases[i].bytes, cases[i].size);
+		advance(&table, 0x100);
+		end_sequence(&table);
+		end_unit(&table);
+		assert_line(&table, cases[i].from - 1, NULL);
+		assert_line(&table, cases[i].from, cases[i].line);
+		assert_line(&table, cases[i].from + 0xff, cases[i].line);
+		assert_line(&table, cases[i].from + 0x100, NULL);
+	}
+}
+
+/* The second sequence begins with the state of a first one. */
+static void test_state_of_sequences(void **unused)
+{
+	struct table table = {.size = 0};
+
+	(void)unused;
+	begin_unit(&table, "first.c");
+	set_address(&table, 0x1000);
+	ADD(&table, 3, 9, 4, 2);
+	add_row(&table);
+	advance(&table, 0x100);
+	end_sequence(&table);
+	set_address(&table, 0x2000);
+	add_row(&table);
+	advance(&table, 0x100);
+	end_sequence(&table);
+	end_unit(&table);
+	assert_line(&table, 0x1000, "/second.c:10");
+	/* Between both there is no code. */
+	assert_line(&table, 0x1100, NULL);
+	assert_line(&table, 0x1fff, NULL);
+	assert_line(&table, 0x2000, "first.c:1");
+}
+
+/* ---- headers ---- */
+
+/* One row at 0x1000, behind a header with these bytes; the length of the header is `program` too large. */
+static struct table with_header(const unsigned char *header, size_t size, unsigned int program)
+{
+	struct table table = {.size = 0};
+	uint32_t length = (uint32_t)size + program;
+
+	ADD(&table, 0, 0, 0, 0, 4, 0);
+	add(&table, &length, 4);
+	add(&table, header, size);
+	set_address(&table, 0x1000);
+	add_row(&table);
+	advance(&table, 0x100);
+	end_sequence(&table);
+	end_unit(&table);
+	return table;
+}
+
+static void test_headers(void **unused)
+{
+	/* Lengths of instructions, operations in one, statements, line base, line range, opcode base; folders; a file. */
+	static const unsigned char good[] = {
+			1, 1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 'a', 0, 0, 0, 0, 0};
+	static const struct {
+		unsigned int at, value; /* the byte that differs */
+		const char *line;
+	} cases[] = {
+			{0, 1, "a:1"}, {0, 2, "a:1"},
+			{1, 0, NULL}, /* machines with several operations in an instruction */
+			{1, 2, NULL}, {2, 0, "a:1"}, {4, 0, NULL}, /* a division by 0 */
+			{5, 0, NULL},                              /* no opcodes */
+	};
+	struct table table = with_header(good, sizeof(good), 0);
+
+	(void)unused;
+	assert_line(&table, 0x10ff, "a:1");
+	assert_line(&table, 0x1100, NULL);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned char header[sizeof(good)];
+
+		memcpy(header, good, sizeof(good));
+		header[cases[i].at] = (unsigned char)cases[i].value;
+		table = with_header(header, sizeof(header), 0);
+		add_second(&table);
+		assert_line(&table, 0x1000, cases[i].line);
+		/* Units of instructions: 256 or 512 bytes. */
+		assert_line(&table, 0x1100, cases[i].at || cases[i].value != 2 ? NULL : "a:1");
+		assert_line(&table, 0x4000, "second.c:1");
+	}
+	/* The program begins at the end of the unit; behind it the table is refused. */
+	for (unsigned int beyond = 0; beyond < 3; beyond++) {
+		unsigned int program = 11 + 1 + 3 + 3 + beyond;
+
+		table = with_header(good, sizeof(good), program);
+		add_second(&table);
+		assert_line(&table, 0x1000, NULL);
+		assert_line(&table, 0x4000, beyond ? NULL : "second.c:1");
+	}
+	/* A program that begins inside of the header: this unit alone is left out. */
+	table = with_header(good, sizeof(good), -9u);
+	add_second(&table);
+	assert_line(&table, 0x1000, NULL);
+	assert_line(&table, 0x4000, "second.c:1");
+}
+
+/* Versions 2 to 5 are read, others are passed over; the length of a unit with 8 bytes; a unit that is too long. */
+static void test_units(void **unused)
+{
+	static const unsigned char header[] = {
+			1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 'b', 0, 0, 0, 0, 0};
+	struct table table;
+	uint64_t length;
+
+	(void)unused;
+	for (unsigned int version = 0; version < 8; version++) {
+		uint32_t size = sizeof(header);
+
+		/* Version 5 has another header. */
+		if (version == 5)
+			continue;
+		table = (struct table){.size = 0};
+		ADD(&table, 0, 0, 0, 0, version, 0);
+		size += version >= 4;
+		add(&table, &size, 4);
+		add(&table, header, 1);
+		if (version >= 4)
+			ADD(&table, 1);
+		add(&table, header + 1, sizeof(header) - 1);
+		set_address(&table, 0x1000);
+		add_row(&table);
+		advance(&table, 0x100);
+		end_sequence(&table);
+		end_unit(&table);
+		add_second(&table);
+		assert_line(&table, 0x1000, version >= 2 && version <= 4 ? "b:1" : NULL);
+		assert_line(&table, 0x4000, "second.c:1");
+	}
+	/* 64 bits, in which the length of the header has 8 bytes. */
+	table = (struct table){.size = 0};
+	ADD(&table, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0);
+	length = sizeof(header);
+	add(&table, &length, 8);
+	add(&table, header, sizeof(header));
+	set_address(&table, 0x1000);
+	add_row(&table);
+	advance(&table, 0x100);
+	end_sequence(&table);
+	length = table.size - 12;
+	memcpy(table.bytes + 4, &length, 8);
+	add_second(&table);
+	assert_line(&table, 0x10ff, "b:1");
+	assert_line(&table, 0x4000, "second.c:1");
+	/* A unit that ends with the section, and one that ends 1 byte behind it. */
+	for (unsigned int beyond = 0; beyond < 2; beyond++) {
+		table = one_row();
+		end_sequence(&table);
+		end_unit(&table);
+		table.bytes[0] += (unsigned char)beyond;
+		assert_line(&table, 0x1000, beyond ? NULL : "first.c:1");
+	}
+}
+
+/* ---- version 5 ---- */
+
+enum { PATH = 1, FOLDER = 2, OTHER = 5 };
+
+/* A unit of version 5 at 0x1000, with tables of folders and files behind the header. */
+static struct table version_5(const unsigned char *tables, size_t size, unsigned int file)
+{
+	struct table table = {.size = 0};
+	uint32_t length = (uint32_t)(15 + size);
+
+	ADD(&table, 0, 0, 0, 0, 5, 0, sizeof(void *), 0);
+	add(&table, &length, 4);
+	ADD(&table, 1, 1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1);
+	add(&table, tables, size);
+	set_address(&table, 0x1000);
+	ADD(&table, 4, file);
+	add_row(&table);
+	advance(&table, 0x100);
+	end_sequence(&table);
+	end_unit(&table);
+	return table;
+}
+
+static void test_version_5(void **unused)
+{
+	static const unsigned char inside[] = {1, PATH, 0x08, 3, '/', 'r', 0, 'o', 'n', 'e', 0, 't',
+			'w', 'o', 0,
+			/* With numbers of each form between the path and the folder. */
+			9, PATH, 0x08, OTHER, 0x05, OTHER, 0x06, OTHER, 0x07, 0, 0};
+	static const unsigned char files[] = {1, PATH, 0x08, 3, '/', 'r', 0, 'o', 'n', 'e', 0, 't',
+			'w', 'o', 0, 8, PATH, 0x08, OTHER, 0x05, OTHER, 0x06, OTHER, 0x07, OTHER,
+			0x0b, OTHER, 0x1e, OTHER, 0x09, FOLDER, 0x0f, 3,
+#define NUMBERS                                                                                   \
+	9, 9, 8, 8, 8, 8, 7, 7, 7, 7, 7, 7, 7, 7, 6, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, \
+			5, 2, 0xee, 0xee
+			'x', 0, NUMBERS, 0, 'y', 0, NUMBERS, 1, '/', 'z', 0, NUMBERS, 2};
+	/* Both names by their position in .debug_line_str; the folder in 1, 2, 4 or 8 bytes. */
+	static const unsigned char outside[] = {1, PATH, 0x1f, 2, 0, 0, 0, 0, 3, 0, 0, 0, 2, PATH,
+			0x1f, FOLDER, 0x0b, 3, 7, 0, 0, 0, 1, 9, 0, 0, 0, 0, 10, 0, 0, 0, 1};
+	struct table table;
+
+	(void)unused;
+	table = version_5(files, sizeof(files), 0);
+	assert_line(&table, 0x1000, "x:1");
+	table = version_5(files, sizeof(files), 1);
+	assert_line(&table, 0x1000, "one/y:1");
+	table = version_5(files, sizeof(files), 2);
+	assert_line(&table, 0x1000, "/z:1");
+	table = version_5(files, sizeof(files), 3);
+	assert_line(&table, 0x1000, NULL);
+	/* 9 members, where 8 are known; a form that is not. */
+	table = version_5(inside, sizeof(inside), 0);
+	assert_line(&table, 0x1000, NULL);
+	form.texts = "dir/abcd";
+	table = version_5(outside, sizeof(outside), 0);
+	assert_line(&table, 0x1000, "/abcd/d:1");
+	table = version_5(outside, sizeof(outside), 1);
+	assert_line(&table, 0x1000, NULL); /* behind the texts */
+	form.texts = NULL;
+	table = version_5(outside, sizeof(outside), 0);
+	assert_line(&table, 0x1000, NULL);
+}
+
+/* ---- compressed tables ---- */
+
+/* As the section has it: a header of either form, and a stored block. */
+static struct table compress(const struct table *table, unsigned int type, uint64_t size)
+{
+	struct table packed = {.size = 0};
+	uint16_t length = (uint16_t)table->size, other = (uint16_t)~length;
+
+	if (type) {
+		ElfW(Chdr) header = {.ch_type = type, .ch_size = size, .ch_addralign = 1};
+
+		add(&packed, &header, sizeof(header));
+	} else {
+		ADD(&packed, 'Z', 'L', 'I', 'B', 0, 0, 0, 0, (unsigned char)(size >> 24),
+				(unsigned char)(size >> 16), (unsigned char)(size >> 8),
+				(unsigned char)size);
+	}
+	ADD(&packed, 0x78, 1, 1);
+	add(&packed, &length, 2);
+	add(&packed, &other, 2);
+	add(&packed, table->bytes, table->size);
+	return packed;
+}
+
+static void test_compressed(void **unused)
+{
+	struct table table = one_row(), packed;
+
+	(void)unused;
+	while (table.size < 300)
+		ADD(&table, 6);
+	end_sequence(&table);
+	end_unit(&table);
+	for (unsigned int type = 0; type <= ELFCOMPRESS_ZLIB; type++) {
+		form.name = type ? ".debug_line" : ".zdebug_line";
+		form.flags = type ? SHF_COMPRESSED : 0;
+		packed = compress(&table, type, table.size);
+		assert_line(&packed, 0x1000, "first.c:1");
+		/* More or less than there is. */
+		packed = compress(&table, type, table.size - 1);
+		assert_line(&packed, 0x1000, NULL);
+		packed = compress(&table, type, table.size + 1);
+		assert_line(&packed, 0x1000, NULL);
+		packed = compress(&table, type, 0);
+		assert_line(&packed, 0x1000, NULL);
+		packed = compress(&table, type, (uint64_t)1 << 31);
+		assert_line(&packed, 0x1000, NULL);
+		/* The header alone, and a part of it. */
+		packed = compress(&table, type, table.size);
+		form.size = type ? sizeof(ElfW(Chdr)) : 12;
+		assert_line(&packed, 0x1000, NULL);
+		form.size--;
+		assert_line(&packed, 0x1000, NULL);
+		form.size = 0;
+	}
+	packed = compress(&table, ELFCOMPRESS_ZLIB + 1, table.size);
+	assert_line(&packed, 0x1000, NULL);
+	form.name = ".zdebug_line";
+	form.flags = 0;
+	packed = compress(&table, 0, table.size);
+	packed.bytes[3] = 'C';
+	assert_line(&packed, 0x1000, NULL);
+	form.name = NULL;
+}
+
+/* ---- files ---- */
+
+static void test_files(void **unused)
+{
+	struct table table = one_row();
+	char to[VALIDATE_LINE_MAX];
+
+	(void)unused;
+	end_sequence(&table);
+	end_unit(&table);
+	assert_line(&table, 0x1000, "first.c:1");
+	/* Another file than the one that is mapped. */
+	form.is_other = true;
+	assert_line(&table, 0x1000, NULL);
+	form.is_other = false;
+	/* A section that claims 256 MiB, and one byte more: the units are read, or nothing is. */
+	form.size = 256ul << 20;
+	assert_line(&table, 0x1000, "first.c:1");
+	form.size++;
+	assert_line(&table, 0x1000, NULL);
+	form.size = 0;
+	/* A file that ends inside of its table. */
+	form.cut = TABLE_MAX - table.size / 2;
+	assert_line(&table, 0x1000, NULL);
+	form.cut = 0;
+	assert_false(validate_line_find("/nonexistent", &table, 0x1000, to));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_operations),
+			cmocka_unit_test(test_state_of_sequences),
+			cmocka_unit_test(test_headers),
+			cmocka_unit_test(test_units),
+			cmocka_unit_test(test_version_5),
+			cmocka_unit_test(test_compressed),
+			cmocka_unit_test(test_files),
 			cmocka_unit_test(test_last_operation),
 			cmocka_unit_test(test_length_across_units),
 			cmocka_unit_test(test_edges_of_a_row),

@@ -134,6 +134,9 @@ static const struct case_of registers[] = {
 		{"xmm15", "32 64 0: 3:15:0:0"},
 		{"xmm16", "none"},
 		{"xmm", "none"},
+		{"xmm001", "none"},
+		{"sl", "none"},
+		{"sh", "none"},
 		{"xmm1x", "none"},
 		{"xmm1d", "none"},
 		{"r7", "none"},
@@ -165,7 +168,7 @@ static const struct case_of registers[] = {
 static void test_registers(void **unused)
 {
 	struct fetch_register which;
-	struct fetch full = {.nr_ops = PROBE_TABLE_OPS_MAX - 1};
+	struct fetch full = {.nr_ops = PROBE_TABLE_OPS_MAX - 1}, one = {.nr_ops = 0};
 
 	(void)unused;
 	check_all(registers, LENGTH(registers), show_register);
@@ -176,6 +179,10 @@ static void test_registers(void **unused)
 	assert_int_equal(which.bits, 64);
 	assert_false(fetch_register_named("%rdi", 1, &which));
 	assert_false(fetch_register_named("", 0, &which));
+	/* The registers behind xmm15 are no vectors. */
+	which = (struct fetch_register){.number = FETCH_XMM0 + 16, .bits = 64};
+	assert_int_equal(fetch_register(&one, &which), 0);
+	assert_int_equal(one.ops[0].code, PROBE_FETCH_REGISTER);
 	/* Two operations, where one is left. */
 	assert_true(fetch_register_named("edi", 3, &which));
 	assert_int_equal(fetch_register(&full, &which), -E2BIG);
@@ -279,6 +286,9 @@ static void test_kept_registers(void **unused)
 		assert_false(fetch_needs_all(&vector));
 		assert_int_equal(fetch_op(&second, PROBE_FETCH_ADD_REGISTER, reg, 0, 0), 0);
 		assert_int_equal(fetch_needs_all(&second), kept);
+		/* What is behind the last operation does not count. */
+		second.nr_ops = 1;
+		assert_false(fetch_needs_all(&second));
 	}
 }
 
@@ -297,6 +307,21 @@ static void test_operations_of_the_kernel(void **unused)
 		assert_int_equal(fetch_is_of_kernel(&fetch), !is_not);
 		assert_int_equal(fetch_op(&fetch, PROBE_FETCH_LOAD, 0, 8, 0), 0);
 		assert_int_equal(fetch_is_of_kernel(&fetch), !is_not);
+	}
+	for (unsigned int code = 0; code < 64; code++) {
+		struct fetch fetch = fetch_of(code, 0, 0);
+
+		fetch.ops[1].code = PROBE_FETCH_BACKTRACE;
+		if (code != PROBE_FETCH_CALCULATE)
+			assert_int_equal(fetch_is_of_kernel(&fetch),
+					code != PROBE_FETCH_VECTOR &&
+							code != PROBE_FETCH_EXTENDED &&
+							code != PROBE_FETCH_HALF &&
+							code != PROBE_FETCH_WIDE &&
+							code != PROBE_FETCH_THREAD &&
+							code != PROBE_FETCH_ERRNO &&
+							code != PROBE_FETCH_BLOCK &&
+							code != PROBE_FETCH_BACKTRACE);
 	}
 	for (unsigned int sum = 1; sum <= 17; sum++) {
 		struct fetch fetch = fetch_of(PROBE_FETCH_REGISTER, 1, 0);
@@ -356,6 +381,8 @@ static const struct case_of specs[] = {
 		{"main+09", "-22 `09` is no offset"},
 		{"main+", "1 - main+ 0 0"},
 		{"+1", "1 - +1 0 0"},
+		{"main+9", "1 - main 0 9"},
+		{"main+0", "1 - main 0 0"},
 		{"main+x", "1 - main+x 0 0"},
 		{"0x401136", "0 - - 0 4198710"},
 		{"4096", "0 - - 0 4096"},
