@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A definition as JSON, and back. docs/spec/control-protocol.md has the form. */
 #include "control/parts.h"
+#include "wire/wire.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -265,7 +266,7 @@ static int read_rules(struct definition_channel *channel, struct json_object *js
 		struct control_error *error)
 {
 	struct json_object *rules;
-	int ret = json_array(json, "rules", 1024, &rules, error);
+	int ret = json_array(json, "rules", WIRE_RULES_MAX, &rules, error);
 	size_t i;
 
 	for (i = 0; !ret && rules && i < json_object_array_length(rules); i++)
