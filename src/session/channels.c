@@ -261,12 +261,11 @@ static int take_rule(
 
 	if (!ret)
 		ret = take_filter(rule, options->filter, error);
+	_Static_assert(WIRE_CONTEXTS_MAX * (CONTEXT_NAME_MAX + 1) <= LIMIT_RULE_TEXT / 2,
+			"the names of all contexts fit");
 	if (!ret)
 		ret = take_contexts(
 				&rule->contexts, options->contexts, options->nr_contexts, error);
-	if (!ret && rule->contexts.size > LIMIT_RULE_TEXT / 2)
-		ret = session_fail(error, SESSION_ERROR_USAGE, EINVAL,
-				"the names of the contexts together are too long");
 	return ret;
 }
 
