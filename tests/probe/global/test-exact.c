@@ -1,0 +1,766 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact values of global probes, without a kernel that permits them: definitions of tracefs, samples of perf, calls and their returns,
+ * changed code in processes. The files are included, so that their own functions can be called with chosen values.
+ */
+#include "probe/global/assemble.c"
+#include "probe/global/conflict.c"
+#include "probe/global/descriptors.c"
+#include "probe/global/global.c"
+#include "probe/global/pairs.c"
+#include "probe/global/perf.c"
+#include "probe/global/replaced.c"
+#include "probe/global/sides.c"
+#include "probe/global/text.c"
+#include "probe/global/tracefs.c"
+
+#include <sys/wait.h>
+
+#define CHECK(condition)                                                                \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                        \
+		}                                                                       \
+	} while (0)
+
+static struct global_error error;
+
+static bool is_refused(int ret, int expected, const char *text, const char *mend)
+{
+	if (ret == expected && strstr(error.text, text) && !strncmp(error.mend, mend, strlen(mend)))
+		return true;
+	fprintf(stderr, "%d: %s; %s\n", ret, error.text, error.mend);
+	return false;
+}
+
+/* ---- definitions ---- */
+
+static struct probe_fetch_op fetch_op(uint8_t code, uint8_t reg, uint8_t size, int64_t value)
+{
+	struct probe_fetch_op op = {.code = code, .reg = reg, .size = size, .value = value};
+
+	return op;
+}
+
+#define REGISTER(n) fetch_op(PROBE_FETCH_REGISTER, n, 8, 0)
+#define ADD(n) fetch_op(PROBE_FETCH_ADD, 0, 8, n)
+#define LOAD(n) fetch_op(PROBE_FETCH_LOAD, 0, n, 0)
+#define OP(code) fetch_op(code, 0, 8, 0)
+
+static struct global_field field_of(const struct probe_fetch_op *ops, uint16_t nr_ops)
+{
+	struct global_field field = {.source = GLOBAL_FETCHED};
+
+	field.field.name = "cups";
+	field.field.size = 8;
+	field.fetch = (struct probe_fetch){.ops = ops, .nr_ops = nr_ops};
+	return field;
+}
+
+#define FIELD(...)                                                             \
+	field_of((const struct probe_fetch_op[]){__VA_ARGS__},                 \
+			sizeof((const struct probe_fetch_op[]){__VA_ARGS__}) / \
+					sizeof(struct probe_fetch_op))
+
+static bool defines(const struct global_side *side, const struct global_field *field,
+		const char *expected)
+{
+	char text[EXPRESSION_MAX + 24] = "";
+	int ret = expression(side, field, text, &error);
+
+	if (!expected)
+		return is_refused(ret, -ENOTSUP,
+				"`cups` cannot be expressed in a definition of tracefs", "");
+	if (ret || strcmp(text, expected) != 0)
+		fprintf(stderr, "%d: %s instead of %s\n", ret, text, expected);
+	return !ret && !strcmp(text, expected);
+}
+
+static void test_numbers(void)
+{
+	struct global_side entry = {.address = 0x1000}, exit = {.address = 0x1000, .exit = true};
+	struct global_field field;
+
+	field = FIELD(REGISTER(5));
+	CHECK(defines(&entry, &field, "%di:u64"));
+	field = FIELD(REGISTER(16));
+	CHECK(defines(&entry, &field, "%ip:u64"));
+	field = FIELD(REGISTER(17));
+	CHECK(defines(&entry, &field, NULL));
+	field = FIELD(REGISTER(0), ADD(8), LOAD(4));
+	CHECK(defines(&entry, &field, "+8(%ax):u32"));
+	field = FIELD(REGISTER(0), ADD(8), ADD(-16), LOAD(8), ADD(24), LOAD(2));
+	CHECK(defines(&entry, &field, "+24(-8(%ax)):u16"));
+	/* A part of a pointer is no address. */
+	field = FIELD(REGISTER(0), LOAD(4), LOAD(8));
+	CHECK(defines(&entry, &field, NULL));
+	/* What follows the last read is calculated later, if it is no other register and no sum. */
+	field = FIELD(REGISTER(0), LOAD(8), ADD(3), fetch_op(PROBE_FETCH_SHIFT_RIGHT, 0, 3, 0));
+	CHECK(defines(&entry, &field, "+0(%ax):u64") && text_done(&field.fetch) == 2);
+	field = FIELD(REGISTER(0), LOAD(8), fetch_op(PROBE_FETCH_ADD_REGISTER, 1, 8, 0));
+	CHECK(defines(&entry, &field, NULL));
+	field = FIELD(REGISTER(0), LOAD(8), OP(PROBE_FETCH_PUSH));
+	CHECK(defines(&entry, &field, NULL));
+	field = FIELD(REGISTER(0), OP(PROBE_FETCH_PUSH), LOAD(8));
+	CHECK(defines(&entry, &field, NULL));
+	field = FIELD(fetch_op(PROBE_FETCH_MODULE, 0, 8, 0x1234), LOAD(1));
+	CHECK(defines(&entry, &field, "+564(%ip):u8") && defines(&exit, &field, NULL));
+	field = FIELD(fetch_op(PROBE_FETCH_MODULE, 0, 8, 0x1234));
+	CHECK(defines(&entry, &field, NULL));
+	field = FIELD(OP(PROBE_FETCH_SITE));
+	CHECK(defines(&entry, &field, "%ip:u64") && defines(&exit, &field, NULL));
+	field = FIELD(OP(PROBE_FETCH_RETURN));
+	CHECK(defines(&entry, &field, "+0(%sp):u64") && defines(&exit, &field, "%ip:u64"));
+	field = FIELD(OP(PROBE_FETCH_CONSTANT));
+	CHECK(defines(&entry, &field, NULL));
+	field.fetch.nr_ops = 0;
+	CHECK(defines(&entry, &field, NULL));
+}
+
+static void test_texts(void)
+{
+	struct probe_fetch_op ops[] = {REGISTER(0), ADD(INT64_C(1000000000000000)), LOAD(8),
+			ADD(INT64_C(1000000000000000)), LOAD(8), ADD(INT64_C(1000000000000000000)),
+			LOAD(8)};
+	struct global_side entry = {.address = 0x1000};
+	struct global_field field = FIELD(REGISTER(4), ADD(7));
+
+	field.room = 16;
+	field.field.type = PROBE_FIELD_STRING;
+	field.field.limit = 200;
+	CHECK(defines(&entry, &field, "+7(%si):string"));
+	field.field.type = PROBE_FIELD_BYTES;
+	field.field.size = 2;
+	field.field.limit = 32;
+	CHECK(defines(&entry, &field, "+7(%si):u8[64]"));
+	field.field.limit = 33;
+	CHECK(defines(&entry, &field, NULL));
+	/* As long as the kernel takes, and a byte longer. */
+	field = field_of(ops, 7);
+	CHECK(defines(&entry, &field,
+			"+1000000000000000000(+1000000000000000(+1000000000000000(%ax))):u64"));
+	ops[3].value *= 10;
+	CHECK(defines(&entry, &field, NULL));
+}
+
+static void test_arguments(void)
+{
+	struct global_side side = {.address = 0x1000};
+	struct global_field fields[ARGUMENTS_MAX + 1];
+	char text[8192];
+
+	side.fields = fields;
+	side.nr_fields = 3;
+	fields[0] = FIELD(REGISTER(0));
+	fields[1] = FIELD(REGISTER(1));
+	fields[1].source = GLOBAL_CALL;
+	fields[2] = FIELD(REGISTER(2));
+	CHECK(!text_arguments(&side, text, sizeof(text), &error));
+	CHECK(!strcmp(text, " stack=%sp:u64 name=$comm:string f0=%ax:u64 f2=%cx:u64"));
+	CHECK(!text_arguments(&side, text, strlen(text) + 1, &error));
+	CHECK(is_refused(text_arguments(&side, text, strlen(text), &error), -E2BIG,
+			"the recorded fields are too many", "ask for less"));
+	side.nr_fields = ARGUMENTS_MAX;
+	for (uint32_t i = 1; i <= ARGUMENTS_MAX; i++)
+		fields[i] = fields[0];
+	CHECK(!text_arguments(&side, text, sizeof(text), &error));
+	side.nr_fields++;
+	CHECK(is_refused(text_arguments(&side, text, sizeof(text), &error), -E2BIG,
+			"the recorded fields are too many", "ask for less"));
+}
+
+/* ---- fields ---- */
+
+static enum global_source source_with(
+		const struct probe_fetch_op *ops, uint16_t nr, uint64_t *constant)
+{
+	struct global_side side = {.address = 0x4321, .size = 24};
+	struct global_field field = field_of(ops, nr);
+
+	make_field(&side, &field);
+	*constant = field.constant;
+	CHECK(field.source != GLOBAL_FETCHED || (field.at == 24 && side.size == 32));
+	return field.source;
+}
+
+#define SOURCE(...)                                                            \
+	source_with((const struct probe_fetch_op[]){__VA_ARGS__},              \
+			sizeof((const struct probe_fetch_op[]){__VA_ARGS__}) / \
+					sizeof(struct probe_fetch_op),         \
+			&constant)
+
+static void test_sources(void)
+{
+	struct global_side exit = {.address = 0x4321, .exit = true, .size = 16};
+	struct global_field field = FIELD(OP(PROBE_FETCH_SITE));
+	uint64_t constant;
+
+	CHECK(SOURCE(OP(PROBE_FETCH_CALL)) == GLOBAL_CALL);
+	CHECK(SOURCE(OP(PROBE_FETCH_DURATION)) == GLOBAL_DURATION);
+	CHECK(SOURCE(OP(PROBE_FETCH_FUNCTION)) == GLOBAL_FUNCTION);
+	CHECK(SOURCE(OP(PROBE_FETCH_UNREADABLE)) == GLOBAL_UNREADABLE);
+	CHECK(SOURCE(REGISTER(1)) == GLOBAL_FETCHED);
+	CHECK(SOURCE(OP(PROBE_FETCH_CALL), ADD(1)) == GLOBAL_FETCHED);
+	CHECK(SOURCE(fetch_op(PROBE_FETCH_CONSTANT, 0, 8, 0x1ff), ADD(2)) == GLOBAL_CONSTANT &&
+			constant == 0x201);
+	CHECK(SOURCE(fetch_op(PROBE_FETCH_CONSTANT, 0, 8, 0x1ff),
+			      fetch_op(PROBE_FETCH_ZERO_EXTEND, 0, 8, 0)) == GLOBAL_CONSTANT &&
+			constant == 0xff);
+	CHECK(SOURCE(fetch_op(PROBE_FETCH_CONSTANT, 0, 8, 0x1ff),
+			      fetch_op(PROBE_FETCH_SIGN_EXTEND, 0, 8, 0)) == GLOBAL_CONSTANT &&
+			constant == UINT64_MAX);
+	CHECK(SOURCE(fetch_op(PROBE_FETCH_CONSTANT, 0, 8, 0x1ff),
+			      fetch_op(PROBE_FETCH_SHIFT_RIGHT, 0, 4, 0)) == GLOBAL_CONSTANT &&
+			constant == 0x1f);
+	CHECK(SOURCE(OP(PROBE_FETCH_SITE)) == GLOBAL_FETCHED);
+	make_field(&exit, &field);
+	CHECK(field.source == GLOBAL_CONSTANT && field.constant == 0x4321 && exit.size == 16);
+	field = FIELD(REGISTER(1));
+	field.field.type = PROBE_FIELD_STRING;
+	field.field.limit = 16;
+	make_field(&exit, &field);
+	CHECK(field.at == 16 && field.room == 24 && exit.size == 16 + 8 + 24);
+	field.field.limit = 15;
+	make_field(&exit, &field);
+	CHECK(field.at == 48 && field.room == 16);
+	field = FIELD(ADD(5), ADD(7));
+	CHECK(fetch_finish(&field.fetch, 1, 100) == 107);
+}
+
+static void test_offsets(void)
+{
+	Elf64_Ehdr head = {.e_ident = ELFMAG,
+			.e_phoff = 64,
+			.e_phnum = 2,
+			.e_phentsize = sizeof(Elf64_Phdr)};
+	Elf64_Phdr segments[] = {{.p_type = PT_NOTE, .p_vaddr = 0x1000, .p_filesz = 0x1000},
+			{.p_type = PT_LOAD,
+					.p_vaddr = 0x1100,
+					.p_filesz = 0x200,
+					.p_offset = 0x40}};
+	char path[] = "/tmp/side-global-XXXXXX";
+	int fd = mkstemp(path);
+	uint64_t offset = 0;
+
+	CHECK(fd >= 0 && pwrite(fd, &head, sizeof(head), 0) == sizeof(head));
+	CHECK(pwrite(fd, segments, sizeof(segments), 64) == sizeof(segments));
+	CHECK(file_offset(path, 0x1100, &offset) && offset == 0x40);
+	CHECK(file_offset(path, 0x12ff, &offset) && offset == 0x23f);
+	CHECK(!file_offset(path, 0x1300, &offset) && !file_offset(path, 0x10ff, &offset));
+	head.e_phentsize++;
+	CHECK(pwrite(fd, &head, sizeof(head), 0) == sizeof(head) &&
+			!file_offset(path, 0x1100, &offset));
+	head.e_phentsize--;
+	head.e_ident[0] = 0;
+	CHECK(pwrite(fd, &head, sizeof(head), 0) == sizeof(head) &&
+			!file_offset(path, 0x1100, &offset));
+	CHECK(!file_offset("/nowhere/at/all", 0x1100, &offset));
+	CHECK(pwrite(fd, "\x90\x0f\x1f\x44\x00\x00", 6, 0x300) == 6);
+	CHECK(has_long_nop_behind(path, 0x300) && !has_long_nop_behind(path, 0x2ff) &&
+			!has_long_nop_behind(path, 0x301) &&
+			!has_long_nop_behind("/nowhere", 0x300));
+	close(fd);
+	unlink(path);
+}
+
+/* ---- calls and returns ---- */
+
+static struct global_hit note_at(struct pairs *pairs, const struct global_side *side, uint32_t tid,
+		uint64_t sp, uint64_t time)
+{
+	struct global_hit hit = {.side = side, .tid = tid};
+
+	global_pairs_note(pairs, &(struct hit_record){.sp = sp, .time = time}, &hit);
+	return hit;
+}
+
+static void test_pairs(void)
+{
+	const struct global_side in = {.address = 1, .table = 1},
+				 other = {.address = 2, .table = 1};
+	const struct global_side out = {.address = 1, .table = 1, .exit = true};
+	const struct global_side other_out = {.address = 2, .table = 1, .exit = true};
+	const struct global_side foreign = {.address = 1, .table = 2, .exit = true};
+	struct pairs *pairs = global_pairs_new();
+	struct global_hit hit;
+
+	CHECK(note_at(pairs, &in, 7, 1000, 10).call == 1 &&
+			note_at(pairs, &other, 7, 900, 13).call == 2);
+	/* A thread in the same bucket. */
+	CHECK(note_at(pairs, &in, 7 + BUCKETS, 1000, 17).call == 3 && pairs->open == 3);
+	CHECK(note_at(pairs, &foreign, 7, 1008, 20).call == 0 &&
+			note_at(pairs, &out, 7, 1000, 20).call == 0);
+	CHECK(note_at(pairs, &out, 8, 1008, 20).call == 0 && pairs->open == 3);
+	hit = note_at(pairs, &other_out, 7, 908, 24);
+	CHECK(hit.call == 2 && hit.duration == 11 && pairs->open == 2);
+	/* A call that never returns is forgotten with the one around it. */
+	CHECK(note_at(pairs, &other, 7, 800, 30).call == 4);
+	hit = note_at(pairs, &out, 7, 1008, 41);
+	CHECK(hit.call == 1 && hit.duration == 31 && pairs->open == 1);
+	hit = note_at(pairs, &out, 7 + BUCKETS, 1008, 50);
+	CHECK(hit.call == 3 && hit.duration == 33 && pairs->open == 0 && !pairs->buckets[7]);
+	pairs->open = CALLS_MAX - 1;
+	CHECK(note_at(pairs, &in, 9, 1000, 60).call == 5 && pairs->open == CALLS_MAX);
+	CHECK(note_at(pairs, &in, 9, 900, 61).call == 6 && pairs->open == CALLS_MAX);
+	CHECK(note_at(pairs, &out, 9, 908, 62).call == 0);
+	CHECK(note_at(pairs, &out, 9, 1008, 63).call == 5);
+	global_pairs_free(pairs);
+	global_pairs_free(NULL);
+}
+
+/* ---- samples ---- */
+
+static const struct argument at_8 = {.at = 8, .size = 4};
+
+static void test_format(void)
+{
+	const char *format = "\tfield:u64 stack;\toffset:8;\tsize:8;\tsigned:0;\n"
+			     "\tfield:u8 f1[16];\toffset:16;\tsize:16;\tsigned:0;\n"
+			     "\tfield:__data_loc char[] name;\toffset:32;\tsize:4;\tsigned:1;\n";
+	struct argument found = {0};
+
+	CHECK(find_argument(format, "stack", &found) && found.at == 8 && found.size == 8);
+	CHECK(find_argument(format, "f1", &found) && found.at == 16 && found.size == 16);
+	CHECK(find_argument(format, "name", &found) && found.at == 32 && found.size == 4);
+	CHECK(!find_argument(format, "f", &found) && !find_argument(format, "ame", &found));
+	CHECK(!find_argument(" f2; here it ends", "f2", &found));
+}
+
+static void test_sample(void)
+{
+	unsigned char bytes[64] = {0};
+	struct sample sample = {0};
+	uint32_t words[] = {11, 12, 13, 0, 14, 0, 5};
+	uint64_t cgroup = 99;
+
+	memcpy(bytes, words, sizeof(words));
+	memcpy(bytes + 28 + 5, &cgroup, 8);
+	CHECK(parse_sample(bytes, 33, false, &sample) && sample.pid == 11 && sample.tid == 12 &&
+			sample.time == 13 && sample.cpu == 14 && sample.size == 5 &&
+			sample.raw == bytes + 28 && !sample.cgroup);
+	CHECK(parse_sample(bytes, 41, true, &sample) && sample.cgroup == 99);
+	sample.cgroup = 0;
+	CHECK(parse_sample(bytes, 40, true, &sample) && !sample.cgroup);
+	CHECK(!parse_sample(bytes, 32, false, &sample) && !parse_sample(bytes, 27, false, &sample));
+}
+
+static void test_values(void)
+{
+	unsigned char raw[48] = {0};
+	struct sample sample = {.raw = raw, .size = 40};
+	uint32_t length = 99, place = 7u << 16 | 20;
+
+	memcpy(raw + 8, &place, 4);
+	memcpy(raw + 20, "silver", 7);
+	CHECK(number_at(&sample, &at_8) == place);
+	CHECK(number_at(&sample, &(struct argument){.at = 36, .size = 4}) == 0);
+	memcpy(raw + 36, &place, 4);
+	CHECK(number_at(&sample, &(struct argument){.at = 36, .size = 4}) == place);
+	CHECK(number_at(&sample, &(struct argument){.at = 37, .size = 4}) == 0);
+	CHECK(number_at(&sample, &(struct argument){.at = 0, .size = 9}) == 0);
+	CHECK(text_at(&sample, &at_8, &length) == (char *)raw + 20 && length == 7);
+	sample.size = 26;
+	CHECK(!text_at(&sample, &at_8, &length));
+	sample.size = 40;
+	memcpy(raw + 20, "(fault)", 8);
+	CHECK(text_at(&sample, &at_8, &length));
+	place = 8u << 16 | 20;
+	memcpy(raw + 8, &place, 4);
+	CHECK(!text_at(&sample, &at_8, &length));
+	place = 20;
+	memcpy(raw + 8, &place, 4);
+	CHECK(!text_at(&sample, &at_8, &length) && length == 0);
+}
+
+struct taken {
+	struct hit_record record;
+	uint64_t size;
+	unsigned char bytes[24];
+};
+
+static void test_taken(void)
+{
+	unsigned char raw[48] = {0};
+	struct sample sample = {.raw = raw, .size = 40};
+	struct global_field field = FIELD(REGISTER(0), LOAD(4), ADD(3));
+	uint32_t place = 7u << 16 | 20;
+	struct taken taken = {.size = 0};
+
+	memcpy(raw + 8, &place, 4);
+	memcpy(raw + 20, "silver", 7);
+	take_value(&taken.record, &sample, &at_8, &field, 2);
+	CHECK(taken.size == place + 3ull && !taken.record.unreadable);
+	field.field.type = PROBE_FIELD_STRING;
+	field.room = 16;
+	take_value(&taken.record, &sample, &at_8, &field, 2);
+	CHECK(taken.size == 7 && !strcmp((char *)taken.bytes, "silver") &&
+			!taken.record.unreadable);
+	field.room = 4;
+	memset(taken.bytes, '#', sizeof(taken.bytes));
+	take_value(&taken.record, &sample, &at_8, &field, 2);
+	CHECK(taken.size == 4 && !memcmp(taken.bytes, "sil\0##", 6));
+	memset(raw + 8, 0, 4);
+	take_value(&taken.record, &sample, &at_8, &field, 2);
+	CHECK(taken.size == UINT64_MAX && taken.record.unreadable == 4);
+	field.field.type = PROBE_FIELD_BYTES;
+	field.field.size = 2;
+	field.field.limit = 10;
+	field.room = 24;
+	take_value(&taken.record, &sample, &(struct argument){.at = 20, .size = 20}, &field, 3);
+	CHECK(taken.size == 10 && !memcmp(taken.bytes, raw + 20, 20) &&
+			taken.record.unreadable == 4);
+	take_value(&taken.record, &sample, &(struct argument){.at = 21, .size = 20}, &field, 3);
+	CHECK(taken.size == UINT64_MAX && taken.record.unreadable == 12);
+}
+
+static void test_filter(void)
+{
+	struct global_filter filter = {.nr_pids = 0};
+	struct sample sample = {.pid = (uint32_t)getpid(), .cgroup = 77};
+	struct hit_record record = {.comm = "cook"};
+	struct perf perf = {.unknown = 0};
+
+	CHECK(fits(&perf, &filter, &sample, &record));
+	filter.pids[filter.nr_pids++] = sample.pid + 1;
+	CHECK(!fits(&perf, &filter, &sample, &record));
+	filter.pids[filter.nr_pids++] = sample.pid;
+	CHECK(fits(&perf, &filter, &sample, &record));
+	filter.cgroups[filter.nr_cgroups++] = 78;
+	CHECK(!fits(&perf, &filter, &sample, &record));
+	filter.cgroups[filter.nr_cgroups++] = 77;
+	CHECK(fits(&perf, &filter, &sample, &record));
+	strcpy(filter.comms[filter.nr_comms++], "cooks");
+	CHECK(!fits(&perf, &filter, &sample, &record));
+	strcpy(filter.comms[filter.nr_comms++], "cook");
+	CHECK(fits(&perf, &filter, &sample, &record));
+	filter.uids[filter.nr_uids++] = getuid() + 1;
+	CHECK(!fits(&perf, &filter, &sample, &record) && perf.unknown == 0);
+	filter.uids[filter.nr_uids++] = getuid();
+	CHECK(fits(&perf, &filter, &sample, &record));
+	sample.pid = filter.pids[0] = INT32_MAX;
+	CHECK(!fits(&perf, &filter, &sample, &record) && perf.unknown == 1);
+}
+
+/* A buffer as the kernel fills it, with a record that begins at its end and goes on at its beginning. */
+static void test_buffer(void)
+{
+	struct perf_event_mmap_page *page = calloc(1, BUFFER_SIZE + (size_t)sysconf(_SC_PAGESIZE));
+	unsigned char *data = (unsigned char *)page + sysconf(_SC_PAGESIZE), raw[8] = {5};
+	struct global_side side = {.number = 0};
+	struct definition definition = {.id = 5};
+	struct perf perf = {.definitions = &definition, .from = 100, .until = 200, .lost = 1};
+	struct global global = {.perf = &perf, .sides = &side, .nr_sides = 1};
+	struct perf_event_header head = {.type = PERF_RECORD_SAMPLE, .size = 8 + 28 + 8};
+	uint32_t words[] = {21, 22, 0, 0, 3, 0, 8};
+	uint64_t at = BUFFER_SIZE - 16, lost[] = {77, 6};
+	uint64_t times[] = {100, 200, 99, 201};
+
+	CHECK(page);
+	perf.raw = malloc(RAW_MAX);
+	perf.record = malloc(4096);
+	page->data_tail = at;
+	for (int i = 0; i < 4; i++) {
+		unsigned char record[44];
+
+		memcpy(words + 2, &times[i], 8);
+		memcpy(record, &head, 8);
+		memcpy(record + 8, words, 28);
+		memcpy(record + 36, raw, 8);
+		for (size_t j = 0; j < sizeof(record); j++)
+			data[at++ % BUFFER_SIZE] = record[j];
+	}
+	head = (struct perf_event_header){.type = PERF_RECORD_LOST, .size = 24};
+	memcpy(data + at % BUFFER_SIZE, &head, 8);
+	memcpy(data + at % BUFFER_SIZE + 8, lost, 16);
+	page->data_head = at + 24;
+	read_buffer(&global, page);
+	CHECK(page->data_tail == at + 24 && perf.lost == 1 + 6 && global.hits.count == 2);
+	CHECK(global.hits.list[0]->time == 100 && global.hits.list[1]->time == 200);
+	CHECK(global.hits.list[0]->pid_tgid == (21ull << 32 | 22) && global.hits.list[0]->cpu == 3);
+	CHECK(perf_lost(&perf) == 7);
+	/* A record that is longer than what is there, or has no header: the remainder is skipped. */
+	head.size = 25;
+	memcpy(data + (at + 24) % BUFFER_SIZE, &head, 8);
+	page->data_head = at + 48;
+	read_buffer(&global, page);
+	CHECK(page->data_tail == at + 48 && perf.lost == 7);
+	hits_free(&global.hits);
+	free(perf.raw);
+	free(perf.record);
+	free(page);
+}
+
+static uint64_t times_seen[4];
+static unsigned int nr_seen;
+
+static void see_hit(void *user, const struct global_hit *hit)
+{
+	CHECK(user == &nr_seen && nr_seen < 4);
+	CHECK(hit->pid == 31 && hit->tid == 32 && hit->cpu == 4 && hit->unreadable == 6);
+	CHECK(!strcmp(hit->comm, "123456789012345"));
+	times_seen[nr_seen++] = hit->time;
+}
+
+static void test_order(void)
+{
+	struct hit_record record = {.pid_tgid = 31ull << 32 | 32, .cpu = 4, .unreadable = 6};
+	struct perf perf = {.lost = 3, .unknown = 4};
+	struct global_side side = {.number = 0};
+	struct global global = {.perf = &perf, .sides = &side, .nr_sides = 1};
+	uint64_t now = hits_now(),
+		 times[] = {now - 1000ull * SETTLE_NS, now - 2000ull * SETTLE_NS,
+				 now + 3600000000000},
+		 lost;
+
+	memcpy(record.comm, "1234567890123456", 16);
+	for (int i = 0; i < 3; i++) {
+		record.time = times[i];
+		hits_add(&global.hits, &record, sizeof(record));
+	}
+	global_read(&global, false, see_hit, &nr_seen, &lost);
+	CHECK(nr_seen == 2 && times_seen[0] == times[1] && times_seen[1] == times[0] && lost == 7);
+	CHECK(global.hits.count == 1);
+	global_read(&global, true, see_hit, &nr_seen, &lost);
+	CHECK(nr_seen == 3 && times_seen[2] == times[2] && global.hits.count == 0);
+	global.hits.count = global.hits.room = HITS_MAX;
+	hits_add(&global.hits, &record, sizeof(record));
+	CHECK(global.hits.lost == 1 && global.hits.count == HITS_MAX);
+	global.hits.count = 0;
+	hits_free(&global.hits);
+	CHECK(ring_size(1) == 65536 && ring_size(65536) == 65536 && ring_size(65537) == 131072);
+	CHECK(ring_size(UINT32_MAX) == 1u << 30);
+	CHECK(!strcmp(global_way_name(GLOBAL_TRACEFS), "tracefs") &&
+			!strcmp(global_way_name(GLOBAL_WAYS), "?"));
+}
+
+/* ---- groups in tracefs ---- */
+
+static void test_groups(void)
+{
+	char group[80], text[16];
+	struct owner owner;
+	pid_t child;
+
+	CHECK(parse_group("side_12_34_56", &owner) && owner.pid == 12 && owner.started == 34 &&
+			owner.space == 56);
+	CHECK(!parse_group("side_12_34", &owner) && !parse_group("side_12_34_56x", &owner) &&
+			!parse_group("other_12_34_56", &owner));
+	global_tracefs_group(group, sizeof(group));
+	CHECK(parse_group(group, &owner) && owner.pid == (uint64_t)getpid() && owner.started &&
+			owner.space == own_space());
+	CHECK(!is_left(group));
+	(void)snprintf(group, sizeof(group), "side_%ld_%llu_%llu", (long)getpid(),
+			(unsigned long long)owner.started + 1, (unsigned long long)owner.space);
+	CHECK(is_left(group));
+	(void)snprintf(group, sizeof(group), "side_%ld_1_%llu", (long)getpid(),
+			(unsigned long long)owner.space + 1);
+	CHECK(!is_left(group));
+	(void)snprintf(group, sizeof(group), "side_%ld_1_0", (long)getpid());
+	CHECK(!is_left(group) && !is_left("kprobes"));
+	CHECK(wanted("mine", "mine") && !wanted("mine", "other") && !wanted("mine", NULL));
+	child = fork();
+	if (!child)
+		_exit(0);
+	CHECK(!waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT));
+	CHECK(started_at((uint64_t)child) == 0);
+	waitpid(child, NULL, 0);
+	CHECK(started_at((uint64_t)child) == 0);
+	CHECK(global_tracefs_read(AT_FDCWD, "/nowhere", text, sizeof(text)) == -ENOENT);
+	CHECK(global_tracefs_read(AT_FDCWD, "/proc", text, sizeof(text)) == -EISDIR);
+	CHECK(!global_tracefs_read(AT_FDCWD, "/proc/self/maps", text, sizeof(text)) &&
+			strlen(text) == 15);
+}
+
+/* Files of one's own in the form of tracefs. */
+static void test_definitions(void)
+{
+	char folder[] = "/tmp/side-tracefs-XXXXXX", text[512];
+	int tracefs, fd;
+
+	CHECK(mkdtemp(folder) && (tracefs = open(folder, O_RDONLY | O_DIRECTORY)) >= 0);
+	CHECK(global_tracefs_remove(tracefs, "side_1_2_3") == -ENOENT);
+	CHECK(is_refused(global_tracefs_define(tracefs, "p:a/b /bin/x:0x10\n", &error), -ENOENT,
+			"the kernel refuses the definition `p:a/b /bin/x:0x10", ""));
+	fd = openat(tracefs, DEFINITIONS, O_RDWR | O_CREAT, 0600);
+	CHECK(fd >= 0 && !global_tracefs_define(tracefs, "p:mine/e0 /bin/x:0x10\n", &error));
+	CHECK(!global_tracefs_define(tracefs, "r:mine/e1 /bin/x:0x10\n", &error));
+	CHECK(!global_tracefs_define(tracefs, "p:other/e0 /bin/x:0x10\n", &error));
+	CHECK(global_tracefs_remove(tracefs, "mine") == 2);
+	CHECK(!global_tracefs_read(tracefs, DEFINITIONS, text, sizeof(text)));
+	CHECK(!strcmp(strstr(text, "-:"), "-:mine/e0-:mine/e1"));
+	CHECK(global_tracefs_clean(tracefs) == 0);
+	CHECK(!error.permission && global_fail(&error, -EPERM, "", "x") == -EPERM &&
+			error.permission);
+	close(fd);
+	CHECK(!unlinkat(tracefs, DEFINITIONS, 0) && !rmdir(folder));
+	close(tracefs);
+}
+
+/* ---- changed code ---- */
+
+static int look_with(const unsigned char *memory, struct looking *looking, struct global_side *side,
+		bool recorded)
+{
+	return differs(looking, getpid(), side, (uint64_t)(uintptr_t)memory, recorded);
+}
+
+static void test_changed(void)
+{
+	unsigned char bytes[32], memory[32];
+	char path[] = "/tmp/side-global-XXXXXX";
+	struct watched file = {.path = path, .fd = mkstemp(path)};
+	uint32_t file_of = 0;
+	struct global_side side = {.path = path, .offset = 16};
+	struct global global = {.sides = &side, .nr_sides = 1};
+	struct looking looking = {
+			.global = &global, .files = &file, .nr_files = 1, .file_of = &file_of};
+
+	for (int i = 0; i < 32; i++)
+		memory[i] = bytes[i] = (unsigned char)i;
+	CHECK(file.fd >= 0 && pwrite(file.fd, bytes, 32, 0) == 32);
+	CHECK(!look_with(memory + 16, &looking, &side, true));
+	memory[16] = BREAKPOINT;
+	CHECK(look_with(memory + 16, &looking, &side, true) &&
+			!look_with(memory + 16, &looking, &side, false));
+	memory[16] = LONG_JUMP;
+	CHECK(look_with(memory + 16, &looking, &side, false));
+	memory[16] = CALL;
+	CHECK(look_with(memory + 16, &looking, &side, false));
+	bytes[16] = LONG_NOP;
+	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 &&
+			!look_with(memory + 16, &looking, &side, true));
+	memory[16] = LONG_NOP;
+	/* A jump over the location begins four bytes before it at most. */
+	memory[11] = LONG_JUMP;
+	CHECK(!look_with(memory + 16, &looking, &side, true));
+	memory[11] = 11;
+	memory[12] = LONG_JUMP;
+	CHECK(look_with(memory + 16, &looking, &side, true));
+	memory[12] = BREAKPOINT;
+	CHECK(!look_with(memory + 16, &looking, &side, true));
+	memory[12] = 1;
+	memory[11] = LONG_JUMP;
+	/* The end of the jump at 11, which ends at 16. */
+	CHECK(!look_with(memory + 16, &looking, &side, true));
+	memory[11] = 11;
+	CHECK(look_with(memory + 16, &looking, &side, true));
+	/* At the beginning of the file less is before it. */
+	side.offset = 0;
+	CHECK(!look_with(memory, &looking, &side, true));
+	memory[0] = LONG_JUMP;
+	CHECK(look_with(memory, &looking, &side, true));
+	close(file.fd);
+	unlink(path);
+	CHECK(is_refused(conflict_look(&global, (looking.error = &error)), -ENOENT,
+			"cannot be read: No such file", ""));
+}
+
+static void test_replaced(void)
+{
+	char path[] = "/tmp/side-global-XXXXXX", other[] = "/tmp/side-global-XXXXXX";
+	struct global_side sides[] = {{.path = path}, {.path = path}, {.path = "/nowhere"}};
+	struct global global = {.sides = sides, .nr_sides = 3};
+	int fd = mkstemp(path), second = mkstemp(other);
+
+	CHECK(fd >= 0 && second >= 0 && !replaced_open(&global, &error) && global.nr_files == 1);
+	CHECK(!global_replaced(&global) && !rename(other, path));
+	CHECK(global_replaced(&global) == path && !global_replaced(&global));
+	free(global.files);
+	close(fd);
+	close(second);
+	unlink(path);
+}
+
+static void test_descriptor_limit(void)
+{
+	int next = fcntl(0, F_DUPFD_CLOEXEC, 0), status;
+	pid_t child;
+
+	close(next);
+	child = fork();
+	if (!child) {
+		struct rlimit limit = {100, 100};
+
+		if (setrlimit(RLIMIT_NOFILE, &limit) ||
+				global_descriptors(99 - (uint64_t)next, 0, &error))
+			_exit(1);
+		if (!is_refused(global_descriptors(100 - (uint64_t)next, 0, &error), -EMFILE,
+				    "descriptors for the locations, and a process may have 100",
+				    "probe fewer locations"))
+			_exit(2);
+		_exit(fcntl(0, F_DUPFD_CLOEXEC, 0) == next ? 0 : 3);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+/* ---- instructions ---- */
+
+static void test_assembly(void)
+{
+	static struct assembly a;
+	uint32_t jump;
+
+	put_constant(&a, 3, -7);
+	CHECK(a.nr == 1 && a.code[0].code == (BPF_ALU64 | BPF_MOV | BPF_K) &&
+			a.code[0].dst_reg == 3 && a.code[0].imm == -7);
+	put_constant(&a, 4, INT64_C(0x123456789));
+	CHECK(a.nr == 3 && a.code[1].code == (BPF_LD | BPF_DW | BPF_IMM) &&
+			a.code[1].dst_reg == 4 && a.code[1].imm == 0x23456789 &&
+			a.code[2].imm == 1 && !a.code[1].src_reg);
+	put_map(&a, 1, 6);
+	CHECK(a.nr == 5 && a.code[3].src_reg == BPF_PSEUDO_MAP_FD && a.code[3].imm == 6 &&
+			!a.code[4].imm);
+	put_load(&a, 2, 5, 6, -8);
+	CHECK(a.code[5].code == (BPF_LDX | BPF_MEM | BPF_H) && a.code[5].dst_reg == 5 &&
+			a.code[5].src_reg == 6 && a.code[5].off == -8);
+	put_store(&a, 4, 7, 16, 8);
+	CHECK(a.code[6].code == (BPF_STX | BPF_MEM | BPF_W) && a.code[6].dst_reg == 7 &&
+			a.code[6].src_reg == 8 && a.code[6].off == 16);
+	put_add(&a, 9, INT64_C(1) << 40);
+	CHECK(a.nr == 10 && a.code[9].code == (BPF_ALU64 | BPF_ADD | BPF_X) &&
+			a.code[9].dst_reg == 9 && !a.code[9].src_reg);
+	put_add(&a, 9, 5);
+	put_move(&a, 1, 2);
+	put_call(&a, 12);
+	CHECK(a.nr == 13 && a.code[10].imm == 5 && a.code[11].dst_reg == 1 &&
+			a.code[11].src_reg == 2 && a.code[12].imm == 12);
+	jump = put_jump(&a, BPF_JEQ, 3, 44);
+	CHECK(jump == 13 && a.code[13].dst_reg == 3 && a.code[13].imm == 44 &&
+			a.code[13].code == (BPF_JMP | BPF_JEQ | BPF_K));
+	CHECK(put_jump_register(&a, BPF_JGT, 1, 2) == 14 &&
+			a.code[14].code == (BPF_JMP | BPF_JGT | BPF_X));
+	put_here(&a, jump);
+	CHECK(a.code[13].off == 1 && !a.overflow);
+	while (a.nr < ASSEMBLY_MAX)
+		put_move(&a, 1, 2);
+	CHECK(!a.overflow);
+	put_move(&a, 1, 2);
+	CHECK(a.overflow && a.nr == ASSEMBLY_MAX);
+}
+
+int main(void)
+{
+	CHECK(global_fail(&error, -EIO, "hint", "%d", 5) == -EIO && !error.permission &&
+			!strcmp(error.text, "5"));
+	test_numbers();
+	test_texts();
+	test_arguments();
+	test_sources();
+	test_offsets();
+	test_pairs();
+	test_format();
+	test_sample();
+	test_values();
+	test_taken();
+	test_filter();
+	test_buffer();
+	test_order();
+	test_groups();
+	test_definitions();
+	test_changed();
+	test_replaced();
+	test_descriptor_limit();
+	test_assembly();
+	return 0;
+}
