@@ -7,6 +7,7 @@
  */
 #include <elf.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,17 @@ static void remove_output(void)
 	CHECK(!system(command));
 }
 
+/* The first error of a recovery, or "". */
+static char refusal[1024];
+
+static void note_refusal(const struct session_summary *summary)
+{
+	refusal[0] = '\0';
+	for (size_t i = 0; i < summary->nr_messages && !refusal[0]; i++)
+		if (summary->messages[i].is_error)
+			snprintf(refusal, sizeof(refusal), "%s", summary->messages[i].text);
+}
+
 /* What became of it: processes, bytes, sentences. */
 static struct session_summary recover(const char *path)
 {
@@ -66,6 +78,7 @@ static struct session_summary recover(const char *path)
 	remove_output();
 	CHECK(!session_recover(&options, &session, &error));
 	summary = *session_summary(session);
+	note_refusal(&summary);
 	session_destroy(session);
 	return summary;
 }
@@ -281,6 +294,142 @@ static void mutate(unsigned char *bytes, size_t begin, size_t size)
 	}
 }
 
+/* ---- each mistake, with its own error ---- */
+
+#define HEAD(member) (PAGE + offsetof(struct recovery_head, member))
+#define CHANNEL(member) (PAGE + CHANNELS_OFFSET + offsetof(struct recovery_channel, member))
+#define CHUNK(member) (PAGE + CHUNK_OFFSET + offsetof(struct recovery_chunk, member))
+#define PART(member) (sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, member))
+#define TERA UINT64_C(1000000000000)
+
+/* A number of some bytes in the dump; error NULL: everything is recovered. */
+struct mistake {
+	size_t at, size;
+	uint64_t number;
+	const char *error;
+};
+
+static const char is_damaged[] = "it is damaged", lists[] = "the list of its channels is damaged",
+		  no_rings[] = "the rings of its channel ring are not in the dump",
+		  another[] = "it is of another version",
+		  no_events[] = "the descriptions of its events are damaged",
+		  nothing[] = "no recording is in it";
+
+static const struct mistake mistakes[] = {
+		{HEAD(magic), 1, 's', nothing},
+		{HEAD(self), 8, RECORD_AT + PAGE, nothing},
+		{HEAD(version), 4, RECOVERY_VERSION + 1, another},
+		{HEAD(head_size), 4, sizeof(struct recovery_head) + 1, another},
+		{HEAD(channel_size), 4, sizeof(struct recovery_channel) + 1, another},
+		{HEAD(valid), 4, 0, "it was being changed"},
+		{HEAD(valid), 4, 2, "it was being changed"},
+		{HEAD(clock), 4, RING_CLOCK_MONOTONIC + 1, is_damaged},
+		{HEAD(nr_channels), 4, 0, is_damaged},
+		{HEAD(nr_channels), 4, SESSION_CHANNELS_MAX, lists},
+		{HEAD(nr_channels), 4, SESSION_CHANNELS_MAX + 1, is_damaged},
+		{HEAD(frequency), 8, TERA, NULL},
+		{HEAD(frequency), 8, TERA + 1, is_damaged},
+		{HEAD(frequency), 8, 0, NULL},
+		{HEAD(offset), 8, 999999999, NULL},
+		{HEAD(offset), 8, 1000000000, is_damaged},
+		{HEAD(channels), 8, RECORD_AT - 1, lists},
+		{HEAD(first_chunk), 8, 0, NULL},
+		{HEAD(first_chunk), 8, RECORD_AT - 1, no_events},
+		{CHANNEL(name), 1, '/', lists},
+		{CHANNEL(name), 1, 0, lists},
+		{CHANNEL(nr_contexts), 4, 1, lists},
+		{CHANNEL(contexts_size), 4, WIRE_EVENT_CONTEXTS_BYTES_MAX + 1, lists},
+		{CHANNEL(rings), 8, 8, no_rings},
+		{CHUNK(magic), 4, RECOVERY_CHUNK_MAGIC + 1, no_events},
+		{CHUNK(size), 8, 0, no_events},
+		{CHUNK(next), 8, RECORD_AT - 1, no_events},
+		{0, 4, 0xfd2fb528, "it is compressed with zstd"},
+		{0, 1, 0, "it is neither a core dump nor a directory of --buffers"},
+		{EI_CLASS, 1, 7, "its ELF header is damaged"},
+		{offsetof(Elf64_Ehdr, e_type), 2, ET_DYN,
+				"it is a program or library, not a core dump"},
+		{PART(p_type), 4, PT_NOTE, nothing},
+		{PART(p_flags), 4, PF_R, nothing},
+		{PART(p_vaddr), 8, RECORD_AT + 8, nothing},
+		{PART(p_filesz), 8, 0, nothing},
+		{PART(p_filesz), 8, sizeof(struct recovery_head), lists},
+		{PART(p_filesz), 8, sizeof(struct recovery_head) - 1, nothing},
+		{sizeof(Elf64_Phdr) + PART(p_filesz), 8, UINT64_MAX / 2, NULL},
+		{sizeof(Elf64_Phdr) + PART(p_type), 4, PT_NOTE, no_rings},
+};
+
+static void check_mistake(const char *path, unsigned char *bad, const struct mistake *mistake)
+{
+	struct session_summary summary;
+
+	memcpy(bad, core, core_bytes);
+	memcpy(bad + mistake->at, &mistake->number, mistake->size);
+	write_file("core", bad, core_bytes);
+	summary = recover(path);
+	if (!mistake->error) {
+		CHECK(!refusal[0] && summary.nr_processes == 1 &&
+				summary.failure == SESSION_ERROR_NONE);
+		return;
+	}
+	if (!strstr(refusal, mistake->error))
+		fprintf(stderr, "offset %zu, number %llu: %s\n", mistake->at,
+				(unsigned long long)mistake->number, refusal);
+	CHECK(strstr(refusal, mistake->error));
+	CHECK(summary.failure != SESSION_ERROR_NONE);
+}
+
+/* The longest texts, and one byte more. */
+static void check_texts(const char *path, unsigned char *bad)
+{
+	static const struct {
+		size_t at, fits;
+		const char *error;
+	} texts[] = {{HEAD(procname), 255, is_damaged}, {HEAD(exe), 511, is_damaged},
+			{CHANNEL(name), SESSION_CHANNEL_NAME_MAX, lists}};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		for (size_t more = 0; more < 2; more++) {
+			memcpy(bad, core, core_bytes);
+			memset(bad + texts[i].at, 'n', texts[i].fits + more);
+			write_file("core", bad, core_bytes);
+			recover(path);
+			CHECK(more ? strstr(refusal, texts[i].error) != NULL : !refusal[0]);
+		}
+	}
+}
+
+static void check_mistakes(void)
+{
+	unsigned char *bad = malloc(core_bytes);
+	char path[sizeof(folder) + 8];
+
+	CHECK(bad);
+	snprintf(path, sizeof(path), "%s/core", folder);
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
+		check_mistake(path, bad, &mistakes[i]);
+	check_texts(path, bad);
+	/* The type is in the other byte order, too. */
+	memcpy(bad, core, core_bytes);
+	bad[EI_DATA] = bad[EI_DATA] == ELFDATA2LSB ? ELFDATA2MSB : ELFDATA2LSB;
+	*(uint16_t *)(void *)(bad + offsetof(Elf64_Ehdr, e_type)) = ET_CORE << 8;
+	write_file("core", bad, core_bytes);
+	recover(path);
+	CHECK(strstr(refusal, "it is of a machine with another byte order"));
+	/* A dump that was cut, and what is no file. */
+	write_file("core", core, PAGE + RECORD_BYTES);
+	recover(path);
+	CHECK(strstr(refusal, no_rings));
+	write_file("core", core, 3);
+	recover(path);
+	CHECK(strstr(refusal, "it is neither a core dump"));
+	unlink(path);
+	recover("/dev/null");
+	CHECK(strstr(refusal, "it is no file"));
+	recover("/nowhere/at-all");
+	CHECK(strstr(refusal, "No such file or directory"));
+	free(bad);
+}
+
 /* Unchanged, it gives back everything. */
 static void check_whole(const char *path)
 {
@@ -379,6 +528,7 @@ int main(int argc, char **argv)
 		CHECK(seed && fwrite(core, core_bytes, 1, seed) == 1 && !fclose(seed));
 		return 0;
 	}
+	check_mistakes();
 	fuzz_core(is_long ? 20000 : 120);
 	fuzz_folder(is_long ? 20000 : 120);
 	snprintf(command, sizeof(command), "rm -rf %s", work);
