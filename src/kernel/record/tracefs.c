@@ -86,11 +86,13 @@ int tracefs_write(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
 	size_t size = strlen(text);
+	ssize_t written;
 
 	if (fd < 0)
 		return -errno;
-	if (write(fd, text, size) != (ssize_t)size)
-		ret = errno ? -errno : -EIO;
+	written = write(fd, text, size);
+	if (written != (ssize_t)size)
+		ret = written < 0 ? -errno : -EIO;
 	close(fd);
 	return ret;
 }
