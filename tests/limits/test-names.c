@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Limits of names: what is compared with a misspelled word, and what is demangled. */
+#include "driver.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "names/names.h"
+#include "names/nearest.h"
+
+/* One letter differs. */
+static int compared_name(uint64_t count)
+{
+	char *word = limit_text('w', count);
+	struct nearest nearest;
+
+	nearest_begin(&nearest, word);
+	nearest_offer(&nearest, strcat(limit_text('w', count - 1), "x"));
+	if (!nearest.count)
+		return -ENOENT;
+	assert_int_equal(strlen(nearest_best(&nearest)), count);
+	return 0;
+}
+
+/* The word is the beginning of the name. */
+static int offered_name(uint64_t count)
+{
+	struct nearest nearest;
+
+	nearest_begin(&nearest, "nn");
+	nearest_offer(&nearest, limit_text('n', count));
+	if (!nearest.count)
+		return -ENOENT;
+	assert_int_equal(strlen(nearest_best(&nearest)), count);
+	return 0;
+}
+
+static void test_suggestions(void **state)
+{
+	static const struct limit_case cases[] = {
+			LIMIT_CASE(compared_name, 64, -ENOENT, ""),
+			LIMIT_CASE(offered_name, NEAREST_NAME_SIZE - 1, -ENOENT, ""),
+	};
+	struct nearest nearest;
+
+	(void)state;
+	limits_try(cases, sizeof(cases) / sizeof(*cases));
+	/* Three names at most: the nearest ones, the first ones of those that are equally near. */
+	nearest_begin(&nearest, "abcdef");
+	nearest_offer(&nearest, "abcdxy");
+	nearest_offer(&nearest, "abcdeX");
+	nearest_offer(&nearest, "abcdeY");
+	assert_int_equal(nearest.count, 3);
+	assert_string_equal(nearest.names[2].name, "abcdxy");
+	nearest_offer(&nearest, "abcdeZ");
+	assert_int_equal(nearest.count, NEAREST_MAX);
+	assert_string_equal(nearest.names[0].name, "abcdeX");
+	assert_string_equal(nearest.names[1].name, "abcdeY");
+	assert_string_equal(nearest.names[2].name, "abcdeZ");
+	nearest_offer(&nearest, "abcdeW");
+	assert_string_equal(nearest.names[2].name, "abcdeZ");
+}
+
+/* A procedure of Fortran in the module `m`: the C++ library has a limit of its own, which is lower. */
+static int symbol(uint64_t count)
+{
+	char *name = limit_text('n', count - 8), *mangled = limit_text(' ', count), *readable;
+
+	sprintf(mangled, "__m_MOD_%s", name);
+	assert_int_equal(strlen(mangled), count);
+	readable = names_readable(mangled);
+	if (!readable)
+		return -ENOENT;
+	assert_int_equal(strncmp(readable, "m::nnn", 6), 0);
+	assert_int_equal(strlen(readable), 3 + count - 8);
+	free(readable);
+	return 0;
+}
+
+static void test_symbols(void **state)
+{
+	static const struct limit_case cases[] = {
+			LIMIT_CASE(symbol, 4096 - 1, -ENOENT, ""),
+	};
+
+	(void)state;
+	limits_try(cases, sizeof(cases) / sizeof(*cases));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_suggestions),
+			cmocka_unit_test(test_symbols),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
