@@ -462,7 +462,7 @@ static void test_recovery(void)
 
 static void test_names(void)
 {
-	char name[BOOT_PROCNAME_MAX + 1], line[256], room_of[8];
+	char name[BOOT_PROCNAME_MAX + 1], line[256], room_of[7];
 	struct text text = {.bytes = line};
 
 	boot_clean_name(name, "a-b.c_d+E9");
@@ -481,7 +481,7 @@ static void test_names(void)
 	read_line("/nowhere", room_of, sizeof(room_of));
 	CHECK(!room_of[0]);
 	read_line("/proc/self/status", room_of, sizeof(room_of));
-	CHECK(!strcmp(room_of, "Name:\tt"));
+	CHECK(!strcmp(room_of, "Name:\t"));
 }
 
 static void test_start_time(void)

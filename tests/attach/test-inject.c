@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact values of what attaching knows of a program before it stops a thread: made ELF files, mappings, states, limits, frames of a
+ * stack, and the copies of the agent in its root directory. The files are included, so that their own functions can be called.
+ */
+#include "probe/inject/copy.c"
+#include "probe/inject/elf.c"
+#include "probe/inject/safe.c"
+#include "probe/inject/target.c"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "../resources.h"
+
+#define CHECK(condition)                                                                \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                        \
+		}                                                                       \
+	} while (0)
+
+static struct inject_report report;
+
+static bool is_refused(int ret, enum inject_kind kind, const char *text, const char *hint)
+{
+	if (ret == -1 && report.kind == kind && strstr(report.text, text) &&
+			(!*hint ? !*report.hint : !!strstr(report.hint, hint)))
+		return true;
+	fprintf(stderr, "%d, %d: %s; %s\n", ret, (int)report.kind, report.text, report.hint);
+	return false;
+}
+
+/* ---- ELF files ---- */
+
+struct image {
+	Elf64_Ehdr header;
+	Elf64_Phdr segments[3];
+	Elf64_Shdr sections[3];
+	Elf64_Sym symbols[5];
+	char names[32];
+};
+
+static Elf64_Sym symbol(
+		uint32_t name, uint64_t value, uint64_t size, unsigned char type, uint16_t section)
+{
+	return (Elf64_Sym){.st_name = name,
+			.st_value = value,
+			.st_size = size,
+			.st_info = ELF64_ST_INFO(STB_GLOBAL, type),
+			.st_shndx = section};
+}
+
+static struct image make_image(void)
+{
+	struct image image = {
+			.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64},
+					.e_type = ET_DYN,
+					.e_machine = EM_X86_64,
+					.e_phoff = offsetof(struct image, segments),
+					.e_phnum = 3,
+					.e_phentsize = sizeof(Elf64_Phdr),
+					.e_shoff = offsetof(struct image, sections),
+					.e_shnum = 3,
+					.e_shentsize = sizeof(Elf64_Shdr)}};
+
+	image.segments[0] = (Elf64_Phdr){.p_type = PT_LOAD,
+			.p_flags = PF_R,
+			.p_offset = 0x1234,
+			.p_vaddr = 0x5234,
+			.p_filesz = 0x800,
+			.p_memsz = 0x800};
+	image.segments[1] = (Elf64_Phdr){.p_type = PT_LOAD,
+			.p_flags = PF_R | PF_X,
+			.p_offset = 0x3000,
+			.p_vaddr = 0x8000,
+			.p_filesz = 0x1f01,
+			.p_memsz = 0x1f01};
+	image.segments[2].p_type = PT_INTERP;
+	image.sections[1] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
+			.sh_offset = offsetof(struct image, names),
+			.sh_size = sizeof(image.names)};
+	image.sections[2] = (Elf64_Shdr){.sh_type = SHT_DYNSYM,
+			.sh_link = 1,
+			.sh_offset = offsetof(struct image, symbols),
+			.sh_size = sizeof(image.symbols)};
+	memcpy(image.names, "\0cook\0kettle\0serve\0", 19);
+	image.symbols[1] = symbol(1, 0x100, 0x10, STT_FUNC, 1);
+	image.symbols[2] = symbol(6, 0x200, 0x20, STT_OBJECT, 1);
+	image.symbols[3] = symbol(13, 0x300, 0x30, STT_FUNC, SHN_UNDEF);
+	image.symbols[4] = symbol(32, 0x400, 0x40, STT_FUNC, 1);
+	return image;
+}
+
+static int read_image(const struct image *image, struct inject_elf *elf)
+{
+	int fd = memfd_create("image", MFD_CLOEXEC), ret;
+
+	CHECK(fd >= 0 && write(fd, image, sizeof(*image)) == sizeof(*image));
+	ret = inject_elf_read(fd, elf);
+	close(fd);
+	return ret;
+}
+
+static void test_symbols(void)
+{
+	struct image image = make_image();
+	struct inject_elf elf;
+
+	CHECK(!read_image(&image, &elf) && elf.machine == EM_X86_64 && elf.type == ET_DYN &&
+			elf.class == ELFCLASS64);
+	CHECK(elf.interpreter && elf.nr_headers == 3 && elf.nr_symbols == 5 &&
+			elf.names_size == 32);
+	CHECK(inject_elf_function(&elf, "cook") == 0x100 && !inject_elf_function(&elf, "kettle"));
+	CHECK(inject_elf_object(&elf, "kettle") == 0x200 && !inject_elf_object(&elf, "cook"));
+	CHECK(!inject_elf_function(&elf, "serve") && !inject_elf_function(&elf, "coo"));
+	CHECK(inject_elf_function(&elf, "") == 0x400);
+	CHECK(!strcmp(inject_elf_name(&elf, 0x100), "cook") &&
+			!strcmp(inject_elf_name(&elf, 0x10f), "cook"));
+	CHECK(!inject_elf_name(&elf, 0xff) && !inject_elf_name(&elf, 0x110) &&
+			!inject_elf_name(&elf, 0x200));
+	CHECK(!strcmp(inject_elf_name(&elf, 0x400), ""));
+	inject_elf_free(&elf);
+	CHECK(!elf.headers && !elf.symbols && !elf.names && elf.machine == EM_NONE);
+}
+
+static void test_segments(void)
+{
+	struct image image = make_image();
+	struct inject_elf elf;
+	uint64_t bias = 0;
+
+	CHECK(!read_image(&image, &elf));
+	/* From the beginning of its first page on. */
+	CHECK(inject_elf_bias(&elf, 0x1000, 0x7f0000, &bias) && bias == 0x7f0000 - 0x5000);
+	CHECK(inject_elf_bias(&elf, 0x1a33, 0x7f0a33, &bias) && bias == 0x7f0000 - 0x5000);
+	CHECK(!inject_elf_bias(&elf, 0x1a34, 0x7f0000, &bias) &&
+			!inject_elf_bias(&elf, 0xfff, 0x7f0000, &bias));
+	CHECK(inject_elf_bias(&elf, 0x3000, 0x900000, &bias) && bias == 0x8f8000);
+	/* Behind 0x9f01, rounded to 16. */
+	CHECK(inject_elf_room(&elf, 0xf0) == 0x9f10 && !inject_elf_room(&elf, 0xf1));
+	elf.headers[1].p_flags |= PF_W;
+	CHECK(!inject_elf_room(&elf, 1));
+	elf.headers[1].p_flags = PF_R;
+	CHECK(!inject_elf_room(&elf, 1));
+	elf.headers[1].p_flags = PF_R | PF_X;
+	elf.headers[1].p_memsz++;
+	CHECK(!inject_elf_room(&elf, 1));
+	elf.headers[1].p_memsz = elf.headers[1].p_filesz = 0;
+	CHECK(!inject_elf_room(&elf, 0));
+	inject_elf_free(&elf);
+}
+
+static void test_broken(void)
+{
+	struct image image = make_image(), broken = image;
+	struct inject_elf elf;
+
+	broken.header.e_ident[3] = 'f';
+	CHECK(read_image(&broken, &elf) == -ENOEXEC);
+	broken = image;
+	broken.header.e_phentsize--;
+	CHECK(read_image(&broken, &elf) == -ENOEXEC);
+	broken = image;
+	broken.header.e_phoff = sizeof(image) - 3 * sizeof(Elf64_Phdr) + 1;
+	CHECK(read_image(&broken, &elf) == -ENOEXEC);
+	broken.header.e_phoff--;
+	CHECK(!read_image(&broken, &elf));
+	inject_elf_free(&elf);
+	broken.header.e_phoff = UINT64_MAX;
+	CHECK(read_image(&broken, &elf) == -ENOEXEC);
+	broken = image;
+	broken.header.e_phnum = 0;
+	CHECK(read_image(&broken, &elf) == -ENOEXEC);
+	broken = image;
+	broken.header.e_ident[EI_CLASS] = ELFCLASS32;
+	CHECK(!read_image(&broken, &elf) && elf.class == ELFCLASS32 && elf.machine == EM_X86_64 &&
+			!elf.headers);
+	/* Without sections it has no symbols. */
+	broken = image;
+	broken.header.e_shentsize--;
+	CHECK(!read_image(&broken, &elf) && !elf.nr_symbols && elf.nr_headers == 3);
+	inject_elf_free(&elf);
+	broken = image;
+	broken.sections[2].sh_link = 3;
+	CHECK(!read_image(&broken, &elf) && !elf.nr_symbols);
+	inject_elf_free(&elf);
+	broken = image;
+	broken.sections[2].sh_size = TABLE_MAX + 1;
+	CHECK(!read_image(&broken, &elf) && !elf.nr_symbols);
+	inject_elf_free(&elf);
+	broken = image;
+	broken.segments[2].p_type = PT_NULL;
+	CHECK(!read_image(&broken, &elf) && !elf.interpreter);
+	inject_elf_free(&elf);
+}
+
+/* ---- the program ---- */
+
+static void test_mapping_lines(void)
+{
+	struct inject_mapping mapping;
+	char line[] = "7f00-8f00 r-xp 00001000 fe:01 77                         /a b/c\n",
+	     none[] = "7f00-8f00 rw-p 0 00:00 0 \n", bad[] = "nothing\n";
+
+	CHECK(parse_mapping(line, &mapping) && mapping.begin == 0x7f00 && mapping.end == 0x8f00 &&
+			mapping.offset == 0x1000);
+	CHECK(mapping.inode == 77 && !strcmp(mapping.access, "r-xp") &&
+			!strcmp(mapping.path, "/a b/c"));
+	free(mapping.path);
+	CHECK(parse_mapping(none, &mapping) && !*mapping.path && !mapping.inode);
+	free(mapping.path);
+	CHECK(!parse_mapping(bad, &mapping));
+}
+
+static void test_mappings(void)
+{
+	struct inject_mapping three[] = {{.begin = 10, .end = 20}, {.begin = 20, .end = 30},
+			{.begin = 40, .end = 50}};
+	struct inject_target target = {.mappings = three, .nr_mappings = 3};
+
+	CHECK(!inject_mapping_of(&target, 9) && inject_mapping_of(&target, 10) == three &&
+			inject_mapping_of(&target, 19) == three);
+	CHECK(inject_mapping_of(&target, 20) == three + 1 &&
+			inject_mapping_of(&target, 29) == three + 1);
+	CHECK(!inject_mapping_of(&target, 30) && !inject_mapping_of(&target, 39) &&
+			inject_mapping_of(&target, 40) == three + 2);
+	CHECK(inject_mapping_of(&target, 49) == three + 2 && !inject_mapping_of(&target, 50));
+	target = (struct inject_target){.pid = getpid()};
+	CHECK(!inject_maps_read(&target) && target.nr_mappings > 5);
+	CHECK(!inject_maps_read(&target) &&
+			inject_mapping_of(&target, (uintptr_t)test_mappings)->access[2] == 'x');
+	inject_maps_free(&target);
+	CHECK(!target.mappings && !target.nr_mappings);
+	target.pid = INT32_MAX;
+	CHECK(inject_maps_read(&target) == -ENOENT);
+}
+
+static void test_files(void)
+{
+	struct inject_target target = {
+			.pid = getpid(), .memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC)};
+	const struct inject_mapping *mapping;
+	struct inject_mapping other;
+	char elsewhere[] = "/nowhere/else";
+	int fd, word = 5, found = 0;
+
+	CHECK(target.memory >= 0 && !inject_maps_read(&target));
+	CHECK(inject_read(&target, (uintptr_t)&word, &found, 4) && found == 5);
+	found = 6;
+	CHECK(inject_write(&target, (uintptr_t)&word, &found, 4) && word == 6);
+	CHECK(!inject_read(&target, 0, &found, 4) && !inject_read(&target, UINT64_MAX, &found, 4) &&
+			!inject_write(&target, UINT64_MAX, &found, 4));
+	mapping = inject_mapping_of(&target, (uintptr_t)test_files);
+	fd = inject_mapping_open(&target, mapping);
+	CHECK(fd >= 0 && same_file(&target, mapping, fd));
+	close(fd);
+	other = *mapping;
+	other.inode++;
+	CHECK(!same_file(&target, &other, 0));
+	other.path = elsewhere;
+	other.begin++;
+	CHECK(inject_mapping_open(&target, &other) == -ENOENT);
+	CHECK(open_same(&target, mapping, "/proc/self") == -ESTALE &&
+			open_same(&target, mapping, "/nowhere") == -ENOENT);
+	/* Another file. */
+	CHECK(open_same(&target, mapping, "/bin/sh") == -ESTALE);
+	inject_maps_free(&target);
+	close(target.memory);
+}
+
+static void test_status(void)
+{
+	char text[64], name[64];
+
+	CHECK(prctl(PR_SET_NAME, "one two") == 0);
+	CHECK(inject_status(getpid(), 0, "Tgid", text, sizeof(text)) &&
+			strtol(text, NULL, 10) == getpid());
+	CHECK(inject_status(getpid(), getpid(), "State", text, 3) && !strcmp(text, "R "));
+	CHECK(!inject_status(getpid(), 0, "gid", text, sizeof(text)) && !*text);
+	CHECK(!inject_status(INT32_MAX, 0, "State", text, sizeof(text)));
+	CHECK(!strcmp(inject_name(getpid(), name, sizeof(name)), "one two"));
+	CHECK(!strcmp(inject_thread_name(getpid(), getpid(), name, 5), "one ") &&
+			!strcmp(inject_name(INT32_MAX, name, sizeof(name)), "?"));
+	CHECK(!read_small("/nowhere", text, sizeof(text)) && !*text);
+}
+
+static pid_t start(void (*begin)(void))
+{
+	int pipes[2];
+	pid_t child;
+	char byte;
+
+	CHECK(!pipe(pipes));
+	child = fork();
+	if (!child) {
+		begin();
+		(void)!write(pipes[1], "", 1);
+		for (;;)
+			pause();
+	}
+	CHECK(child > 0 && read(pipes[0], &byte, 1) == 1);
+	close(pipes[0]);
+	close(pipes[1]);
+	return child;
+}
+
+static void end(pid_t child)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+static void few_files(void)
+{
+	struct rlimit limit = {FILES_MIN - 1, FILES_MIN - 1};
+
+	CHECK(!prctl(PR_SET_NAME, "kitchen") && !setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+static void enough_files(void)
+{
+	struct rlimit limit = {FILES_MIN, FILES_MIN};
+
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+static void test_limits(void)
+{
+	struct inject_target target = {.report = &report, .pid = start(few_files)};
+	char hint[64];
+
+	(void)snprintf(hint, sizeof(hint), "`prlimit --pid %d --nofile=8:8`", target.pid);
+	CHECK(is_refused(check_files(&target), INJECT_UNSUITABLE,
+			"(kitchen): it may have no more than 7 files open (RLIMIT_NOFILE), and for a moment the recorder needs 8",
+			hint));
+	end(target.pid);
+	target.pid = start(enough_files);
+	CHECK(!check_files(&target));
+	end(target.pid);
+}
+
+static void is_traced(void)
+{
+	CHECK(!ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+}
+
+static void is_filtered(void)
+{
+	CHECK(!prctl(PR_SET_SECCOMP, 1));
+}
+
+static void nothing(void) {}
+
+static void test_states(void)
+{
+	struct inject_request request = {0};
+	struct inject_target target = {.report = &report, .pid = INT32_MAX};
+	pid_t child;
+	int pipes[2], status;
+	char byte;
+
+	CHECK(is_refused(check_state(&target, &request), INJECT_GONE,
+			"there is no process 2147483647", ""));
+	target.pid = child = start(nothing);
+	CHECK(!check_state(&target, &request));
+	CHECK(!kill(child, SIGSTOP) && waitpid(child, &status, WUNTRACED) == child);
+	CHECK(is_refused(check_state(&target, &request), INJECT_FAILED, "it is stopped",
+			"continue it first: `kill -CONT"));
+	kill(child, SIGKILL);
+	CHECK(!waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT));
+	CHECK(is_refused(check_state(&target, &request), INJECT_GONE, "has ended", ""));
+	waitpid(child, NULL, 0);
+	target.pid = child = start(is_traced);
+	CHECK(is_refused(check_state(&target, &request), INJECT_NOT_PERMITTED,
+			"(one two) is tracing it, and a program has one tracer at a time",
+			"end that tracer first"));
+	CHECK(is_refused(inject_not_permitted(&target, 0, ESRCH), INJECT_GONE, "has ended", ""));
+	end(child);
+	CHECK(!pipe(pipes));
+	target.pid = child = fork();
+	if (!child) {
+		is_filtered();
+		for (;;)
+			if (read(pipes[0], &byte, 1) != 1)
+				syscall(SYS_exit, 0);
+	}
+	while (inject_status(child, 0, "Seccomp", report.text, 32) && *report.text != '1')
+		usleep(1000);
+	CHECK(is_refused(check_state(&target, &request), INJECT_UNSUITABLE,
+			"it is in the strict sandbox of seccomp", ""));
+	close(pipes[0]);
+	close(pipes[1]);
+	end(child);
+}
+
+/* ---- frames ---- */
+
+static bool judges(
+		struct inject_safe *safe, bool waits, bool in_futex, enum inject_verdict expected)
+{
+	return judge_frames(safe, waits, in_futex) == expected;
+}
+
+/* Mappings of the program, the C library, the loader and an allocator. */
+static void test_frames(void)
+{
+	static struct inject_safe safe;
+	char names[] = "sem_wait\0malloc";
+	struct inject_mapping four[] = {{.begin = 0x1000, .end = 0x2000},
+			{.begin = 0x2000, .end = 0x3000}, {.begin = 0x3000, .end = 0x4000},
+			{.begin = 0x4000, .end = 0x5000}};
+	uint8_t classes[] = {INJECT_OTHER, INJECT_LIBC, INJECT_LOADER, INJECT_ALLOCATOR};
+	Elf64_Sym symbols[] = {
+			symbol(0, 0x100, 0x100, STT_FUNC, 1), symbol(9, 0x200, 0x100, STT_FUNC, 1)};
+	struct inject_target target = {.mappings = four,
+			.nr_mappings = 4,
+			.libc_bias = 0x2000,
+			.libc = {.symbols = symbols,
+					.nr_symbols = 2,
+					.names = names,
+					.names_size = 16}};
+
+	safe = (struct inject_safe){.target = &target, .class_of = classes, .nr_frames = 3};
+	safe.frames[0] = (struct frame){.pc = 0x2110, .interrupted = true};
+	safe.frames[1] = (struct frame){.pc = 0x1100};
+	safe.frames[2] = (struct frame){.pc = 0x1200};
+	CHECK(judges(&safe, true, false, INJECT_SAFE) &&
+			judges(&safe, false, false, INJECT_UNSAFE));
+	CHECK(judges(&safe, false, true, INJECT_SAFE) &&
+			!strcmp(entry_function(&safe), "sem_wait"));
+	safe.frames[0].pc = 0x2210;
+	CHECK(judges(&safe, false, true, INJECT_UNSAFE) && judges(&safe, true, true, INJECT_SAFE));
+	safe.frames[0].pc = 0x1010;
+	CHECK(judges(&safe, false, false, INJECT_SAFE) && judges(&safe, false, true, INJECT_SAFE) &&
+			!entry_function(&safe));
+	safe.frames[2].pc = 0x3000;
+	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
+	safe.frames[2].pc = 0x4fff;
+	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
+	/* Interrupted by a signal in the C library, further up. */
+	safe.frames[2] = (struct frame){.pc = 0x2150, .interrupted = true};
+	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
+	safe.frames[2].interrupted = false;
+	CHECK(judges(&safe, true, false, INJECT_SAFE));
+	CHECK(class_at(&safe, 0xfff) == INJECT_NOWHERE && class_at(&safe, 0x2fff) == INJECT_LIBC &&
+			class_at(&safe, 0x5000) == INJECT_NOWHERE);
+}
+
+static enum inject_class class_of(const char *path, const char *access)
+{
+	struct inject_mapping mapping = {.path = strdup(path)};
+	struct inject_target target = {.pid = getpid(), .memory = -1};
+	enum inject_class class;
+
+	strcpy(mapping.access, access);
+	class = classify(&target, &mapping);
+	free(mapping.path);
+	return class;
+}
+
+static void test_classes(void)
+{
+	CHECK(class_of("/lib/libc.so.6", "r-xp") == INJECT_LIBC &&
+			class_of("/lib/libc.so.6", "r--p") == INJECT_NOWHERE);
+	CHECK(class_of("/lib64/ld-linux-x86-64.so.2", "r-xp") == INJECT_LOADER &&
+			class_of("/lib/ld-2.31.so", "r-xp") == INJECT_LOADER);
+	CHECK(class_of("", "r-xp") == INJECT_OTHER &&
+			class_of("/lib/libcook.so.6", "r-xp") == INJECT_OTHER);
+	CHECK(class_of("/lib/ld-3.0.so", "r-xp") == INJECT_OTHER);
+	CHECK(waits_for_program("sem_wait") && waits_for_program("syscall") &&
+			waits_for_program("pthread_cond_wait"));
+	CHECK(!waits_for_program("malloc") && !waits_for_program(NULL) &&
+			!waits_for_program("sem_wai"));
+	CHECK(inject_call_waits(SYS_poll) == INJECT_WAITS &&
+			inject_call_waits(SYS_epoll_wait) == INJECT_WAITS_BRIEFLY);
+	CHECK(inject_call_waits(SYS_futex) == INJECT_WAITS_NOT &&
+			inject_call_waits(SYS_restart_syscall) == INJECT_WAITS);
+	CHECK(inject_call_waits(SYS_mmap) == INJECT_WAITS_NOT &&
+			inject_call_waits(SYS_io_getevents) == INJECT_WAITS_BRIEFLY);
+}
+
+static void test_words(void)
+{
+	static struct inject_safe safe;
+	struct inject_target target = {.memory = -1};
+	Dwarf_Word word = 0, value = 0x1122334455667788;
+
+	safe.target = &target;
+	safe.stack_at = 0x1000;
+	safe.stack_size = 24;
+	memcpy(safe.stack + 16, &value, 8);
+	CHECK(read_word(NULL, 0x1010, &word, &safe) && word == value);
+	CHECK(!read_word(NULL, 0x1011, &word, &safe) && !read_word(NULL, 0xfff, &word, &safe));
+}
+
+/* ---- copies ---- */
+
+static bool has_file(const struct inject_copy *copy, mode_t mode, off_t size)
+{
+	struct stat status;
+
+	return !stat(copy->theirs, &status) && (status.st_mode & 0777) == mode &&
+			status.st_size == size;
+}
+
+static void test_copies(void)
+{
+	char from[] = "/tmp/side-inject-XXXXXX";
+	int fd = mkstemp(from), to = memfd_create("copy", MFD_CLOEXEC);
+	static char bytes[70000];
+	struct inject_copy copy = {.directory = -1}, second = {.directory = -1};
+	struct stat status;
+
+	CHECK(fd >= 0 && to >= 0 && write(fd, bytes, sizeof(bytes)) == sizeof(bytes));
+	CHECK(!inject_copy_file(from, to) && !fstat(to, &status) &&
+			status.st_size == sizeof(bytes));
+	CHECK(inject_copy_file("/nowhere", to) == -ENOENT && inject_copy_file(from, -1) == -EBADF &&
+			inject_copy_file("/tmp", to) == -EISDIR);
+	close(to);
+	CHECK(inject_copy_make(&copy, getpid(), from) && copy.next == 1 &&
+			!strncmp(copy.theirs, "/tmp/side-agent-", 16));
+	CHECK(!strcmp(strrchr(copy.theirs, '/'), from + 4) && has_file(&copy, 0755, sizeof(bytes)));
+	/* What another process uses is not removed. */
+	second.next = 0;
+	CHECK(inject_copy_make(&second, getpid(), from) && has_file(&copy, 0755, sizeof(bytes)));
+	inject_copy_remove(&copy);
+	CHECK(stat(copy.theirs, &status) && errno == ENOENT &&
+			has_file(&second, 0755, sizeof(bytes)) && copy.directory == -1);
+	inject_copy_remove(&copy);
+	*strrchr(copy.theirs, '/') = 0;
+	CHECK(stat(copy.theirs, &status) && errno == ENOENT);
+	inject_copy_remove(&second);
+	second.next = sizeof(directories) / sizeof(*directories);
+	CHECK(!inject_copy_make(&second, getpid(), from));
+	CHECK(!make(&second, getpid(), "/tmp", "agent", "/nowhere") && second.directory == -1 &&
+			second.place == -1);
+	CHECK(!make(&second, INT32_MAX, "/tmp", "agent", from));
+	close(fd);
+	unlink(from);
+}
+
+/* A directory that a killed process has left is removed after a minute, and no other. */
+static void test_abandoned(void)
+{
+	char folder[] = "/tmp/side-inject-XXXXXX";
+	struct inject_copy copy = {.name = "agent"};
+	struct timespec old[2] = {{.tv_sec = time(NULL) - COPY_WAITS_S - 1},
+			{.tv_sec = time(NULL) - COPY_WAITS_S - 1}};
+	struct timespec young[2] = {{.tv_sec = time(NULL) - 10}, {.tv_sec = time(NULL) - 10}};
+	int fd;
+
+	CHECK(mkdtemp(folder) && (copy.directory = open(folder, O_RDONLY | O_DIRECTORY)) >= 0);
+	CHECK(!mkdirat(copy.directory, COPY_PREFIX "old", 0700) &&
+			!mkdirat(copy.directory, COPY_PREFIX "young", 0700));
+	CHECK(!mkdirat(copy.directory, COPY_PREFIX "used", 0700) &&
+			!mkdirat(copy.directory, "other", 0700));
+	fd = openat(copy.directory, COPY_PREFIX "old/agent", O_CREAT | O_WRONLY, 0600);
+	CHECK(fd >= 0 && !close(fd));
+	CHECK(!utimensat(copy.directory, COPY_PREFIX "old", old, 0) &&
+			!utimensat(copy.directory, COPY_PREFIX "young", young, 0));
+	CHECK(!utimensat(copy.directory, COPY_PREFIX "used", old, 0) &&
+			!utimensat(copy.directory, "other", old, 0));
+	fd = openat(copy.directory, COPY_PREFIX "used", O_RDONLY | O_DIRECTORY);
+	CHECK(!flock(fd, LOCK_SH));
+	remove_abandoned(&copy);
+	CHECK(unlinkat(copy.directory, COPY_PREFIX "old", AT_REMOVEDIR) && errno == ENOENT);
+	CHECK(!unlinkat(copy.directory, COPY_PREFIX "young", AT_REMOVEDIR) &&
+			!unlinkat(copy.directory, COPY_PREFIX "used", AT_REMOVEDIR));
+	CHECK(!unlinkat(copy.directory, "other", AT_REMOVEDIR) && !rmdir(folder));
+	close(fd);
+	close(copy.directory);
+}
+
+int main(void)
+{
+	struct resources before = {0};
+
+	for (int round = 0; round < 3; round++) {
+		test_symbols();
+		test_segments();
+		test_broken();
+		test_mapping_lines();
+		test_mappings();
+		test_files();
+		test_status();
+		test_limits();
+		test_states();
+		test_frames();
+		test_classes();
+		test_words();
+		test_copies();
+		test_abandoned();
+		if (round == 1)
+			before = resources_now();
+	}
+	CHECK(resources_are_same(before, resources_now()));
+	return 0;
+}
