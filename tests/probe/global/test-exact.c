@@ -656,6 +656,52 @@ static void test_changed(void)
 			"cannot be read: No such file", ""));
 }
 
+/* This process maps a file of its own, and changes its code there. */
+static void test_conflict(void)
+{
+	char path[] = "/tmp/side-global-XXXXXX", other_path[] = "/tmp/side-global-XXXXXX",
+	     expected[160];
+	unsigned char bytes[8192], *code, *before;
+	struct global_side sides[] = {{.path = other_path},
+			{.number = 1, .path = path, .offset = 4096 + 100, .address = 0x5064}};
+	struct global global = {.sides = sides, .nr_sides = 2, .process = getpid()};
+	int fd = mkstemp(path), other = mkstemp(other_path);
+
+	memset(bytes, 0x90, sizeof(bytes));
+	CHECK(fd >= 0 && other >= 0 && write(fd, bytes, sizeof(bytes)) == sizeof(bytes));
+	/* There is memory before it, so that what is before its first byte can be read. */
+	before = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(before != MAP_FAILED);
+	code = mmap(before + 4096, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			MAP_PRIVATE | MAP_FIXED, fd, 4096);
+	CHECK(code != MAP_FAILED && !conflict_look(&global, &error));
+	code[100] = LONG_JUMP;
+	(void)snprintf(expected, sizeof(expected),
+			") has other bytes than its file at 0x5064 of %s: another tool has a probe there, and the kernel's would end",
+			path);
+	CHECK(is_refused(conflict_look(&global, &error), -EBUSY, expected,
+			"take that probe out first"));
+	global.process = 0;
+	CHECK(is_refused(conflict_look(&global, &error), -EBUSY, expected,
+			"take that probe out first"));
+	global.process = 1;
+	CHECK(!conflict_look(&global, &error));
+	/* Before the mapping, its first byte, its last byte and behind it. */
+	global.process = getpid();
+	for (uint64_t offset = 4095; offset <= 8192; offset += offset == 4096 ? 4095 : 1) {
+		memset(code, 0x90, 4096);
+		code[(offset - 4096) & 4095] = LONG_JUMP;
+		sides[1].offset = offset;
+		CHECK(conflict_look(&global, &error) ==
+				(offset == 4096 || offset == 8191 ? -EBUSY : 0));
+	}
+	munmap(before, 8192);
+	close(fd);
+	close(other);
+	unlink(path);
+	unlink(other_path);
+}
+
 static void test_replaced(void)
 {
 	char path[] = "/tmp/side-global-XXXXXX", other[] = "/tmp/side-global-XXXXXX";
@@ -759,6 +805,7 @@ int main(void)
 	test_groups();
 	test_definitions();
 	test_changed();
+	test_conflict();
 	test_replaced();
 	test_descriptor_limit();
 	test_assembly();
