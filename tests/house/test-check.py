@@ -77,6 +77,27 @@ class Counting(unittest.TestCase):
         self.assertEqual((status, lines), (1, ["1 passed, 13 failed"]))
 
 
+class Targets(unittest.TestCase):
+    def test_of_one_suite(self):
+        """The programs of the suite, and what its tests depend on, and no others."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "program.c"), "w", encoding="utf-8") as program:
+                program.write("int main(void) { return 0; }\n")
+            with open(os.path.join(folder, "meson.build"), "w", encoding="utf-8") as project:
+                project.write("project('targets', 'c')\n"
+                              "foreach name : ['own', 'argument', 'other', 'unused']\n"
+                              "  set_variable(name, executable(name, 'program.c'))\n"
+                              "endforeach\n"
+                              "test('first', own, args: [argument], suite: ['drawn', 'threads'])\n"
+                              "test('second', other, suite: 'drawn')\n")
+            build = os.path.join(folder, "build")
+            self.assertEqual(run("meson", "setup", build, folder)[0], 0)
+            targets = os.path.join(HOUSE, "targets.py")
+            self.assertEqual(run(sys.executable, targets, build, "threads"), (0, "argument\nown\n", ""))
+            self.assertEqual(run(sys.executable, targets, build, "drawn"), (0, "argument\nother\nown\n", ""))
+            self.assertEqual(run(sys.executable, targets, build, "unknown")[0], 1)
+
+
 class Options(unittest.TestCase):
     def test_help(self):
         status, out, _ = run(os.path.join(SOURCE, "check"), "--help")
