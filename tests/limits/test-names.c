@@ -11,11 +11,12 @@
 /* One letter differs. */
 static int compared_name(uint64_t count)
 {
-	char *word = limit_text('w', count);
+	char *word = limit_text('w', count), *name = limit_text('w', count);
 	struct nearest nearest;
 
 	nearest_begin(&nearest, word);
-	nearest_offer(&nearest, strcat(limit_text('w', count - 1), "x"));
+	name[count - 1] = 'x';
+	nearest_offer(&nearest, name);
 	if (!nearest.count)
 		return -ENOENT;
 	assert_int_equal(strlen(nearest_best(&nearest)), count);
@@ -77,10 +78,29 @@ static int symbol(uint64_t count)
 	return 0;
 }
 
+/* References to references in an argument of a generic function, which is a level of its own. */
+static int rust_levels(uint64_t count)
+{
+	char *references = limit_text('R', count - 1), *mangled = limit_text(' ', count + 16),
+	     *readable;
+	size_t seen = 0;
+
+	sprintf(mangled, "_RINvC1a1f%suE", references);
+	readable = names_readable(mangled);
+	if (!readable)
+		return -ENOENT;
+	for (const char *at = readable; (at = strchr(at, '&')); at++)
+		seen++;
+	assert_int_equal(seen, count - 1);
+	free(readable);
+	return 0;
+}
+
 static void test_symbols(void **state)
 {
 	static const struct limit_case cases[] = {
 			LIMIT_CASE(symbol, 4096 - 1, -ENOENT, ""),
+			LIMIT_CASE(rust_levels, 200, -ENOENT, ""),
 	};
 
 	(void)state;
