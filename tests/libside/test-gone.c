@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader whose thread is gone is given up, but not if another thread has taken it meanwhile. The calls of rcu.c pass through a hook,
- * which is where that other thread comes.
+ * A reader whose thread is gone is given up, but not if another thread has taken it meanwhile. A thread whose signal handler has taken a reader
+ * meanwhile keeps that one. The calls of rcu.c pass through hooks, which is where that other thread comes, or the handler.
  */
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "libside/lock.h"
+
 static long hooked_call(long number, const long *words);
+static uintptr_t hooked_identity(void);
 
 /* Numbers and pointers; those that a call leaves out are 0. */
 #define syscall(...) CALL_OF_SIX(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
@@ -14,18 +17,37 @@ static long hooked_call(long number, const long *words);
 	hooked_call(number,                                                                   \
 			(const long[]){(long)(a), (long)(b), (long)(c), (long)(d), (long)(e), \
 					(long)(f)})
+#define thread_identity hooked_identity
 #include "libside/rcu.c"
+#undef thread_identity
 #undef syscall
 
 #include "event.h"
 
-enum { GONE = 4000001, NEXT = 4000002 };
+enum { GONE = 4000001, NEXT = 4000002, HANDLER = 4000003 };
 
-static bool is_taken_over;
+static bool is_taken_over, has_handler;
+
+/* A signal handler emits the first event of the thread. */
+static void handle_signal(void)
+{
+	if (!has_handler)
+		return;
+	has_handler = false;
+	rcu_self = take_ready_reader(HANDLER);
+}
+
+static uintptr_t hooked_identity(void)
+{
+	handle_signal();
+	return thread_identity();
+}
 
 /* Between the question whether the thread lives and the lock: another waiter has given the reader up, and a new thread has it. */
 static long hooked_call(long number, const long *words)
 {
+	if (number == SYS_rt_sigprocmask)
+		handle_signal();
 	if (number != SYS_tgkill || words[1] != GONE)
 		return syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 	if (is_taken_over) {
@@ -37,9 +59,58 @@ static long hooked_call(long number, const long *words)
 	return -1;
 }
 
+static uint32_t nr_taken(void)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < first_chunk.used; i++)
+		nr += first_readers[i].tid != 0;
+	return nr;
+}
+
+/* The handler comes before signals are blocked, or before the lock of a thread in a sandbox: its reader is the thread's. */
+static void test_handler(struct rcu_reader *(*attach)(void))
+{
+	uint32_t before = nr_taken();
+	struct rcu_reader *reader;
+
+	rcu_self = &no_reader;
+	has_handler = true;
+	reader = attach();
+	CHECK(!has_handler && reader && reader == rcu_self);
+	CHECK_EQUAL(reader->tid, HANDLER);
+	CHECK_EQUAL(nr_taken(), before + 1);
+	CHECK(!readers_lock.word);
+	free_reader(reader);
+	/* Without a handler. */
+	rcu_self = &no_reader;
+	reader = attach();
+	CHECK(reader && reader == rcu_self && reader->tid != HANDLER);
+	CHECK_EQUAL(nr_taken(), before + 1);
+	free_reader(reader);
+	rcu_self = &no_reader;
+}
+
+/* A child of vfork() shares this memory, and a lock may be held for long by code that a handler has interrupted: no reader. */
+static void test_no_reader(void)
+{
+	uint32_t before = nr_taken();
+
+	owner_pid++;
+	CHECK(!attach_reader() && rcu_self == &no_reader);
+	owner_pid--;
+	readers_lock.word = 1;
+	CHECK(!attach_without_calls() && rcu_self == &no_reader);
+	CHECK_EQUAL(readers_lock.word, 1);
+	readers_lock.word = 0;
+	CHECK_EQUAL(nr_taken(), before);
+}
+
 int main(void)
 {
 	struct rcu_reader *reader = take_ready_reader(GONE);
+
+	owner_pid = getpid();
 
 	CHECK(reader == &first_readers[0]);
 	/* Of a thread that is gone: free again, and its section is over. */
@@ -53,5 +124,8 @@ int main(void)
 	CHECK_EQUAL(reader->tid, NEXT);
 	CHECK_EQUAL(reader->epoch, 1);
 	CHECK(!free_readers);
+	test_handler(attach_reader);
+	test_handler(attach_without_calls);
+	test_no_reader();
 	return 0;
 }

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Conditions that are read before a lock is held and again with it, in registry.c and armed.c. The calls between the two pass through
+ * hooks, where the test does what another thread would do at that moment.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libside/lock.h"
+
+enum { NEVER = -1 };
+
+static int tries, fails_from, fails_to; /* Of owned_lock_try(). */
+static void (*on_identity)(void);
+static int identities, hook_at = NEVER; /* Of thread_identity(). */
+
+static bool hooked_try(struct owned_lock *lock)
+{
+	int now = tries++;
+
+	return (now < fails_from || now >= fails_to) && owned_lock_try(lock);
+}
+
+static uintptr_t hooked_identity(void)
+{
+	if (identities++ == hook_at && on_identity)
+		on_identity();
+	return thread_identity();
+}
+
+#define owned_lock_try hooked_try
+#include "libside/registry.c"
+#undef owned_lock_try
+#define thread_identity hooked_identity
+#include "libside/armed.c"
+#undef thread_identity
+
+#include "event.h"
+
+static int nr_hooks, nr_unlocks;
+
+static void count_unlock(void)
+{
+	nr_unlocks++;
+	/* Without the lock. */
+	CHECK(registry_is_free());
+}
+
+static void count_hook(void)
+{
+	nr_hooks++;
+}
+
+static void fail_tries(int from, int to)
+{
+	tries = 0;
+	fails_from = from;
+	fails_to = to;
+}
+
+static void check_free(void)
+{
+	CHECK(lock.depth == 0 && gate.depth == 0);
+	CHECK(lock.lock.word == 0 && gate.lock.word == 0);
+}
+
+/* The owner unlocks between the first attempt and the mark: the second attempt has the lock, and the mark costs one call too many. */
+static void test_unlocked_before_mark(void)
+{
+	side_tracer_unlock_hook(count_unlock);
+	fail_tries(0, 1);
+	CHECK(side_tracer_trylock());
+	CHECK_EQUAL(tries, 3);
+	CHECK(lock.depth == 1 && gate.depth == 1 && missed);
+	side_tracer_unlock();
+	CHECK_EQUAL(nr_unlocks, 1);
+	CHECK(!missed);
+	check_free();
+}
+
+/* The owner unlocks after the second attempt: it finds the mark, and calls the hook once. */
+static void test_unlocked_after_mark(void)
+{
+	nr_unlocks = 0;
+	fail_tries(0, 2);
+	CHECK(!side_tracer_trylock());
+	CHECK_EQUAL(tries, 2);
+	CHECK(missed);
+	check_free();
+	side_tracer_lock();
+	side_tracer_lock();
+	side_tracer_unlock();
+	/* Not before the outermost one. */
+	CHECK_EQUAL(nr_unlocks, 0);
+	side_tracer_unlock();
+	CHECK_EQUAL(nr_unlocks, 1);
+	side_tracer_lock();
+	side_tracer_unlock();
+	CHECK_EQUAL(nr_unlocks, 1);
+}
+
+/* Nobody has missed it: no mark, no call. */
+static void test_not_missed(void)
+{
+	nr_unlocks = 0;
+	fail_tries(0, 0);
+	CHECK(side_tracer_trylock());
+	CHECK_EQUAL(tries, 2);
+	CHECK(!missed);
+	side_tracer_unlock();
+	CHECK_EQUAL(nr_unlocks, 0);
+	check_free();
+}
+
+/* Of the two locks the second one is held, by a fork: the first one is given back. */
+static void test_gate_is_held(void)
+{
+	nr_unlocks = 0;
+	fail_tries(1, 2);
+	CHECK(!try_both());
+	CHECK_EQUAL(tries, 2);
+	check_free();
+	/* The fork that has the gate alone calls the hook when the lock is free, and not when it is held. */
+	missed = true;
+	owned_lock_acquire(&gate);
+	forks_beside = true;
+	registry_unlock_in_parent();
+	CHECK_EQUAL(nr_unlocks, 1);
+	CHECK(!missed && !forks_beside);
+	check_free();
+	missed = true;
+	CHECK(owned_lock_try(&lock));
+	owned_lock_acquire(&gate);
+	forks_beside = true;
+	registry_unlock_in_parent();
+	CHECK_EQUAL(nr_unlocks, 1);
+	CHECK(missed && lock.depth == 1 && gate.depth == 0);
+	owned_lock_release(&lock);
+	missed = false;
+}
+
+/* ---- the hook of an armed process ---- */
+
+static void other_thread_runs(void)
+{
+	busy = 1;
+}
+
+static void other_thread_ends(void)
+{
+	busy = 0;
+}
+
+static void test_armed(void)
+{
+	CHECK_EQUAL(side_tracer_arm(NULL), SIDE_ERROR_INVAL);
+	CHECK_EQUAL(side_tracer_arm(count_hook), SIDE_ERROR_OK);
+	armed_call();
+	CHECK_EQUAL(nr_hooks, 1);
+	CHECK_EQUAL(busy, 0);
+}
+
+/* Another thread disarms after the first check, when this thread is about to run the hook: the hook is not called. */
+static void test_disarmed_meanwhile(void)
+{
+	nr_hooks = identities = 0;
+	/* The first call asks whether this thread runs the hook, the second one is for its mark. */
+	hook_at = 1;
+	on_identity = side_tracer_disarm;
+	armed_call();
+	CHECK_EQUAL(nr_hooks, 0);
+	CHECK_EQUAL(busy, 0);
+	CHECK(!armed_hook);
+	hook_at = NEVER;
+}
+
+/* Another thread begins to run it after the first check: it is waited for, for a bounded time, and the hook is not called twice. */
+static void test_busy_meanwhile(void)
+{
+	int64_t begun;
+
+	CHECK_EQUAL(side_tracer_arm(count_hook), SIDE_ERROR_OK);
+	nr_hooks = identities = 0;
+	hook_at = 0;
+	on_identity = other_thread_runs;
+	begun = monotonic_ms();
+	armed_call();
+	CHECK_EQUAL(nr_hooks, 0);
+	CHECK(monotonic_ms() - begun >= HOOK_WAIT_MS);
+	CHECK_EQUAL(busy, 1);
+	/* In that thread's own call it is not waited for. */
+	other_thread_ends();
+	hook_at = NEVER;
+	busy = thread_identity();
+	armed_call();
+	CHECK_EQUAL(nr_hooks, 0);
+	armed_after_fork_in_child();
+	CHECK(busy == thread_identity());
+	/* Another thread's does not exist in a child. */
+	busy = 1;
+	armed_after_fork_in_child();
+	CHECK_EQUAL(busy, 0);
+	armed_call();
+	CHECK_EQUAL(nr_hooks, 1);
+}
+
+/* The registry is held by another thread: the hook waits, and gives up. Where this thread holds it, the hook is not called at once. */
+static void test_registry_is_held(void)
+{
+	nr_hooks = identities = 0;
+	registry_lock();
+	armed_call();
+	CHECK_EQUAL(nr_hooks, 0);
+	/* It asked whether it runs the hook, and nothing else. */
+	CHECK_EQUAL(identities, 1);
+	registry_unlock();
+	lock.lock.word = 1;
+	run_hook();
+	CHECK_EQUAL(nr_hooks, 0);
+	lock.lock.word = 0;
+	run_hook();
+	CHECK_EQUAL(nr_hooks, 1);
+}
+
+int main(void)
+{
+	side_init();
+	test_not_missed();
+	test_unlocked_before_mark();
+	test_unlocked_after_mark();
+	test_gate_is_held();
+	side_tracer_unlock_hook(NULL);
+	test_armed();
+	test_disarmed_meanwhile();
+	test_busy_meanwhile();
+	test_registry_is_held();
+	return 0;
+}
