@@ -127,13 +127,19 @@ def test_status_with_a_pager():
 
 def test_signals_with_a_pager():
     """Ctrl-C ends what prints, not the pager; SIGTERM to side reaches it."""
-    for send in ("key", "signal"):
+    # strace stops side for a while after its first fork, which starts the pager: the key is pressed before side goes on.
+    early = ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=clone", "-e", "inject=clone:delay_exit=300000:when=1"]
+    early[0] = shutil.which("strace") or ""
+    for send, before in (("key", []), ("signal", []), ("key", early), ("signal", early)):
+        if before and not before[0]:
+            print("skipped: no strace")
+            continue
         # Nothing is read from the pipe, so side waits for space in it.
         pager = script("stops", "trap '' INT; echo READY; while [ ! -e " + work.name + "/go ]; do sleep 0.05; done; cat >/dev/null; echo DONE\n")
         big = os.path.join(work.name, "big")
         if not os.path.exists(big):
             equal(side("record", "-o", big, TALKER, "20000").status, 0)
-        terminal = Terminal(SIDE, "view", big, SIDE_PAGER=pager)
+        terminal = Terminal(*before, SIDE, "view", big, SIDE_PAGER=pager)
         terminal.read_until("READY")
         if send == "key":
             terminal.type("\x03")

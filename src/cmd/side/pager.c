@@ -4,7 +4,7 @@
  *
  * The process that the user started becomes the parent of two others: the pager, and the one that goes on with the verb.
  * It waits for both. Signals of the terminal reach all three; the parent ignores them, because the pager needs the
- * terminal until the user leaves it.
+ * terminal until the user leaves it. Until then it blocks them: a user can press Ctrl-C as soon as the pager runs.
  */
 #include "pager.h"
 
@@ -23,6 +23,28 @@
 #define PAGER_DEFAULT "less"
 
 static volatile sig_atomic_t pager_child;
+
+static void pager_block_signals(sigset_t *ret_before)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGQUIT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, ret_before);
+}
+
+/* A process does not inherit pending signals: Ctrl-C before the second fork has not reached the process that prints. */
+static void pager_ignore_key(int number, pid_t child)
+{
+	sigset_t pending;
+
+	if (!sigpending(&pending) && sigismember(&pending, number))
+		kill(child, number);
+	signal(number, SIG_IGN);
+}
 
 /* less needs the keyboard, which is not standard input. */
 static bool has_keyboard(void)
@@ -70,8 +92,9 @@ static const char *pager_command(void)
 	return command;
 }
 
-static void pager_run(const char *command, int input)
+static void pager_run(const char *command, int input, const sigset_t *mask)
 {
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	dup2(input, STDIN_FILENO);
 	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
@@ -117,15 +140,16 @@ static void pager_finish(const char *command, pid_t pager, pid_t child)
 	_exit(code);
 }
 
-static void pager_become_parent(const char *command, pid_t pager, pid_t child)
+static void pager_become_parent(const char *command, pid_t pager, pid_t child, const sigset_t *mask)
 {
 	struct sigaction pass_on = {.sa_handler = pager_pass_on};
 
 	pager_child = child;
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
+	pager_ignore_key(SIGINT, child);
+	pager_ignore_key(SIGQUIT, child);
 	sigaction(SIGTERM, &pass_on, NULL);
 	sigaction(SIGHUP, &pass_on, NULL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	pager_finish(command, pager, child);
 }
 
@@ -154,23 +178,27 @@ void pager_start(const struct common_options *common)
 {
 	const char *command = pager_is_wanted(common) ? pager_command() : NULL;
 	const pid_t parent = getpid();
+	sigset_t mask;
 	pid_t pager, child;
 	int fds[2];
 
 	if (!command || pipe2(fds, O_CLOEXEC))
 		return;
+	pager_block_signals(&mask);
 	pager = fork();
 	if (!pager)
-		pager_run(command, fds[0]);
+		pager_run(command, fds[0], &mask);
 	child = pager > 0 ? fork() : -1;
 	if (!child) {
 		pager_become_child(fds, parent);
+		sigprocmask(SIG_SETMASK, &mask, NULL);
 		return;
 	}
 	close(fds[0]);
 	close(fds[1]);
 	if (child > 0)
-		pager_become_parent(command, pager, child);
+		pager_become_parent(command, pager, child, &mask);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 	/* Without memory for processes the output is not paged. */
 	if (pager > 0)
 		pager_wait(pager);
