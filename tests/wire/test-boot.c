@@ -153,6 +153,331 @@ static void mistakes_have_a_line(void **state)
 	assert_null(strchr(error.text, '\033'));
 }
 
+/* Each with the whole sentence. */
+static const struct {
+	const char *text, *sentence;
+} refused[] = {
+		{"", "b: no session is given; write `place DIR`, `session NAME` and `event PATTERN`"},
+		{"#only\n", "b: no session is given; write `place DIR`, `session NAME` and `event PATTERN`"},
+		{"session s\n", "b:1: the state directory for the rings is missing; write a line `place /run/side/boot` first"},
+		{"place\n", "b:1: nothing follows \"place\"; write it in the same line"},
+		{"place   \n", "b:1: nothing follows \"place\"; write it in the same line"},
+		{"place /p\nplace /q\n",
+				"b:2: the state directory is given twice; keep one of them"},
+		{"place p\n", "b:1: \"p\" is not an absolute path; begin it with a \"/\""},
+		{"place /p\nsession s\nplace /q\n",
+				"b:3: the state directory is given twice; keep one of them"},
+		{"place /a\x7f\n",
+				"b:1: the path /a? has blanks or control characters in it; choose another directory"},
+		{"nope x\n", "b:1: unknown word \"nope\"; known words: place, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
+		{"placex /p\n", "b:1: unknown word \"placex\"; known words: place, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
+		{"place /p\nsession\n",
+				"b:2: nothing follows \"session\"; write it in the same line"},
+		{"place /p\nsession .s\n",
+				"b:2: \".s\" cannot name a session; use 1 to 64 letters, digits, \"_\", \".\" and \"-\""},
+		{"place /p\nsession s s\n",
+				"b:2: \"s s\" cannot name a session; use 1 to 64 letters, digits, \"_\", \".\" and \"-\""},
+		{"place /p\nsession s\nsession s\n",
+				"b:3: there are two sessions s; give one of them another name"},
+		{"place /p\nsession s\nevent a\nsession t\n",
+				"b: the session t has no event to record; write a line `event PATTERN`"},
+		{"output /o\n", "b:1: output belongs to a session; write a line `session NAME` before it"},
+		{"memory-limit 1M\n",
+				"b:1: memory-limit belongs to a session; write a line `session NAME` before it"},
+		{"channel c\n", "b:1: channel belongs to a session; write a line `session NAME` before it"},
+		{"mode block\n",
+				"b:1: mode belongs to a session; write a line `session NAME` before it"},
+		{"buffer-size 1M\n",
+				"b:1: buffer-size belongs to a session; write a line `session NAME` before it"},
+		{"per-thread 1\n",
+				"b:1: per-thread belongs to a session; write a line `session NAME` before it"},
+		{"block-timeout 1s\n",
+				"b:1: block-timeout belongs to a session; write a line `session NAME` before it"},
+		{"context vpid\n",
+				"b:1: context belongs to a session; write a line `session NAME` before it"},
+		{"event a\n", "b:1: event belongs to a session; write a line `session NAME` before it"},
+		{"exclude a\n", "b:1: exclude belongs to an event; write a line `event PATTERN` before it"},
+		{"filter a\n", "b:1: filter belongs to an event; write a line `event PATTERN` before it"},
+		{"place /p\nsession s\noutput /a\noutput /b\n",
+				"b:4: the session's output is given twice; keep one of them"},
+		{"place /p\nsession s\noutput o\n",
+				"b:3: \"o\" is not an absolute path; begin it with a \"/\""},
+		{"place /p\nsession s\nmemory-limit 1048575\n",
+				"b:3: \"1048575\" is not between 1048576 and 1125899906842624 bytes; use a size between them"},
+		{"place /p\nsession s\nmemory-limit 1023K\n",
+				"b:3: \"1023K\" is not between 1048576 and 1125899906842624 bytes; use a size between them"},
+		{"place /p\nsession s\nmemory-limit 1048577G\n",
+				"b:3: \"1048577G\" is not between 1048576 and 1125899906842624 bytes; use a size between them"},
+		{"place /p\nsession s\nmemory-limit 2T\n",
+				"b:3: \"2T\" has no unit that is known; use a size like 256K or 1M"},
+		{"place /p\nsession s\nmemory-limit 2MB\n",
+				"b:3: \"2MB\" has no unit that is known; use a size like 256K or 1M"},
+		{"place /p\nsession s\nmemory-limit x\n",
+				"b:3: \"x\" is no size, or too large; use a size like 256K or 1M"},
+		{"place /p\nsession s\nmemory-limit 18446744073709551616\n",
+				"b:3: \"18446744073709551616\" is no size, or too large; use a size like 256K or 1M"},
+		{"place /p\nsession s\nmemory-limit -1\n",
+				"b:3: \"-1\" is no size, or too large; use a size like 256K or 1M"},
+		{"place /p\nsession s\nchannel -c\n",
+				"b:3: \"-c\" cannot name a channel; use 1 to 32 letters, digits, \"_\" and \"-\""},
+		{"place /p\nsession s\nchannel a.b\n",
+				"b:3: \"a.b\" cannot name a channel; use 1 to 32 letters, digits, \"_\" and \"-\""},
+		{"place /p\nsession s\nchannel a\nchannel a\n",
+				"b:4: there are two channels a; give one of them another name"},
+		{"place /p\nsession s\nchannel a\n",
+				"b: the channel a of the session s has no event to record; write a line `event PATTERN`"},
+		{"place /p\nsession s\nchannel a\nevent x\nchannel b\n",
+				"b: the channel b of the session s has no event to record; write a line `event PATTERN`"},
+		{"place /p\nsession s\nmode never\n",
+				"b:3: \"never\" is no mode; use discard, overwrite or block"},
+		{"place /p\nsession s\nevent a\nmode block\n",
+				"b:4: mode belongs to a channel, not to an event; write it before the channel's first event"},
+		{"place /p\nsession s\nevent a\nbuffer-size 1M\n",
+				"b:4: buffer-size belongs to a channel, not to an event; write it before the channel's first event"},
+		{"place /p\nsession s\nevent a\nper-thread 1\n",
+				"b:4: per-thread belongs to a channel, not to an event; write it before the channel's first event"},
+		{"place /p\nsession s\nevent a\nblock-timeout 1s\n",
+				"b:4: block-timeout belongs to a channel, not to an event; write it before the channel's first event"},
+		{"place /p\nsession s\nbuffer-size 65535\n",
+				"b:3: \"65535\" is not between 65536 and 1073741824 bytes; use a size between them"},
+		{"place /p\nsession s\nbuffer-size 2G\n",
+				"b:3: \"2G\" is not between 65536 and 1073741824 bytes; use a size between them"},
+		{"place /p\nsession s\nbuffer-size 1025M\n",
+				"b:3: \"1025M\" is not between 65536 and 1073741824 bytes; use a size between them"},
+		{"place /p\nsession s\nper-thread 0\n",
+				"b:3: \"0\" is no number from 1 to 4096; set how many threads have rings at one time, like 64"},
+		{"place /p\nsession s\nper-thread 4097\n",
+				"b:3: \"4097\" is no number from 1 to 4096; set how many threads have rings at one time, like 64"},
+		{"place /p\nsession s\nper-thread 4x\n",
+				"b:3: \"4x\" is no number from 1 to 4096; set how many threads have rings at one time, like 64"},
+		{"place /p\nsession s\nper-thread\n",
+				"b:3: nothing follows \"per-thread\"; write it in the same line"},
+		{"place /p\nsession s\nblock-timeout 0s\n",
+				"b:3: a program cannot be made to wait for 0s; use a time between 1us and 1h"},
+		{"place /p\nsession s\nblock-timeout 3601s\n",
+				"b:3: a program cannot be made to wait for 3601s; use a time between 1us and 1h"},
+		{"place /p\nsession s\nblock-timeout 61min\n",
+				"b:3: a program cannot be made to wait for 61min; use a time between 1us and 1h"},
+		{"place /p\nsession s\nblock-timeout 3600000001us\n",
+				"b:3: \"3600000001us\" is no time, or too long; use a time like 10ms or 1s"},
+		{"place /p\nsession s\nblock-timeout 3600001ms\n",
+				"b:3: a program cannot be made to wait for 3600001ms; use a time between 1us and 1h"},
+		{"place /p\nsession s\nblock-timeout 1\n",
+				"b:3: \"1\" has no unit that is known; use us, ms, s or min"},
+		{"place /p\nsession s\nblock-timeout 1h\n",
+				"b:3: \"1h\" has no unit that is known; use us, ms, s or min"},
+		{"place /p\nsession s\nblock-timeout s\n",
+				"b:3: \"s\" is no time, or too long; use a time like 10ms or 1s"},
+		{"place /p\nsession s\ncontext nope\n",
+				"b:3: the context \"nope\": no context is called \"nope\": there are vpid, vtid, procname, thread_name, cpu_id, ip, uid, gid, cgroup, net_ns, perf:thread:NAME, $app.PROVIDER:NAME and others; `side help contexts` lists them"},
+		{"place /p\nsession s\ncontext vpid,,vtid\n",
+				"b:3: there is nothing between two commas; take the comma away, or write what is missing"},
+		{"place /p\nsession s\ncontext ,vpid\n",
+				"b:3: there is nothing between two commas; take the comma away, or write what is missing"},
+		{"place /p\nsession s\ncontext vpid,\n",
+				"b:3: there is nothing between two commas; take the comma away, or write what is missing"},
+		{"place /p\nsession s\nevent a:\n",
+				"b:3: the pattern \"a:\": column 3: no event name behind the \":\"; `side help patterns` describes them"},
+		{"place /p\nsession s\nevent a, ,b\n",
+				"b:3: there is nothing between two commas; take the comma away, or write what is missing"},
+		{"place /p\nsession s\nevent a\nexclude b:\n",
+				"b:4: the pattern \"!b:\": column 4: no event name behind the \":\"; `side help patterns` describes them"},
+		{"place /p\nsession s\nevent a\nexclude ,\n",
+				"b:4: there is nothing between two commas; take the comma away, or write what is missing"},
+		{"place /p\nsession s\nexclude a\n",
+				"b:3: exclude belongs to an event; write a line `event PATTERN` before it"},
+		{"place /p\nsession s\nfilter a\n",
+				"b:3: filter belongs to an event; write a line `event PATTERN` before it"},
+		{"place /p\nsession s\nchannel c\nfilter a\n",
+				"b:4: filter belongs to an event; write a line `event PATTERN` before it"},
+		{"place /p\nsession s\nevent a\nchannel c\nexclude a\n",
+				"b:5: exclude belongs to an event; write a line `event PATTERN` before it"},
+		{"place /p\nsession s\nevent a\nsession t\nfilter a\n",
+				"b:5: filter belongs to an event; write a line `event PATTERN` before it"},
+		{"place /p\nsession s\nevent a\nfilter x\nfilter y\n",
+				"b:5: the event has two filters; join them with &&, or write a second event"},
+		{"place /p\nsession s\nevent a\nnope\n",
+				"b:4: unknown word \"nope\"; known words: place, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
+		{"place /p\nsession s\nevent\n",
+				"b:3: nothing follows \"event\"; write it in the same line"},
+};
+
+static void each_mistake_is_refused(void **state)
+{
+	unsigned int failed = 0;
+	char sentence[600];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		assert_int_equal(read_bytes(refused[i].text, strlen(refused[i].text)), -EINVAL);
+		assert_null(config);
+		boot_error_text(sentence, sizeof(sentence), "b", &error);
+		if (!strcmp(sentence, refused[i].sentence))
+			continue;
+		print_message("<%zu>%s</>\n", i, sentence);
+		failed++;
+	}
+	assert_int_equal(failed, 0);
+}
+
+static void numbers_are_read(void **state)
+{
+	enum { OF_MEMORY, OF_RING, OF_THREADS, OF_TIMEOUT };
+	static const struct {
+		const char *text;
+		unsigned int where;
+		uint64_t number;
+	} cases[] = {
+			{"place /p\nsession s\nmemory-limit 1M\nevent a\n", OF_MEMORY,
+					UINT64_C(1048576)},
+			{"place /p\nsession s\nmemory-limit 1048576\nevent a\n", OF_MEMORY,
+					UINT64_C(1048576)},
+			{"place /p\nsession s\nmemory-limit 1m\nevent a\n", OF_MEMORY,
+					UINT64_C(1048576)},
+			{"place /p\nsession s\nmemory-limit 1024k\nevent a\n", OF_MEMORY,
+					UINT64_C(1048576)},
+			{"place /p\nsession s\nmemory-limit 1024K\nevent a\n", OF_MEMORY,
+					UINT64_C(1048576)},
+			{"place /p\nsession s\nmemory-limit 1g\nevent a\n", OF_MEMORY,
+					UINT64_C(1073741824)},
+			{"place /p\nsession s\nmemory-limit 1048576G\nevent a\n", OF_MEMORY,
+					UINT64_C(1125899906842624)},
+			{"place /p\nsession s\nbuffer-size 65536\nevent a\n", OF_RING,
+					UINT64_C(65536)},
+			{"place /p\nsession s\nbuffer-size 64K\nevent a\n", OF_RING,
+					UINT64_C(65536)},
+			{"place /p\nsession s\nbuffer-size 131071\nevent a\n", OF_RING,
+					UINT64_C(65536)},
+			{"place /p\nsession s\nbuffer-size 131072\nevent a\n", OF_RING,
+					UINT64_C(131072)},
+			{"place /p\nsession s\nbuffer-size 1G\nevent a\n", OF_RING,
+					UINT64_C(1073741824)},
+			{"place /p\nsession s\nbuffer-size 1024M\nevent a\n", OF_RING,
+					UINT64_C(1073741824)},
+			{"place /p\nsession s\nper-thread 1\nevent a\n", OF_THREADS, UINT64_C(1)},
+			{"place /p\nsession s\nper-thread 4096\nevent a\n", OF_THREADS,
+					UINT64_C(4096)},
+			{"place /p\nsession s\nper-thread 007\nevent a\n", OF_THREADS, UINT64_C(7)},
+			{"place /p\nsession s\nblock-timeout 1us\nevent a\n", OF_TIMEOUT,
+					UINT64_C(1)},
+			{"place /p\nsession s\nblock-timeout 3600000000us\nevent a\n", OF_TIMEOUT,
+					UINT64_C(3600000000)},
+			{"place /p\nsession s\nblock-timeout 3600000ms\nevent a\n", OF_TIMEOUT,
+					UINT64_C(3600000000)},
+			{"place /p\nsession s\nblock-timeout 3600s\nevent a\n", OF_TIMEOUT,
+					UINT64_C(3600000000)},
+			{"place /p\nsession s\nblock-timeout 60min\nevent a\n", OF_TIMEOUT,
+					UINT64_C(3600000000)},
+			{"place /p\nsession s\nblock-timeout 3ms\nevent a\n", OF_TIMEOUT,
+					UINT64_C(3000)},
+			{"place /p\nsession s\nblock-timeout 2min\nevent a\n", OF_TIMEOUT,
+					UINT64_C(120000000)},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct boot_channel *channel;
+		uint64_t numbers[4];
+
+		assert_int_equal(read_bytes(cases[i].text, strlen(cases[i].text)), 0);
+		channel = config->sessions->channels;
+		numbers[OF_MEMORY] = config->sessions->memory_limit;
+		numbers[OF_RING] = channel->ring_size;
+		numbers[OF_THREADS] = channel->threads_max;
+		numbers[OF_TIMEOUT] = channel->block_timeout_us;
+		assert_int_equal(numbers[cases[i].where], cases[i].number);
+	}
+}
+
+/* ---- limits: so many are read, and one more is refused ---- */
+
+static char many[400000];
+
+__attribute__((format(printf, 1, 2))) static void add(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(many + strlen(many), sizeof(many) - strlen(many), format, list);
+	va_end(list);
+}
+
+static void expect(const char *sentence)
+{
+	int ret = read_bytes(many, strlen(many));
+
+	assert_int_equal(ret, sentence ? -EINVAL : 0);
+	if (sentence)
+		assert_string_equal(error.text, sentence);
+}
+
+static void limits_hold(void **state)
+{
+	char name[128];
+
+	(void)state;
+	for (unsigned int beyond = 0; beyond < 2; beyond++) {
+		strcpy(many, "place /p\n");
+		for (unsigned int i = 0; i < 8 + beyond; i++)
+			add("session s%u\nevent a\n", i);
+		expect(beyond ? "there are more than 8 sessions" : NULL);
+		strcpy(many, "place /p\nsession s\n");
+		for (unsigned int i = 0; i < 32 + beyond; i++)
+			add("channel c%u\nevent a\n", i);
+		expect(beyond ? "a session has at most 32 channels" : NULL);
+		strcpy(many, "place /p\nsession s\n");
+		for (unsigned int i = 0; i < 1024 + beyond; i++)
+			add("event a%u\n", i);
+		expect(beyond ? "a channel has at most 1024 rules" : NULL);
+		/* The patterns of one rule, of which some are excluded. */
+		strcpy(many, "place /p\nsession s\nevent a");
+		for (unsigned int i = 1; i < 512; i++)
+			add(",a%u", i);
+		add("\nexclude b");
+		for (unsigned int i = 1; i < 512 + beyond; i++)
+			add(",b%u", i);
+		expect(beyond ? "more than 1024 in one list" : NULL);
+		strcpy(many, "place /p\nsession s\ncontext vpid");
+		for (unsigned int i = 1; i < 64 + beyond; i++)
+			add(",vpid");
+		add("\nevent a\n");
+		expect(beyond ? "more than 64 in one list" : NULL);
+		/* Names: of 64 and 32 letters. */
+		memset(name, 'n', sizeof(name));
+		name[64 + beyond] = 0;
+		snprintf(many, sizeof(many), "place /p\nsession %s\nevent a\n", name);
+		assert_int_equal(read_bytes(many, strlen(many)), beyond ? -EINVAL : 0);
+		name[32 + beyond] = 0;
+		snprintf(many, sizeof(many), "place /p\nsession s\nchannel %s\nevent a\n", name);
+		assert_int_equal(read_bytes(many, strlen(many)), beyond ? -EINVAL : 0);
+		/* PLACE/s/socket has 105 bytes. */
+		memset(name, 'p', sizeof(name));
+		*name = '/';
+		name[96 + beyond] = 0;
+		snprintf(many, sizeof(many), "place %s\nsession s\nevent a\n", name);
+		expect(beyond ? "state directory and session together are too long for a socket's name"
+			      : NULL);
+		/* Bytes of the file. */
+		strcpy(many, "place /p\nsession s\nevent a\n");
+		while (strlen(many) < 65536 + beyond)
+			add("#");
+		expect(beyond ? "the file has more than 65536 bytes" : NULL);
+	}
+}
+
+static void printable(void **state)
+{
+	static const char bad[] = "place /p\nse\001s\177 x~\n";
+	char sentence[64];
+
+	(void)state;
+	assert_int_equal(read_bytes(bad, strlen(bad)), -EINVAL);
+	assert_string_equal(error.text, "unknown word \"se?s?\"");
+	error.mend[0] = 0;
+	boot_error_text(sentence, sizeof(sentence), "\002", &error);
+	assert_string_equal(sentence, "?:2: unknown word \"se?s?\"");
+}
+
 static void files_have_names(void **state)
 {
 	char path[32];
@@ -167,6 +492,7 @@ static void files_have_names(void **state)
 	assert_string_equal(path, "/place/s");
 	assert_true(boot_path(path, sizeof(path), "/place", "s", BOOT_SOCKET));
 	assert_string_equal(path, "/place/s/socket");
+	assert_true(boot_path(path, 16, "/place", "s", BOOT_SOCKET));
 	assert_false(boot_path(path, 15, "/place", "s", BOOT_SOCKET));
 }
 
@@ -217,6 +543,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(all_is_read),
 			cmocka_unit_test(mistakes_have_a_line),
+			cmocka_unit_test(each_mistake_is_refused),
+			cmocka_unit_test(numbers_are_read),
+			cmocka_unit_test(limits_hold),
+			cmocka_unit_test(printable),
 			cmocka_unit_test(files_have_names),
 			cmocka_unit_test(nonsense_does_no_harm),
 	};

@@ -127,7 +127,7 @@ static uint32_t array(uint32_t type, uint64_t count)
 
 static struct {
 	uint32_t s8, s16, s32, s64, s128, u8, u16, u32, u64, f16, f32, f64, f80, f128, c32, c64,
-			c80, byte0, pointer, flag;
+			c80, byte0, odd, pointer, flag;
 } of_c;
 
 static void begin(unsigned int language, const char *producer)
@@ -150,6 +150,7 @@ static void begin(unsigned int language, const char *producer)
 	of_c.c32 = base("complex float", DW_ATE_complex_float, 8);
 	of_c.c64 = base("complex double", DW_ATE_complex_float, 16);
 	of_c.c80 = base("complex long double", DW_ATE_complex_float, 32);
+	of_c.odd = base("odd", DW_ATE_signed, 9);
 	of_c.byte0 = base("nothing", DW_ATE_signed, 0);
 	of_c.pointer = dwarf_entry(&dwarf, DW_TAG_pointer_type, false);
 	of_c.flag = base("bool", DW_ATE_boolean, 1);
@@ -200,6 +201,8 @@ static const struct expression_case expressions[] = {
 		{"minus register", BYTES(0x75, 0, 0x74, 0, 0x1c),
 				"0 2:5:0:0 38:0:0:0 2:4:0:0 39:0:2:0"},
 		{"shr constant", BYTES(0x75, 0, 0x37, 0x25), "0 2:5:0:0 35:0:7:0"},
+		{"shr 0", BYTES(0x75, 0, 0x30, 0x25), "0 2:5:0:0 35:0:0:0"},
+		{"convert 9 bytes", BYTES(0x75, 0, 0xa8, 0xfa, 0), "-95 unknown"},
 		{"shr 63", BYTES(0x75, 0, 8, 63, 0x25), "0 2:5:0:0 35:0:63:0"},
 		{"shr 64", BYTES(0x75, 0, 8, 64, 0x25), "0 2:5:0:0 38:0:0:0 1:0:0:64 39:0:10:0"},
 		{"shr -1", BYTES(0x75, 0, 9, 0xff, 0x25), "0 2:5:0:0 38:0:0:0 1:0:0:-1 39:0:10:0"},
@@ -312,9 +315,9 @@ static void test_expressions(void **unused)
 	for (size_t i = 0; i < LENGTH(expressions); i++) {
 		uint8_t bytes[24];
 
-		/* 0xf0 to 0xf9 behind an operation that has a type stand for these types. */
+		/* 0xf0 to 0xfa behind an operation that has a type stand for these types. */
 		const uint32_t types[] = {of_c.s8, of_c.s16, of_c.s32, of_c.s64, of_c.s128, of_c.u8,
-				of_c.u32, of_c.u64, of_c.f64, of_c.byte0};
+				of_c.u32, of_c.u64, of_c.f64, of_c.byte0, of_c.odd};
 
 		memcpy(bytes, expressions[i].bytes, sizeof(bytes));
 		for (size_t at = 0; at + 1 < expressions[i].size; at++)
@@ -686,6 +689,150 @@ static void test_stack(void **unused)
 	assert_int_equal(differing, 0);
 }
 
+/* ---- Rust ---- */
+
+static const struct {
+	const char *name, *wanted;
+} passed_by_rust[] = {
+		{"number", "value 2:5:0:0 | value 2:4:0:0 | value 2:5:0:0 | value 2:0:0:0"},
+		{"slice", "pieces; 0+8 value 2:5:0:0; 8+8 value 2:4:0:0 | value 2:1:0:0 | value 2:5:0:0 | pieces; 0+8 value 2:0:0:0; 8+8 value 2:1:0:0"},
+		{"two numbers of 4", "-95 | -95 | value 2:5:0:0 | none"},
+		{"two with a point", "-95 | -95 | value 2:5:0:0 | none"},
+		{"24 bytes", "memory 2:5:0:0 | value 2:4:0:0 | value 2:4:0:0 | memory 2:0:0:0"},
+		{"one in one", "value 3:0:0:0 | value 2:5:0:0 | value 2:5:0:0 | value 3:0:0:0"},
+		{"one and nothing",
+				"value 2:5:0:0 | value 2:4:0:0 | value 2:5:0:0 | value 2:0:0:0"},
+		{"nothing", "value | value 2:5:0:0 | value 2:5:0:0 | value"},
+		{"variants", "-95 | -95 | value 2:5:0:0 | none"},
+		{"array", "-95 | -95 | value 2:5:0:0 | none"},
+		{"three", "-95 | -95 | value 2:5:0:0 | none"},
+		{"9 wrappers", "value 2:5:0:0 | value 2:4:0:0 | value 2:5:0:0 | value 2:0:0:0"},
+		{"10 wrappers", "-95 | -95 | value 2:5:0:0 | none"},
+};
+
+static void show_passed(unsigned int index)
+{
+	Dwarf_Die type = dwarf_die(&dwarf, passed[index].type);
+	struct located located;
+	char all[4 * 400];
+
+	show_argument(passed[index].function, passed[index].argument[0]);
+	strcpy(all, shown);
+	show_argument(passed[index].function, passed[index].argument[1]);
+	strcat(strcat(all, " | "), shown);
+	show_argument(passed[index].giver, passed[index].given);
+	strcat(strcat(all, " | "), shown);
+	if (type_plain(&type) && locate_result(&type, &located))
+		show_located(&located);
+	else
+		strcpy(shown, "none");
+	strcat(strcat(all, " | "), shown);
+	strcpy(shown, all);
+}
+
+static void test_rust(void **unused)
+{
+	uint32_t nothing, part;
+
+	(void)unused;
+	differing = nr_passed = 0;
+	begin(DW_LANG_Rust, "rustc");
+	nothing = named(DW_TAG_structure_type, "()", 0);
+	dwarf_end_children(&dwarf);
+	pass("number", of_c.s32);
+	pass("slice", structure("&[u8]", 16, of_c.pointer, of_c.u64, 8));
+	pass("two numbers of 4", structure("Pair", 8, of_c.s32, of_c.s32, 4));
+	pass("two with a point", structure("Point", 16, of_c.f64, of_c.f64, 8));
+	pass("24 bytes", structure("String", 24, of_c.u64, of_c.u64, 8));
+	pass("one in one", structure("Meters", 8, of_c.f64, 0, 0));
+	pass("one and nothing", structure("Phantom", 8, of_c.u64, nothing, 8));
+	pass("nothing", nothing);
+	part = named(DW_TAG_structure_type, "Option", 16);
+	(void)dwarf_entry(&dwarf, DW_TAG_variant_part, false);
+	dwarf_end_children(&dwarf);
+	pass("variants", part);
+	pass("array", array(of_c.u8, 8));
+	pass("three", part = named(DW_TAG_structure_type, "Three", 16));
+	member("a", of_c.u64, 0);
+	member("b", of_c.u32, 8);
+	member("c", of_c.u32, 12);
+	dwarf_end_children(&dwarf);
+	part = of_c.u64;
+	for (unsigned int depth = 1; depth <= 10; depth++) {
+		part = structure("Outer", 8, part, 0, 0);
+		if (depth >= 9)
+			pass(depth == 9 ? "9 wrappers" : "10 wrappers", part);
+	}
+	add_functions();
+	dwarf_open(&dwarf);
+	assert_int_equal(nr_passed, LENGTH(passed_by_rust));
+	for (unsigned int i = 0; i < nr_passed; i++) {
+		show_passed(i);
+		expect(passed[i].name, passed_by_rust[i].wanted);
+	}
+	dwarf_close(&dwarf);
+	assert_int_equal(differing, 0);
+}
+
+/* ---- arguments whose address the compiler says by the frame ---- */
+
+static void test_frames(void **unused)
+{
+	static const uint8_t cfa[] = {DW_OP_call_frame_cfa}, rbp[] = {DW_OP_reg6},
+			     rsp[] = {DW_OP_reg7}, sum[] = {DW_OP_reg6, DW_OP_nop};
+	static const struct {
+		const uint8_t *base;
+		size_t size;
+		uint8_t location[3];
+		const char *wanted;
+	} cases[] = {
+			{cfa, 1, {DW_OP_fbreg, 24}, "memory 2:7:0:0 32:0:0:32"},
+			{cfa, 1, {DW_OP_fbreg, 0}, "memory 2:7:0:0 32:0:0:8"},
+			{cfa, 1, {DW_OP_fbreg, 0x7f}, "value 2:5:0:0"},
+			{rbp, 1, {DW_OP_fbreg, 24}, "memory 2:7:0:0 32:0:0:16"},
+			{rbp, 1, {DW_OP_fbreg, 16}, "memory 2:7:0:0 32:0:0:8"},
+			{rbp, 1, {DW_OP_fbreg, 15}, "value 2:5:0:0"},
+			{rsp, 1, {DW_OP_fbreg, 24}, "value 2:5:0:0"},
+			{sum, 2, {DW_OP_fbreg, 24}, "value 2:5:0:0"},
+			{cfa, 1, {DW_OP_breg6, 24}, "value 2:5:0:0"},
+			{NULL, 0, {DW_OP_fbreg, 24}, "value 2:5:0:0"},
+			/* The address of the argument is what will be stored there. */
+			{cfa, 1, {DW_OP_fbreg, 24, DW_OP_deref}, "memory 2:5:0:0"},
+			{cfa, 1, {DW_OP_fbreg, 24, DW_OP_nop}, "value 2:5:0:0"},
+	};
+	uint32_t functions[LENGTH(cases)], arguments[LENGTH(cases)], alone, other;
+
+	(void)unused;
+	differing = 0;
+	begin(DW_LANG_C99, "test");
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		functions[i] = dwarf_entry(&dwarf, DW_TAG_subprogram, true);
+		if (cases[i].base)
+			dwarf_expression(&dwarf, DW_AT_frame_base, cases[i].base, cases[i].size);
+		arguments[i] = of(DW_TAG_formal_parameter, of_c.s64);
+		dwarf_expression(&dwarf, DW_AT_location, cases[i].location,
+				cases[i].location[2] ? 3 : 2);
+		dwarf_end_children(&dwarf);
+	}
+	alone = dwarf_entry(&dwarf, DW_TAG_subprogram, false);
+	other = of(DW_TAG_variable, of_c.s64);
+	dwarf_open(&dwarf);
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		char name[16];
+
+		show_argument(functions[i], arguments[i]);
+		sprintf(name, "frame %zu", i);
+		expect(name, cases[i].wanted);
+	}
+	/* Not an argument of the function; a function without any. */
+	show_argument(functions[9], other);
+	expect("other", "-95");
+	show_argument(alone, other);
+	expect("alone", "-95");
+	dwarf_close(&dwarf);
+	assert_int_equal(differing, 0);
+}
+
 /* ---- sizes ---- */
 
 static void expect_size(const char *what, uint32_t type, bool known, uint64_t wanted)
@@ -877,6 +1024,8 @@ int main(void)
 			cmocka_unit_test(test_long_expressions),
 			cmocka_unit_test(test_conventions),
 			cmocka_unit_test(test_stack),
+			cmocka_unit_test(test_rust),
+			cmocka_unit_test(test_frames),
 			cmocka_unit_test(test_sizes),
 			cmocka_unit_test(test_labels),
 	};
