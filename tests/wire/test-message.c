@@ -566,6 +566,476 @@ static void mutations_do_no_harm(void **state)
 	assert_true(accepted > rounds / 5 && accepted < rounds);
 }
 
+/* ---- every field of every message ---- */
+
+enum which {
+	HELLO,
+	CONFIG,
+	CHANNEL,
+	RULE,
+	EVENTS,
+	ACK,
+	BYE,
+	REFRESH,
+	ARRIVE,
+	WELCOME,
+	PUSH,
+	PASS,
+	DONE,
+	PROBES,
+	PROBED,
+	MISSED,
+	NR_MESSAGES
+};
+
+/* Encode a message of that type. */
+static size_t base_message(enum which which)
+{
+	static const struct wire_refused refused[2] = {
+			{5, 0, WIRE_REFUSAL_MALFORMED}, {6, 1, WIRE_REFUSAL_CHANNEL}};
+	static const struct wire_probe_run runs[2] = {
+			{0, 7, WIRE_PROBE_JUMP, 0, 1}, {7, 1, WIRE_PROBE_REFUSED, EBUSY, 1}};
+	static const struct wire_welcome_session session = {9, "/run/a"};
+	static char sessions[64], pushed[64];
+	struct wire_welcome welcome = {.accepted = true, .serial = 3, .reason = "why"};
+	struct wire_refresh refresh = {.token = 4, .generation = 5};
+	struct wire_push push = {.session = 1, .messages = pushed};
+	ssize_t size = -1;
+
+	switch (which) {
+	case HELLO: size = wire_encode_hello(message, sizeof(message), &a_hello); break;
+	case CONFIG:
+		size = wire_encode_config(message, sizeof(message),
+				&(struct wire_config){.accepted = true,
+						.nr_channels = 3,
+						.nr_tables = 1,
+						.reason = "why"});
+		break;
+	case CHANNEL:
+		size = wire_encode_channel(message, sizeof(message),
+				&(struct wire_channel){.name = "ring",
+						.nr_contexts = 2,
+						.contexts = "vpid\0ip"});
+		break;
+	case RULE:
+		size = wire_encode_rule(message, sizeof(message),
+				&(struct wire_rule){.nr_patterns = 2,
+						.patterns = "a:b\0c:d",
+						.nr_contexts = 1,
+						.contexts = "vtid",
+						.filter = "0123456789",
+						.filter_size = 10});
+		break;
+	case EVENTS:
+		size = wire_encode_events(message, sizeof(message),
+				&(struct wire_events){
+						.token = 2, .bytes = "0123456789", .size = 10});
+		break;
+	case ACK:
+		size = wire_encode_ack(message, sizeof(message),
+				&(struct wire_ack){.nr_refused = 2, .refused = refused});
+		break;
+	case BYE:
+		size = wire_encode_bye(message, sizeof(message), &(struct wire_bye){.token = 3});
+		break;
+	case REFRESH: size = wire_encode_refresh(message, sizeof(message), &refresh); break;
+	case ARRIVE: size = wire_encode_arrive(message, sizeof(message), &an_arrive); break;
+	case WELCOME:
+		assert_int_equal(wire_welcome_add(&welcome, sessions, sizeof(sessions), &session),
+				0);
+		size = wire_encode_welcome(message, sizeof(message), &welcome);
+		break;
+	case PUSH:
+		push.size = (uint32_t)wire_encode_refresh(pushed, sizeof(pushed), &refresh);
+		size = wire_encode_push(message, sizeof(message), &push);
+		break;
+	case PASS:
+		size = wire_encode_pass(
+				message, sizeof(message), &(struct wire_pass){.path = "/run/a"});
+		break;
+	case DONE:
+		size = wire_encode_done(message, sizeof(message),
+				&(struct wire_done){.token = 6,
+						.serial = 7,
+						.state = WIRE_DONE_READERS});
+		break;
+	case PROBES:
+		size = wire_encode_probes(message, sizeof(message),
+				&(struct wire_probes){.table = 8, .size = 4096});
+		break;
+	case PROBED:
+		size = wire_encode_probed(message, sizeof(message),
+				&(struct wire_probed){.token = 9,
+						.table = 8,
+						.nr_probes = 8,
+						.nr_runs = 2,
+						.runs = runs});
+		break;
+	case MISSED:
+		size = wire_encode_missed(message, sizeof(message),
+				&(struct wire_missed){
+						.reason = 2, .elapsed_ms = 11, .name = "prog"});
+		break;
+	case NR_MESSAGES: break;
+	}
+	assert_true(size > 0);
+	return (size_t)size;
+}
+
+static int decode(enum which which, size_t size)
+{
+	union {
+		struct wire_hello hello;
+		struct wire_config config;
+		struct wire_channel channel;
+		struct wire_rule rule;
+		struct wire_events events;
+		struct wire_ack ack;
+		struct wire_bye bye;
+		struct wire_refresh refresh;
+		struct wire_arrive arrive;
+		struct wire_welcome welcome;
+		struct wire_push push;
+		struct wire_pass pass;
+		struct wire_done done;
+		struct wire_probes probes;
+		struct wire_probed probed;
+		struct wire_missed missed;
+	} out;
+
+	switch (which) {
+	case HELLO: return wire_decode_hello(message, size, &out.hello);
+	case CONFIG: return wire_decode_config(message, size, &out.config);
+	case CHANNEL: return wire_decode_channel(message, size, &out.channel);
+	case RULE: return wire_decode_rule(message, size, &out.rule);
+	case EVENTS: return wire_decode_events(message, size, &out.events);
+	case ACK: return wire_decode_ack(message, size, &out.ack);
+	case BYE: return wire_decode_bye(message, size, &out.bye);
+	case REFRESH: return wire_decode_refresh(message, size, &out.refresh);
+	case ARRIVE: return wire_decode_arrive(message, size, &out.arrive);
+	case WELCOME: return wire_decode_welcome(message, size, &out.welcome);
+	case PUSH: return wire_decode_push(message, size, &out.push);
+	case PASS: return wire_decode_pass(message, size, &out.pass);
+	case DONE: return wire_decode_done(message, size, &out.done);
+	case PROBES: return wire_decode_probes(message, size, &out.probes);
+	case PROBED: return wire_decode_probed(message, size, &out.probed);
+	case MISSED: return wire_decode_missed(message, size, &out.missed);
+	case NR_MESSAGES: break;
+	}
+	return 1;
+}
+
+static void poke(size_t at, size_t size, uint64_t value)
+{
+	memcpy(message + at, &value, size);
+}
+
+/* Of 4 bytes, unless the field has 8; `at` is counted behind the header. */
+static const struct {
+	enum which which;
+	unsigned int at, size;
+	uint64_t value;
+	bool ok;
+} pokes[] = {
+		{HELLO, 0, 4, 0, true},
+		{HELLO, 8, 8, 0, false},
+		{HELLO, 16, 8, 0, true},
+		{HELLO, 24, 4, 4, true},
+		{HELLO, 24, 4, 8, true},
+		{HELLO, 24, 4, 0, false},
+		{HELLO, 24, 4, 16, false},
+		{HELLO, 32, 4, WIRE_NR_CONTROLS, false},
+		{HELLO, 36, 4, 0, false},
+		{HELLO, 36, 4, WIRE_SIGNAL_MAX, true},
+		{HELLO, 36, 4, WIRE_SIGNAL_MAX + 1, false},
+		{HELLO, 40, 4, 7, false},
+		{HELLO, 40, 4, 9, false},
+		{HELLO, 44, 4, 16, false},
+		{HELLO, 44, 4, 18, false},
+		{HELLO, 40, 8, 9 | UINT64_C(16) << 32, false},
+		{HELLO, 40, 8, 7 | UINT64_C(18) << 32, false},
+		{HELLO, 40, 8, 0 | UINT64_C(25) << 32, false},
+		{HELLO, 40, 8, 25 | UINT64_C(0) << 32, false},
+		{CONFIG, 0, 4, 0, true},
+		{CONFIG, 0, 4, 2, false},
+		{CONFIG, 4, 4, WIRE_CONFIG_UNCHANGED, false},
+		{CONFIG, 28, 4, WIRE_CHANNELS_MAX, true},
+		{CONFIG, 28, 4, WIRE_CHANNELS_MAX + 1, false},
+		{CONFIG, 28, 4, 1, true},
+		{CONFIG, 28, 4, 0, false},
+		{CONFIG, 32, 4, 3, false},
+		{CONFIG, 32, 4, 5, false},
+		{CONFIG, 36, 4, WIRE_TABLES_MAX, true},
+		{CONFIG, 36, 4, WIRE_TABLES_MAX + 1, false},
+		{CONFIG, 36, 4, 0, true},
+		{CHANNEL, 8, 4, WIRE_CHANNELS_MAX - 1, true},
+		{CHANNEL, 8, 4, WIRE_CHANNELS_MAX, false},
+		{CHANNEL, 12, 4, WIRE_RULES_MAX, true},
+		{CHANNEL, 12, 4, WIRE_RULES_MAX + 1, false},
+		{CHANNEL, 16, 4, 1, false},
+		{CHANNEL, 16, 4, 3, false},
+		{CHANNEL, 16, 4, WIRE_CONTEXTS_MAX + 1, false},
+		{CHANNEL, 20, 4, 4, false},
+		{CHANNEL, 20, 4, 6, false},
+		{CHANNEL, 20, 4, UINT32_MAX, false},
+		{CHANNEL, 20, 4, 1, false},
+		{CHANNEL, 24, 4, 7, false},
+		{CHANNEL, 24, 4, 9, false},
+		{CHANNEL, 20, 8, 4 | UINT64_C(9) << 32, false},
+		{CHANNEL, 28, 4, 1, false},
+		{RULE, 0, 4, WIRE_CHANNELS_MAX - 1, true},
+		{RULE, 0, 4, WIRE_CHANNELS_MAX, false},
+		{RULE, 4, 4, 9, false},
+		{RULE, 4, 4, 11, false},
+		{RULE, 8, 4, 1, false},
+		{RULE, 8, 4, 3, false},
+		{RULE, 8, 4, WIRE_PATTERNS_MAX + 1, false},
+		{RULE, 12, 4, 0, false},
+		{RULE, 12, 4, 2, false},
+		{RULE, 12, 4, WIRE_CONTEXTS_MAX + 1, false},
+		{RULE, 16, 4, 7, false},
+		{RULE, 16, 4, 9, false},
+		{RULE, 16, 4, UINT32_MAX, false},
+		{RULE, 20, 4, 4, false},
+		{RULE, 20, 4, 6, false},
+		{RULE, 20, 4, UINT32_MAX, false},
+		{RULE, 16, 8, 7 | UINT64_C(6) << 32, false},
+		{EVENTS, 0, 8, 0, false},
+		{EVENTS, 8, 4, UINT32_MAX, true},
+		{EVENTS, 12, 4, 1, true},
+		{EVENTS, 12, 4, 2, false},
+		{EVENTS, 16, 4, 9, false},
+		{EVENTS, 16, 4, 11, false},
+		{EVENTS, 20, 4, 1, false},
+		{ACK, 4, 4, 1, true},
+		{ACK, 4, 4, 2, false},
+		{ACK, 8, 4, 1, false},
+		{ACK, 8, 4, 3, false},
+		{ACK, 8, 4, WIRE_ACK_REFUSALS_MAX + 1, false},
+		{ACK, 12, 4, 1, false},
+		{ACK, 16 + 6, 2, WIRE_REFUSAL_NONE, false},
+		{ACK, 16 + 6, 2, WIRE_NR_REFUSALS - 1, true},
+		{ACK, 16 + 14, 2, WIRE_NR_REFUSALS, false},
+		{ACK, 16 + 14, 2, WIRE_REFUSAL_NONE, false},
+		{BYE, 0, 8, 0, false},
+		{BYE, 0, 8, UINT64_MAX, true},
+		{REFRESH, 0, 8, 0, false},
+		{REFRESH, 8, 8, 0, true},
+		{ARRIVE, 4, 4, WIRE_NR_CONTROLS, false},
+		{ARRIVE, 8, 4, 1, false},
+		{ARRIVE, 16, 8, 0, false},
+		{ARRIVE, 24, 8, 0, true},
+		{ARRIVE, 32, 4, 4, false},
+		{ARRIVE, 36, 4, 15, false},
+		{ARRIVE, 32, 8, 6 | UINT64_C(13) << 32, false},
+		{ARRIVE, 32, 8, 4 | UINT64_C(15) << 32, false},
+		{WELCOME, 8, 4, 0, true},
+		{WELCOME, 8, 4, 2, false},
+		{WELCOME, 12, 4, 0, false},
+		{WELCOME, 12, 4, 2, false},
+		{WELCOME, 16, 4, 14, false},
+		{WELCOME, 16, 4, 16, false},
+		{WELCOME, 16, 4, UINT32_MAX, false},
+		{WELCOME, 20, 4, 3, false},
+		{WELCOME, 16, 8, 14 | UINT64_C(5) << 32, false},
+		{WELCOME, 24 + 8, 1, 'r', false},
+		{WELCOME, 24 + 15 + 1, 1, 0, false},
+		{PUSH, 8, 4, WIRE_WELCOME_MAX - 1, true},
+		{PUSH, 8, 4, WIRE_WELCOME_MAX, false},
+		{PUSH, 12, 4, 31, false},
+		{PUSH, 12, 4, 33, false},
+		{PUSH, 16 + 8, 4, 31, false},
+		{PUSH, 16 + 8, 4, 33, false},
+		{PUSH, 16 + 8, 4, 15, false},
+		{PUSH, 16 + 8, 4, 16, false},
+		{PASS, 0, 4, 6, false},
+		{PASS, 0, 4, 8, false},
+		{PASS, 4, 4, 1, false},
+		{PASS, 8, 1, '.', false},
+		{PASS, 8 + 2, 1, 0, false},
+		{PASS, 8 + 6, 1, 'x', false},
+		{DONE, 0, 8, 0, false},
+		{DONE, 16, 4, WIRE_NR_DONE_STATES - 1, true},
+		{DONE, 16, 4, WIRE_NR_DONE_STATES, false},
+		{DONE, 20, 4, 1, false},
+		{PROBES, 0, 8, 0, false},
+		{PROBES, 8, 8, 0, false},
+		{PROBED, 0, 8, 0, false},
+		{PROBED, 8, 8, 0, false},
+		{PROBED, 20, 4, 1, true},
+		{PROBED, 20, 4, 2, false},
+		{PROBED, 24, 4, 5, false},
+		{PROBED, 28, 4, 7, false},
+		{PROBED, 28, 4, 9, true},
+		{PROBED, 80, 4, 1, false},
+		{PROBED, 80, 4, 3, false},
+		{PROBED, 84, 4, 1, false},
+		{PROBED, 88 + 4, 4, 0, false},
+		{PROBED, 88 + 4, 4, 6, false},
+		{PROBED, 88 + 4, 4, 8, false},
+		{PROBED, 88, 4, 1, false},
+		{MISSED, 0, 4, 0, false},
+		{MISSED, 4, 4, 4, false},
+		{MISSED, 4, 4, 6, false},
+		{MISSED, 12, 4, 1, false},
+		{MISSED, 16 + 1, 1, 0, false},
+};
+
+static void fields_are_checked(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(pokes) / sizeof(*pokes); i++) {
+		size_t size = base_message(pokes[i].which);
+
+		assert_int_equal(decode(pokes[i].which, size), 0);
+		poke(16 + pokes[i].at, pokes[i].size, pokes[i].value);
+		if (decode(pokes[i].which, size) != (pokes[i].ok ? 0 : -EPROTO))
+			fail_msg("message %u, byte %u, value %llu", pokes[i].which, pokes[i].at,
+					(unsigned long long)pokes[i].value);
+	}
+}
+
+/* For each decoder: another type, another version, more or less than its fields, and a header that is wrong. */
+static void headers_are_checked(void **state)
+{
+	(void)state;
+	for (enum which which = 0; which < NR_MESSAGES; which++) {
+		size_t size = base_message(which);
+		int type = wire_message_type(message, size);
+
+		assert_true(type > 0);
+		assert_int_equal(wire_message_version(message, 16), WIRE_PROTOCOL_VERSION);
+		assert_int_equal(wire_message_version(message, 15), 0);
+		poke(4, 2, WIRE_PROTOCOL_VERSION + 1);
+		assert_int_equal(decode(which, size), -EPROTONOSUPPORT);
+		assert_int_equal(wire_message_version(message, size), WIRE_PROTOCOL_VERSION + 1);
+		base_message(which);
+		poke(6, 2, type == WIRE_BYE ? WIRE_DONE : WIRE_BYE);
+		assert_int_equal(decode(which, size), -EPROTO);
+		for (unsigned int bad = 0; bad < 2; bad++) {
+			poke(6, 2, bad ? WIRE_MISSED + 1 : WIRE_HELLO - 1);
+			assert_int_equal(wire_message_type(message, size), -EPROTO);
+		}
+		base_message(which);
+		poke(12, 4, 1);
+		assert_int_equal(decode(which, size), -EPROTO);
+		base_message(which);
+		message[0] ^= 1;
+		assert_int_equal(decode(which, size), -EPROTO);
+		assert_int_equal(wire_message_version(message, size), 0);
+		/* One byte more and less, with the right size in the header. */
+		base_message(which);
+		message[size] = 0;
+		poke(8, 4, size + 1);
+		assert_int_equal(decode(which, size + 1), -EPROTO);
+		base_message(which);
+		poke(8, 4, size - 1);
+		assert_int_equal(decode(which, size - 1), -EPROTO);
+		base_message(which);
+		poke(8, 4, 16);
+		assert_int_equal(decode(which, 16), -EPROTO);
+		assert_int_equal(decode(which, 15), -EPROTO);
+	}
+}
+
+/* A token of 0 is none; texts have a length at most. */
+static void encoders_refuse(void **state)
+{
+	static char text[5000];
+	struct wire_hello hello = a_hello, hello_out;
+	struct wire_arrive arrive = an_arrive, arrive_out;
+	struct wire_config config = {.reason = text}, config_out;
+	struct wire_welcome welcome = {.reason = text}, welcome_out;
+	struct wire_push push = {.size = 16};
+	ssize_t size;
+
+	(void)state;
+	assert_int_equal(wire_encode_bye(message, sizeof(message), &(struct wire_bye){.token = 0}),
+			-EINVAL);
+	assert_int_equal(wire_encode_events(message, sizeof(message),
+					 &(struct wire_events){.token = 0}),
+			-EINVAL);
+	assert_int_equal(
+			wire_encode_done(message, sizeof(message), &(struct wire_done){.token = 0}),
+			-EINVAL);
+	arrive.token = 0;
+	assert_int_equal(wire_encode_arrive(message, sizeof(message), &arrive), -EINVAL);
+	arrive.token = 1;
+	memset(text, 't', sizeof(text));
+	for (unsigned int beyond = 0; beyond < 2; beyond++) {
+		text[255 + beyond] = 0;
+		hello.procname = arrive.procname = text;
+		size = wire_encode_hello(message, sizeof(message), &hello);
+		assert_int_equal(size < 0 ? (int)size
+					  : wire_decode_hello(message, (size_t)size, &hello_out),
+				beyond ? -EINVAL : 0);
+		size = wire_encode_arrive(message, sizeof(message), &arrive);
+		assert_int_equal(size < 0 ? (int)size
+					  : wire_decode_arrive(message, (size_t)size, &arrive_out),
+				beyond ? -EINVAL : 0);
+		text[255 + beyond] = 't';
+		hello.procname = arrive.procname = "p";
+		text[4095 + beyond] = 0;
+		hello.exe = arrive.exe = text;
+		size = wire_encode_hello(message, sizeof(message), &hello);
+		assert_int_equal(size < 0 ? (int)size
+					  : wire_decode_hello(message, (size_t)size, &hello_out),
+				beyond ? -EINVAL : 0);
+		size = wire_encode_arrive(message, sizeof(message), &arrive);
+		assert_int_equal(size < 0 ? (int)size
+					  : wire_decode_arrive(message, (size_t)size, &arrive_out),
+				beyond ? -EINVAL : 0);
+		hello.exe = arrive.exe = "e";
+		text[4095 + beyond] = 't';
+		text[2047 + beyond] = 0;
+		size = wire_encode_config(message, sizeof(message), &config);
+		assert_int_equal(size < 0 ? (int)size
+					  : wire_decode_config(message, (size_t)size, &config_out),
+				beyond ? -EINVAL : 0);
+		size = wire_encode_welcome(message, sizeof(message), &welcome);
+		assert_int_equal(
+				size < 0 ? (int)size
+					 : wire_decode_welcome(message, (size_t)size, &welcome_out),
+				beyond ? -EINVAL : 0);
+		text[2047 + beyond] = 't';
+	}
+	/* The capacity: exactly so many bytes. */
+	size = wire_encode_hello(message, sizeof(message), &a_hello);
+	assert_int_equal(wire_encode_hello(message, (size_t)size, &a_hello), size);
+	assert_int_equal(wire_encode_hello(message, (size_t)size - 1, &a_hello), -EMSGSIZE);
+	/* Messages in a PUSH: as short as a header. */
+	size = wire_encode_bye(text, sizeof(text), &(struct wire_bye){.token = 1});
+	assert_int_equal(wire_next(text, (size_t)size), size);
+	memcpy(text + 8, &(uint32_t){16}, 4);
+	assert_int_equal(wire_next(text, 16), 16);
+	assert_int_equal(wire_next(text, 15), 0);
+	assert_int_equal(wire_next(text, 0), 0);
+	push.messages = text;
+	assert_int_equal(wire_encode_push(message, sizeof(message), &push), 16 + 16 + 16);
+	memcpy(text + 8, &(uint32_t){15}, 4);
+	assert_int_equal(wire_next(text, 16), 0);
+}
+
+static void refusals_have_texts(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < WIRE_NR_REFUSALS; i++)
+		for (uint32_t k = 0; k <= i; k++)
+			assert_int_equal(!strcmp(wire_refusal_text(i), wire_refusal_text(k)),
+					i == k);
+	assert_string_equal(wire_refusal_text(WIRE_REFUSAL_NONE), "not refused");
+	assert_string_equal(wire_refusal_text(WIRE_NR_REFUSALS), "unknown reason");
+	for (uint32_t i = 0; i < WIRE_NR_PROBE_STATES; i++)
+		for (uint32_t k = 0; k <= i; k++)
+			assert_int_equal(
+					!strcmp(wire_probe_state_text(i), wire_probe_state_text(k)),
+					i == k);
+	assert_string_equal(wire_probe_state_text(WIRE_NR_PROBE_STATES), "unknown");
+	assert_string_equal(wire_probe_error_text(0), "nothing is wrong");
+	assert_string_equal(wire_probe_error_text(ENOENT), "No such file or directory");
+	assert_string_equal(wire_probe_error_text(100000), "unknown reason");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -580,6 +1050,10 @@ int main(void)
 			cmocka_unit_test(push_travels),
 			cmocka_unit_test(pass_travels),
 			cmocka_unit_test(lies_are_refused),
+			cmocka_unit_test(fields_are_checked),
+			cmocka_unit_test(headers_are_checked),
+			cmocka_unit_test(encoders_refuse),
+			cmocka_unit_test(refusals_have_texts),
 			cmocka_unit_test(mutations_do_no_harm),
 	};
 
