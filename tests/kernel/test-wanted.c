@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* The patterns of kernel events that sessions want, from the answers of a daemon that are known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cmd/side/ask.h"
+#include "control/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *answers[4]; /* of each call; NULL: it fails */
+static unsigned int nr_calls, nr_open;
+static bool connects;
+static const char *socket_path;
+
+static int fake_connect(struct ask *ask, bool system, struct control_error *error)
+{
+	(void)error;
+	assert_false(system);
+	memset(ask, 0, sizeof(*ask));
+	nr_open += connects;
+	return connects ? 0 : -1;
+}
+
+static void fake_close(struct ask *ask)
+{
+	(void)ask;
+	nr_open--;
+}
+
+static int fake_call(struct control_client *client, struct json_object *request, int timeout,
+		struct json_object **answer, struct control_error *error)
+{
+	const char *text = answers[nr_calls++];
+
+	(void)client;
+	(void)request;
+	(void)error;
+	assert_int_equal(timeout, 5000);
+	*answer = text ? json_tokener_parse(text) : NULL;
+	return text ? 0 : -1;
+}
+
+static const char *fake_path(const struct control_client *client)
+{
+	(void)client;
+	return socket_path;
+}
+
+#define ask_connect_silently fake_connect
+#define ask_close fake_close
+#define control_call fake_call
+#define control_path fake_path
+#include "cmd/kernel/wanted.c"
+
+#define SESSIONS "{\"sessions\":[{\"name\":\"one\"},{\"name\":\"two\"}]}"
+
+static void test_patterns(void **unused)
+{
+	static const char *const expected[][2] = {
+			{"kernel::sched:*", NULL},
+			{"kernel::irq:*", "a == 1"},
+			{"kernel::irq:*", "a == 2"},
+			{"kernel::irq:*", NULL},
+			{"kernel::net:*", NULL},
+	};
+	struct wanted wanted;
+
+	(void)unused;
+	connects = true;
+	nr_calls = 0;
+	answers[0] = SESSIONS;
+	answers[1] = "{\"sessions\":[{\"definition\":{\"channels\":["
+		     "{\"rules\":[{\"event\":[\"kernel::sched:*\",\"!kernel::sched:x\",\"user:*\",\"kernel::sched:*\"]},"
+		     "{\"event\":[\"kernel::irq:*\"],\"filter\":\"a == 1\"},{\"event\":[\"kernel::irq:*\"],\"filter\":\"a == 2\"}]},"
+		     "{\"rules\":[{\"event\":[\"kernel::irq:*\"],\"filter\":\"a == 2\"},{\"event\":[\"kernel::irq:*\"]}]}]}}]}";
+	answers[2] = "{\"sessions\":[{\"name\":\"none\"},{\"definition\":{\"channels\":[{\"rules\":[{\"event\":[\"kernel::net:*\"]}]}]}}]}";
+	wanted_ask(&wanted);
+	assert_true(wanted.reached);
+	assert_int_equal(nr_calls, 3);
+	assert_int_equal(nr_open, 0);
+	for (size_t i = 0; i < wanted.nr; i++) {
+		assert_true(i < sizeof(expected) / sizeof(expected[0]));
+		assert_string_equal(wanted.choices[i].pattern, expected[i][0]);
+		assert_int_equal(!wanted.choices[i].expression, !expected[i][1]);
+		if (expected[i][1])
+			assert_string_equal(wanted.choices[i].expression, expected[i][1]);
+	}
+	assert_int_equal(wanted.nr, sizeof(expected) / sizeof(expected[0]));
+	wanted_free(&wanted);
+	assert_int_equal(wanted.nr, 0);
+	assert_null(wanted.choices);
+}
+
+static void test_failures(void **unused)
+{
+	struct wanted wanted = {.reached = true};
+
+	(void)unused;
+	connects = false;
+	wanted_ask(&wanted);
+	assert_false(wanted.reached);
+	assert_int_equal(wanted.nr, 0);
+	connects = true;
+	nr_calls = 0;
+	answers[0] = NULL;
+	wanted_ask(&wanted);
+	assert_false(wanted.reached);
+	assert_int_equal(nr_open, 0);
+	/* One session that has ended meanwhile does not take the others along. */
+	nr_calls = 0;
+	answers[0] = SESSIONS;
+	answers[1] = NULL;
+	answers[2] = "{\"sessions\":[{\"definition\":{\"channels\":[{\"rules\":[{\"event\":[\"kernel::net:*\"]}]}]}}]}";
+	wanted_ask(&wanted);
+	assert_true(wanted.reached);
+	assert_int_equal(wanted.nr, 1);
+	wanted_free(&wanted);
+}
+
+static void test_place(void **unused)
+{
+	char found[16] = "";
+
+	(void)unused;
+	connects = false;
+	assert_false(wanted_place(found, sizeof(found)));
+	connects = true;
+	socket_path = "/a/b/c.sock";
+	assert_true(wanted_place(found, sizeof(found)));
+	assert_string_equal(found, "/a/b");
+	socket_path = "c.sock";
+	assert_false(wanted_place(found, sizeof(found)));
+	assert_int_equal(nr_open, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_patterns),
+			cmocka_unit_test(test_failures),
+			cmocka_unit_test(test_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
