@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts of the daemon, each alone: probe tables at their limits, rules that are pushed to programs, timers, references. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../resources.h"
+#include "cmd/sided/sided.h"
+#include "session/live.h"
+#include "wire/runtime.h"
+#include "wire/wire.h"
+
+static char folder[] = "/tmp/side-sided-XXXXXX";
+
+/* ---- what these parts call ---- */
+
+static unsigned int nr_said;
+
+void say(const char *format, ...)
+{
+	(void)format;
+	nr_said++;
+}
+
+bool runtime_path(const struct daemon *daemon, char *path, size_t room, const char *format, ...)
+{
+	va_list arguments;
+	int size = snprintf(path, room, "%s/", daemon->runtime);
+
+	va_start(arguments, format);
+	size += vsnprintf(path + size, room - (size_t)size, format, arguments);
+	va_end(arguments);
+	return (size_t)size < room;
+}
+
+static const char *news = "";
+static size_t news_size;
+
+size_t session_news(struct session *session, void *bytes, size_t room)
+{
+	(void)session;
+	assert_int_equal(room, WIRE_PUSH_MAX);
+	memcpy(bytes, news, news_size);
+	return news_size;
+}
+
+/* The messages of a push are not looked at here. */
+ssize_t wire_encode_push(void *message, size_t capacity, const struct wire_push *push)
+{
+	(void)message;
+	assert_int_equal(push->base, 4);
+	assert_int_equal(push->session, 1);
+	assert_int_equal(push->size, 4);
+	return capacity < 5 ? -EMSGSIZE : 33;
+}
+
+/* ---- probe tables ---- */
+
+#define ALL_SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
+
+static struct definition definitions[2] = {
+		{.name = (char *)(uintptr_t) "one"}, {.name = (char *)(uintptr_t) "two"}};
+static struct session_entry entries[2] = {
+		{.definition = &definitions[0], .uid = 1000, .next = &entries[1]},
+		{.definition = &definitions[1], .uid = 1000}};
+static struct daemon the_daemon = {.sessions = entries};
+
+/* A sealed table of that size, whose bytes are known. */
+static int make_table(size_t size, int seals)
+{
+	int fd = memfd_create("table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	unsigned char bytes[1000];
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * 7);
+	assert_int_equal(pwrite(fd, bytes, size < sizeof(bytes) ? size : sizeof(bytes), 0),
+			size < sizeof(bytes) ? size : sizeof(bytes));
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static void store(const struct session_entry *entry, int fd, int expected, const char *text)
+{
+	struct control_error error = {.code = 0};
+
+	assert_int_equal(table_store(&the_daemon, entry, 7, fd, &error), expected);
+	if (text && !strstr(error.text, text))
+		fail_msg("%s instead of %s", error.text, text);
+	if (fd >= 0)
+		close(fd);
+}
+
+static off_t size_of(const char *name)
+{
+	char path[128];
+	struct stat status;
+
+	(void)snprintf(path, sizeof(path), "%s/" WIRE_RUNTIME_STATE "/%s", folder, name);
+	return stat(path, &status) ? -1 : status.st_size;
+}
+
+/* A file of that size, which takes no space. */
+static void make_file(const char *name, off_t size)
+{
+	char path[128];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/" WIRE_RUNTIME_STATE "/%s", folder, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, size), 0);
+	close(fd);
+}
+
+static void test_tables(void **unused)
+{
+	static const char wrong[] =
+			"the descriptor of the request is not a probe table: a sealed memfd";
+	struct resources before;
+	char path[128], bytes[200001];
+	int fd, other, ends[2];
+
+	(void)unused;
+	(void)snprintf(path, sizeof(path), "%s/" WIRE_RUNTIME_STATE, folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	before = resources_now();
+	store(entries, -1, -EINVAL, "the request has no descriptor of a probe table");
+	store(entries, make_table(0, ALL_SEALS), -EPERM, wrong);
+	store(entries, make_table(9, ALL_SEALS & ~F_SEAL_WRITE), -EPERM, wrong);
+	store(entries, make_table(9, ALL_SEALS & ~F_SEAL_GROW), -EPERM, wrong);
+	store(entries, make_table(9, ALL_SEALS & ~F_SEAL_SHRINK), -EPERM, wrong);
+	assert_int_equal(pipe(ends), 0);
+	close(ends[1]);
+	store(entries, ends[0], -EPERM, wrong);
+	store(entries, make_table(DEFINITION_PROBE_TABLE_MAX + 1, ALL_SEALS), -EFBIG,
+			"the probe table has 33554433 bytes, more than 32 MiB");
+	assert_int_equal(size_of("one.probes/7"), -1);
+	/* Larger than one piece, and all of its bytes; an earlier one is replaced. */
+	store(entries, make_table(9, ALL_SEALS), 0, NULL);
+	assert_int_equal(size_of("one.probes/7"), 9);
+	fd = make_table(200000, ALL_SEALS);
+	other = dup(fd);
+	store(entries, fd, 0, NULL);
+	assert_int_equal(size_of("one.probes/7"), 200000);
+	(void)snprintf(path, sizeof(path), "%s/" WIRE_RUNTIME_STATE "/one.probes/7", folder);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(read(fd, bytes, sizeof(bytes)), 200000);
+	for (size_t i = 0; i < 200000; i++)
+		assert_int_equal((unsigned char)bytes[i], i < 1000 ? (unsigned char)(i * 7) : 0);
+	close(fd);
+	close(other);
+	/* All tables of the session, at the limit and one byte more. */
+	unlink(path);
+	make_file("one.probes/8", DEFINITION_PROBE_TABLES_MAX - 10);
+	store(entries, make_table(10, ALL_SEALS), 0, NULL);
+	unlink(path);
+	store(entries, make_table(11, ALL_SEALS), -ENOSPC,
+			"the probes of the session would have tables of more than 128 MiB");
+	assert_int_equal(size_of("one.probes/7"), -1);
+	/* Members share what all sessions of members have; root's session does not count. */
+	the_daemon.system = true;
+	make_file("one.probes/8", 0);
+	make_file("one.probes/9", (off_t)LIMIT_TABLES_OF_MEMBERS);
+	store(&entries[1], make_table(1000, ALL_SEALS), -ENOSPC,
+			"cannot keep the probe table: your sessions can have tables of 0 MiB more, and this one has 0 MiB");
+	assert_int_equal(size_of("two.probes/7"), -1);
+	entries[0].uid = 0;
+	store(&entries[1], make_table(1000, ALL_SEALS), 0, NULL);
+	assert_int_equal(size_of("two.probes/7"), 1000);
+	/* Only tables that the definition names are kept; the last one takes the directory along. */
+	definitions[0].probes = calloc(2, sizeof(*definitions[0].probes));
+	definitions[0].nr_probes = 2;
+	assert_non_null(definitions[0].probes);
+	definitions[0].probes[0].table = 3;
+	definitions[0].probes[1].table = 9;
+	make_file("one.probes/3x", 1);
+	make_file("one.probes/3", 1);
+	tables_prune(&the_daemon, &entries[0]);
+	assert_int_equal(size_of("one.probes/3x"), -1);
+	assert_int_equal(size_of("one.probes/8"), -1);
+	assert_int_equal(size_of("one.probes/3"), 1);
+	assert_int_equal(size_of("one.probes/9"), LIMIT_TABLES_OF_MEMBERS);
+	tables_remove(&the_daemon, &entries[0]);
+	assert_int_equal(size_of("one.probes"), -1);
+	assert_int_equal(definitions[0].nr_probes, 2);
+	tables_remove(&the_daemon, &entries[1]);
+	assert_int_equal(size_of("two.probes"), -1);
+	tables_remove(&the_daemon, &entries[1]);
+	free(definitions[0].probes);
+	assert_int_equal(resources_now().descriptors, before.descriptors);
+	(void)snprintf(path, sizeof(path), "%s/" WIRE_RUNTIME_STATE, folder);
+	assert_int_equal(rmdir(path), 0);
+}
+
+/* ---- rules that are pushed ---- */
+
+/* What the daemon keeps of an answer; size 0: nothing. */
+static void take(struct session_entry *entry, const char *text, size_t size)
+{
+	struct json_object *answer = json_object_new_object(), *found;
+
+	json_object_object_add(answer, "rules", json_object_new_string(text));
+	push_take(&the_daemon, entry, 4, answer);
+	assert_int_equal(entry->push.size, size);
+	assert_int_equal(!entry->push.bytes, !size);
+	assert_int_equal(entry->push.told, the_daemon.serial + 1);
+	assert_false(json_object_object_get_ex(answer, "rules", &found));
+	json_object_put(answer);
+}
+
+static void test_push(void **unused)
+{
+	static const unsigned char bytes[] = {0x00, 0x9f, 0xa0, 0xf9};
+	static char large[2 * WIRE_PUSH_MAX + 3];
+	struct session_entry entry = {.generation = 5};
+	struct program program = {.known = 0};
+	struct json_object *answer = json_object_new_object(), *text;
+	char message[256];
+
+	(void)unused;
+	/* From the session's process to the daemon. */
+	push_put(NULL, answer);
+	assert_false(json_object_object_get_ex(answer, "rules", &text));
+	news = (const char *)bytes;
+	news_size = sizeof(bytes);
+	push_put(NULL, answer);
+	assert_true(json_object_object_get_ex(answer, "rules", &text));
+	assert_string_equal(json_object_get_string(text), "009fa0f9");
+	json_object_put(answer);
+	the_daemon.serial = 10;
+	entry.push.told = 8;
+	take(&entry, "009fa0f9", 4);
+	assert_memory_equal(entry.push.bytes, bytes, 4);
+	assert_int_equal(entry.push.base, 4);
+	assert_int_equal(entry.push.since, 8);
+	/* To programs that know what was before, and no others. */
+	for (program.known = 6; program.known < 14; program.known++)
+		assert_int_equal(push_add(&entry, &program, 1, message, sizeof(message)),
+				program.known >= 8 && program.known < 11 ? 33 : 0);
+	program.known = 8;
+	assert_int_equal(push_add(&entry, NULL, 1, message, sizeof(message)), 0);
+	assert_int_equal(push_add(&entry, &program, 1, message, 4), 0);
+	/* What is no list of bytes. */
+	take(&entry, "", 0);
+	take(&entry, "0", 0);
+	take(&entry, "0g", 0);
+	take(&entry, "g0", 0);
+	take(&entry, "/0", 0);
+	take(&entry, ":0", 0);
+	take(&entry, "`0", 0);
+	take(&entry, "A0", 0);
+	memset(large, 'f', sizeof(large) - 1);
+	take(&entry, large, 0);
+	large[2 * WIRE_PUSH_MAX] = '\0';
+	take(&entry, large, WIRE_PUSH_MAX);
+	/* Nothing has changed: what is kept stays. */
+	answer = json_object_new_object();
+	push_take(&the_daemon, &entry, 5, answer);
+	assert_int_equal(entry.push.size, WIRE_PUSH_MAX);
+	push_take(&the_daemon, &entry, 4, answer);
+	assert_null(entry.push.bytes);
+	json_object_object_add(answer, "rules", json_object_new_int(5));
+	push_take(&the_daemon, &entry, 4, answer);
+	assert_null(entry.push.bytes);
+	json_object_put(answer);
+	program.known = 10;
+	assert_int_equal(push_add(&entry, &program, 1, message, sizeof(message)), 0);
+}
+
+/* ---- timers ---- */
+
+#define TIMERS 200
+
+static struct timer timers[TIMERS];
+static size_t order[TIMERS], nr_expired;
+
+static void note(struct daemon *daemon, struct timer *timer)
+{
+	assert_int_equal(timer->slot, 0);
+	order[nr_expired++] = (size_t)(timer - timers);
+	if (!daemon->nr_timers)
+		daemon->stop = true;
+}
+
+static void destroy(struct daemon *daemon, struct object *object)
+{
+	(void)daemon;
+	(void)object;
+	nr_said += 100;
+}
+
+/* Times are moved to the past, each to one of its own; they expire in this order, without those that were cancelled. */
+static void test_timers(void **unused)
+{
+	struct daemon daemon = {.epoll = -1};
+	size_t expected = 0;
+	uint64_t last = 0;
+
+	(void)unused;
+	assert_int_equal(loop_open(&daemon), 0);
+	for (size_t i = 0; i < TIMERS; i++)
+		loop_timer(&daemon, &timers[i], 1000 + i * 7919 % TIMERS, note);
+	assert_int_equal(daemon.nr_timers, TIMERS);
+	/* Set again: it is there once. */
+	loop_timer(&daemon, &timers[5], 2000, note);
+	for (size_t i = 0; i < TIMERS; i += 3)
+		loop_cancel(&daemon, &timers[i]);
+	loop_cancel(&daemon, &timers[0]);
+	for (size_t i = 0; i < TIMERS; i++) {
+		assert_int_equal(!timers[i].slot, i % 3 == 0);
+		expected += i % 3 != 0;
+	}
+	assert_int_equal(daemon.nr_timers, expected);
+	for (size_t slot = 1; slot <= daemon.nr_timers; slot++) {
+		assert_int_equal(daemon.timers[slot - 1]->slot, slot);
+		assert_true(slot == 1 ||
+				daemon.timers[slot / 2 - 1]->at <= daemon.timers[slot - 1]->at);
+		daemon.timers[slot - 1]->at -= 10000 * UINT64_C(1000000);
+	}
+	assert_int_equal(loop_run(&daemon), 0);
+	assert_int_equal(nr_expired, expected);
+	for (size_t i = 0; i < nr_expired; i++) {
+		assert_true(order[i] % 3 != 0 && timers[order[i]].at >= last);
+		last = timers[order[i]].at;
+	}
+	assert_int_equal(order[nr_expired - 1], 5);
+	loop_close(&daemon);
+}
+
+/* A timer and a watch keep their owner, which is freed once, at the end of the round. */
+static void test_owners(void **unused)
+{
+	struct resources before = resources_now();
+	struct daemon daemon = {.epoll = -1};
+	struct object object;
+	struct timer timer = {.owner = &object};
+	struct watch watch = {.owner = &object};
+	int ends[2];
+
+	(void)unused;
+	nr_said = 0;
+	assert_int_equal(loop_open(&daemon), 0);
+	assert_int_equal(pipe(ends), 0);
+	object_init(&object, destroy);
+	assert_int_equal(objects_left(), 1);
+	loop_timer(&daemon, &timer, 100000, note);
+	assert_int_equal(loop_watch(&daemon, &watch, ends[0], EPOLLIN, NULL), 0);
+	assert_int_equal(object.nr_refs, 3);
+	object_close(&daemon, &object);
+	object_close(&daemon, &object);
+	assert_int_equal(object.nr_refs, 2);
+	loop_cancel(&daemon, &timer);
+	loop_unwatch(&daemon, &watch);
+	assert_int_equal(watch.fd, -1);
+	loop_unwatch(&daemon, &watch);
+	assert_int_equal(object.nr_refs, 0);
+	assert_int_equal(nr_said, 0);
+	/* Used again in this round: it stays. */
+	object_get(&object);
+	objects_free_unused(&daemon);
+	assert_int_equal(nr_said, 0);
+	object_put(&daemon, &object);
+	objects_free_unused(&daemon);
+	assert_int_equal(nr_said, 100);
+	assert_int_equal(objects_left(), 0);
+	/* A watch that cannot be made has no descriptor and no reference. */
+	watch.owner = &object;
+	object_init(&object, destroy);
+	assert_int_equal(loop_watch(&daemon, &watch, -1, EPOLLIN, NULL), -EBADF);
+	assert_int_equal(watch.fd, -1);
+	assert_int_equal(object.nr_refs, 1);
+	loop_close(&daemon);
+	assert_int_equal(nr_said, 101);
+	object_put(&daemon, &object);
+	objects_free_unused(&daemon);
+	close(ends[1]);
+	assert_int_equal(resources_now().descriptors, before.descriptors);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_tables),
+			cmocka_unit_test(test_push),
+			cmocka_unit_test(test_timers),
+			cmocka_unit_test(test_owners),
+	};
+	int failed;
+
+	alarm(50);
+	if (!mkdtemp(folder))
+		return 1;
+	(void)snprintf(the_daemon.runtime, sizeof(the_daemon.runtime), "%s", folder);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	rmdir(folder);
+	return failed;
+}
