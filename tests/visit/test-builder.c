@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <side/builder.h>
+#include <side/tracer-extensions.h>
 #include <side/trace.h>
 
 #include "visit/visit.h"
@@ -424,6 +425,229 @@ static void wrong_types(void)
 			", length: the type must be a gather integer");
 }
 
+#define WRONG_ORDER ((enum side_type_label_byte_order)2)
+#define WRONG_ACCESS ((enum side_type_gather_access_mode)2)
+
+static void wrong_gather_types(void)
+{
+	REFUSED(side_builder_gather_bool(b, 0, 1, 0, 0, HOST, WRONG_ACCESS),
+			": the access mode 2 is unknown");
+	REFUSED(side_builder_gather_bool(b, 0, 1, 0, 0, WRONG_ORDER, DIRECT),
+			": the byte order 2 is unknown");
+	REFUSED(side_builder_gather_bool(b, 0, 1, 4, 5, HOST, DIRECT),
+			": 5 bits from bit 4 on exceed the 8 bits of the value");
+	REFUSED(side_builder_gather_integer(b, 0, 4, 0, 0, 0, HOST, WRONG_ACCESS),
+			": the access mode 2 is unknown");
+	REFUSED(side_builder_gather_integer(b, 0, 4, 0, 0, 0, WRONG_ORDER, DIRECT),
+			": the byte order 2 is unknown");
+	REFUSED(side_builder_gather_integer(b, 0, 17, 0, 0, 0, HOST, DIRECT),
+			": an integer cannot have 17 bytes");
+	REFUSED(side_builder_gather_integer(b, 0, 33, 0, 0, 0, HOST, DIRECT),
+			": an integer cannot have 33 bytes");
+	REFUSED(side_builder_gather_integer(b, 0, 2, 0, 65537, 1, HOST, DIRECT),
+			": 1 bits from bit 65535 on exceed the 16 bits of the value");
+	REFUSED(side_builder_gather_integer(b, 0, 2, 0, 0, 17, HOST, DIRECT),
+			": 17 bits from bit 0 on exceed the 16 bits of the value");
+	REFUSED(side_builder_gather_float(b, 0, 4, HOST, WRONG_ACCESS),
+			": the access mode 2 is unknown");
+	REFUSED(side_builder_gather_float(b, 0, 4, WRONG_ORDER, DIRECT),
+			": the byte order 2 is unknown");
+	REFUSED(side_builder_gather_float(b, 0, 3, HOST, DIRECT), ": a float cannot have 3 bytes");
+	REFUSED(side_builder_gather_string(b, 0, 1, HOST, WRONG_ACCESS),
+			": the access mode 2 is unknown");
+	REFUSED(side_builder_gather_string(b, 0, 1, WRONG_ORDER, DIRECT),
+			": the byte order 2 is unknown");
+	REFUSED(side_builder_gather_string(b, 0, 257, HOST, DIRECT),
+			": a unit of a string cannot have 255 bytes");
+	REFUSED(side_builder_gather_pointer(b, 0, WRONG_ORDER, DIRECT),
+			": the byte order 2 is unknown");
+	REFUSED(side_builder_gather_struct(b, side_builder_struct(b), 0, 1, WRONG_ACCESS),
+			": the access mode 2 is unknown");
+	REFUSED(side_builder_gather_array(
+				b, side_builder_gather_byte(b, 0, DIRECT), 1, 0, WRONG_ACCESS),
+			": the access mode 2 is unknown");
+	REFUSED(side_builder_gather_vla(b, side_builder_gather_byte(b, 0, DIRECT),
+				side_builder_gather_integer(b, 0, 1, 0, 0, 0, HOST, DIRECT), 0,
+				WRONG_ACCESS),
+			": the access mode 2 is unknown");
+	REFUSED(side_builder_gather_vla(b, side_builder_byte(b),
+				side_builder_gather_integer(b, 0, 1, 0, 0, 0, HOST, DIRECT), 0,
+				DIRECT),
+			", element: the type must be a gather type other than VLA");
+	REFUSED(side_builder_string(b, 1, WRONG_ORDER), ": the byte order 2 is unknown");
+	REFUSED(side_builder_float(b, 4, WRONG_ORDER), ": the byte order 2 is unknown");
+	REFUSED(side_builder_float(b, 32, HOST), ": a float cannot have 32 bytes");
+	REFUSED(side_builder_pointer(b, WRONG_ORDER), ": the byte order 2 is unknown");
+	REFUSED(side_builder_integer(b, 32, 0, HOST), ": an integer cannot have 32 bytes");
+	REFUSED(side_builder_vla(b, NULL, side_builder_integer(b, 1, 0, HOST)),
+			", element: the type is NULL");
+	REFUSED(side_builder_vla_visitor(b, NULL, side_builder_integer(b, 1, 0, HOST),
+				visit_nothing_untyped),
+			", element: the type is NULL");
+	REFUSED(side_builder_vla_visitor(b, side_builder_null(b), side_builder_byte(b),
+				visit_nothing_untyped),
+			", length: the type must be an integer");
+}
+
+/* All bits of a value can be taken, and its last one. */
+static void last_bits(void)
+{
+	struct side_builder *b = fresh();
+
+	side_builder_add_field(b, NULL, "f",
+			side_builder_gather_struct(b, side_builder_struct(b), 0, 1, DIRECT));
+	side_builder_add_field(
+			b, NULL, "a", side_builder_gather_integer(b, 0, 2, 0, 15, 1, HOST, DIRECT));
+	side_builder_add_field(
+			b, NULL, "b", side_builder_gather_integer(b, 0, 2, 0, 0, 16, HOST, DIRECT));
+	side_builder_add_field(b, NULL, "c",
+			side_builder_gather_integer(b, 0, 16, 0, 0, 128, HOST, DIRECT));
+	CHECK(side_builder_finish(b) == SIDE_ERROR_OK);
+	CHECK(side_builder_destroy(b) == SIDE_ERROR_OK);
+}
+
+/* A value of so many bytes is taken, and the next one is not. */
+static void fits(unsigned int size, int64_t last, int64_t next)
+{
+	struct side_builder *b = fresh();
+	char sentence[64];
+
+	CHECK(side_builder_attr_signed(b, NULL, "k", size, last) == SIDE_ERROR_OK);
+	CHECK(side_builder_attr_signed(b, NULL, "k", size, -last - 1) == SIDE_ERROR_OK);
+	CHECK(side_builder_attr_unsigned(b, NULL, "k", size, (uint64_t)last * 2 + 1) ==
+			SIDE_ERROR_OK);
+	CHECK(side_builder_attr_signed(b, NULL, "k", size, next) == SIDE_ERROR_INVAL);
+	snprintf(sentence, sizeof(sentence), "attribute \"k\": the value does not fit %u bytes",
+			size);
+	expect(b, sentence);
+	b = fresh();
+	CHECK(side_builder_attr_unsigned(b, NULL, "k", size, (uint64_t)last * 2 + 2) ==
+			SIDE_ERROR_INVAL);
+	expect(b, sentence);
+	b = fresh();
+	CHECK(side_builder_attr_signed(b, NULL, "k", size, -last - 2) == SIDE_ERROR_INVAL);
+	expect(b, sentence);
+}
+
+static void limits_of_attributes(void)
+{
+	struct side_builder *b = fresh(), *other = fresh();
+
+	fits(1, INT8_MAX, (int64_t)INT8_MAX + 1);
+	fits(2, INT16_MAX, (int64_t)INT16_MAX + 1);
+	fits(4, INT32_MAX, (int64_t)INT32_MAX + 1);
+	CHECK(side_builder_attr_null(b, NULL, "") == SIDE_ERROR_INVAL);
+	expect(b, "the key of an attribute is empty");
+	b = fresh();
+	CHECK(side_builder_attr_null(b, side_builder_null(other), "k") == SIDE_ERROR_INVAL);
+	expect(b, "a type of another builder cannot be used");
+	b = fresh();
+	CHECK(side_builder_attr_float(b, NULL, "k", 4, NULL) == SIDE_ERROR_INVAL);
+	expect(b, "attribute \"k\": the float of 4 bytes is NULL");
+	b = fresh();
+	CHECK(side_builder_attr_float(b, NULL, "k", 32, "") == SIDE_ERROR_INVAL);
+	expect(b, "attribute \"k\": a float cannot have 32 bytes");
+	b = fresh();
+	CHECK(side_builder_attr_float(b, NULL, NULL, 1, "") == SIDE_ERROR_INVAL);
+	expect(b, "attribute \"(null)\": a float cannot have 1 bytes");
+	b = fresh();
+	CHECK(side_builder_attr_text(b, NULL, "k", "", 1, WRONG_ORDER) == SIDE_ERROR_INVAL);
+	/* The first error stays. */
+	CHECK(side_builder_attr_null(b, NULL, NULL) == SIDE_ERROR_INVAL);
+	expect(b, "attribute \"k\": the string is NULL or of unknown byte order");
+	side_builder_destroy(other);
+}
+
+/* Each function answers where there is no builder. */
+static void no_builder(void)
+{
+	CHECK(side_builder_add_option(NULL, NULL, 0, 0, NULL) == SIDE_ERROR_INVAL);
+	CHECK(side_builder_add_label(NULL, NULL, "l", 0, 0) == SIDE_ERROR_INVAL);
+	CHECK(side_builder_add_bit_label(NULL, NULL, "l", 0, 0) == SIDE_ERROR_INVAL);
+	CHECK(side_builder_attr_null(NULL, NULL, "k") == SIDE_ERROR_INVAL);
+	CHECK(side_builder_attr_unsigned(NULL, NULL, "k", 1, 0) == SIDE_ERROR_INVAL);
+	CHECK(side_builder_attr_float(NULL, NULL, "k", 4, "") == SIDE_ERROR_INVAL);
+	CHECK(side_builder_attr_string(NULL, NULL, "k", "") == SIDE_ERROR_INVAL);
+	CHECK(side_builder_finish(NULL) == SIDE_ERROR_INVAL);
+	CHECK(side_builder_unregister(NULL) == SIDE_ERROR_INVAL);
+	CHECK(!side_builder_description(NULL) && !side_builder_state(NULL));
+	CHECK(!side_builder_enabled(NULL) && !side_builder_gather_byte(NULL, 0, DIRECT));
+	CHECK(!side_builder_gather_bool(NULL, 0, 1, 0, 0, HOST, DIRECT));
+	CHECK(!side_builder_gather_integer(NULL, 0, 1, 0, 0, 0, HOST, DIRECT));
+	CHECK(!side_builder_gather_float(NULL, 0, 4, HOST, DIRECT));
+	CHECK(!side_builder_gather_string(NULL, 0, 1, HOST, DIRECT));
+	CHECK(!side_builder_array(NULL, NULL, 1) && !side_builder_integer(NULL, 1, 0, HOST));
+	CHECK(!side_tracer_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 0, NULL, NULL));
+}
+
+/* ---- memory of the caller ---- */
+
+static struct {
+	size_t left, nr, bytes;
+	void *pieces[16];
+} store;
+
+static void *take(void *user, size_t size)
+{
+	CHECK(user == &store);
+	if (!store.left)
+		return NULL;
+	CHECK(store.nr < 16);
+	store.left--;
+	store.bytes += size;
+	return store.pieces[store.nr++] = malloc(size);
+}
+
+static int build_in_store(void)
+{
+	static char text[6000];
+	struct side_builder *b;
+	int result;
+
+	memset(text, 'x', sizeof(text) - 1);
+	b = side_tracer_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 0, take, &store);
+	if (!b)
+		return SIDE_ERROR_NOMEM;
+	side_builder_attr_string(b, NULL, "k", text);
+	for (char name[] = "a"; *name <= 'z'; ++*name)
+		side_builder_add_field(b, NULL, name,
+				side_builder_optional(b, side_builder_integer(b, 4, 0, HOST)));
+	result = side_builder_finish(b);
+	if (result)
+		CHECK(!strcmp(side_builder_error(b), "out of memory for the description") &&
+				!side_builder_description(b));
+	else
+		CHECK(side_builder_description(b)->fields.length == 26);
+	CHECK(side_builder_destroy(b) == SIDE_ERROR_OK);
+	return result;
+}
+
+/* With memory for so many pieces only: an error, and nothing half made. The pieces are the caller's to free. */
+static int build_with(size_t pieces)
+{
+	int result;
+
+	memset(&store, 0, sizeof(store));
+	store.left = pieces;
+	result = build_in_store();
+	for (size_t i = 0; i < store.nr; i++)
+		free(store.pieces[i]);
+	return result;
+}
+
+static void own_memory(void)
+{
+	size_t needed;
+
+	CHECK(build_with(1000) == SIDE_ERROR_OK);
+	needed = store.nr;
+	/* The builder, its first piece, one for the text, and some more. */
+	CHECK(needed > 4 && needed < 10 && store.bytes > 6000 + 1000);
+	for (size_t pieces = 0; pieces < needed; pieces++)
+		CHECK(build_with(pieces) == SIDE_ERROR_NOMEM);
+	CHECK(build_with(needed) == SIDE_ERROR_OK);
+}
+
 static void wrong_members(void)
 {
 	struct side_builder *b = fresh(), *other = fresh();
@@ -690,6 +914,11 @@ int main(void)
 	compounds();
 	gathers();
 	wrong_types();
+	wrong_gather_types();
+	last_bits();
+	limits_of_attributes();
+	no_builder();
+	own_memory();
 	wrong_members();
 	wrong_attributes();
 	wrong_events();
