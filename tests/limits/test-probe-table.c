@@ -41,6 +41,25 @@ static int field_name(uint64_t count)
 	return reason(table_check_fields(fields, 1));
 }
 
+/* No name begins with a digit. */
+static void test_first_letters(void **state)
+{
+	static const char *const good[] = {"a9", "_", "Z0"},
+				 *const bad[] = {"0a", "9a", ".a", ":a", "/a"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		numbers(1);
+		fields[0].name = good[i];
+		assert_null(table_check_fields(fields, 1));
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		numbers(1);
+		fields[0].name = bad[i];
+		assert_string_equal(table_check_fields(fields, 1), "the name of a field is none");
+	}
+}
+
 static int limited(unsigned int type, unsigned int size, uint64_t limit)
 {
 	numbers(1);
@@ -450,6 +469,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_fields),
+			cmocka_unit_test(test_first_letters),
 			cmocka_unit_test(test_operations),
 			cmocka_unit_test(test_sites),
 			cmocka_unit_test(test_writer),
