@@ -240,8 +240,11 @@ static int expand_entry(struct expansion *e, const struct place *from, const str
 {
 	struct stat stat;
 
+	/* It may have been removed. */
 	if (fstatat(from->fd, name, &stat, AT_SYMLINK_NOFOLLOW))
-		return 0; /* It has gone. */
+		return errno == ENOENT ? 0
+				       : ctf_fail(e->error, -errno, "cannot read %s/%s: %s",
+							 from->path, name, strerror(errno));
 	if (S_ISREG(stat.st_mode))
 		return expand_file(e, from, to, name);
 	if (!S_ISDIR(stat.st_mode) || depth >= EXPAND_DEPTH_MAX ||

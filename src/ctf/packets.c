@@ -260,7 +260,7 @@ int ctf_counter_renew(struct ctf_counter *counter, const char *dir)
 	drop_classes(counter);
 	counter->classes = classes;
 	counter->decoder.slots = slots;
-	return 0;
+	return ret == -EIO || ret == -EMFILE ? ret : 0;
 }
 
 const struct ctf_trace *ctf_counter_trace(const struct ctf_counter *counter)

@@ -118,7 +118,10 @@ int ctf_reader_add_trace(struct ctf_reader *reader, int dir_fd, const char *path
 			return ret;
 	}
 	for (int i = 0; !ret && i < count; i++)
-		ret = ctf_reader_add_stream(reader, classes, names[i]->d_name, &stats[i]);
+		ret = stats[i].st_size < 0 ? add_note(reader, classes, path, names[i]->d_name,
+							     strerror((int)-stats[i].st_size))
+					   : ctf_reader_add_stream(reader, classes,
+							     names[i]->d_name, &stats[i]);
 	return ret;
 }
 
@@ -129,9 +132,11 @@ struct stat *ctf_reader_look(int dir_fd, struct dirent **names, int count)
 	for (int i = 0; stats && i < count; i++) {
 		const char *name = names[i]->d_name;
 
-		if (*name == '.' || strcmp(name, "metadata") == 0 ||
-				fstatat(dir_fd, name, &stats[i], 0))
-			stats[i].st_size = 0;
+		stats[i].st_size = 0;
+		if (*name == '.' || strcmp(name, "metadata") == 0)
+			continue;
+		if (fstatat(dir_fd, name, &stats[i], 0))
+			stats[i].st_size = errno == ENOENT ? 0 : -errno;
 	}
 	return stats;
 }

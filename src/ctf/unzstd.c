@@ -45,30 +45,43 @@ struct ctf_unzstd {
 	bool cut;               /* The last frame is not whole. */
 	uint64_t strange;       /* Bytes of the file that are no frames … */
 	uint64_t first_strange; /* … and where the first of them is. */
+	int error;              /* of a read when it was opened, or 0 */
 };
 
-bool ctf_unzstd_is_meant(int fd, const char *name)
+int ctf_unzstd_is_meant(int fd, const char *name)
 {
 	uint32_t magic;
+	ssize_t got;
 
-	if (!ctf_is_compressed(name, NULL) || pread(fd, &magic, 4, 0) != 4)
-		return false;
+	if (!ctf_is_compressed(name, NULL))
+		return 0;
+	got = pread(fd, &magic, 4, 0);
+	if (got != 4)
+		return got < 0 ? -errno : 0;
 	magic = le32toh(magic);
 	return magic == FRAME_MAGIC || (magic & ~15u) == SKIPPABLE_MAGIC;
 }
 
 /* ---- frames, without decoding them ---- */
 
+/* A file, and the error of the first read that failed, or 0: what was found behind it means nothing. */
+struct file {
+	int fd, error;
+};
+
 /* As many as there are. */
-static size_t read_some(int fd, void *bytes, size_t size, uint64_t at)
+static size_t read_some(struct file *file, void *bytes, size_t size, uint64_t at)
 {
 	size_t used = 0;
 
 	while (used < size) {
-		ssize_t got = pread(fd, (char *)bytes + used, size - used, (off_t)(at + used));
+		ssize_t got = pread(
+				file->fd, (char *)bytes + used, size - used, (off_t)(at + used));
 
 		if (got < 0 && errno == EINTR)
 			continue;
+		if (got < 0 && !file->error)
+			file->error = errno;
 		if (got <= 0)
 			break;
 		used += (size_t)got;
@@ -100,14 +113,14 @@ static size_t read_head(const unsigned char *head, size_t there, uint64_t *size,
 }
 
 /* Walk over the blocks that begin at *at: 1: all are there; 0: cut; -1: they make no sense. */
-static int walk_blocks(int fd, uint64_t end, uint64_t *at, uint64_t *most)
+static int walk_blocks(struct file *file, uint64_t end, uint64_t *at, uint64_t *most)
 {
 	unsigned char head[3];
 
 	for (*most = 0; *at + 3 <= end; *most += BLOCK_MAX) {
 		uint32_t block, size;
 
-		if (read_some(fd, head, 3, *at) != 3)
+		if (read_some(file, head, 3, *at) != 3)
 			return 0;
 		block = head[0] | (uint32_t)head[1] << 8 | (uint32_t)head[2] << 16;
 		size = block >> 3;
@@ -125,7 +138,7 @@ static int walk_blocks(int fd, uint64_t end, uint64_t *at, uint64_t *most)
 }
 
 /* Decode a frame only to see how much comes out. */
-static uint64_t measure(int fd, uint64_t at, uint64_t end)
+static uint64_t measure(struct file *file, uint64_t at, uint64_t end)
 {
 	ZSTD_DCtx *context = ZSTD_createDCtx();
 	unsigned char *buffer = malloc(INPUT_SIZE + BLOCK_MAX);
@@ -134,7 +147,7 @@ static uint64_t measure(int fd, uint64_t at, uint64_t end)
 
 	while (context && buffer && left && at < end && size < FRAME_MAX) {
 		size_t wanted = end - at < INPUT_SIZE ? (size_t)(end - at) : INPUT_SIZE;
-		ZSTD_inBuffer in = {buffer, read_some(fd, buffer, wanted, at), 0};
+		ZSTD_inBuffer in = {buffer, read_some(file, buffer, wanted, at), 0};
 		ZSTD_outBuffer out;
 
 		at += in.size;
@@ -156,10 +169,11 @@ static uint64_t measure(int fd, uint64_t at, uint64_t end)
 }
 
 /* 1: a frame or a piece of one stands at this byte; 0: none does. */
-static int look_at_frame(int fd, uint64_t end, uint64_t at, struct frame *frame)
+static int look_at_frame(struct file *file, uint64_t end, uint64_t at, struct frame *frame)
 {
 	unsigned char head[HEAD_MAX];
-	size_t there = read_some(fd, head, end - at < HEAD_MAX ? (size_t)(end - at) : HEAD_MAX, at);
+	size_t there = read_some(
+			file, head, end - at < HEAD_MAX ? (size_t)(end - at) : HEAD_MAX, at);
 	uint64_t size = 0, most = 0;
 	uint32_t magic, skipped;
 	bool has_sum = false;
@@ -187,7 +201,7 @@ static int look_at_frame(int fd, uint64_t end, uint64_t at, struct frame *frame)
 	if (!length)
 		return there < HEAD_MAX; /* Cut, or nonsense. */
 	at += length;
-	walked = walk_blocks(fd, end, &at, &most);
+	walked = walk_blocks(file, end, &at, &most);
 	if (walked < 0)
 		return 0;
 	at += has_sum ? 4 : 0;
@@ -195,19 +209,19 @@ static int look_at_frame(int fd, uint64_t end, uint64_t at, struct frame *frame)
 	frame->next = frame->is_whole ? at : end;
 	frame->size = frame->said = size;
 	if (!frame->is_whole || size > most)
-		frame->size = measure(fd, frame->from, frame->next);
+		frame->size = measure(file, frame->from, frame->next);
 	return frame->size <= FRAME_MAX;
 }
 
 /* The next byte from `at` on at which a frame may begin. */
-static uint64_t find_magic(int fd, uint64_t at, uint64_t end)
+static uint64_t find_magic(struct file *file, uint64_t at, uint64_t end)
 {
 	unsigned char buffer[4096];
 	const uint32_t magic = htole32(FRAME_MAGIC);
 
 	while (at + 4 <= end) {
 		size_t wanted = end - at < sizeof(buffer) ? (size_t)(end - at) : sizeof(buffer);
-		size_t there = read_some(fd, buffer, wanted, at);
+		size_t there = read_some(file, buffer, wanted, at);
 		const unsigned char *found = memmem(buffer, there, &magic, 4);
 
 		if (found)
@@ -219,11 +233,11 @@ static uint64_t find_magic(int fd, uint64_t at, uint64_t end)
 	return end;
 }
 
-static bool is_magic(int fd, uint64_t at)
+static bool is_magic(struct file *file, uint64_t at)
 {
 	uint32_t magic;
 
-	if (read_some(fd, &magic, 4, at) != 4)
+	if (read_some(file, &magic, 4, at) != 4)
 		return false;
 	magic = le32toh(magic);
 	return magic == FRAME_MAGIC || (magic & ~15u) == SKIPPABLE_MAGIC;
@@ -234,16 +248,17 @@ static bool is_magic(int fd, uint64_t at)
  * where another begins ends where the next one is found: what is in it will not be decoded, but
  * what follows will.
  */
-static bool find_frame(const struct ctf_unzstd *unzstd, int fd, uint64_t at, struct frame *frame)
+static bool find_frame(const struct ctf_unzstd *unzstd, struct file *file, uint64_t at,
+		struct frame *frame)
 {
 	uint64_t end = unzstd->file_size, next;
 
 	while (at < end) {
-		if (look_at_frame(fd, end, at, frame)) {
-			if (frame->is_whole && (frame->next == end || is_magic(fd, frame->next)))
+		if (look_at_frame(file, end, at, frame)) {
+			if (frame->is_whole && (frame->next == end || is_magic(file, frame->next)))
 				return true;
-			next = find_magic(
-					fd, at + 4, frame->next + 3 < end ? frame->next + 3 : end);
+			next = find_magic(file, at + 4,
+					frame->next + 3 < end ? frame->next + 3 : end);
 			if (next >= frame->next)
 				return true;
 			frame->next = next;
@@ -253,13 +268,13 @@ static bool find_frame(const struct ctf_unzstd *unzstd, int fd, uint64_t at, str
 			if (frame->size)
 				return true;
 		}
-		at = find_magic(fd, at + 1, end);
+		at = find_magic(file, at + 1, end);
 	}
 	*frame = (struct frame){.from = end, .next = end, .is_whole = true};
 	return false;
 }
 
-static void scan(struct ctf_unzstd *unzstd, int fd)
+static void scan(struct ctf_unzstd *unzstd, struct file *file)
 {
 	uint64_t at = unzstd->scanned, strange = 0;
 	struct frame frame;
@@ -267,7 +282,7 @@ static void scan(struct ctf_unzstd *unzstd, int fd)
 
 	unzstd->size = unzstd->whole;
 	do {
-		found = find_frame(unzstd, fd, at, &frame);
+		found = find_frame(unzstd, file, at, &frame);
 		if (frame.from > at && !unzstd->strange)
 			unzstd->first_strange = at;
 		strange += frame.from - at;
@@ -282,7 +297,7 @@ static void scan(struct ctf_unzstd *unzstd, int fd)
 			unzstd->whole = unzstd->size;
 		}
 	} while (found);
-	unzstd->strange += strange;
+	unzstd->strange += file->error ? 0 : strange;
 }
 
 /* ---- the whole ---- */
@@ -299,12 +314,14 @@ static void drop(struct ctf_unzstd *unzstd)
 struct ctf_unzstd *ctf_unzstd_create(int fd, uint64_t size)
 {
 	struct ctf_unzstd *unzstd = calloc(1, sizeof(*unzstd));
+	struct file file = {.fd = fd};
 
 	if (!unzstd)
 		return NULL;
 	unzstd->file_size = size;
-	scan(unzstd, fd);
-	(void)find_frame(unzstd, fd, 0, &unzstd->frame);
+	scan(unzstd, &file);
+	(void)find_frame(unzstd, &file, 0, &unzstd->frame);
+	unzstd->error = file.error;
 	return unzstd;
 }
 
@@ -314,6 +331,11 @@ void ctf_unzstd_free(struct ctf_unzstd *unzstd)
 		return;
 	drop(unzstd);
 	free(unzstd);
+}
+
+int ctf_unzstd_error(const struct ctf_unzstd *unzstd)
+{
+	return unzstd->error;
 }
 
 uint64_t ctf_unzstd_size(const struct ctf_unzstd *unzstd)
@@ -333,11 +355,17 @@ uint64_t ctf_unzstd_file_size(const struct ctf_unzstd *unzstd)
 
 void ctf_unzstd_grow(struct ctf_unzstd *unzstd, int fd, uint64_t size)
 {
+	struct file file = {.fd = fd};
+	uint64_t before = unzstd->file_size;
+
 	unzstd->file_size = size;
-	scan(unzstd, fd);
+	scan(unzstd, &file);
 	/* What was a piece may be whole by now. */
 	drop(unzstd);
-	(void)find_frame(unzstd, fd, unzstd->frame.from, &unzstd->frame);
+	(void)find_frame(unzstd, &file, unzstd->frame.from, &unzstd->frame);
+	/* The next call scans it again. */
+	if (file.error)
+		unzstd->file_size = before;
 }
 
 uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *first)
@@ -349,9 +377,9 @@ uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *first)
 /* ---- decoding ---- */
 
 /* Go to the frame that begins at or behind this byte of the file, whose content begins at `at`. */
-static bool enter_frame(struct ctf_unzstd *unzstd, int fd, uint64_t byte, uint64_t at)
+static bool enter_frame(struct ctf_unzstd *unzstd, struct file *file, uint64_t byte, uint64_t at)
 {
-	bool found = find_frame(unzstd, fd, byte, &unzstd->frame);
+	bool found = find_frame(unzstd, file, byte, &unzstd->frame);
 
 	drop(unzstd);
 	unzstd->at = at;
@@ -383,8 +411,8 @@ static int fail(struct ctf_unzstd *unzstd, size_t code, const char **why, uint64
  * Decode on in the frame, at most `size` bytes (NULL: they are thrown away, at most BLOCK_MAX of
  * them); *got of them came. Fewer only at the end of what is there.
  */
-static int decode_some(struct ctf_unzstd *unzstd, int fd, void *bytes, size_t size, size_t *got,
-		const char **why, uint64_t *resume)
+static int decode_some(struct ctf_unzstd *unzstd, struct file *file, void *bytes, size_t size,
+		size_t *got, const char **why, uint64_t *resume)
 {
 	unsigned char *away = bytes ? NULL : malloc(size), input[INPUT_SIZE];
 	ZSTD_outBuffer out = {bytes ? bytes : away, size, 0};
@@ -396,8 +424,8 @@ static int decode_some(struct ctf_unzstd *unzstd, int fd, void *bytes, size_t si
 		size_t before = out.pos, more;
 		ZSTD_inBuffer in = {input, 0, 0};
 
-		in.size = read_some(fd, input, left < sizeof(input) ? (size_t)left : sizeof(input),
-				unzstd->input);
+		in.size = read_some(file, input,
+				left < sizeof(input) ? (size_t)left : sizeof(input), unzstd->input);
 		more = ZSTD_decompressStream(unzstd->context, &out, &in);
 		unzstd->input += in.pos;
 		if (ZSTD_isError(more)) {
@@ -421,17 +449,17 @@ static int decode_some(struct ctf_unzstd *unzstd, int fd, void *bytes, size_t si
 }
 
 /* Make `output` the offset `at`; false in *found: there is nothing. */
-static int seek(struct ctf_unzstd *unzstd, int fd, uint64_t at, bool *found, const char **why,
-		uint64_t *resume)
+static int seek(struct ctf_unzstd *unzstd, struct file *file, uint64_t at, bool *found,
+		const char **why, uint64_t *resume)
 {
 	int ret;
 
 	*found = true;
 	if (at < unzstd->at)
-		*found = enter_frame(unzstd, fd, 0, 0);
+		*found = enter_frame(unzstd, file, 0, 0);
 	while (*found && at >= unzstd->at + unzstd->frame.size)
 		*found = enter_frame(
-				unzstd, fd, unzstd->frame.next, unzstd->at + unzstd->frame.size);
+				unzstd, file, unzstd->frame.next, unzstd->at + unzstd->frame.size);
 	if (!*found)
 		return 0;
 	if (!unzstd->context || at < unzstd->output) {
@@ -443,7 +471,7 @@ static int seek(struct ctf_unzstd *unzstd, int fd, uint64_t at, bool *found, con
 		uint64_t left = at - unzstd->output;
 		size_t got;
 
-		ret = decode_some(unzstd, fd, NULL,
+		ret = decode_some(unzstd, file, NULL,
 				left < BLOCK_MAX ? (size_t)left : (size_t)BLOCK_MAX, &got, why,
 				resume);
 		*found = got;
@@ -468,6 +496,7 @@ static void hold(struct ctf_unzstd *unzstd)
 int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes, size_t size,
 		size_t *got, const char **why, uint64_t *resume)
 {
+	struct file file = {.fd = fd};
 	int ret = 0;
 
 	*got = 0;
@@ -476,17 +505,23 @@ int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes,
 		size_t wanted = size - *got, some = 0;
 		bool found;
 
-		ret = seek(unzstd, fd, at + *got, &found, why, resume);
+		ret = seek(unzstd, &file, at + *got, &found, why, resume);
 		if (ret || !found)
 			break;
 		if (wanted > unzstd->at + unzstd->frame.size - unzstd->output)
 			wanted = (size_t)(unzstd->at + unzstd->frame.size - unzstd->output);
-		ret = decode_some(unzstd, fd, (char *)bytes + *got, wanted, &some, why, resume);
+		ret = decode_some(unzstd, &file, (char *)bytes + *got, wanted, &some, why, resume);
 		*got += some;
 		if (!some)
 			break;
 	}
 	hold(unzstd);
+	if (file.error && ret != -ENOMEM) {
+		drop(unzstd);
+		*why = strerror(file.error);
+		*resume = 0;
+		ret = -EIO;
+	}
 	/* What came before the damage is good; the damage comes with the next call. */
 	if (ret == -EIO && *got)
 		ret = 0;

@@ -15,12 +15,15 @@
 
 struct ctf_unzstd;
 
-/* Whether zstd frames stand in the file, by its name and its first bytes. */
-bool ctf_unzstd_is_meant(int fd, const char *name);
+/* 1: the file has zstd frames, by its name and its first bytes; 0: it has none; or negative errno. */
+int ctf_unzstd_is_meant(int fd, const char *name);
 
 /* The file up to its byte `size`. NULL without memory. */
 struct ctf_unzstd *ctf_unzstd_create(int fd, uint64_t size);
 void ctf_unzstd_free(struct ctf_unzstd *unzstd);
+
+/* The errno of a read that failed when it was created, or 0: then its frames are not known. */
+int ctf_unzstd_error(const struct ctf_unzstd *unzstd);
 
 /* Bytes that are in it. */
 uint64_t ctf_unzstd_size(const struct ctf_unzstd *unzstd);

@@ -49,7 +49,13 @@ static int reopen(struct ctf_window *window)
 	}
 	if (fd < 0)
 		return fail(window, strerror(errno));
-	if (fstat(fd, &stat) || stat.st_dev != window->device || stat.st_ino != window->inode) {
+	if (fstat(fd, &stat)) {
+		const char *why = strerror(errno);
+
+		close(fd);
+		return fail(window, why);
+	}
+	if (stat.st_dev != window->device || stat.st_ino != window->inode) {
 		close(fd);
 		return fail(window, "another file has replaced it");
 	}
@@ -59,7 +65,7 @@ static int reopen(struct ctf_window *window)
 int ctf_window_start(struct ctf_window *window, int dir_fd, const char *dir, const char *name,
 		const struct stat *stat)
 {
-	int fd, ret = 0;
+	int fd, ret;
 
 	*window = (struct ctf_window){
 			.dir_fd = dir_fd,
@@ -73,17 +79,23 @@ int ctf_window_start(struct ctf_window *window, int dir_fd, const char *dir, con
 	if (!ctf_is_compressed(name, NULL))
 		return 0;
 	fd = reopen(window);
-	if (fd < 0) /* Said when it is to be read. */
+	if (fd < 0) {
+		/* Reported when it is read: without its frames it would be read as plain records. */
+		window->unopened = window->why;
 		return fd == -ENOMEM ? fd : 0;
-	if (ctf_unzstd_is_meant(fd, name)) {
+	}
+	ret = ctf_unzstd_is_meant(fd, name);
+	if (ret < 0)
+		window->unopened = strerror(-ret);
+	if (ret > 0) {
 		window->unzstd = ctf_unzstd_create(fd, window->size);
-		if (window->unzstd)
+		if (window->unzstd && ctf_unzstd_error(window->unzstd))
+			window->unopened = strerror(ctf_unzstd_error(window->unzstd));
+		else if (window->unzstd)
 			window->size = ctf_unzstd_size(window->unzstd);
-		else
-			ret = -ENOMEM;
 	}
 	close(fd);
-	return ret;
+	return ret > 0 && !window->unzstd ? -ENOMEM : 0;
 }
 
 /* The first `kept` bytes stay. */
@@ -179,6 +191,8 @@ int ctf_window_load(struct ctf_window *window, uint64_t from, size_t wanted)
 	size_t size = wanted > window->normal ? wanted : window->normal;
 	int fd, ret;
 
+	if (window->unopened)
+		return fail(window, window->unopened);
 	if (size > left)
 		size = (size_t)left;
 	window->count = keep(window, from);

@@ -33,10 +33,10 @@ static int each_of_table(const struct image_table *table, const struct visit_mem
 	for (uint64_t at = 0; at + width <= table->size; at += width) {
 		unsigned char bytes[8];
 		uint64_t address;
-		int result;
+		int result = memory->read(memory->priv, table->address + bias + at, bytes, width);
 
-		if (memory->read(memory->priv, table->address + bias + at, bytes, width))
-			return -EFAULT;
+		if (result)
+			return result == -EIO ? result : -EFAULT;
 		address = image_decode(memory->byte_order, bytes, width);
 		result = address ? each(priv, address) : 0;
 		if (result)

@@ -13,7 +13,7 @@ int file_read(int fd, uint64_t offset, void *to, size_t size)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return -EFAULT;
+			return got < 0 ? -errno : -EFAULT;
 		to = (char *)to + got;
 		offset += (uint64_t)got;
 		size -= (size_t)got;

@@ -59,6 +59,7 @@ int image_read_segments(const struct image *image, uint64_t address, void *to, s
 	while (size) {
 		const struct image_segment *segment = find_segment(image, address);
 		uint64_t inside, piece;
+		int error;
 
 		if (!segment)
 			return -EFAULT;
@@ -69,8 +70,9 @@ int image_read_segments(const struct image *image, uint64_t address, void *to, s
 				piece = segment->file_size - inside;
 			if (piece > size)
 				piece = size;
-			if (read_file(image, segment->offset + inside, to, (size_t)piece))
-				return -EFAULT;
+			error = read_file(image, segment->offset + inside, to, (size_t)piece);
+			if (error)
+				return error;
 		} else {
 			if (piece > size)
 				piece = size;
@@ -142,8 +144,12 @@ int image_read(void *opaque, uint64_t address, void *to, size_t size)
 
 int image_fail(struct image_error *error, int code, const char *text)
 {
-	/* For libelf, a failed allocation looks like a damaged file. new_image() has cleared errno. */
-	if (code == -ENOMEM || (code == -EINVAL && errno == ENOMEM)) {
+	/* For libelf, a failed allocation or read looks like a damaged file. new_image() has cleared errno. */
+	if (code == -EINVAL && errno == EIO) {
+		code = -EIO;
+		text = strerror(EIO);
+		error->foreign = false;
+	} else if (code == -ENOMEM || (code == -EINVAL && errno == ENOMEM)) {
 		code = -ENOMEM;
 		text = "out of memory";
 		error->foreign = false;

@@ -26,10 +26,17 @@ struct library_search {
 	const char *environment;
 	char **folders;
 	size_t nr_folders;
-	bool is_out_of_memory; /* a folder or a file was left out */
+	int error; /* of a folder or a file that was left out, negative; or 0 */
 };
 
 static const char *const standard_folders[] = {"/lib", "/usr/lib", "/lib64", "/usr/lib64"};
+
+/* Other errors are those of a file that does not exist, is not readable, or is no library: the search goes on. */
+static void note_error(struct library_search *search, int error)
+{
+	if (error == ENOMEM || error == EMFILE || error == ENFILE || error == EIO)
+		search->error = -error;
+}
 
 static void add_folder(struct library_search *search, const char *folder)
 {
@@ -42,7 +49,7 @@ static void add_folder(struct library_search *search, const char *folder)
 	if (folders && folders[search->nr_folders])
 		search->nr_folders++;
 	else
-		search->is_out_of_memory = true;
+		note_error(search, ENOMEM);
 }
 
 static void read_configuration(struct library_search *search, const char *path, unsigned int depth)
@@ -52,7 +59,7 @@ static void read_configuration(struct library_search *search, const char *path, 
 	size_t room = 0;
 
 	if (!file) {
-		search->is_out_of_memory |= errno == ENOMEM;
+		note_error(search, errno);
 		return;
 	}
 	errno = 0;
@@ -69,7 +76,7 @@ static void read_configuration(struct library_search *search, const char *path, 
 			if (depth == INCLUDE_DEPTH_MAX)
 				continue;
 			ret = glob(word + 8 + strspn(word + 8, " \t"), 0, NULL, &files);
-			search->is_out_of_memory |= ret == GLOB_NOSPACE;
+			note_error(search, ret == GLOB_NOSPACE ? ENOMEM : 0);
 			if (ret)
 				continue;
 			for (size_t i = 0; i < files.gl_pathc; i++)
@@ -79,7 +86,7 @@ static void read_configuration(struct library_search *search, const char *path, 
 			add_folder(search, word);
 		}
 	}
-	search->is_out_of_memory |= !feof(file) && errno == ENOMEM;
+	note_error(search, feof(file) ? 0 : errno);
 	free(line);
 	fclose(file);
 }
@@ -115,10 +122,12 @@ static bool fits(struct library_search *search, const struct image *image, const
 	bool same = false;
 	int ret;
 
-	if (fd < 0)
+	if (fd < 0) {
+		note_error(search, errno);
 		return false;
+	}
 	ret = image_open(fd, false, &library, &error);
-	search->is_out_of_memory |= ret == -ENOMEM;
+	note_error(search, -ret);
 	if (!ret) {
 		same = image_machine(library) == image_machine(image) &&
 				image_pointer_size(library) == image_pointer_size(image) &&
@@ -136,7 +145,7 @@ static char *try_folder(struct library_search *search, const struct image *image
 
 	/* An empty entry is the current directory. */
 	if (asprintf(&path, "%.*s%s%s", (int)length, folder, length ? "/" : "./", name) < 0) {
-		search->is_out_of_memory = true;
+		note_error(search, ENOMEM);
 		return NULL;
 	}
 	if (fits(search, image, path))
@@ -161,7 +170,7 @@ static char *try_entry(struct library_search *search, const struct image *image,
 		if (asprintf(&folder, "%.*s%.*s", slash ? (int)(slash - path) : 1,
 				    slash ? path : ".", (int)(length - prefix),
 				    entry + prefix) < 0) {
-			search->is_out_of_memory = true;
+			note_error(search, ENOMEM);
 			return NULL;
 		}
 		found = try_folder(search, image, folder, strlen(folder), name);
@@ -189,13 +198,13 @@ static char *library_copy(struct library_search *search, const char *name)
 {
 	char *copy = strdup(name);
 
-	search->is_out_of_memory |= !copy;
+	note_error(search, copy ? 0 : ENOMEM);
 	return copy;
 }
 
-bool library_search_is_out_of_memory(const struct library_search *search)
+int library_search_error(const struct library_search *search)
 {
-	return search->is_out_of_memory;
+	return search->error;
 }
 
 char *library_find(struct library_search *search, struct image *image, const char *path,

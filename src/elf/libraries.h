@@ -19,7 +19,7 @@ void library_search_close(struct library_search *search);
 char *library_find(struct library_search *search, struct image *image, const char *path,
 		const char *name);
 
-/* Whether an allocation failed, so that an existing library may not have been found. */
-bool library_search_is_out_of_memory(const struct library_search *search);
+/* The negative errno of an allocation, open or read that failed, so that an existing library may not have been found; or 0. */
+int library_search_error(const struct library_search *search);
 
 #endif /* ELF_LIBRARIES_H */

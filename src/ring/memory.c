@@ -288,15 +288,20 @@ static int ring_header_read(
 {
 	struct ring_header header;
 	struct stat status;
+	ssize_t got;
 	int seals, rc;
 
 	if (fstat(fd, &status))
 		return -errno;
 	if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(header))
 		return -EPROTO;
-	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))
-		return -EPROTO;
+	got = pread(fd, &header, sizeof(header), 0);
+	if (got != (ssize_t)sizeof(header))
+		return got < 0 ? -errno : -EPROTO;
 	seals = fcntl(fd, F_GET_SEALS);
+	/* EINVAL: a file on a disk has no seals. */
+	if (seals < 0 && errno != EINVAL)
+		return -errno;
 	*sealed = seals >= 0 && (seals & F_SEAL_SHRINK);
 	rc = ring_header_check(&header, geometry, layout);
 	if (rc)

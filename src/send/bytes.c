@@ -187,6 +187,7 @@ static int bytes_open(struct sink *sink, struct send_error *error)
 {
 	struct bytes *bytes = bytes_of(sink);
 	int fd;
+	bool is_first;
 
 	bytes->head = bytes->count = 0;
 	bytes->in_size = 0;
@@ -210,7 +211,11 @@ static int bytes_open(struct sink *sink, struct send_error *error)
 		bytes->piece = FRAME_PIECE_SERIAL;
 	sink->watch_fd = sink->url.kind == URL_TCP ? fd : -1;
 	bytes->repeated = steady_seconds();
+	is_first = !sink->sequence;
 	fd = say_hello(bytes);
+	/* Without frame 0, the receiver would count a lost frame. */
+	if (fd && is_first)
+		sink->sequence = 0;
 	if (fd)
 		snprintf(error->text, sizeof(error->text), "cannot write: %s", line_error(fd));
 	return fd;

@@ -256,6 +256,24 @@ static int walk_entry(struct follow *follow, const char *path, const struct dire
 	return ret;
 }
 
+/* What does not exist has been removed by another process; directories of others are not readable. */
+static void note_error(struct follow *follow)
+{
+	if (errno && errno != ENOENT && errno != EACCES && errno != ENOTDIR && errno != ELOOP)
+		follow->error = errno;
+}
+
+static struct dirent *next_entry(struct follow *follow, DIR *dir)
+{
+	struct dirent *entry;
+
+	errno = 0;
+	entry = readdir(dir);
+	if (!entry)
+		note_error(follow);
+	return entry;
+}
+
 static int walk_below(struct follow *follow, const char *path, unsigned int depth)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0)), ret = 0;
@@ -263,21 +281,25 @@ static int walk_below(struct follow *follow, const char *path, unsigned int dept
 	struct dirent *entry;
 	DIR *dir;
 
-	if (fd < 0)
+	if (fd < 0) {
+		note_error(follow);
 		return depth ? 0 : -errno;
+	}
+	errno = 0;
 	if (!fstat(fd, &status) && !fstatat(fd, "metadata", &metadata, AT_SYMLINK_NOFOLLOW) &&
 			S_ISREG(metadata.st_mode)) {
 		close(fd);
 		return add_trace(follow, path, &status);
 	}
+	note_error(follow);
 	/* Watched before it is read: what comes afterwards is told. */
 	watch(follow, path);
 	dir = depth < DEPTH_MAX ? fdopendir(fd) : NULL;
 	if (!dir) {
 		close(fd);
-		return 0;
+		return depth < DEPTH_MAX ? -ENOMEM : 0;
 	}
-	while (!ret && (entry = readdir(dir)))
+	while (!ret && (entry = next_entry(follow, dir)))
 		ret = walk_entry(follow, path, entry, depth + 1);
 	closedir(dir);
 	return ret;
@@ -330,7 +352,7 @@ static int walk(struct follow *follow, bool over)
 	if (ret == -ENOMEM)
 		return ret;
 	for (struct follow_trace *trace = follow->traces; trace; trace = trace->next) {
-		if (trace->found || trace->removed)
+		if (trace->found || trace->removed || follow->error)
 			continue;
 		if (!trace->missing)
 			trace->missing = now;
@@ -382,12 +404,17 @@ static struct follow_stream *add_stream(struct follow_trace *trace, const char *
 	return stream;
 }
 
-static int look_at_file(struct follow_trace *trace, int dir_fd, const char *name, bool staged)
+static int look_at_file(
+		struct follow *follow, struct follow_trace *trace, int dir_fd, const char *name)
 {
 	struct follow_stream *stream;
 	struct stat status;
 
-	if (fstatat(dir_fd, name, &status, AT_SYMLINK_NOFOLLOW) || !S_ISREG(status.st_mode))
+	if (fstatat(dir_fd, name, &status, AT_SYMLINK_NOFOLLOW)) {
+		note_error(follow);
+		return 0;
+	}
+	if (!S_ISREG(status.st_mode))
 		return 0;
 	if (!strcmp(name, ".maps"))
 		trace->maps_size = (uint64_t)status.st_size;
@@ -400,12 +427,12 @@ static int look_at_file(struct follow_trace *trace, int dir_fd, const char *name
 		return -ENOMEM;
 	if ((uint64_t)status.st_size > stream->there)
 		stream->there = (uint64_t)status.st_size;
-	if (!staged)
+	if (!follow->staged)
 		stream->size = stream->there;
 	return 0;
 }
 
-static int look_at_trace(const struct follow *follow, struct follow_trace *trace, bool over)
+static int look_at_trace(struct follow *follow, struct follow_trace *trace, bool over)
 {
 	bool ended = over || !trace_is_written(trace);
 	int fd = open(trace->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
@@ -414,20 +441,29 @@ static int look_at_trace(const struct follow *follow, struct follow_trace *trace
 	DIR *dir;
 
 	trace->dirty = false;
-	if (fd < 0)
-		return 0; /* The next walk tells. */
+	if (fd < 0) {
+		/* The next walk finds whether it was removed. */
+		note_error(follow);
+		return 0;
+	}
 	dir = fdopendir(fd);
 	if (!dir) {
 		close(fd);
 		return -ENOMEM;
 	}
-	while (!ret && (entry = readdir(dir)))
-		ret = look_at_file(trace, fd, entry->d_name, follow->staged);
+	while (!ret && (entry = next_entry(follow, dir)))
+		ret = look_at_file(follow, trace, fd, entry->d_name);
 	if (!fstatat(fd, "metadata", &status, 0)) {
 		trace->metadata_inode = status.st_ino;
 		trace->metadata_size = (uint64_t)status.st_size;
+	} else {
+		note_error(follow);
 	}
 	closedir(dir);
+	if (follow->error) {
+		trace->dirty = true;
+		return ret;
+	}
 	trace->ended = ended;
 	return ret;
 }
@@ -470,6 +506,7 @@ int follow_look(struct follow *follow, bool over)
 {
 	int ret = 0;
 
+	follow->error = 0;
 	take_notes(follow);
 	if (follow->walk || follow->lame || over)
 		ret = walk(follow, over);
@@ -480,6 +517,9 @@ int follow_look(struct follow *follow, bool over)
 				(!trace->ended && !trace_is_written(trace)))
 			ret = look_at_trace(follow, trace, over);
 	}
+	/* Try again. */
+	if (follow->error)
+		follow->walk = true;
 	return ret;
 }
 

@@ -303,13 +303,19 @@ static void refuse(struct send *send, struct follow_trace *trace, const char *wh
 static int examine(struct send *send, struct follow_trace *trace, const char *text)
 {
 	const struct ctf_trace *of;
+	int ret;
 
 	if (!trace->counter)
 		trace->counter = ctf_counter_create();
-	if (!trace->counter || ctf_counter_renew(trace->counter, trace->path) == -ENOMEM)
+	if (!trace->counter)
 		return -ENOMEM;
+	ret = ctf_counter_renew(trace->counter, trace->path);
+	if (ret == -ENOMEM)
+		return ret;
 	of = ctf_counter_trace(trace->counter);
-	if (!of || !of->is_side)
+	if (ret)
+		refuse(send, trace, strerror(-ret));
+	else if (!of || !of->is_side)
 		refuse(send, trace, "it was not recorded by side");
 	else if (send->sink->ops->ctf1_only && (unsigned char)*text == 0x1e)
 		refuse(send, trace, "a relay daemon takes CTF 1.8 only; record with --format ctf1");
@@ -910,6 +916,11 @@ static int turn(struct send *send, bool *more)
 
 	if (ret)
 		return ret;
+	if (over && send->follow.error) {
+		say(send, true, "cannot read %s: %s", send->follow.dir,
+				strerror(send->follow.error));
+		send->own.failed = true;
+	}
 	if (over && !send->over)
 		send->progress = now_ms();
 	send->over = over;
@@ -1060,8 +1071,8 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 
 	if (ret)
 		return ret;
-	if (stat(options->dir, &status) || !S_ISDIR(status.st_mode)) {
-		ret = errno == ENOENT || errno == EACCES ? -errno : -ENOTDIR;
+	ret = stat(options->dir, &status) ? -errno : S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
+	if (ret) {
 		snprintf(error->text, sizeof(error->text), "cannot read %.300s: %s", options->dir,
 				strerror(-ret));
 		return ret;

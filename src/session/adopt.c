@@ -682,7 +682,7 @@ void adopt_new(struct session *session, bool now)
 	}
 	while ((entry = readdir(directory))) {
 		if (*entry->d_name == '.' || is_known(session, entry->d_name) ||
-				!buffers_is_folder(session->buffers_fd, entry->d_name))
+				buffers_is_folder(session->buffers_fd, entry->d_name) <= 0)
 			continue;
 		adopt_entry(session, entry->d_name);
 		any = true;

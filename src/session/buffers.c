@@ -291,28 +291,42 @@ void buffers_remove(struct session *session, struct instance *instance)
 
 /* ---- reading ---- */
 
-bool buffers_is_folder(int place, const char *name)
+/* What is not a folder, or has no such file, has one of these errors. */
+static int not_a_folder(int error)
+{
+	return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EACCES ? 0
+											: -error;
+}
+
+int buffers_is_folder(int place, const char *name)
 {
 	int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	bool is;
+	int ret;
 
 	if (folder < 0)
-		return false;
-	is = !faccessat(folder, FOUND_FILE, F_OK, AT_SYMLINK_NOFOLLOW);
+		return not_a_folder(errno);
+	ret = faccessat(folder, FOUND_FILE, F_OK, AT_SYMLINK_NOFOLLOW) ? not_a_folder(errno) : 1;
 	close(folder);
-	return is;
+	return ret;
 }
+
+struct ring_file {
+	int fd, error; /* of the last read that failed, or 0 */
+};
 
 static int read_ring_file(void *user, uint64_t address, void *to, size_t size)
 {
-	const int *fd = user;
+	struct ring_file *file = user;
 	size_t done = 0;
 
 	while (done < size) {
-		ssize_t got = pread(*fd, (char *)to + done, size - done, (off_t)(address + done));
+		ssize_t got = pread(
+				file->fd, (char *)to + done, size - done, (off_t)(address + done));
 
 		if (got < 0 && errno == EINTR)
 			continue;
+		if (got < 0)
+			file->error = errno;
 		if (got <= 0)
 			return got < 0 ? -errno : -ENODATA;
 		done += (size_t)got;
@@ -321,19 +335,26 @@ static int read_ring_file(void *user, uint64_t address, void *to, size_t size)
 }
 
 /* A copy: nothing in the directory is touched. */
-static int load_rings(struct instance_channel *channel, struct channel *own, int folder)
+static int load_rings(struct session *session, struct instance_channel *channel,
+		struct channel *own, int folder)
 {
 	char name[SESSION_CHANNEL_NAME_MAX + 16];
-	int file, copy, ret;
+	struct ring_file file = {.fd = -1};
+	int copy, ret;
 
 	found_ring_file(own->name, name);
-	file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (file < 0)
+	file.fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (file.fd < 0)
 		return -errno;
 	ret = ring_memory_import(read_ring_file, &file, 0, &copy);
-	close(file);
+	close(file.fd);
 	if (ret)
 		return ret;
+	/* What was read is recovered. The command fails all the same. */
+	if (file.error) {
+		report(session, true, "cannot read all of %s: %s", name, strerror(file.error));
+		report_failure(session, file.error);
+	}
 	ret = recover_map(channel, own, copy);
 	close(copy);
 	return ret;
@@ -397,7 +418,7 @@ static struct instance *load(
 	for (i = 0; i < instance->nr_channels; i++) {
 		struct channel *own = &instance->own_channels[i];
 
-		ret = load_rings(&instance->channels[i], own, folder);
+		ret = load_rings(session, &instance->channels[i], own, folder);
 		if (ret) {
 			snprintf(error->text, sizeof(error->text), "%s.rings: %s", own->name,
 					ret == -EPROTO ? "there are no rings of this version in it"

@@ -95,22 +95,36 @@ int facts_read_file(int folder, const char *name, size_t limit, char **bytes, si
 	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat status;
 	ssize_t got = 0;
+	int ret = 0;
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || (uint64_t)status.st_size > limit) {
+	if (fstat(fd, &status))
+		ret = -errno;
+	else if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size > limit)
+		ret = -EINVAL;
+	if (ret) {
 		close(fd);
-		return -EINVAL;
+		return ret;
 	}
 	*bytes = malloc((size_t)status.st_size + 1);
 	*size = 0;
 	while (*bytes && *size < (size_t)status.st_size) {
 		got = read(fd, *bytes + *size, (size_t)status.st_size - *size);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			ret = -errno;
 		if (got <= 0)
 			break;
 		*size += (size_t)got;
 	}
 	close(fd);
+	if (ret) {
+		free(*bytes);
+		*bytes = NULL;
+		return ret;
+	}
 	if (!*bytes)
 		return -ENOMEM;
 	(*bytes)[*size] = 0;

@@ -34,17 +34,21 @@ static const char *const installed_places[] = {"../lib", ("../lib/" MULTIARCH), 
 static const char *const built_places[] = {"../../agent", "../../wrap", "../../libside",
 		"../../../src/agent", "../../../src/wrap", "../../../src/libside"};
 
-/* An absolute path of `name` in `directory`, allocated, or NULL. */
+/* An absolute path of `name` in `directory`, allocated, or NULL. errno changes if a file may exist and cannot be read. */
 static char *look_in(const char *directory, size_t size, const char *name)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], *found = NULL;
+	int before = errno;
 
 	if (!size ||
 			snprintf(path, sizeof(path), "%.*s/%s", (int)size, directory, name) >=
-					(int)sizeof(path) ||
-			access(path, R_OK))
+					(int)sizeof(path))
 		return NULL;
-	return realpath(path, NULL);
+	if (!access(path, R_OK))
+		found = realpath(path, NULL);
+	if (!found && (errno == ENOENT || errno == ENOTDIR))
+		errno = before;
+	return found;
 }
 
 static char *look_in_list(const char *list, const char *name)
@@ -82,11 +86,13 @@ static char *look_beside(const char *const *places, size_t nr, const char *name)
 	return found;
 }
 
+/* NULL: errno is 0 if no such file exists. */
 static char *find(const char *name)
 {
 	const char *list = getenv("SIDE_LIB_DIR");
 	char *found;
 
+	errno = 0;
 	if (list && *list)
 		return look_in_list(list, name);
 	found = look_beside(built_places, sizeof(built_places) / sizeof(built_places[0]), name);
@@ -107,10 +113,15 @@ static bool is_wrapper_name(const char *name)
 			strlen(name) < 64;
 }
 
-static int fail_missing(struct session_error *error, const char *wrapper, const char *file)
+/* `reason`: the errno of find(). */
+static int fail_missing(
+		struct session_error *error, int reason, const char *wrapper, const char *file)
 {
 	const char *list = getenv("SIDE_LIB_DIR");
 
+	if (reason)
+		return session_fail(error, SESSION_ERROR_FAILED, reason, "cannot read %s: %s", file,
+				strerror(reason));
 	if (list && *list) {
 		session_fail(error, SESSION_ERROR_FAILED, ENOENT,
 				"%s is not in %s, which SIDE_LIB_DIR names", file, list);
@@ -182,7 +193,7 @@ static int add_preload(struct session *session, const char *existing, const char
 	int size;
 
 	if (!path)
-		return fail_missing(error, wrapper, file);
+		return fail_missing(error, errno, wrapper, file);
 	path = path_for_loaders(path, file);
 	if (strpbrk(path, ": \t\n")) {
 		session_fail(error, SESSION_ERROR_FAILED, EINVAL,

@@ -800,7 +800,7 @@ bool buffers_stay(const struct instance *instance);
 void buffers_remove(struct session *session, struct instance *instance);
 void buffers_close(struct session *session);
 /* A folder as an instance that has ended, or NULL. */
-bool buffers_is_folder(int place, const char *name);
+int buffers_is_folder(int place, const char *name);
 struct instance *buffers_load(
 		struct session *session, int place, const char *name, struct ctf_error *error);
 

@@ -84,15 +84,22 @@ static int compare_names(const void *one, const void *other)
 }
 
 /* Folders of one recorder, in an order that does not depend on the file system. */
-static size_t list_folders(DIR *directory, char ***names, bool *ret_is_whole)
+static size_t list_folders(DIR *directory, char ***names, int *ret_error)
 {
 	struct dirent *entry;
 	size_t nr = 0, room = 0;
+	int ret;
 
 	*names = NULL;
-	*ret_is_whole = false;
-	while ((entry = readdir(directory))) {
-		if (*entry->d_name == '.' || !buffers_is_folder(dirfd(directory), entry->d_name))
+	*ret_error = ENOMEM;
+	while (errno = 0, (entry = readdir(directory))) {
+		ret = *entry->d_name == '.' ? 0
+					    : buffers_is_folder(dirfd(directory), entry->d_name);
+		if (ret < 0) {
+			*ret_error = -ret;
+			goto end;
+		}
+		if (!ret)
 			continue;
 		if (nr == room) {
 			char **grown = realloc(
@@ -107,7 +114,7 @@ static size_t list_folders(DIR *directory, char ***names, bool *ret_is_whole)
 			goto end;
 		nr++;
 	}
-	*ret_is_whole = true;
+	*ret_error = errno;
 end:
 	if (nr)
 		qsort(*names, nr, sizeof(**names), compare_names);
@@ -128,20 +135,26 @@ static void load_directory(struct session *session, const char *path)
 	DIR *directory = opendir(path);
 	char **names;
 	size_t nr, i;
-	bool is_whole;
+	int ret, error;
 
 	if (!directory) {
 		fail_path(session, path, strerror(errno));
 		return;
 	}
-	if (buffers_is_folder(dirfd(directory), ".")) {
+	ret = buffers_is_folder(dirfd(directory), ".");
+	if (ret < 0) {
+		fail_path(session, path, strerror(-ret));
+		closedir(directory);
+		return;
+	}
+	if (ret) {
 		load_folder(session, dirfd(directory), ".", path);
 		closedir(directory);
 		return;
 	}
-	nr = list_folders(directory, &names, &is_whole);
-	if (!is_whole)
-		fail_path(session, path, "out of memory");
+	nr = list_folders(directory, &names, &error);
+	if (error)
+		fail_path(session, path, error == ENOMEM ? "out of memory" : strerror(error));
 	else if (!nr)
 		fail_path(session, path,
 				"it has no folder of side record --buffers (none is left after an orderly end)");

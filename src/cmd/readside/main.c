@@ -179,6 +179,10 @@ static void read_all(struct run *run, int argc, char **argv)
 		result = walk_path(&run->walk, path);
 		if (result == -ENOMEM)
 			say_out_of_memory();
+		else if (result == -EIO || result == -EMFILE || result == -ENFILE) {
+			say_error("cannot read %s and its libraries: %s", path, strerror(-result));
+			worsen(run, READSIDE_TROUBLE);
+		}
 		if (result)
 			return;
 		run->side = 1;

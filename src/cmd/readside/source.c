@@ -157,9 +157,11 @@ static int read_tables(struct source *source)
 
 	if (result == -EFAULT)
 		broken(source, BROKEN_FILE, "its table of events is not all there");
+	else if (result == -EIO)
+		broken(source, BROKEN_FILE, strerror(EIO));
 	else if (result == -ENOMEM)
 		broken(source, BROKEN_FILE, "out of memory");
-	return result == -EFAULT ? 0 : result;
+	return result == -EFAULT || result == -EIO ? 0 : result;
 }
 
 static int read_image(void *opaque, struct image *image, const char *member)
@@ -221,7 +223,9 @@ int source_read(const char *path, const struct source_ops *ops)
 		broken(&source, BROKEN_FILE, strerror(errno));
 		return 0;
 	}
-	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
+	if (fstat(fd, &status))
+		broken(&source, BROKEN_FILE, strerror(errno));
+	else if (!S_ISREG(status.st_mode))
 		broken(&source, BROKEN_FILE, "it is not a file");
 	else
 		result = objects_read(fd, path, &objects);

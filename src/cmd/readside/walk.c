@@ -49,9 +49,9 @@ static int note_libraries(struct needing *needing, struct image *image)
 		char *path = library_find(walk->search, image, needing->path, name);
 		char **libraries;
 
-		if (library_search_is_out_of_memory(walk->search)) {
+		if (library_search_error(walk->search)) {
 			free(path);
-			return -ENOMEM;
+			return library_search_error(walk->search);
 		}
 		if (!path) {
 			say_verbose("the library %s, which %s needs, was not found", name,
@@ -67,8 +67,8 @@ static int note_libraries(struct needing *needing, struct image *image)
 		needing->libraries = libraries;
 		libraries[needing->nr_libraries++] = path;
 	}
-	/* For libelf, a failed allocation looks like the end of the list. */
-	return errno == ENOMEM ? -ENOMEM : 0;
+	/* For libelf, a failed allocation or read looks like the end of the list. */
+	return errno == ENOMEM || errno == EIO ? -errno : 0;
 }
 
 static int take_image(void *opaque, struct image *image, const char *path)

@@ -107,7 +107,8 @@ static int need_libraries(struct list *list, struct image *image, const char *pa
 {
 	const char *name;
 
-	for (size_t i = 0; image_dynamic_text(image, DT_NEEDED, i, &name); i++) {
+	errno = 0;
+	for (size_t i = 0; image_dynamic_text(image, DT_NEEDED, i, &name); i++, errno = 0) {
 		struct needed *needed;
 
 		if (!list->options->libraries) {
@@ -128,10 +129,13 @@ static int need_libraries(struct list *list, struct image *image, const char *pa
 			list->search = library_search_open();
 		needed->path = list->search ? library_find(list->search, image, path, name) : NULL;
 		list->nr_needed++;
+		if (!list->search || library_search_error(list->search))
+			return list->search ? library_search_error(list->search) : -ENOMEM;
 		if (!needed->path)
 			say_note("the library %s, which %s needs, was not found", name, path);
 	}
-	return 0;
+	/* For libelf, a failed allocation or read looks like the end of the list. */
+	return errno == ENOMEM || errno == EIO ? -errno : 0;
 }
 
 static void forget_libraries(struct list *list)

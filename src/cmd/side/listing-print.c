@@ -28,23 +28,6 @@ static const struct palette palettes[] = {
 		{"\033[4m", "\033[1m", "\033[36m", "\033[2m", "\033[31m", "\033[32m", "\033[0m"},
 };
 
-/* Names come from the program that is listed: what a terminal would obey is made visible. */
-static void put_printable(FILE *out, const char *text)
-{
-	size_t size = strlen(text) * 4 + 1;
-	char *printable = malloc(size);
-
-	if (printable)
-		fputs(say_printable(text, printable, size), out);
-	free(printable);
-}
-
-static void put_buffer(FILE *out, struct visit_buffer *buffer)
-{
-	if (!visit_buffer_append(buffer, "", 1))
-		put_printable(out, (const char *)buffer->data);
-}
-
 static void put_value(FILE *out, const struct visit_value *value)
 {
 	char digits[VISIT_DIGITS_MAX];
@@ -88,7 +71,7 @@ static void print_attributes(
 		key[size < sizeof(key) ? size : sizeof(key) - 1] = '\0';
 		if (i)
 			fputs(", ", out);
-		put_printable(out, key);
+		say_put_printable(out, key);
 		fputs(" = ", out);
 		if (visit_load_attribute(&attribute->value, &value))
 			fputs("?", out);
@@ -98,21 +81,27 @@ static void print_attributes(
 	fprintf(out, "]%s", palette->off);
 }
 
-static void print_field(
+static int print_field(
 		FILE *out, const struct side_event_field *field, const struct palette *palette)
 {
 	struct visit_buffer buffer;
+	int result;
 
 	visit_buffer_heap(&buffer);
 	fputs("    ", out);
-	put_printable(out, side_ptr_get(field->field_name));
+	say_put_printable(out, side_ptr_get(field->field_name));
 	fprintf(out, ": %s", palette->type);
-	if (!visit_type_text(&field->side_type, &buffer))
-		put_buffer(out, &buffer);
+	result = visit_type_text(&field->side_type, &buffer);
+	if (!result)
+		result = visit_buffer_append(&buffer, "", 1);
+	if (!result)
+		say_put_printable(out, (const char *)buffer.data);
 	fputs(palette->off, out);
 	print_attributes(out, visit_type_attributes(&field->side_type), palette);
 	putc('\n', out);
 	visit_buffer_free(&buffer);
+	/* A type that cannot be printed is omitted; a failed allocation is an error. */
+	return result == -ENOMEM ? result : 0;
 }
 
 static void print_state(FILE *out, const struct listing_state *state, const struct palette *palette)
@@ -146,15 +135,16 @@ static void print_state(FILE *out, const struct listing_state *state, const stru
 
 static void print_name(FILE *out, const struct side_event_description *description)
 {
-	put_printable(out, side_ptr_get(description->provider_name));
+	say_put_printable(out, side_ptr_get(description->provider_name));
 	putc(':', out);
-	put_printable(out, side_ptr_get(description->event_name));
+	say_put_printable(out, side_ptr_get(description->event_name));
 }
 
-static void print_text(FILE *out, const struct listing_event *event, const struct palette *palette)
+static int print_text(FILE *out, const struct listing_event *event, const struct palette *palette)
 {
 	const struct side_event_description *description = event->description;
 	unsigned int level = side_enum_get(description->loglevel);
+	int result = 0;
 
 	fputs(palette->name, out);
 	print_name(out, description);
@@ -164,21 +154,23 @@ static void print_text(FILE *out, const struct listing_event *event, const struc
 	print_state(out, &event->state, palette);
 	print_attributes(out, visit_attributes_of(&description->attributes), palette);
 	putc('\n', out);
-	for (uint32_t i = 0; i < side_array_length(&description->fields); i++)
-		print_field(out, side_array_at(&description->fields, i), palette);
+	for (uint32_t i = 0; !result && i < side_array_length(&description->fields); i++)
+		result = print_field(out, side_array_at(&description->fields, i), palette);
 	if (description->flags & SIDE_EVENT_FLAG_VARIADIC)
 		fprintf(out, "    %s...%s\n", palette->type, palette->off);
+	return result;
 }
 
-static void put_json_name(FILE *out, const struct side_event_description *description)
+static int put_json_name(FILE *out, const struct side_event_description *description)
 {
 	char *name;
 
 	if (asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
 			    side_ptr_get(description->event_name)) < 0)
-		name = NULL;
-	say_json_string(out, name ? name : "");
+		return -ENOMEM;
+	say_json_string(out, name);
 	free(name);
+	return 0;
 }
 
 static void print_json_process(FILE *out, pid_t pid)
@@ -209,7 +201,7 @@ static int print_json(FILE *out, const struct listing *listing, const struct lis
 	result = visit_description_json(event->description, &buffer, NULL);
 	if (!result) {
 		fprintf(out, "{\"schema\":%d,\"type\":\"event\",\"event\":", SAY_JSON_SCHEMA);
-		put_json_name(out, event->description);
+		result = put_json_name(out, event->description);
 		fputs(",\"source\":", out);
 		say_json_string(out, listing->sources[event->source].path);
 		print_json_process(out, listing->sources[event->source].pid);
@@ -236,7 +228,7 @@ static void print_process(FILE *out, pid_t pid, const struct palette *palette)
 	char name[RUNNING_NAME_MAX];
 
 	fputs(palette->source, out);
-	put_printable(out, *running_name(pid, name) ? name : "program that has exited");
+	say_put_printable(out, *running_name(pid, name) ? name : "program that has exited");
 	fprintf(out, " (process %d)%s\n", (int)pid, palette->off);
 }
 
@@ -260,7 +252,7 @@ static void print_break(
 	if (source && listing->nr_sources > 1) {
 		fputs(sources[event->source].pid ? "  " : "", out);
 		fputs(palette->source, out);
-		put_printable(out, sources[event->source].path);
+		say_put_printable(out, sources[event->source].path);
 		fprintf(out, "%s\n", palette->off);
 	}
 }
@@ -271,23 +263,21 @@ int listing_print(const struct listing *listing, FILE *out, enum listing_form fo
 
 	for (size_t i = 0; i < listing->nr_events && !ferror(out); i++) {
 		const struct listing_event *event = &listing->events[i];
-		int error;
+		int error = 0;
 
 		switch (form) {
 		case LISTING_TEXT:
 			print_break(out, listing, i, palette);
-			print_text(out, event, palette);
+			error = print_text(out, event, palette);
 			break;
 		case LISTING_NAMES:
 			print_name(out, event->description);
 			putc('\n', out);
 			break;
-		case LISTING_JSON:
-			error = print_json(out, listing, event);
-			if (error)
-				return error;
-			break;
+		case LISTING_JSON: error = print_json(out, listing, event); break;
 		}
+		if (error)
+			return error;
 	}
 	return 0;
 }

@@ -199,6 +199,8 @@ int listing_add_tables(struct listing *listing, const struct image *image,
 
 	if (result == -EFAULT)
 		return listing_fail(listing, "the events", "the table of events is not all there");
+	if (result == -EIO)
+		return listing_fail(listing, "the events", strerror(EIO));
 	return result;
 }
 

@@ -213,6 +213,18 @@ static void answer(const struct source *source)
 		(void)!send(source->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* EIO of a terminal: its other end was closed. ECONNRESET: the sender has ended. */
+static void fail_source(struct reception *reception, const struct source *source, int error)
+{
+	struct stat status;
+
+	if (error == ECONNRESET ||
+			(error == EIO && !fstat(source->fd, &status) && S_ISCHR(status.st_mode)))
+		return;
+	say_error(COMMAND_FAILED, NULL, "cannot receive: %s", strerror(error));
+	reception->failed = true;
+}
+
 /* false: it is over. */
 static bool read_source(struct reception *reception, const struct source *source)
 {
@@ -220,7 +232,9 @@ static bool read_source(struct reception *reception, const struct source *source
 
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
-	if (got <= 0) /* EIO: the other end of a terminal was closed. */
+	if (got < 0)
+		fail_source(reception, source, errno);
+	if (got <= 0)
 		return false;
 	if (receive_bytes(source->receive, reception->bytes, (size_t)got)) {
 		reception->failed = true;

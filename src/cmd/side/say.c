@@ -117,23 +117,42 @@ void say_json_hint(FILE *out, const char *hint)
 	say_json_string(out, hint);
 }
 
+/* The next character, or what makes it visible. Returns its bytes. */
+static size_t printable_form(const unsigned char *at, char form[8])
+{
+	size_t length = utf8_length(at);
+	bool plain = length && *at >= 0x20 && *at != 0x7f && !is_c1(at, length);
+
+	if (plain) {
+		memcpy(form, at, length);
+		form[length] = '\0';
+	} else {
+		length = length ? length : 1;
+		snprintf(form, 8, "\\x%02x", *at);
+	}
+	return length;
+}
+
+void say_put_printable(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	char form[8];
+
+	while (*at) {
+		at += printable_form(at, form);
+		fputs(form, out);
+	}
+}
+
 const char *say_printable(const char *text, char *printable, size_t size)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	size_t used = 0;
 
 	while (*at) {
-		size_t length = utf8_length(at);
-		bool plain = length && *at >= 0x20 && *at != 0x7f && !is_c1(at, length);
 		char form[8];
+		size_t length = printable_form(at, form);
 
-		if (plain) {
-			memcpy(form, at, length);
-			form[length] = '\0';
-		} else {
-			length = length ? length : 1;
-			snprintf(form, sizeof(form), "\\x%02x", *at);
-		}
 		if (used + strlen(form) >= size)
 			break;
 		memcpy(printable + used, form, strlen(form));
