@@ -60,6 +60,60 @@ static void test_first_letters(void **state)
 	}
 }
 
+/* Each size that a type can have, alone and as an element of an array, and no other one. */
+static void test_field_sizes(void **state)
+{
+	static const struct {
+		uint8_t type;
+		const char *alone, *element;
+	} rows[] = {
+			{PROBE_FIELD_UNSIGNED, "1 2 4 8 16", "1 2 4 8"},
+			{PROBE_FIELD_SIGNED, "1 2 4 8 16", "1 2 4 8"},
+			{PROBE_FIELD_HEX, "1 2 4 8 16", "1 2 4 8"},
+			{PROBE_FIELD_FLOAT, "4 8 16", "4 8"},
+			{PROBE_FIELD_BOOL, "1", ""},
+			{PROBE_FIELD_STRING, "", "1"},
+			{PROBE_FIELD_BYTES, "", "1"},
+			{PROBE_FIELD_BACKTRACE, "", "8"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		for (uint16_t limit = 0; limit < 2; limit++) {
+			char sizes[256] = "";
+
+			for (unsigned int size = 0; size < 40; size++) {
+				numbers(1);
+				fields[0].type = rows[i].type;
+				fields[0].size = (uint8_t)size;
+				fields[0].limit = limit;
+				if (!table_check_fields(fields, 1))
+					sprintf(sizes + strlen(sizes), "%s%u", *sizes ? " " : "",
+							size);
+			}
+			assert_string_equal(sizes, limit ? rows[i].element : rows[i].alone);
+		}
+}
+
+/* The values of fields in order: those of the event first, then those of each structure. */
+static void test_cells(void **state)
+{
+	static const uint8_t inside[] = {3, 0, 1, 0, 0}, cell[] = {0, 2, 3, 4, 1},
+			     first[] = {2, 4, 4, 5, 5}, number[] = {2, 0, 1, 0, 0};
+	struct probe_table_nest nest;
+
+	(void)state;
+	memset(&nest, 0xee, sizeof(nest));
+	probe_table_nest(&nest, inside, 5);
+	assert_int_equal(nest.nr_top, 2);
+	assert_memory_equal(nest.cell, cell, sizeof(cell));
+	assert_memory_equal(nest.first, first, sizeof(first));
+	assert_memory_equal(nest.number, number, sizeof(number));
+	assert_int_equal(nest.cell[5], 0xee);
+	assert_int_equal(nest.first[5], 0xee);
+	assert_int_equal(nest.number[5], 0xee);
+}
+
 static int limited(unsigned int type, unsigned int size, uint64_t limit)
 {
 	numbers(1);
@@ -470,6 +524,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_fields),
 			cmocka_unit_test(test_first_letters),
+			cmocka_unit_test(test_field_sizes),
+			cmocka_unit_test(test_cells),
 			cmocka_unit_test(test_operations),
 			cmocka_unit_test(test_sites),
 			cmocka_unit_test(test_writer),

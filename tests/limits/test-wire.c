@@ -671,6 +671,116 @@ static void test_messages(void **state)
 	limits_try(cases, sizeof(cases) / sizeof(*cases));
 }
 
+/* ---- enumerations ---- */
+
+static int message_type(uint64_t count)
+{
+	int type;
+
+	begin((enum wire_type)count);
+	end();
+	type = wire_message_type(made.bytes, made.size);
+	return type < 0 ? type : type - (int)count;
+}
+
+static int message_type_least(uint64_t count)
+{
+	return message_type(count);
+}
+
+static int ack_reason(uint64_t count)
+{
+	struct wire_refused refused = {.reason = (uint32_t)count};
+	struct wire_ack ack;
+
+	begin(WIRE_ACK);
+	add32(0);
+	add32(1);
+	add32(1);
+	add32(0);
+	add(&refused, sizeof(refused));
+	end();
+	return wire_decode_ack(made.bytes, made.size, &ack);
+}
+
+static int ack_reason_least(uint64_t count)
+{
+	return ack_reason(count);
+}
+
+/* `first` to `first + count` of `probes`, in the state. */
+static int one_run(uint32_t first, uint32_t count, uint32_t state, uint32_t probes)
+{
+	struct wire_probe_run run = {
+			first, count, (uint16_t)state, state == WIRE_PROBE_REFUSED ? EBUSY : 0, 1};
+	struct wire_probed probed = {
+			.token = 1, .table = 1, .nr_probes = probes, .nr_runs = 1, .runs = &run};
+	ssize_t size = wire_encode_probed(made.bytes, sizeof(made.bytes), &probed);
+
+	return size < 0 ? (int)size : wire_decode_probed(made.bytes, (size_t)size, &probed);
+}
+
+static int probe_state(uint64_t count)
+{
+	return one_run(0, 1, (uint32_t)count, 1);
+}
+
+static int probe_run(uint64_t count)
+{
+	return one_run(3, (uint32_t)count, WIRE_PROBE_JUMP, 10);
+}
+
+static int probe_run_least(uint64_t count)
+{
+	return one_run(3, (uint32_t)count, WIRE_PROBE_JUMP, 10);
+}
+
+static int done_state(uint64_t count)
+{
+	struct wire_done done;
+
+	begin(WIRE_DONE);
+	add64(1);
+	add64(1);
+	add32(count);
+	add32(0);
+	end();
+	return wire_decode_done(made.bytes, made.size, &done);
+}
+
+static int send_done_state(uint64_t count)
+{
+	struct wire_done done = {.token = 1, .state = (uint32_t)count};
+	ssize_t size = wire_encode_done(made.bytes, sizeof(made.bytes), &done);
+
+	return size < 0 ? (int)size : 0;
+}
+
+/* Without a signal: only the modes that have none. */
+static int control_mode(uint64_t count)
+{
+	return decode_hello("x", "/x", count, count == WIRE_CONTROL_SIGNAL ? 1 : 0);
+}
+
+static void test_enumerations(void **state)
+{
+	static const struct limit_case cases[] = {
+			LIMIT_CASE(message_type, WIRE_MISSED, -EPROTO, ""),
+			LEAST_CASE(message_type_least, WIRE_HELLO, -EPROTO, ""),
+			LIMIT_CASE(ack_reason, WIRE_NR_REFUSALS - 1, -EPROTO, ""),
+			LEAST_CASE(ack_reason_least, WIRE_REFUSAL_NONE + 1, -EPROTO, ""),
+			LIMIT_CASE(probe_state, WIRE_NR_PROBE_STATES - 1, -EINVAL, ""),
+			LIMIT_CASE(probe_run, 7, -EINVAL, ""),
+			LEAST_CASE(probe_run_least, 1, -EINVAL, ""),
+			LIMIT_CASE(done_state, WIRE_NR_DONE_STATES - 1, -EPROTO, ""),
+			LIMIT_CASE(send_done_state, WIRE_NR_DONE_STATES - 1, -EINVAL, ""),
+			LIMIT_CASE(control_mode, WIRE_NR_CONTROLS - 1, -EPROTO, ""),
+	};
+
+	(void)state;
+	limits_try(cases, sizeof(cases) / sizeof(*cases));
+}
+
 /* ---- names ---- */
 
 static int pattern_text(uint64_t count)
@@ -735,6 +845,23 @@ static void test_names(void **state)
 
 	(void)state;
 	limits_try(cases, sizeof(cases) / sizeof(*cases));
+}
+
+/* Forty letters of an unknown name are shown. */
+static void test_shown_names(void **state)
+{
+	char name[64] = "", begin_text[128];
+	struct context_spec spec;
+	struct context_error why;
+
+	(void)state;
+	for (size_t size = 40; size <= 41; size++) {
+		memset(name, 'x', size);
+		assert_int_equal(context_parse(name, &spec, &why), -EINVAL);
+		snprintf(begin_text, sizeof(begin_text), "no context is called \"%.40s%s\":", name,
+				size > 40 ? "..." : "");
+		assert_int_equal(strncmp(why.text, begin_text, strlen(begin_text)), 0);
+	}
 }
 
 /* ---- early boot ---- */
@@ -1005,7 +1132,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_messages),
+			cmocka_unit_test(test_enumerations),
 			cmocka_unit_test(test_names),
+			cmocka_unit_test(test_shown_names),
 			cmocka_unit_test(test_boot),
 	};
 
