@@ -153,6 +153,22 @@ def test_counts_of_a_test():
         checks.equal((measured["passed"], measured["functions"]), (False, []), "result")
 
 
+def test_unsound_tests():
+    """A test that fails without the change as well is left out; the next one decides."""
+    verdicts = {"broken": (mutate.CAUGHT, "broken"), "good": (mutate.CAUGHT, "good")}
+    measured = {"broken": {"passed": False}, "good": {"passed": True}}
+    saved = mutate.try_change, mutate.run_limited
+    mutate.try_change = lambda root, build, change, tests, entered, budget: verdicts[tests[0]] if tests else (mutate.UNTESTED, "")
+    mutate.run_limited = lambda command, seconds: 0 if command[0] == "ninja" else 1
+    try:
+        sound = {}
+        checks.equal(mutate.try_sound_tests("", "", None, ["broken", "good"], measured, 1, sound), (mutate.CAUGHT, "good"), "verdict")
+        checks.equal(sound, {"broken": False, "good": True}, "tests that pass without a change")
+        checks.equal(mutate.try_sound_tests("", "", None, ["broken"], measured, 1, sound), (mutate.UNTESTED, ""), "no sound test")
+    finally:
+        mutate.try_change, mutate.run_limited = saved
+
+
 def test_table():
     results = [{"module": "ring", "kind": "leak", "verdict": verdict} for verdict in
                ("caught", "caught", "survived", "untested", "invalid", "equivalent")]
