@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact values of backtraces: stacks that the test writes word by word, rows of each kind, and what of the unwinder's data becomes which
+ * row. The files are included, so that their own functions can be called.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/unwind/build.c"
+
+#undef WORD
+#include "probe/unwind/walk.c"
+
+#define CHECK(condition)                                                                \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                        \
+		}                                                                       \
+	} while (0)
+
+/* ---- walks ---- */
+
+static uint64_t words[64] __attribute__((aligned(16)));
+static uint64_t found[8];
+static unsigned int nr_reads;
+
+static uint64_t at(unsigned int word)
+{
+	return (uint64_t)(uintptr_t)&words[word];
+}
+
+/* One word that is not between the bounds. */
+static bool read_other(void *user, uint64_t address, uint64_t *value)
+{
+	CHECK(user == &nr_reads);
+	nr_reads++;
+	if (address != 0x7000)
+		return false;
+	*value = 0x2050;
+	return true;
+}
+
+static uint64_t translate(uint64_t address)
+{
+	return address == 0x9999 ? 0x1011 : address == 0x9998 ? 0 : address;
+}
+
+static const struct unwind_row rows_of_one[] = {{.at = 0x10, .kind = UNWIND_STACK, .distance = 2},
+		{.at = 0x20, .kind = UNWIND_FRAME, .distance = 2, .frame = UNWIND_FRAME_ITSELF},
+		{.at = 0x30, .kind = UNWIND_SAVED, .distance = -1, .frame = UNWIND_FRAME_LOST},
+		{.at = 0x40, .kind = UNWIND_SLOT, .distance = 11},
+		{.at = 0x50, .kind = UNWIND_SIGNAL}, {.at = 0x60, .kind = UNWIND_LAST},
+		{.at = 0x70, .kind = UNWIND_STACK, .distance = 3, .frame = 2},
+		{.at = 0x80, .kind = UNWIND_UNKNOWN}};
+static const struct unwind_row rows_of_other[] = {{.at = 0, .kind = UNWIND_LAST}};
+static const struct unwind_module two[] = {
+		{.start = 0x1000, .end = 0x1100, .rows = rows_of_one, .nr_rows = 8},
+		{.start = 0x2000, .end = 0x2100, .rows = rows_of_other, .nr_rows = 1}};
+static uint64_t known_rows[UNWIND_KNOWN];
+
+static uint32_t walk_from(uint64_t pc, uint64_t stack, uint64_t frame, bool exact)
+{
+	const struct unwind_modules modules = {.modules = two, .nr = 2};
+	const struct unwind_modules kept = {.modules = two, .nr = 2, .known = known_rows};
+	const struct unwind_memory memory = {
+			.low = at(0), .high = at(64), .read = read_other, .user = &nr_reads};
+	const struct unwind_state state = {
+			.pc = pc, .stack = stack, .frame = frame, .exact = exact};
+	uint64_t again[8] = {0};
+	uint32_t nr;
+
+	memset(found, 0, sizeof(found));
+	nr_reads = 0;
+	nr = unwind_walk(&modules, &state, &memory, translate, found, 8);
+	/* The same with rows that are kept, at the first and the second time. */
+	for (int i = 0; i < 2; i++)
+		CHECK(unwind_walk(&kept, &state, &memory, translate, again, 8) == nr &&
+				!memcmp(again, found, sizeof(again)));
+	if (nr > 1) {
+		memset(again, 0, sizeof(again));
+		CHECK(unwind_walk(&modules, &state, &memory, translate, again, 1) == 1 &&
+				again[0] == found[0] && !again[1]);
+	}
+	CHECK(unwind_walk(&modules, &state, &memory, translate, again, 0) == 0);
+	return nr;
+}
+
+static bool is_walk(uint32_t nr, uint64_t one, uint64_t other, uint64_t third)
+{
+	if (found[0] == one && found[1] == other && found[2] == third &&
+			nr == (uint32_t)(!!one + !!other + !!third))
+		return true;
+	fprintf(stderr, "%u: %lx %lx %lx\n", nr, found[0], found[1], found[2]);
+	return false;
+}
+
+static void test_kinds(void)
+{
+	memset(words, 0, sizeof(words));
+	words[11] = 0x2000 + 1;
+	/* The return address is below the begin of the frame: two words above the pointer. */
+	CHECK(is_walk(walk_from(0x1010, at(10), 0, true), 0x2001, 0, 0));
+	CHECK(is_walk(walk_from(0x1011, at(10), 0, false), 0x1011, 0x2001, 0));
+	/* A row begins at its address: before it is none. */
+	CHECK(is_walk(walk_from(0x1010, at(10), 0, false), 0x1010, 0, 0));
+	CHECK(is_walk(walk_from(0x101f, at(10), 0, true), 0x2001, 0, 0));
+	/* By the frame pointer, which itself points to the one before. */
+	words[20] = at(30);
+	words[21] = 0x1021;
+	words[30] = 0;
+	words[31] = 0x2002;
+	CHECK(is_walk(walk_from(0x1020, at(10), at(20), true), 0x1021, 0x2002, 0));
+	/* What stands below the frame pointer is the begin. */
+	words[19] = at(40);
+	words[39] = 0x2003;
+	CHECK(is_walk(walk_from(0x1030, at(10), at(20), true), 0x2003, 0, 0));
+	/* A saved frame pointer, two words below the begin at three. */
+	words[12] = 0x1021;
+	words[11] = at(30);
+	CHECK(is_walk(walk_from(0x1070, at(10), 7, true), 0x1021, 0x2002, 0));
+	CHECK(is_walk(walk_from(0x1060, at(10), at(20), true), 0, 0, 0));
+}
+
+static void test_slots(void)
+{
+	memset(words, 0, sizeof(words));
+	words[10] = 0x2001;
+	words[11] = 0x2002;
+	CHECK(is_walk(walk_from(0x104a, at(10), 0, true), 0x2001, 0, 0));
+	CHECK(is_walk(walk_from(0x104b, at(10), 0, true), 0x2002, 0, 0));
+}
+
+static void test_signal(void)
+{
+	memset(words, 0, sizeof(words));
+	words[10 + 168 / 8] = 0x1010;
+	words[10 + 160 / 8] = at(50);
+	words[10 + 120 / 8] = at(20);
+	words[51] = 0x1021;
+	words[20] = 0;
+	words[21] = 0x2001;
+	/* Where it was interrupted is no return address. The frame pointer is in its register there, but that is below the stack then. */
+	CHECK(is_walk(walk_from(0x1050, at(10), 0, true), 0x1010, 0x1021, 0));
+	words[10 + 168 / 8] = 0x1020;
+	words[10 + 120 / 8] = at(52);
+	words[52] = 0;
+	words[53] = 0x2001;
+	CHECK(is_walk(walk_from(0x1050, at(10), 0, true), 0x1020, 0x2001, 0));
+	words[10 + 168 / 8] = 0;
+	CHECK(is_walk(walk_from(0x1050, at(10), 0, true), 0, 0, 0));
+}
+
+static void test_unknown(void)
+{
+	memset(words, 0, sizeof(words));
+	words[10] = 0x2001;
+	/* At the begin of a function: it was called. */
+	CHECK(is_walk(walk_from(0x5000, at(10), 0, true), 0x2001, 0, 0));
+	CHECK(is_walk(walk_from(0x1080, at(10), 0, true), 0x2001, 0, 0));
+	CHECK(is_walk(walk_from(0x100f, at(10), 0, true), 0x2001, 0, 0));
+	/* Further up by the frame pointer, which is not below the stack. */
+	words[10] = 0x5000;
+	words[20] = at(30);
+	words[21] = 0x2002;
+	CHECK(is_walk(walk_from(0x5000, at(10), at(20), true), 0x5000, 0x2002, 0));
+	CHECK(is_walk(walk_from(0x5000, at(10), at(11), false), 0x5000, 0, 0));
+	words[10] = at(30);
+	words[11] = 0x2003;
+	CHECK(is_walk(walk_from(0x5000, at(10), at(10), false), 0x5000, 0x2003, 0));
+	CHECK(is_walk(walk_from(0x5000, at(11), at(10), false), 0x5000, 0, 0));
+	/* Behind the end of a module. */
+	CHECK(walk_from(0x1100, at(20), at(20), true) > 0 && found[0] == at(30));
+}
+
+static void test_ends(void)
+{
+	memset(words, 0, sizeof(words));
+	/* Stacks go on upwards. */
+	words[20] = 0;
+	words[21] = 0x2001;
+	CHECK(is_walk(walk_from(0x1020, at(22), at(20), true), 0, 0, 0));
+	CHECK(is_walk(walk_from(0x1020, at(21), at(20), true), 0x2001, 0, 0));
+	/* Addresses that are not of words, and those that are nowhere. */
+	CHECK(is_walk(walk_from(0x1020, at(10), at(20) + 1, true), 0, 0, 0));
+	words[11] = 0x9999;
+	words[13] = 0x2001;
+	CHECK(is_walk(walk_from(0x1010, at(10), 0, true), 0x1011, 0x2001, 0));
+	words[11] = 0x9998;
+	CHECK(is_walk(walk_from(0x1010, at(10), 0, true), 0, 0, 0));
+	CHECK(is_walk(walk_from(0x1010, 0x7008 - 16, 0, true), 0x2050, 0, 0) && nr_reads > 0);
+	CHECK(is_walk(walk_from(0x1010, 0x7010 - 16, 0, true), 0, 0, 0));
+	/* The last word, and the one behind it. */
+	words[63] = 0x2004;
+	CHECK(is_walk(walk_from(0x1010, at(62), 0, true), 0x2004, 0, 0) && !nr_reads);
+	CHECK(is_walk(walk_from(0x1010, at(63), 0, true), 0, 0, 0) && nr_reads > 0);
+}
+
+static void test_modules(void)
+{
+	const struct unwind_modules modules = {.modules = two, .nr = 2}, none = {.nr = 0};
+
+	CHECK(!find_module(&modules, 0xfff) && find_module(&modules, 0x1000) == two &&
+			find_module(&modules, 0x10ff) == two);
+	CHECK(!find_module(&modules, 0x1100) && find_module(&modules, 0x2000) == two + 1 &&
+			!find_module(&modules, 0x2100));
+	CHECK(!find_module(&none, 0x1000) && search_row(&none, 0x1000).kind == UNWIND_UNKNOWN);
+	CHECK(search_row(&modules, 0x100f).kind == UNWIND_UNKNOWN &&
+			search_row(&modules, 0x1010).kind == UNWIND_STACK);
+	CHECK(search_row(&modules, 0x106f).kind == UNWIND_LAST &&
+			search_row(&modules, 0x1070).distance == 3);
+	CHECK(search_row(&modules, 0x10ff).kind == UNWIND_UNKNOWN);
+}
+
+/* ---- rows ---- */
+
+static void test_kinds_of_rows(void)
+{
+	struct code_row row = {.returns = true, .begin = CODE_BEGIN_PLAIN, .reg = 7, .offset = 16};
+
+	CHECK(kind_of(&row) == UNWIND_STACK);
+	row.reg = 6;
+	CHECK(kind_of(&row) == UNWIND_FRAME);
+	row.reg = 5;
+	CHECK(kind_of(&row) == UNWIND_UNKNOWN);
+	row.begin = CODE_BEGIN_INDIRECT;
+	CHECK(kind_of(&row) == UNWIND_UNKNOWN);
+	row.reg = 6;
+	CHECK(kind_of(&row) == UNWIND_SAVED);
+	row.begin = CODE_BEGIN_SLOT;
+	row.slot = 11;
+	CHECK(kind_of(&row) == UNWIND_SLOT && row_of(&row, false).distance == 11);
+	row = (struct code_row){.returns = true, .begin = CODE_BEGIN_PLAIN, .reg = 7, .offset = 17};
+	CHECK(kind_of(&row) == UNWIND_UNKNOWN);
+	row.offset = 8 * INT64_C(32767);
+	CHECK(kind_of(&row) == UNWIND_STACK && row_of(&row, false).distance == 32767);
+	row.offset += 8;
+	CHECK(kind_of(&row) == UNWIND_UNKNOWN && row_of(&row, false).distance == 0);
+	row.offset = -8 * INT64_C(32768);
+	CHECK(kind_of(&row) == UNWIND_STACK && row_of(&row, false).distance == -32768);
+	row.offset -= 8;
+	CHECK(kind_of(&row) == UNWIND_UNKNOWN);
+	row.offset = 8;
+	row.returns = false;
+	CHECK(kind_of(&row) == UNWIND_UNKNOWN);
+	row.last = true;
+	CHECK(kind_of(&row) == UNWIND_LAST && row_of(&row, false).kind == UNWIND_LAST);
+	CHECK(row_of(&row, true).kind == UNWIND_SIGNAL && !row_of(&row, true).distance);
+}
+
+static uint8_t frame_with(uint8_t how, int64_t where)
+{
+	struct code_row row = {.frame_pointer = how, .frame_pointer_at = (int32_t)where};
+
+	return frame_of(&row);
+}
+
+static void test_frames_of_rows(void)
+{
+	CHECK(frame_with(CODE_SAME, -16) == UNWIND_FRAME_SAME &&
+			frame_with(CODE_AT_ITSELF, -16) == UNWIND_FRAME_ITSELF);
+	CHECK(frame_with(CODE_AT_FRAME, -16) == 2 && frame_with(CODE_AT_FRAME, -8 * 253) == 253);
+	CHECK(frame_with(CODE_AT_FRAME, -8 * 254) == UNWIND_FRAME_LOST &&
+			frame_with(CODE_AT_FRAME, -8) == 1);
+	CHECK(frame_with(CODE_AT_FRAME, 0) == UNWIND_FRAME_LOST &&
+			frame_with(CODE_AT_FRAME, 8) == UNWIND_FRAME_LOST);
+	CHECK(frame_with(CODE_AT_FRAME, -17) == UNWIND_FRAME_LOST &&
+			frame_with(77, -16) == UNWIND_FRAME_LOST);
+}
+
+static void test_added_rows(void)
+{
+	const struct unwind_image image = {.lowest = 0x1000};
+	struct unwind_row rows[2] = {{.at = 0}};
+	struct builder builder = {.image = &image, .rows = rows, .room = 2};
+	const struct unwind_row one = {.kind = UNWIND_STACK, .distance = 2, .frame = 1};
+	struct unwind_row other = one;
+
+	add(&builder, 0x1010, one);
+	add(&builder, 0x1020, one);
+	CHECK(builder.nr == 1 && rows[0].at == 0x10 && rows[0].distance == 2);
+	other.frame = 2;
+	add(&builder, 0x1030, other);
+	CHECK(builder.nr == 2 && rows[1].at == 0x30 && rows[1].frame == 2);
+	other.distance = 3;
+	add(&builder, 0x1040, other);
+	other.kind = UNWIND_FRAME;
+	add(&builder, 0x1050, other);
+	CHECK(builder.nr == 4 && rows[1].at == 0x30);
+	add(&builder, 0x1000 + (UINT64_C(1) << 32), one);
+	CHECK(builder.nr == 4);
+	add(&builder, 0xfff + (UINT64_C(1) << 32), one);
+	CHECK(builder.nr == 5);
+}
+
+static void test_lengths(void)
+{
+	unsigned char bytes[24] = {0};
+	const struct code_cursor all = {bytes, 0, sizeof(bytes), 0x1000, false};
+
+	bytes[8] = 12;
+	CHECK(length_at(&all, 8) == 12);
+	bytes[8] = 13;
+	CHECK(length_at(&all, 8) == 0);
+	bytes[16] = 4;
+	CHECK(length_at(&all, 16) == 4 && length_at(&all, 17) == 0 && length_at(&all, 25) == 0);
+	bytes[16] = 3;
+	CHECK(length_at(&all, 16) == 0 && length_at(&all, UINT64_MAX) == 0);
+}
+
+static size_t build_with(
+		unsigned char version, unsigned char count, unsigned char table, uint64_t header)
+{
+	unsigned char bytes[64] = {version, 0x1b, count, table};
+	const struct unwind_image image = {.bytes = bytes,
+			.size = sizeof(bytes),
+			.address = 0x1000,
+			.header = header,
+			.lowest = 0x1000};
+	struct unwind_row rows[4];
+
+	/* A table with one entry, whose description is too short to be one. */
+	bytes[8] = 1;
+	return unwind_build(&image, rows, 4);
+}
+
+/* One function of 0x20 bytes that pushes nothing: a CIE and a description of it. */
+static void test_build(void)
+{
+	unsigned char bytes[128] = {1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0, 1, 0, 0, 0};
+	static const unsigned char entries[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78,
+			16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0, 20, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0,
+			0, 0x20, 0, 0, 0, 0, 0x44, 0x0e, 16, 0, 0, 0, 0};
+	struct unwind_image image = {.bytes = bytes,
+			.size = sizeof(bytes),
+			.address = 0x1000,
+			.header = 0x1000,
+			.lowest = 0x1000};
+	struct unwind_row rows[8];
+	int32_t where = 56, code = 0x2000 - (0x1000 + 32 + 24 + 8);
+
+	memcpy(bytes + 16, &where, 4);
+	memcpy(bytes + 32, entries, sizeof(entries));
+	memcpy(bytes + 32 + 24 + 8, &code, 4);
+	CHECK(unwind_build(&image, rows, 8) == 4);
+	CHECK(rows[0].at == 0 && rows[0].kind == UNWIND_UNKNOWN);
+	CHECK(rows[1].at == 0x1000 && rows[1].kind == UNWIND_STACK && rows[1].distance == 1);
+	CHECK(rows[2].at == 0x1004 && rows[2].kind == UNWIND_STACK && rows[2].distance == 2);
+	CHECK(rows[3].at == 0x1020 && rows[3].kind == UNWIND_UNKNOWN);
+	CHECK(unwind_build(&image, rows, 2) == 4);
+	image.lowest = 0x2000;
+	CHECK(unwind_build(&image, rows, 8) == 3 && rows[0].at == 0 && rows[0].distance == 1);
+	/* Before the module begins it has no rows. */
+	image.lowest = 0x2021;
+	CHECK(unwind_build(&image, rows, 8) == 0);
+	image.lowest = 0x1000;
+	image.header = 0xfff;
+	CHECK(unwind_build(&image, rows, 8) == 0);
+	image.header = 0x1000;
+	for (unsigned int i = 0; i < 4; i++) {
+		bytes[i == 1 ? 8 : i]++;
+		CHECK(unwind_build(&image, rows, 8) == (i == 1 ? 4 : 0));
+		bytes[i == 1 ? 8 : i]--;
+	}
+	/* A description that leads to no CIE, or before the beginning. */
+	bytes[60] = 0;
+	CHECK(unwind_build(&image, rows, 8) == 0);
+	bytes[60] = 61;
+	CHECK(unwind_build(&image, rows, 8) == 0);
+	CHECK(build_with(2, 0x03, 0x3b, 0x1000) == 0 && build_with(1, 0x03, 0x3b, 0x1040) == 0);
+}
+
+int main(void)
+{
+	test_kinds();
+	test_slots();
+	test_signal();
+	test_unknown();
+	test_ends();
+	test_modules();
+	test_kinds_of_rows();
+	test_frames_of_rows();
+	test_added_rows();
+	test_lengths();
+	test_build();
+	return 0;
+}
