@@ -2,6 +2,7 @@
 /*
  * Descriptions that cannot become plans, and what is said about them.
  */
+#include "agent/plan/op.h"
 #include "expect.h"
 
 static void test_scalars(void)
@@ -63,6 +64,119 @@ static void test_compounds(void)
 	expect_no_type(gather_enum(u8, 0, NULL), -EINVAL, "gathered integer");
 	expect_no_type(gather_array(gather_array(gathered, UINT32_MAX, 0, DIRECT), 2, 0, DIRECT),
 			-E2BIG, "too far apart");
+}
+
+/* Each type that is gathered checks its own mode and order. */
+static void test_modes(void)
+{
+	struct side_type gathered = gather_integer(0, 2, 0, 0, false, LE, DIRECT), text;
+
+	expect_no_type(gather_bool(0, 1, 0, 0, LE, 2), -EINVAL, "access mode");
+	expect_no_type(gather_byte(0, 2), -EINVAL, "access mode");
+	expect_no_type(gather_float(0, 4, LE, 2), -EINVAL, "access mode");
+	expect_no_type(gather_string(0, 1, LE, 2), -EINVAL, "access mode");
+	expect_no_type(gather_pointer(0, LE, 2), -EINVAL, "access mode");
+	expect_no_type(gather_struct(make_members(1, &gathered, NULL), 0, 2, 2), -EINVAL,
+			"access mode");
+	expect_no_type(gather_array(gathered, 1, 0, 2), -EINVAL, "access mode");
+	expect_no_type(gather_vla(gathered, 0, 2, gathered), -EINVAL, "access mode");
+	expect_no_type(gather_vla(gathered, 0, DIRECT, gather_integer(0, 2, 0, 0, false, LE, 2)),
+			-EINVAL, "access mode");
+	expect_no_type(gather_bool(0, 1, 0, 0, 2, DIRECT), -EINVAL, "byte order");
+	expect_no_type(gather_bool(0, 1, 7, 2, LE, DIRECT), -EINVAL, "bits");
+	expect_no_type(gather_bool(0, 3, 0, 0, LE, DIRECT), -EINVAL, "booleans");
+	expect_no_type(gather_float(0, 3, LE, DIRECT), -EINVAL, "floats");
+	expect_no_type(gather_float(0, 4, 2, DIRECT), -EINVAL, "byte order");
+	text = gather_string(0, 1, LE, DIRECT);
+	text.u.side_gather.u.side_string.type.byte_order.v = 2;
+	expect_no_type(text, -EINVAL, "byte order");
+	text.u.side_gather.u.side_string.type.byte_order.v = LE;
+	text.u.side_gather.u.side_string.type.unit_size = 8;
+	expect_no_type(text, -EINVAL, "units");
+	expect_no_type(make_float(4, 2), -EINVAL, "byte order");
+	expect_no_type(make_bool(1, 0, 2), -EINVAL, "byte order");
+	expect_no_type(make_string(1, 2), -EINVAL, "byte order");
+	expect_no_type(make_label(SIDE_TYPE_STRUCT), -EINVAL, "its structure is missing");
+	expect_no_type(make_label(SIDE_TYPE_ARRAY), -EINVAL, "its array is missing");
+	expect_no_type(make_label(SIDE_TYPE_VLA), -EINVAL, "its VLA is missing");
+	expect_no_type(make_label(SIDE_TYPE_VLA_VISITOR), -EINVAL, "its VLA is missing");
+	expect_no_type(make_label(SIDE_TYPE_OPTIONAL), -EINVAL, "its optional is missing");
+	expect_no_type(make_label(SIDE_TYPE_VARIANT), -EINVAL, "its variant is missing");
+}
+
+/* What a plan says of itself, for what fits and one more. */
+static enum plan_kind kind_of(struct side_type type, int line)
+{
+	struct plan *plan = expect_plan(make_event(1, &type, NULL, 0), line);
+	enum plan_kind kind = plan->kind;
+
+	EXPECT(kind != PLAN_KIND_CELL || (plan->cell_size && plan->cell_label == type.type.v),
+			"%u bytes, label %u", plan->cell_size, plan->cell_label);
+	plan_free(plan);
+	return kind;
+}
+
+static void test_kinds(void)
+{
+	struct side_type two[2] = {make_plain(4, false), make_plain(2, false)};
+	struct side_type gathered = gather_byte(0, DIRECT),
+			 length = gather_integer(8, 2, 0, 0, false, HOST, DIRECT);
+	struct plan *plan;
+	int line = __LINE__;
+
+	EXPECT(kind_of(make_plain(16, true), line) == PLAN_KIND_CELL, "a number");
+	EXPECT(kind_of(make_string(1, HOST), line) == PLAN_KIND_QUIET, "a string");
+	EXPECT(kind_of(make_label(SIDE_TYPE_DYNAMIC), line) == PLAN_KIND_ANY, "may call");
+	EXPECT(kind_of(gather_array(gathered, 63, 0, DIRECT), line) == PLAN_KIND_QUIET, "63 bytes");
+	EXPECT(kind_of(gather_array(gathered, 64, 0, DIRECT), line) == PLAN_KIND_SPAN, "64 bytes");
+	EXPECT(kind_of(gather_vla(gathered, 0, POINTER, length), line) == PLAN_KIND_SPAN, "a VLA");
+	EXPECT(kind_of(gather_vla(gather_string(0, 1, HOST, POINTER), 0, POINTER, length), line) ==
+					PLAN_KIND_QUIET,
+			"a VLA of strings");
+	plan = expect_plan(make_event(2, two, NULL, 0), line);
+	EXPECT(plan->kind == PLAN_KIND_QUIET && plan_fixed_size(plan) == 6, "%zd",
+			plan_fixed_size(plan));
+	plan_free(plan);
+	plan = expect_plan(make_event(1, two, NULL, SIDE_EVENT_FLAG_VARIADIC), line);
+	EXPECT(plan->kind == PLAN_KIND_ANY && plan_fixed_size(plan) == -1, "variadic");
+	plan_free(plan);
+}
+
+static void test_reasons(void)
+{
+	int line = __LINE__;
+
+	EXPECT(!strcmp(plan_reason_text(PLAN_REASON_NONE), "none"), "none");
+	EXPECT(!strcmp(plan_reason_text(PLAN_REASON_SELECTOR), "a selector does not fit 64 bits"),
+			"selector");
+	EXPECT(!strcmp(plan_reason_text((enum plan_reason)PLAN_REASON_COUNT), "unknown"),
+			"unknown");
+	for (int i = 0; i < PLAN_REASON_COUNT; i++)
+		for (int j = 0; j < i; j++)
+			EXPECT(strcmp(plan_reason_text((enum plan_reason)i),
+					       plan_reason_text((enum plan_reason)j)) != 0,
+					"%d and %d", i, j);
+}
+
+/* As many operations as a plan can have, and one more. A string in an array takes two, its array and itself. */
+static void test_most_operations(void)
+{
+	struct side_type text = make_string(1, HOST), *types;
+	unsigned int nr = PLAN_OPS_MAX - 1, i;
+	struct plan *plan;
+	char error[200];
+	int line = __LINE__, status;
+
+	types = make_bytes((nr + 1) * sizeof(*types));
+	for (i = 0; i <= nr; i++)
+		types[i] = text;
+	status = plan_compile(make_event(nr, types, NULL, 0), &plan, error, sizeof(error));
+	EXPECT(!status, "%s", error);
+	if (!status)
+		plan_free(plan);
+	status = plan_compile(make_event(nr + 1, types, NULL, 0), &plan, error, sizeof(error));
+	EXPECT(status == -E2BIG && strstr(error, "the types are too many"), "%d: %s", status,
+			error);
 }
 
 static void test_sizes(void)
@@ -160,6 +274,10 @@ int main(void)
 {
 	test_scalars();
 	test_compounds();
+	test_modes();
+	test_kinds();
+	test_reasons();
+	test_most_operations();
 	test_sizes();
 	test_events();
 	test_build();
