@@ -196,6 +196,7 @@ def test_known_changes():
         checks.true(change.kind in operators.KINDS and entry["tests"], f"{change} has a kind and tests")
         checks.contains(change.apply((root / entry["path"]).read_bytes()).decode(), entry["new"])
     checks.true(len(entries) > 40, "the known changes are there")
+    checks.equal(len({(entry["path"], entry["old"], entry["new"]) for entry in entries}), len(entries), "no entry occurs twice")
 
 
 def test_equivalents():
