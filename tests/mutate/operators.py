@@ -31,6 +31,8 @@ RELEASES = re.compile(r"(^|_)(f?close|closedir|free|munmap|unlock|unlink|unlinka
                       r"give_back|return_turn|stop|detach)(_|$)")
 ACQUIRES = re.compile(r"(^|_)(open|openat|mmap|m?alloc|calloc|realloc|read|pread|write|pwrite|recv|recvmsg|send|sendmsg|fstat|stat|"
                       r"ioctl|dup|fcntl|socket|connect|accept4?|fork|pipe2?|take|load|create|add|init|begin)(_|$)")
+# Without an order of its arguments, unless the result is returned to a caller who sorts.
+SYMMETRIC = {"strcmp", "strncmp", "strcasecmp", "memcmp"}
 LEAVES = (CursorKind.RETURN_STMT, CursorKind.GOTO_STMT, CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT)
 
 
@@ -198,8 +200,14 @@ class Finder:
         self.add("removed release" if releases else "removed statement", LEAK if releases else ORDINARY,
                  cursor.extent.start.offset, end, "")
 
+    def is_symmetric(self, cursor):
+        before = self.source.text(max(0, cursor.extent.start.offset - 16), cursor.extent.start.offset)
+        return cursor.spelling in SYMMETRIC and not re.search(r"(\breturn|[=:]) *$", before)
+
     def on_call_expr(self, cursor):
         arguments = list(cursor.get_arguments())
+        if self.is_symmetric(cursor):
+            arguments = arguments[1:]
         for left, right in zip(arguments, arguments[1:]):
             if (left.type.get_canonical().spelling == right.type.get_canonical().spelling and
                     self.source.owns(left) and self.source.owns(right) and

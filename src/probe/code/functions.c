@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Names of one address that are compared with one another: a damaged file may give all of its names to one address. */
+#define ALIASES_COMPARED 64
+
 static int by_address(const void *left, const void *right)
 {
 	const struct code_name_entry *a = left, *b = right;
@@ -19,19 +22,34 @@ static int by_address(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
+/* An entry with the same address and name, among the last ones that are kept; NULL: there is none. */
+static struct code_name_entry *find_double(
+		struct code_file *file, size_t kept, const struct code_name_entry *entry)
+{
+	for (size_t i = kept; i-- > 0 && kept - i <= ALIASES_COMPARED;) {
+		struct code_name_entry *other = &file->names[i];
+
+		if (other->address != entry->address)
+			return NULL;
+		if (!strcmp(other->name, entry->name))
+			return other;
+	}
+	return NULL;
+}
+
 static void drop_doubles(struct code_file *file)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < file->nr_names; i++) {
 		struct code_name_entry *entry = &file->names[i],
-				       *last = kept ? &file->names[kept - 1] : NULL;
+				       *same = find_double(file, kept, entry);
 
 		/* .symtab has what .dynsym has, maybe with another rank. */
-		if (last && last->address == entry->address && !strcmp(last->name, entry->name)) {
-			if (entry->size > last->size)
-				last->size = entry->size;
-			last->former &= entry->former;
+		if (same) {
+			if (entry->size > same->size)
+				same->size = entry->size;
+			same->former &= entry->former;
 			continue;
 		}
 		file->names[kept++] = *entry;

@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: MIT */
+/* Files with code that are written byte by byte: functions, versions, relocations, tables of Go, restartable sequences, refusals. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "probe/code/parts.h"
+
+#define BASE 0x10000u
+#define SECTIONS 12
+#define BYTES 4096u
+
+static struct {
+	Elf64_Ehdr header;
+	Elf64_Phdr segments[2];
+	Elf64_Shdr sections[SECTIONS];
+	char names[256];
+	uint8_t bytes[BYTES];
+} image;
+static size_t used, names_used;
+static struct code_file *file;
+static struct code_error error;
+
+/* The address of a byte of `bytes`. */
+static uint64_t address_of(size_t at)
+{
+	return BASE + offsetof(__typeof__(image), bytes) + at;
+}
+
+static void begin(void)
+{
+	memset(&image, 0, sizeof(image));
+	image.header = (Elf64_Ehdr){.e_type = ET_DYN,
+			.e_machine = EM_X86_64,
+			.e_phoff = offsetof(__typeof__(image), segments),
+			.e_phnum = 2,
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_shoff = offsetof(__typeof__(image), sections),
+			.e_shnum = 2,
+			.e_shentsize = sizeof(Elf64_Shdr),
+			.e_shstrndx = 1};
+	memcpy(image.header.e_ident, ELFMAG, SELFMAG);
+	image.header.e_ident[EI_CLASS] = ELFCLASS64;
+	image.header.e_ident[EI_DATA] = ELFDATA2LSB;
+	image.segments[0] = (Elf64_Phdr){.p_type = PT_LOAD,
+			.p_flags = PF_R | PF_X,
+			.p_vaddr = BASE,
+			.p_filesz = sizeof(image),
+			.p_memsz = sizeof(image)};
+	image.sections[1] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
+			.sh_offset = offsetof(__typeof__(image), names),
+			.sh_size = sizeof(image.names)};
+	used = 0;
+	names_used = 1;
+}
+
+/* Bytes of the image; where they begin. */
+static size_t put(const void *bytes, size_t size)
+{
+	size_t at = used;
+
+	assert_true(at + size <= BYTES);
+	if (bytes)
+		memcpy(image.bytes + at, bytes, size);
+	used = (at + size + 7) / 8 * 8;
+	return at;
+}
+
+static unsigned int section(
+		const char *name, uint32_t type, const void *bytes, size_t size, uint32_t link)
+{
+	unsigned int index = image.header.e_shnum++;
+	size_t at = put(bytes, size);
+
+	assert_true(index < SECTIONS && names_used + strlen(name) < sizeof(image.names));
+	strcpy(image.names + names_used, name);
+	image.sections[index] = (Elf64_Shdr){.sh_name = (uint32_t)names_used,
+			.sh_type = type,
+			.sh_flags = SHF_ALLOC,
+			.sh_addr = address_of(at),
+			.sh_offset = address_of(at) - BASE,
+			.sh_size = size,
+			.sh_link = link};
+	names_used += strlen(name) + 1;
+	return index;
+}
+
+static int open_image(void)
+{
+	file = NULL;
+	*error.text = '\0';
+	return code_open_memory(&image, sizeof(image), "file", &file, &error);
+}
+
+static void assert_open(void)
+{
+	int ret = open_image();
+
+	if (ret)
+		fail_msg("%d: %s", ret, error.text);
+}
+
+static Elf64_Sym symbol(
+		uint32_t name, unsigned int bind, unsigned int type, uint64_t value, uint64_t size)
+{
+	return (Elf64_Sym){.st_name = name,
+			.st_info = (unsigned char)ELF64_ST_INFO(bind, type),
+			.st_shndx = 1,
+			.st_value = value,
+			.st_size = size};
+}
+
+/* ---- functions ---- */
+
+static void show_functions(char *text)
+{
+	const struct code_function *functions;
+	size_t count = code_functions(file, &functions);
+
+	*text = '\0';
+	for (size_t i = 0; i < count; i++) {
+		sprintf(text + strlen(text), "%llx+%llu%s",
+				(unsigned long long)(functions[i].address - BASE),
+				(unsigned long long)functions[i].size,
+				functions[i].chooses ? "?" : "");
+		for (size_t k = 0; code_name(file, &functions[i], k); k++)
+			sprintf(text + strlen(text), " %s%s", code_name(file, &functions[i], k),
+					code_name_is_former(file, &functions[i], k) ? "@" : "");
+		strcat(text, "; ");
+	}
+}
+
+static void test_functions(void **unused)
+{
+	static const char texts[] =
+			"\0main\0_main\0__main\0weak\0local\0chooser\0data\0label\0gone\0zero\0next\0"
+			"end"; /* without its NUL in the section */
+	static const uint32_t at[] = {1, 6, 12, 19, 24, 30, 38, 43, 49, 54, 59, 64};
+	const uint64_t a = BASE + 0x40, b = BASE + 0x80, c = BASE + 0x100, d = BASE + 0x140;
+	Elf64_Sym symbols[16] = {{0}};
+	unsigned int strings;
+	size_t count = 0;
+	char shown[1024];
+
+	(void)unused;
+	begin();
+	strings = section(".strtab", SHT_STRTAB, texts, sizeof(texts) - 1, 0);
+	symbols[count++] = symbol(at[4], STB_LOCAL, STT_FUNC, a, 0);
+	symbols[count++] = symbol(at[2], STB_GLOBAL, STT_FUNC, a, 12);
+	symbols[count++] = symbol(at[3], STB_WEAK, STT_FUNC, a, 13);
+	symbols[count++] = symbol(at[1], STB_GLOBAL, STT_FUNC, a, 14);
+	symbols[count++] = symbol(at[0], STB_GLOBAL, STT_FUNC, a, 16);
+	symbols[count++] = symbol(at[0], STB_WEAK, STT_FUNC, a, 20); /* the same name again */
+	symbols[count++] = symbol(at[5], STB_GLOBAL, STT_GNU_IFUNC, b, 8);
+	symbols[count++] = symbol(at[6], STB_GLOBAL, STT_OBJECT, BASE + 0x200, 8);
+	symbols[count++] = symbol(at[7], STB_GLOBAL, STT_NOTYPE, BASE + 0x210, 0);
+	symbols[count] = symbol(at[8], STB_GLOBAL, STT_FUNC, BASE + 0x220, 8);
+	symbols[count++].st_shndx = SHN_UNDEF;
+	symbols[count++] = symbol(at[9], STB_GLOBAL, STT_FUNC, c, 0); /* up to the next one */
+	symbols[count++] = symbol(at[10], STB_GLOBAL, STT_FUNC, d, 0);
+	symbols[count++] =
+			symbol(at[8], STB_GLOBAL, STT_FUNC, BASE + sizeof(image), 8); /* no code */
+	symbols[count++] = symbol(at[11], STB_GLOBAL, STT_FUNC, BASE + 0x230,
+			8); /* a name that does not end */
+	(void)section(".symtab", SHT_SYMTAB, symbols, count * sizeof(*symbols), strings);
+	assert_open();
+	show_functions(shown);
+	sprintf(shown + strlen(shown), "%zu labels", file->nr_labels);
+	{
+		char wanted[512];
+
+		snprintf(wanted, sizeof(wanted),
+				"40+20 main _main __main weak local; 80+8? chooser; 100+64 zero; 140+%zu next; 1 labels",
+				sizeof(image) - 0x140);
+		assert_string_equal(shown, wanted);
+	}
+	assert_int_equal(file->labels[0], BASE + 0x210);
+	assert_null(code_function_at(file, a - 1));
+	assert_ptr_equal(code_function_at(file, a), &file->functions[0]);
+	assert_ptr_equal(code_function_at(file, a + 19), &file->functions[0]);
+	assert_null(code_function_at(file, a + 20));
+	assert_ptr_equal(code_function_at(file, d - 1), &file->functions[2]);
+	assert_ptr_equal(code_function_at(file, d), &file->functions[3]);
+	assert_ptr_equal(code_function_at(file, BASE + sizeof(image) - 1), &file->functions[3]);
+	assert_null(code_function_at(file, BASE + sizeof(image)));
+	assert_null(code_name(file, &file->functions[0], 5));
+	assert_false(code_name_is_former(file, &file->functions[0], 5));
+	/* Data among the code keeps its bytes. */
+	assert_null(code_kept_at(file, BASE + 0x1ff, 1));
+	assert_non_null(code_kept_at(file, BASE + 0x1ff, 2));
+	assert_string_equal(code_kept_at(file, BASE + 0x207, 1)->reason,
+			"its symbol marks it as data among the code");
+	assert_null(code_kept_at(file, BASE + 0x208, 1));
+	code_close(file);
+	/* Functions in sections that forward calls are left out. */
+	strcpy(image.names + image.sections[2].sh_name, ".plt");
+	image.sections[4] = (Elf64_Shdr){.sh_name = image.sections[2].sh_name,
+			.sh_type = SHT_PROGBITS,
+			.sh_flags = SHF_ALLOC,
+			.sh_addr = a,
+			.sh_size = b - a};
+	image.header.e_shnum = 5;
+	assert_open();
+	assert_int_equal(file->nr_functions, 3);
+	assert_true(code_is_excluded(file, a));
+	assert_true(code_is_excluded(file, b - 1));
+	assert_false(code_is_excluded(file, b));
+	assert_false(code_is_excluded(file, a - 1));
+	code_close(file);
+}
+
+/* ---- versions ---- */
+
+static char versioned[256];
+
+static bool note_version(const void *user, const char *name)
+{
+	strcat(strcat(versioned, name), " ");
+	return user != NULL;
+}
+
+static void test_versions(void **unused)
+{
+	static const char texts[] = "\0f\0g\0V1\0V2";
+	const uint64_t a = BASE + 0x40, b = BASE + 0x80;
+	Elf64_Sym symbols[4] = {symbol(1, STB_GLOBAL, STT_FUNC, a, 8),
+			symbol(1, STB_GLOBAL, STT_FUNC, b, 8),
+			symbol(3, STB_GLOBAL, STT_FUNC, a, 8),
+			symbol(1, STB_GLOBAL, STT_FUNC, a, 8)};
+	uint16_t numbers[4] = {2 | 0x8000, 3, 3, 9};
+	struct {
+		Elf64_Verdef first;
+		Elf64_Verdaux first_name;
+		Elf64_Verdef second;
+		Elf64_Verdaux second_name;
+	} definitions = {{.vd_ndx = 2,
+					 .vd_aux = sizeof(Elf64_Verdef),
+					 .vd_next = sizeof(Elf64_Verdef) + sizeof(Elf64_Verdaux)},
+			{.vda_name = 5}, {.vd_ndx = 3, .vd_aux = sizeof(Elf64_Verdef)},
+			{.vda_name = 8}};
+	unsigned int strings, table, versions, defined;
+	const struct code_function *function;
+	char shown[512];
+
+	(void)unused;
+	begin();
+	strings = section(".dynstr", SHT_STRTAB, texts, sizeof(texts), 0);
+	table = section(".dynsym", SHT_DYNSYM, symbols, sizeof(symbols), strings);
+	versions = section(".gnu.version", SHT_GNU_versym, numbers, sizeof(numbers), table);
+	defined = section(".gnu.version_d", SHT_GNU_verdef, &definitions, sizeof(definitions),
+			strings);
+	assert_open();
+	show_functions(shown);
+	/* `f` at the first address has a former version, and one of a number that is not defined. */
+	assert_string_equal(shown, "40+8 f g; 80+8 f; ");
+	function = code_function_at(file, a);
+	*versioned = '\0';
+	assert_false(code_name_version(file, function, 0, note_version, NULL));
+	assert_string_equal(versioned, "f@V1 ");
+	*versioned = '\0';
+	assert_true(code_name_version(file, function, 1, note_version, "user"));
+	assert_string_equal(versioned, "g@@V2 ");
+	*versioned = '\0';
+	assert_false(code_name_version(file, function, 2, note_version, "user"));
+	assert_true(code_name_version(file, code_function_at(file, b), 0, note_version, "user"));
+	assert_string_equal(versioned, "f@@V2 ");
+	code_close(file);
+	/* The first symbol alone: its name is of an old version. */
+	image.sections[table].sh_size = sizeof(*symbols);
+	assert_open();
+	assert_true(code_name_is_former(file, code_function_at(file, a), 0));
+	code_close(file);
+	/* The second definition is cut, and then the numbers. */
+	image.sections[table].sh_size = sizeof(symbols);
+	image.sections[defined].sh_size--;
+	assert_open();
+	*versioned = '\0';
+	assert_true(code_name_version(file, code_function_at(file, a), 0, note_version, "user"));
+	assert_false(code_name_version(file, code_function_at(file, b), 0, note_version, "user"));
+	assert_string_equal(versioned, "f@V1 ");
+	code_close(file);
+	image.sections[defined].sh_size++;
+	image.sections[versions].sh_size = 2;
+	assert_open();
+	assert_false(code_name_version(file, code_function_at(file, b), 0, note_version, "user"));
+	code_close(file);
+}
+
+/* ---- relocations ---- */
+
+static char relocated[2048];
+
+static int note_relocation(void *user, const struct code_relocation *relocation)
+{
+	sprintf(relocated + strlen(relocated), "%llx/%u=%llx ",
+			(unsigned long long)relocation->where, relocation->bytes,
+			(unsigned long long)relocation->target);
+	return relocation->where == *(uint64_t *)user ? 7 : 0;
+}
+
+static void test_relocations(void **unused)
+{
+	static const struct {
+		unsigned int type, bytes;
+	} types[] = {{R_X86_64_NONE, 0}, {R_X86_64_8, 1}, {R_X86_64_PC8, 1}, {R_X86_64_16, 2},
+			{R_X86_64_PC16, 2}, {R_X86_64_32, 4}, {R_X86_64_32S, 4}, {R_X86_64_PC32, 4},
+			{R_X86_64_SIZE32, 4}, {R_X86_64_DTPMOD64, 16}, {R_X86_64_TLSDESC, 16},
+			{R_X86_64_RELATIVE, 8}, {R_X86_64_64, 8}};
+	Elf64_Sym symbols[3] = {{0}, symbol(0, STB_GLOBAL, STT_OBJECT, 0x5000, 8),
+			symbol(0, STB_GLOBAL, STT_OBJECT, 0x6000, 8)};
+	Elf64_Rela relas[13],
+			calls[3] = {{.r_offset = 0x900,
+						    .r_info = ELF64_R_INFO(1, R_X86_64_64),
+						    .r_addend = 5},
+					{.r_offset = 0x908,
+							.r_info = ELF64_R_INFO(2, R_X86_64_64),
+							.r_addend = 6},
+					{.r_offset = 0x910,
+							.r_info = ELF64_R_INFO(0, R_X86_64_64),
+							.r_addend = 7}};
+	uint64_t packed[3], words[70], none = 0, last = 0x908;
+	size_t at_words, at;
+	Elf64_Dyn tags[9];
+	char wanted[2048] = "";
+
+	(void)unused;
+	begin();
+	for (unsigned int i = 0; i < 13; i++) {
+		relas[i] = (Elf64_Rela){.r_offset = 0x100 + 16 * i,
+				.r_info = ELF64_R_INFO(0, types[i].type),
+				.r_addend = 0x3000 + i};
+		sprintf(wanted + strlen(wanted), "%x/%u=%x ", 0x100 + 16 * i, types[i].bytes,
+				0x3000 + i);
+	}
+	strcat(wanted, "900/8=5005 908/8=6 910/8=7 ");
+	symbols[2].st_shndx = SHN_UNDEF;
+	for (unsigned int i = 0; i < 70; i++)
+		words[i] = 0x7000 + i;
+	at_words = put(words, sizeof(words));
+	/* An address; the 1st, 3rd and 63rd word behind it; then the next two behind these 63. */
+	packed[0] = address_of(at_words);
+	packed[1] = 1 | 1u << 1 | 1u << 3 | UINT64_C(1) << 63;
+	packed[2] = 1 | 1u << 1 | 1u << 2;
+	for (unsigned int i = 0; i < 6; i++) {
+		static const unsigned int numbers[] = {0, 1, 3, 63, 64, 65};
+
+		sprintf(wanted + strlen(wanted), "%llx/8=%x ",
+				(unsigned long long)address_of(at_words + 8u * numbers[i]),
+				0x7000 + numbers[i]);
+	}
+	at = put(tags, sizeof(tags));
+	tags[0] = (Elf64_Dyn){DT_SYMTAB, {address_of(put(symbols, sizeof(symbols)))}};
+	tags[1] = (Elf64_Dyn){DT_RELA, {address_of(put(relas, sizeof(relas)))}};
+	tags[2] = (Elf64_Dyn){DT_RELASZ, {sizeof(relas)}};
+	tags[3] = (Elf64_Dyn){DT_JMPREL, {address_of(put(calls, sizeof(calls)))}};
+	tags[4] = (Elf64_Dyn){DT_PLTRELSZ, {sizeof(calls)}};
+	tags[5] = (Elf64_Dyn){36, {address_of(put(packed, sizeof(packed)))}};
+	tags[6] = (Elf64_Dyn){35, {sizeof(packed)}};
+	tags[7] = (Elf64_Dyn){DT_NULL, {0}};
+	tags[8] = (Elf64_Dyn){DT_RELASZ, {0}}; /* behind the end */
+	memcpy(image.bytes + at, tags, sizeof(tags));
+	image.segments[1] = (Elf64_Phdr){.p_type = PT_DYNAMIC, .p_vaddr = address_of(at)};
+	assert_open();
+	*relocated = '\0';
+	assert_int_equal(code_each_relocation(file, note_relocation, &none), 0);
+	assert_string_equal(relocated, wanted);
+	/* The caller ends the walk. */
+	*relocated = '\0';
+	assert_int_equal(code_each_relocation(file, note_relocation, &last), 7);
+	strstr(wanted, "910/8")[0] = '\0';
+	assert_string_equal(relocated, wanted);
+	code_close(file);
+	/* A table that is one byte too short has one entry less. */
+	tags[2].d_un.d_val--;
+	tags[4].d_un.d_val = 0;
+	tags[6].d_un.d_val = 15;
+	memcpy(image.bytes + at, tags, sizeof(tags));
+	assert_open();
+	*relocated = '\0';
+	assert_int_equal(code_each_relocation(file, note_relocation, &none), 0);
+	assert_null(strstr(relocated, "/8=300c"));
+	assert_non_null(strstr(relocated, "/8=300b"));
+	assert_null(strstr(relocated, "900/"));
+	assert_non_null(strstr(relocated, "/8=7000"));
+	assert_null(strstr(relocated, "/8=7001"));
+	code_close(file);
+}
+
+/* ---- Go ---- */
+
+/* A table of two functions, `one` and `two`. */
+static void put_go(uint32_t version, uint64_t text, bool is_cut)
+{
+	uint8_t table[256] = {0};
+	const bool old = version == 0xfffffffau;
+	const size_t unit = old ? 8 : 4, names = 80, functions = 96, first = 48, second = 64;
+	const uint64_t begins[3] = {text + 0x20, text + 0x30, text + 0x48},
+		       entries[2] = {first, second};
+
+	memcpy(table, &version, 4);
+	table[6] = 1;
+	table[7] = 8;
+	memcpy(table + 8, &(uint64_t){2}, 8);
+	if (!old)
+		memcpy(table + 8 + 16, &text, 8);
+	memcpy(table + 8 + (old ? 16u : 24u), &names, 8);
+	memcpy(table + 8 + (old ? 48u : 56u), &functions, 8);
+	strcpy((char *)table + names, "x");
+	strcpy((char *)table + names + 2, "one");
+	strcpy((char *)table + names + 6, "two");
+	for (unsigned int i = 0; i < 3; i++) {
+		uint64_t value = begins[i] - (old ? 0 : text);
+
+		memcpy(table + functions + 2 * i * unit, &value, unit);
+		if (i < 2)
+			memcpy(table + functions + (2 * i + 1) * unit, &entries[i], unit);
+	}
+	memcpy(table + functions + first + unit, &(uint32_t){2}, 4);
+	memcpy(table + functions + second + unit, &(uint32_t){6}, 4);
+	(void)section(".gopclntab", SHT_PROGBITS, table,
+			is_cut ? functions + 4 * unit : sizeof(table), 0);
+}
+
+static void test_go(void **unused)
+{
+	static const uint32_t versions[] = {0xfffffffau, 0xfffffff0u, 0xfffffff1u, 0xfffffff2u};
+	char shown[256];
+
+	(void)unused;
+	for (unsigned int i = 0; i < 5; i++) {
+		const bool is_read = i < 3;
+
+		begin();
+		put_go(versions[i < 4 ? i : 2], BASE + 0x100, i == 4);
+		assert_open();
+		show_functions(shown);
+		assert_string_equal(shown, is_read ? "120+16 one; 130+24 two; " : "");
+		assert_int_equal(code_is_go(file, BASE + 0x11f), 0);
+		assert_int_equal(code_is_go(file, BASE + 0x120), is_read);
+		assert_int_equal(code_is_go(file, BASE + 0x147), is_read);
+		assert_int_equal(code_is_go(file, BASE + 0x148), 0);
+		code_close(file);
+	}
+	/* Without a table that is known, all of .text may be Go's, if the file says that there is some. */
+	for (unsigned int i = 0; i < 2; i++) {
+		begin();
+		(void)section(".text", SHT_PROGBITS, NULL, 64, 0);
+		if (i)
+			(void)section(".note.go.buildid", SHT_PROGBITS, NULL, 8, 0);
+		assert_open();
+		assert_int_equal(code_is_go(file, address_of(0)), i);
+		assert_int_equal(code_is_go(file, address_of(63)), i);
+		assert_int_equal(code_is_go(file, address_of(64)), 0);
+		code_close(file);
+	}
+}
+
+/* ---- sequences ---- */
+
+static void test_sequences(void **unused)
+{
+	static const char reason[] = "it is in a sequence that the kernel restarts";
+	const uint64_t a = BASE + 0x100, sent = BASE + 0x180;
+	uint64_t words[8] = {0, a, 16, sent, 0, 0, 8, 0};
+	Elf64_Rela relas[2];
+	unsigned int table;
+
+	(void)unused;
+	begin();
+	table = section("__rseq_cs", SHT_PROGBITS, words, sizeof(words), 0);
+	/* The words of the second descriptor are in relocations. */
+	relas[0] = (Elf64_Rela){.r_offset = image.sections[table].sh_addr + 40,
+			.r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE),
+			.r_addend = BASE + 0x200};
+	relas[1] = (Elf64_Rela){.r_offset = image.sections[table].sh_addr + 56,
+			.r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE),
+			.r_addend = BASE + 0x280};
+	(void)section(".rela.dyn", SHT_RELA, relas, sizeof(relas), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_open();
+		assert_null(code_kept_at(file, a - 1, 1));
+		assert_string_equal(code_kept_at(file, a, 1)->reason, reason);
+		assert_non_null(code_kept_at(file, a + 15, 1));
+		assert_null(code_kept_at(file, a + 16, 1));
+		/* The signature of 4 bytes, and the first one behind it. */
+		assert_null(code_kept_at(file, sent - 5, 1));
+		assert_non_null(code_kept_at(file, sent - 4, 1));
+		assert_non_null(code_kept_at(file, sent, 1));
+		assert_null(code_kept_at(file, sent + 1, 1));
+		assert_int_equal(code_kept_at(file, BASE + 0x200, 1) != NULL, !i);
+		assert_int_equal(code_kept_at(file, BASE + 0x207, 1) != NULL, !i);
+		assert_null(code_kept_at(file, BASE + 0x208, 1));
+		assert_int_equal(code_kept_at(file, BASE + 0x27c, 1) != NULL, !i);
+		code_close(file);
+		/* A descriptor that is cut is none. */
+		image.sections[table].sh_size--;
+	}
+}
+
+/* ---- what is refused ---- */
+
+static void assert_refused(const char *text)
+{
+	assert_int_equal(open_image(), !strncmp(text, "file claims", 11) ? -EFBIG : -ENOEXEC);
+	assert_null(file);
+	assert_string_equal(error.text, text);
+}
+
+static void test_segments(void **unused)
+{
+	static const char damaged
+			[] = "file is damaged: its program headers are not inside of it",
+		 none[] = "file has no code: it is neither an executable nor a shared library",
+		 more[] = "file claims to have more code than bytes";
+	uint64_t bias;
+
+	(void)unused;
+	begin();
+	image.header.e_phentsize--;
+	assert_refused(damaged);
+	begin();
+	image.header.e_phoff = sizeof(image) - sizeof(Elf64_Phdr);
+	image.header.e_phnum = 1;
+	memcpy((char *)&image + image.header.e_phoff, &image.segments[0], sizeof(Elf64_Phdr));
+	assert_open();
+	code_close(file);
+	image.header.e_phoff++;
+	assert_refused(damaged);
+	image.header.e_phoff = sizeof(image) + 1;
+	image.header.e_phnum = 0;
+	assert_refused(damaged);
+	begin();
+	image.header.e_phnum = 0;
+	assert_refused(none);
+	begin();
+	image.segments[0].p_flags = PF_R;
+	assert_refused(none);
+	begin();
+	image.segments[0].p_type = PT_NOTE;
+	assert_refused(none);
+	begin();
+	image.segments[0].p_offset = sizeof(image) + 1;
+	assert_refused(none);
+	begin();
+	image.segments[0].p_memsz = (uint64_t)(UINT64_C(2) << 30) + 1;
+	assert_refused(none);
+	begin();
+	image.segments[1] = image.segments[0];
+	assert_refused(more);
+	image.segments[1].p_filesz = 0;
+	assert_open();
+	code_close(file);
+	/* A segment that is longer than the file ends with it. */
+	begin();
+	image.segments[0].p_filesz += 5;
+	assert_open();
+	assert_non_null(code_executable(file, BASE + sizeof(image) - 1));
+	assert_null(code_executable(file, BASE + sizeof(image)));
+	assert_null(code_executable(file, BASE - 1));
+	code_close(file);
+	/* Where a mapping of the code puts it; from its page on. */
+	begin();
+	image.segments[0].p_offset = 0x100;
+	image.segments[0].p_vaddr = 0x20100;
+	image.segments[0].p_filesz = 0x200;
+	assert_open();
+	assert_int_equal(code_bias(file, 0x700000, 0, &bias), 0);
+	assert_int_equal(bias, 0x700000 - 0x20000);
+	assert_int_equal(code_bias(file, 0x700000, 0x2ff, &bias), 0);
+	assert_int_equal(bias, 0x700000 - 0x2ff - 0x20000);
+	assert_int_equal(code_bias(file, 0x700000, 0x300, &bias), -ENOENT);
+	assert_int_equal(code_bias_of_head(file, 0x700000, &bias), 0);
+	assert_int_equal(bias, 0x700000 + 0x100 - 0x20100);
+	code_close(file);
+	begin();
+	image.segments[0].p_offset = 0x1000;
+	image.segments[0].p_filesz = 0x10;
+	assert_open();
+	assert_int_equal(code_bias_of_head(file, 0x700000, &bias), -ENOENT);
+	assert_int_equal(code_bias(file, 0x700000, 0xfff, &bias), -ENOENT);
+	assert_int_equal(code_bias(file, 0x700000, 0x1000, &bias), 0);
+	code_close(file);
+}
+
+static void test_no_programs(void **unused)
+{
+	static const struct {
+		const char *bytes, *text;
+	} cases[] = {{"", "file is no ELF file"}, {"#!", "file is no ELF file"},
+			{"#!/bin/sh -e\n",
+					"file is a script; probe the program that runs it: /bin/sh"},
+			{"#! \t/bin/a\n",
+					"file is a script; probe the program that runs it: /bin/a"},
+			{"#!x", "file is a script; probe the program that runs it: x"},
+			{"#?x y", "file is no ELF file"},
+			{"#!a\177b", "file is a script; probe the program that runs it: a"}};
+	char path[] = "/tmp/side-test-image-XXXXXX";
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(code_open_memory(cases[i].bytes, strlen(cases[i].bytes), "file",
+						 &file, &error),
+				-ENOEXEC);
+		assert_string_equal(error.text, cases[i].text);
+	}
+	assert_int_equal(code_open("/nonexistent/x", &file, &error), -ENOENT);
+	assert_string_equal(error.text, "cannot open /nonexistent/x: No such file or directory");
+	assert_non_null(mkdtemp(path));
+	assert_int_equal(code_open(path, &file, &error), -ENOEXEC);
+	assert_non_null(strstr(error.text, " is no file with a program or library in it"));
+	rmdir(path);
+	assert_int_equal(code_open_fd(-1, "file", &file, &error), -EBADF);
+	assert_string_equal(error.text, "cannot read file: Bad file descriptor");
+	code_close(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_functions),
+			cmocka_unit_test(test_versions),
+			cmocka_unit_test(test_relocations),
+			cmocka_unit_test(test_go),
+			cmocka_unit_test(test_sequences),
+			cmocka_unit_test(test_segments),
+			cmocka_unit_test(test_no_programs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
