@@ -29,6 +29,7 @@
 #define LAST_MS 2000 /* the end of our thread */
 #define PATH_AT 2048 /* in the scratch's text, behind the argument */
 #define THREAD_NAME "side-attach"
+#define FACTOR_MAX 3600 /* as of the agent (agent/start.c) */
 
 struct injection {
 	struct inject_target target;
@@ -304,10 +305,23 @@ static bool has_run(const struct injection *injection, uint64_t *time)
 	return *time > before;
 }
 
+/* Nanoseconds until a function that does not run has failed. On a machine that is slow or busy the user multiplies them. */
+static uint64_t call_timeout(void)
+{
+	const char *text = getenv("SIDE_TIMEOUT_FACTOR");
+	char *end = NULL;
+	unsigned long factor = text && *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 1;
+
+	if (!factor || factor > FACTOR_MAX || (end && *end))
+		factor = 1;
+	return factor * CALL_MS * UINT64_C(1000000);
+}
+
 static int call(struct injection *injection, uint64_t function, const uint64_t arguments[3],
 		uint64_t *result)
 {
-	uint64_t until = inject_now() + CALL_MS * UINT64_C(1000000), time = 0;
+	const uint64_t timeout = call_timeout();
+	uint64_t until = inject_now() + timeout, time = 0;
 	uint32_t done = injection->command;
 
 	injection->command++;
@@ -320,7 +334,7 @@ static int call(struct injection *injection, uint64_t function, const uint64_t a
 		return inject_not_permitted(&injection->target, 0, ESRCH);
 	while (done != injection->command) {
 		if (inject_now() > until && has_run(injection, &time))
-			until = inject_now() + CALL_MS * UINT64_C(1000000);
+			until = inject_now() + timeout;
 		else if (inject_now() > until)
 			return fail(injection, INJECT_FAILED,
 					"it does not come to the end of loading the agent (it may be loading something else all the time)");

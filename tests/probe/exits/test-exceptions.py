@@ -26,7 +26,7 @@ from harness import *
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
-ENV = environment(SIDE_RUNTIME=FOLDER + "/run")
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", SIDE_TIMEOUT_FACTOR="30")
 PROGRAMS = 100 if LONG else 25 # of a file
 NUMBERS = 20 if LONG else 1 # that it is started with
 ENTRY_ONLY = 5 # one start of so many in the long form records no returns,

@@ -18,7 +18,7 @@ from harness import *
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
-ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LD_LIBRARY_PATH=FOLDER)
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LD_LIBRARY_PATH=FOLDER, SIDE_TIMEOUT_FACTOR="30")
 STATIC = ("-static-libgcc", "-static-libstdc++")
 
 

@@ -17,7 +17,7 @@ from harness import *
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
-ENV = environment(SIDE_RUNTIME=FOLDER + "/run")
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", SIDE_TIMEOUT_FACTOR="30")
 COPIED = "because the program copies its stack away and back"
 GREENLETS = """
 import greenlet

@@ -14,7 +14,7 @@ import tempfile
 from harness import *
 
 FOLDER = tempfile.mkdtemp()
-ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8")
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8", SIDE_TIMEOUT_FACTOR="30")
 ROUNDS, THREADS = 50, 4
 ALL = range(ROUNDS)
 PROGRAM = FOLDER + "/chosen"

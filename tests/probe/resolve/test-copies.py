@@ -17,7 +17,7 @@ from harness import *
 SOURCES = os.environ["SOURCES"]
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
-ENV = environment(SIDE_RUNTIME=FOLDER + "/run")
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", SIDE_TIMEOUT_FACTOR="30")
 COUNT, TIMES = 5, 3  # of copied.c
 PROGRAM, STRIPPED, CXX = (f"{FOLDER}/{name}" for name in ("copied", "stripped", "copied-cxx"))
 

@@ -28,7 +28,7 @@ from harness import *
 SOURCES = os.environ["SOURCES"]
 FOLDER = tempfile.mkdtemp()
 RUNTIME = FOLDER + "/run"
-ENV = environment(SIDE_RUNTIME=RUNTIME, LANG="C.UTF-8")
+ENV = environment(SIDE_RUNTIME=RUNTIME, LANG="C.UTF-8", SIDE_TIMEOUT_FACTOR="30")
 SEED = os.environ.get("SIDE_TEST_SEED")
 SEEDS = int(os.environ.get("SIDE_TEST_SEEDS", "1"))
 OPERATIONS = int(os.environ.get("SIDE_TEST_OPERATIONS", "0"))

@@ -20,7 +20,7 @@ import time
 from harness import *
 
 FOLDER = tempfile.mkdtemp()
-ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8")
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8", SIDE_TIMEOUT_FACTOR="30")
 ROUNDS = 20 if os.environ.get("SIDE_TEST_LONG") == "1" else 2
 KEPT_MAX = 64 << 10  # KiB
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)

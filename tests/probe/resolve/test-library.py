@@ -16,7 +16,7 @@ from harness import *
 SOURCES, SHOW = os.environ["SOURCES"], os.environ["SHOW"]
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER)
-ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8")
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8", SIDE_TIMEOUT_FACTOR="30")
 
 CPP = {
     "texts": {"text": "standard", "view": "viewed", "copy": "a value that is so long that it is on the heap", "letters": "abc",

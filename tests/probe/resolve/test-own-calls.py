@@ -16,7 +16,7 @@ import tempfile
 from harness import *
 
 FOLDER = tempfile.mkdtemp()
-ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8")
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8", SIDE_TIMEOUT_FACTOR="30")
 PROGRAM = FOLDER + "/raw-calls"
 # Each is called once in a round of the program.
 CALLED = ("malloc", "free", "pthread_mutex_lock", "pthread_mutex_unlock", "read", "write", "poll")

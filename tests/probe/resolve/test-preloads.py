@@ -9,7 +9,7 @@ from harness import *
 
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
-ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8")
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8", SIDE_TIMEOUT_FACTOR="30")
 PROGRAM = """
 extern int serve(int) __attribute__((weak));
 int main(void)

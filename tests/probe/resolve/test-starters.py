@@ -11,7 +11,7 @@ from harness import *
 
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
-ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8")
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8", SIDE_TIMEOUT_FACTOR="30")
 PROGRAM = FOLDER + "/started"
 subprocess.run(["gcc", "-O1", "-w", os.environ["SOURCES"] + "/started.c", "-o", PROGRAM], check=True)
 FLAG = FOLDER + "/flag"

@@ -18,7 +18,7 @@ from harness import *
 
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
-ENV = environment(SIDE_RUNTIME=FOLDER + "/run")
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", SIDE_TIMEOUT_FACTOR="30")
 SEED = int(os.environ.get("SIDE_TEST_SEED", "1"))
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 FUNCTIONS = 60

@@ -17,7 +17,7 @@ import tempfile
 from harness import *
 
 FOLDER = tempfile.mkdtemp()
-ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8")
+ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8", SIDE_TIMEOUT_FACTOR="30")
 SOURCES = os.path.dirname(os.path.realpath(__file__))
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
