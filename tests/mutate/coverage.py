@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""The coverage of each module by all tests, and the functions of src that no test enters.
+
+    coverage.py BUILD OUTPUT
+
+Reads BUILD/coverage/all.profdata, which entered.py writes. Writes OUTPUT/coverage.json, OUTPUT/coverage.md and OUTPUT/html (llvm-cov show).
+
+Counters miss killed processes, code that is copied to other processes, and code that runs before the runtime of the counters starts.
+unentered.json lists such functions with the reason: "src/a.c" {"name": "reason"}, or {"*": "reason"} for all functions of a file.
+"""
+import collections
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+COV = shutil.which("llvm-cov") or shutil.which("llvm-cov-14") or "llvm-cov"
+COLUMNS = ("functions", "lines", "regions", "branches")
+REASONS = pathlib.Path(__file__).resolve().parent / "unentered.json"
+
+
+def call(kind, build, *options):
+    """llvm-cov on all objects of src. Some are not part of a program, so programs alone would not have all functions."""
+    objects = sorted(str(path) for path in pathlib.Path(build, "src").rglob("*.c.o"))
+    words = [COV, kind, "-instr-profile", str(pathlib.Path(build, "coverage/all.profdata")), objects[0]]
+    for path in objects[1:]:
+        words += ["-object", path]
+    return subprocess.run([*words, *options], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def in_source(name, root):
+    """The path from the root, if the file is below src."""
+    path = os.path.relpath(os.path.realpath(name), root)
+    return path if path.startswith("src/") else None
+
+
+def module_table(data, root):
+    """{module: {column: [covered, count]}} from the summaries of files."""
+    table = collections.defaultdict(lambda: {column: [0, 0] for column in COLUMNS})
+    for file in data["files"]:
+        path = in_source(file["filename"], root)
+        for column in COLUMNS if path else ():
+            for name in (os.path.dirname(path)[len("src/"):], "total"):
+                table[name][column][0] += file["summary"][column]["covered"]
+                table[name][column][1] += file["summary"][column]["count"]
+    return dict(sorted(table.items(), key=lambda item: (item[0] == "total", item[0])))
+
+
+def unentered_functions(data, root):
+    """{file: {name: line of the first brace}} of functions that have no counter above zero in any object that contains them."""
+    entered = {}
+    for function in data["functions"]:
+        # A function begins with its first region: line, column, end, end, count, number of the file.
+        first = function["regions"][0]
+        path = in_source(function["filenames"][first[5]], root)
+        if path:
+            key = path, function["name"].rsplit(":", 1)[-1], first[0]
+            entered[key] = entered.get(key, False) or any(region[4] for region in function["regions"])
+    found = collections.defaultdict(dict)
+    for (path, name, line), is_entered in sorted(entered.items()):
+        if not is_entered:
+            found[path][name] = line
+    return dict(found)
+
+
+def explain(found, reasons):
+    """Split the functions into unexplained and explained ones, and list the reasons of functions that are entered or do not exist."""
+    unexplained, explained, stale = [], [], []
+    for path, functions in found.items():
+        listed = reasons.get(path, {})
+        for name, line in functions.items():
+            reason = listed.get(name) or listed.get("*")
+            (explained if reason else unexplained).append({"file": path, "line": line, "function": name, "reason": reason})
+    for path, listed in reasons.items():
+        stale += [f"{path} {name}" for name in listed if name not in found.get(path, {}) and not (name == "*" and path in found)]
+    return unexplained, explained, stale
+
+
+def percent(covered, count):
+    return f"{100 * covered / count:.1f}" if count else "-"
+
+
+def markdown(result):
+    lines = ["# Coverage", "", "Percent that all tests together enter.", "", "| module | " + " | ".join(COLUMNS) + " |",
+             "| --- |" + " ---: |" * len(COLUMNS)]
+    for name, row in result["modules"].items():
+        lines.append(f"| {name} | " + " | ".join(percent(*row[column]) for column in COLUMNS) + " |")
+    for title, key in (("Functions that no test enters", "unentered"), ("Functions without counters", "explained")):
+        lines += ["", f"## {title}", ""]
+        lines += [f"- `{one['file']}:{one['line']}` `{one['function']}()`" + (f": {one['reason']}" if one["reason"] else "")
+                  for one in result[key]] or ["None."]
+    if result["stale"]:
+        lines += ["", "## Entries of unentered.json to remove", ""] + [f"- `{one}`" for one in result["stale"]]
+    return "\n".join(lines) + "\n"
+
+
+def main(build, output):
+    root = os.path.realpath(pathlib.Path(__file__).resolve().parents[2])
+    folder = pathlib.Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    data = json.loads(call("export", build))["data"][0]
+    unexplained, explained, stale = explain(unentered_functions(data, root), json.loads(REASONS.read_text()))
+    result = {"modules": module_table(data, root), "unentered": unexplained, "explained": explained, "stale": stale}
+    (folder / "coverage.json").write_text(json.dumps(result, indent=1) + "\n")
+    (folder / "coverage.md").write_text(markdown(result))
+    call("show", build, "-format=html", f"-output-dir={folder / 'html'}", os.path.join(root, "src"))
+    total = result["modules"]["total"]
+    print(", ".join(f"{column} {percent(*total[column])} %" for column in COLUMNS)
+          + f"; {len(unexplained)} functions that no test enters, {len(explained)} without counters: {folder / 'coverage.md'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
