@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "control/boot.h"
+#include "control/client.h"
 #include "control/frame.h"
 #include "control/json.h"
 #include "session/session.h"
@@ -561,6 +563,130 @@ static void test_values(void **state)
 	limits_try(cases, sizeof(cases) / sizeof(*cases));
 }
 
+/* ---- texts and words ---- */
+
+/* The text of a member that is written with an escape for one character. */
+static void assert_escape(const char *escape, const char *bytes)
+{
+	struct json_object *json, *value = NULL;
+
+	put_begin("{\"t\":\"");
+	put(escape);
+	put("\"}");
+	json = json_read(text, text_size, &error);
+	assert_non_null(json);
+	assert_true(json_object_object_get_ex(json, "t", &value));
+	assert_string_equal(json_object_get_string(value), bytes);
+	json_object_put(json);
+}
+
+/* The first and the last character of each length in UTF-8. */
+static void test_characters(void **state)
+{
+	(void)state;
+	assert_escape("\\u0001", "\x01");
+	assert_escape("\\u007f", "\x7f");
+	assert_escape("\\u0080", "\xc2\x80");
+	assert_escape("\\u07ff", "\xdf\xbf");
+	assert_escape("\\u0800", "\xe0\xa0\x80");
+	assert_escape("\\uD7FF", "\xed\x9f\xbf");
+	assert_escape("\\ud800", "\xef\xbf\xbd");
+	assert_escape("\\uDfff", "\xef\xbf\xbd");
+	assert_escape("\\ue000", "\xee\x80\x80");
+	assert_escape("\\uffff", "\xef\xbf\xbf");
+	assert_escape("\\ud800\\udc00", "\xf0\x90\x80\x80");
+	assert_escape("\\udbff\\udfff", "\xf4\x8f\xbf\xbf");
+}
+
+static void test_kinds(void **state)
+{
+	static const char *const words_of_kinds[] = {
+			"done", "failed", "usage", "permission", "not-found", "busy"};
+
+	(void)state;
+	assert_int_equal(CONTROL_NR_KINDS, 6);
+	for (int kind = 0; kind < CONTROL_NR_KINDS; kind++)
+		assert_string_equal(
+				control_kind_word((enum control_kind)kind), words_of_kinds[kind]);
+	assert_string_equal(control_kind_word(CONTROL_NR_KINDS), "failed");
+	assert_int_equal(control_kind_of("busy"), CONTROL_BUSY);
+	assert_int_equal(control_kind_of("failed"), CONTROL_FAILED);
+	assert_int_equal(control_kind_of("done"), CONTROL_FAILED);
+}
+
+/* What a definition says of a channel and of tracking, as JSON that is read again. */
+static void test_written_numbers(void **state)
+{
+	struct json_object *json;
+
+	(void)state;
+	put_begin(BEGIN CHANNEL
+			",\"mode\":\"block\",\"block-timeout\":7000,\"per-thread\":9,"
+			"\"buffer-size\":65536}],\"track\":[{\"pid\":3},{\"uid\":4},{\"gid\":5},"
+			"{\"name\":\"n\"},{\"cgroup\":\"/c\"},{\"container\":\"d\"}]}");
+	assert_int_equal(parse(), 0);
+	json = definition_json(definition);
+	assert_string_equal(
+			json_object_to_json_string_ext(json,
+					JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE),
+			"{\"version\":1,\"name\":\"s\",\"format\":\"ctf1\",\"channels\":[{\"channel\":\"ring\","
+			"\"mode\":\"block\",\"per-thread\":9,\"buffer-size\":65536,\"block-timeout\":7000,"
+			"\"rules\":[]}],\"track\":[{\"pid\":3},{\"uid\":4},{\"gid\":5},{\"name\":\"n\"},"
+			"{\"cgroup\":\"/c\"},{\"container\":\"d\"}]}");
+	json_object_put(json);
+}
+
+/* ---- files and sockets ---- */
+
+static int early_file(uint64_t count)
+{
+	static const char begin_text[] = "place /p\nsession s\nevent *\n#";
+	char path[] = "/tmp/side-limits-XXXXXX", *content = limit_text('x', count);
+	struct boot_source source;
+	int fd = mkstemp(path), ret;
+
+	assert_true(fd >= 0);
+	memcpy(content, begin_text, sizeof(begin_text) - 1);
+	assert_int_equal(write(fd, content, count), count);
+	close(fd);
+	ret = boot_source_read(path, &source, &error);
+	if (ret)
+		limit_problem = strrchr(error.text, ':') + 2;
+	else
+		assert_string_equal(source.config->sessions->name, "s");
+	boot_source_free(&source);
+	unlink(path);
+	return ret;
+}
+
+/* Without a daemon: only a path that fits into a socket's address is tried. */
+static int socket_path(uint64_t count)
+{
+	struct control_client *client;
+	char *runtime = limit_text('r', count - strlen("/control.sock"));
+	int ret;
+
+	*runtime = '/';
+	assert_int_equal(setenv("SIDE_RUNTIME", runtime, 1), 0);
+	ret = control_connect(CONTROL_USER, false, &client, &error);
+	unsetenv("SIDE_RUNTIME");
+	assert_true(ret < 0);
+	assert_null(client);
+	limit_problem = strstr(error.text, "no daemon listens") ? "" : "it is not tried";
+	return *limit_problem ? -ENAMETOOLONG : 0;
+}
+
+static void test_paths(void **state)
+{
+	static const struct limit_case cases[] = {
+			LIMIT_CASE(early_file, 65536, -EINVAL, "the file has more than 65536 bytes"),
+			LIMIT_CASE(socket_path, 107, -ENAMETOOLONG, "it is not tried"),
+	};
+
+	(void)state;
+	limits_try(cases, sizeof(cases) / sizeof(*cases));
+}
+
 /* ---- messages ---- */
 
 static struct json_object *object_of(size_t size)
@@ -672,6 +798,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_definition),
 			cmocka_unit_test(test_values),
+			cmocka_unit_test(test_characters),
+			cmocka_unit_test(test_kinds),
+			cmocka_unit_test(test_written_numbers),
+			cmocka_unit_test(test_paths),
 			cmocka_unit_test(test_frames),
 	};
 	int ret = cmocka_run_group_tests(tests, NULL, NULL);
