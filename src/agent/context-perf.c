@@ -90,6 +90,7 @@ static void unmap(const void *page)
 
 static void free_if_gone(uint32_t index)
 {
+	/* Relaxed: the exchange below checks the value again. */
 	uint32_t tid = __atomic_load_n(&table.entries[index].tid, __ATOMIC_RELAXED);
 	const void *page;
 
@@ -233,6 +234,7 @@ uint64_t context_counter_hardware(uint32_t number)
 
 	if (number >= CONTEXT_COUNTERS_MAX)
 		return UNKNOWN;
+	/* Relaxed: an older stamp is read anew with the next value. */
 	if (thread->stamps[CONTEXT_GROUP_COUNTERS] !=
 			__atomic_load_n(&context_process.stamps[CONTEXT_GROUP_COUNTERS],
 					__ATOMIC_RELAXED))

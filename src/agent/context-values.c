@@ -63,6 +63,7 @@ static void copy_words(void *to, const void *from, size_t size)
 
 static void keep_inherited(const struct context_values *values)
 {
+	/* Relaxed: the exchange below checks the value again. */
 	uint32_t version = __atomic_load_n(&inherited_version, __ATOMIC_RELAXED);
 
 	/*
@@ -241,6 +242,7 @@ void context_name_changed(void)
 {
 	unsigned int i;
 
+	/* Relaxed: 0 until the process begins, which this thread then sees with its first value. */
 	if (!__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED))
 		return;
 	context_thread.stamps[CONTEXT_GROUP_THREAD_NAME] = 0;
@@ -286,6 +288,7 @@ static uint32_t stale(uint32_t groups)
 	for (; groups; groups &= groups - 1) {
 		unsigned int group = (unsigned int)__builtin_ctz(groups);
 
+		/* Relaxed: fill() loads the stamps again, with their order. */
 		if (thread->stamps[group] !=
 				__atomic_load_n(&context_process.stamps[group], __ATOMIC_RELAXED))
 			found |= 1u << group;
@@ -414,6 +417,7 @@ static bool sandboxed_before;
 bool context_sandbox_begins(bool all_threads)
 {
 	struct context_values values;
+	/* Relaxed: the state alone; what belongs to it is stored with the release below. */
 	uint32_t state = __atomic_load_n(&sandbox, __ATOMIC_RELAXED);
 
 	if (!started)
@@ -440,5 +444,6 @@ void context_sandbox_failed(void)
 {
 	side_tracer_sandbox_failed();
 	context_thread.sandboxed = sandboxed_before;
+	/* Relaxed: back to the state of before, with which nothing was published. */
 	__atomic_store_n(&sandbox, sandbox_before, __ATOMIC_RELAXED);
 }

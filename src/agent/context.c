@@ -511,6 +511,7 @@ __attribute__((noinline)) uint8_t *context_write_slow(
 		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
 {
 	const struct context_block *block = block_of(set);
+	/* Relaxed: the bytes are of this thread; a change that is not seen yet has come after them. */
 	uint64_t stamp = set->block_id |
 			__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
 

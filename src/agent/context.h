@@ -169,6 +169,7 @@ void context_renew(const struct context_set *set);
 
 static inline void context_prepare(const struct context_set *set)
 {
+	/* Relaxed: as in context_stamp(), the bytes are of this thread. */
 	uint64_t stamp = set->block_id |
 			__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
 

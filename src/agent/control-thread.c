@@ -767,6 +767,7 @@ static bool begin_start(void)
 	thread.has_table = false;
 	__atomic_store_n(&thread.waited, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread.maker, 0, __ATOMIC_RELAXED);
+	/* Relaxed: no thread runs yet; the kernel orders its start. */
 	__atomic_store_n(&thread.asked, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread.number, 0, __ATOMIC_RELAXED);
 	return true;
@@ -779,6 +780,7 @@ static bool create_or_give_up(void)
 	if (!ret)
 		return true;
 	agent_debug("no thread for control: error %d", -ret);
+	/* Relaxed: there is no thread whose work could be read. */
 	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELAXED);
 	return false;
 }
@@ -1113,6 +1115,7 @@ static bool start_beside(void)
 		return true;
 	agent_debug("no thread for control: error %d", -ret);
 	control_starter_call(tell_without_thread);
+	/* Relaxed: the release of the state below orders it. */
 	__atomic_store_n(&thread.asked, 1, __ATOMIC_RELAXED);
 	/* Release: what failed before the state. Pairs with the acquires in start_thread() and control_thread_end(). */
 	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELEASE);

@@ -42,6 +42,7 @@ void probe_hit_start(void)
 
 static int take_block(void)
 {
+	/* Relaxed: the exchange below checks the value again. */
 	uint32_t taken = __atomic_load_n(&blocks_taken, __ATOMIC_RELAXED);
 
 	while (~taken && blocks) {

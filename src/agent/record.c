@@ -81,6 +81,7 @@ void agent_pool_destroy(void)
 
 static int pool_get(void)
 {
+	/* Relaxed: the exchange below checks the value again. */
 	unsigned int taken = atomic_load_explicit(&pool_taken, memory_order_relaxed);
 
 	while (~taken) {

@@ -185,6 +185,7 @@ void agent_recovery_add(struct agent_session *session, const void *stream, size_
 
 void agent_recovery_void(struct agent_session *session)
 {
+	/* Relaxed: nothing that a dump contains is valid from here on. */
 	if (session->recovery)
 		__atomic_store_n(&session->recovery->valid, 0, __ATOMIC_RELAXED);
 }

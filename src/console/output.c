@@ -70,6 +70,7 @@ static bool lock(void)
 			continue;
 		syscall(SYS_futex, &lock_word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen | WAITED,
 				&patience, NULL, 0);
+		/* Relaxed: the exchange above checks the value again. */
 		seen = __atomic_load_n(&lock_word, __ATOMIC_RELAXED);
 	}
 }

@@ -40,6 +40,7 @@ void kernel_after_fork_in_child(void)
 
 static int buffer_take(void)
 {
+	/* Relaxed: the exchange below checks the value again. */
 	uint64_t seen = __atomic_load_n(&taken, __ATOMIC_RELAXED);
 
 	while (~seen) {

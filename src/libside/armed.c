@@ -54,6 +54,7 @@ static void clear_bits(struct side_event_description **events, uint32_t nr_event
 
 void armed_batch_comes(struct side_event_description **events, uint32_t nr_events)
 {
+	/* Relaxed: the registry is locked. */
 	if (__atomic_load_n(&armed_hook, __ATOMIC_RELAXED))
 		set_bits(events, nr_events, NULL);
 }
@@ -101,6 +102,7 @@ static void let_others_go_on(void)
 EXPORT void side_tracer_disarm(void)
 {
 	registry_lock();
+	/* Relaxed, both: the registry is locked, and a hook that is gone needs no data. */
 	if (__atomic_load_n(&armed_hook, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&armed_hook, NULL, __ATOMIC_RELAXED);
 		registry_each_batch(clear_bits, NULL);

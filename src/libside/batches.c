@@ -93,6 +93,7 @@ void batches_show(struct side_events_register_handle *batch, struct side_event_d
 
 void batches_give_back(struct side_events_register_handle *batch)
 {
+	/* Relaxed: the fence below orders it. */
 	__atomic_store_n(&batch->shown.id, 0, __ATOMIC_RELAXED);
 	count_change();
 #ifndef __SANITIZE_THREAD__ /* which knows neither fences nor readers from outside */

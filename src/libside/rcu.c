@@ -285,6 +285,7 @@ void rcu_sandbox_begins(void)
 	int saved_errno = errno;
 	struct mask all, before;
 
+	/* Relaxed: only whether the library runs. */
 	if (!(__atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) & RCU_READY))
 		return;
 	if (rcu_self == &no_reader)
@@ -325,6 +326,7 @@ struct rcu_reader *rcu_enter_slow(bool *outermost)
 		if (!reader)
 			return NULL;
 	}
+	/* Relaxed: only this thread writes its epoch. */
 	if (__atomic_load_n(&reader->epoch, __ATOMIC_RELAXED))
 		return reader;
 	*outermost = true;
@@ -384,6 +386,7 @@ void rcu_start(void)
 	uintptr_t gp = RCU_SLOW | RCU_ALWAYS;
 	uintptr_t first = RCU_STEP | RCU_READY | RCU_ALWAYS;
 
+	/* Relaxed: the exchange below checks the value again. */
 	if (__atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) != gp)
 		return;
 	owner_pid = getpid();
@@ -450,6 +453,7 @@ static bool reader_is_older(const struct rcu_reader *reader, uintptr_t grace_per
 
 static void note_passed(uintptr_t grace_period)
 {
+	/* Relaxed: the exchange below checks the value again. */
 	uintptr_t seen = __atomic_load_n(&last_passed, __ATOMIC_RELAXED);
 
 	/* Acquire and release: the readers' ends go with it. Pairs with the acquire in rcu_last_passed(). */

@@ -133,6 +133,7 @@ void registry_unlock_in_parent(void)
 
 void registry_unlock_in_child(void)
 {
+	/* Relaxed: a child has one thread. */
 	__atomic_store_n(&missed, false, __ATOMIC_RELAXED);
 	if (forks_beside) {
 		/* The owner does not exist here: its further work is left out. */

@@ -375,6 +375,7 @@ bool ring_consumer_pending(const struct ring_consumer *consumer)
 
 		if (view->error)
 			continue;
+		/* Relaxed: a position only; the records are read after ring_consumer_peek(). */
 		word = __atomic_load_n(&view->control->head, __ATOMIC_RELAXED);
 		if (((ring_head_position(word) ^ view->tail) & RING_POSITION_MASK) >= block)
 			return true;

@@ -107,6 +107,7 @@ uint64_t ring_lease_activity(const struct ring_consumer *consumer)
 	uint64_t sum = 0;
 
 	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++)
+		/* Relaxed: the sum is compared with an older one only. */
 		sum += __atomic_load_n(&consumer->views[ring].control->head, __ATOMIC_RELAXED);
 	return sum;
 }

@@ -85,6 +85,7 @@ bool ring_room_wait(struct ring_producer *producer, uint32_t ring, uint64_t byte
 		ring_room_sleep(control, seen, patience->deadline_ns - now);
 		RING_PRODUCER_STEP();
 	}
+	/* Relaxed: compared with what was loaded at the beginning. */
 	if (__atomic_load_n(&control->tail, __ATOMIC_RELAXED) == tail)
 		__atomic_store_n(&producer->stalled[ring], tail + 1, __ATOMIC_RELAXED);
 	if (__atomic_load_n(all, __ATOMIC_RELAXED) == releases)

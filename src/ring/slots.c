@@ -174,6 +174,7 @@ uint32_t ring_slot_borrow(struct ring_producer *producer)
 
 void ring_slot_give_back(struct ring_producer *producer, uint32_t ring)
 {
+	/* Relaxed: the ring is this thread's own. */
 	uint64_t owner = __atomic_load_n(&producer->owners[ring], __ATOMIC_RELAXED);
 
 	/* Release: what we wrote. Pairs with the acquire in ring_slot_change(). */

@@ -78,6 +78,7 @@ static const char *ring_window_look(
 	window->count = 0;
 	for (unsigned int i = 0; i < RING_BLOCKS; i++) {
 		RING_CONSUMER_STEP();
+		/* Relaxed: the marks are checked against positions that were loaded in order. */
 		ring_window_add(window,
 				__atomic_load_n(&control->blocks[i].position, __ATOMIC_RELAXED),
 				size);

@@ -153,6 +153,7 @@ static bool reap_all(struct session *session)
 
 static bool is_over(struct session *session)
 {
+	/* Relaxed: this thread has stored it, or finds it in the next round. */
 	if (atomic_load_explicit(&session->stop, memory_order_relaxed))
 		return true;
 	if (session->command.status == -1)

@@ -8,6 +8,8 @@ A comment states the order of the accesses that follow it in the same function, 
 A clause begins with the order (ORDERS) and a colon, and ends with the next clause or the comment. It names the partner:
 the functions after "Pairs with", or another party ("the kernel", see PARTIES). "As in f()"
 refers to the clause of the same order in that function. "Acquire, both:" stands for two accesses, "Acquire, all 3:" for three.
+
+A relaxed access needs a comment with the reason if other accesses of the same member in the same room have an order.
 """
 import dataclasses
 import difflib
@@ -28,6 +30,7 @@ PARTIES = ("the kernel", "a debugger", "a reader of the memory", "another proces
 ACQUIRES = ("acquire", "acq_rel", "acq_rel/acquire", "seq_cst", "seq_cst/seq_cst")
 RELEASES = ("release", "acq_rel", "acq_rel/acquire", "seq_cst", "seq_cst/seq_cst")
 STRONGEST = ("seq_cst", "seq_cst/seq_cst")
+COMMENT_LINES = 8  # a comment is at most so far above a relaxed access
 CALLS_DEEP = 2  # a partner may make its access through functions that it calls
 
 CLAUSE = re.compile(r"(?:(?<=/\*)|(?<=[.:;*)]))\s*(" + "|".join(sorted(ORDERS, key=len, reverse=True)) + r")(?:, (both|all (\d+)))?:")
@@ -224,6 +227,7 @@ class Tree:
 
     def __init__(self, root, under=""):
         self.root, self.functions, self.outside, self.labels, self.by_name = pathlib.Path(root), [], [], set(), {}
+        self.ordered = set()
         self.waiting = [path for directory in ("src", "include") for path in sorted((self.root / directory).rglob("*"))
                         if path.suffix in (".c", ".h", ".S")]
         self.load(under)
@@ -309,6 +313,14 @@ class Tree:
                 group = [a for a, c in pairs if c is clause and a is not None]
                 yield from self.errors_of_partners(function, access, clause, group)
 
+    def errors_of_relaxed(self, function):
+        """A relaxed access of what others access with an order has a comment with the reason."""
+        room = pathlib.PurePath(function.path).parent
+        for access in function.accesses:
+            if access.order == "relaxed" and (room, access.target) in self.ordered and not any(
+                    first <= access.line <= last + COMMENT_LINES for first, last in function.comments):
+                yield access.line, f"{access.operation} of {access.target} is relaxed, others are not, and no comment gives the reason"
+
     def errors_of_partners(self, function, access, clause, group):
         """`group`: the accesses for which the clause stands. Each needs a partner, and each partner one of them."""
         names, parties = self.partners_of(clause, function)
@@ -326,8 +338,10 @@ class Tree:
 
     def errors(self, under=""):
         """Everything that is wrong in the files below a directory. Partners can be in other directories."""
+        self.ordered = {(pathlib.PurePath(function.path).parent, access.target) for function in self.functions
+                        for access in function.strong if access.target}
         found = [f"{function.path}:{line}: {text}" for function in self.functions if function.path.startswith(under)
-                 for line, text in self.errors_of(function)]
+                 for line, text in [*self.errors_of(function), *self.errors_of_relaxed(function)]]
         found += [f"{path}:{access.line}: {access.operation} outside of a function" for path, access in self.outside
                   if path.startswith(under)]
         if found and self.waiting:
@@ -336,11 +350,11 @@ class Tree:
         return found
 
     def rows(self):
-        """(room, function, operation, order, what, partners, purpose) of each access that orders others."""
+        """(path, function, operation, order, what, partners, purpose) of each access that orders others."""
         for function in self.functions:
             for access, clause in self.pairs_of(function):
                 if access is None:
                     continue
                 names, parties = self.partners_of(clause, function) if clause else ([], [])
-                yield (str(pathlib.PurePath(function.path).parent), function.name, access.operation.removeprefix("__"), access.order,
+                yield (function.path, function.name, access.operation.removeprefix("__"), access.order,
                        access.target, [f"{name}()" for name in names] + parties, re.split(r"(?<=[.;])\s", clause.text)[0] if clause else "")

@@ -22,6 +22,12 @@ static void put(struct box *box, int value)
 	__atomic_store_n(&box->full, 1, __ATOMIC_RELEASE);
 }
 
+static bool is_full(const struct box *box)
+{
+	/* Relaxed: only whether there is one. */
+	return __atomic_load_n(&box->full, __ATOMIC_RELAXED);
+}
+
 static int get(struct box *box)
 {
 	/* Acquire: the value. Pairs with the release in put(). */
@@ -84,6 +90,24 @@ static void page(struct page *page)
 }
 """
 
+# What runs beside the comparison of comments: the first entry that fits (path, function). Tests of the suite `threads` also run in the build that
+# detects data races; models are tried in all orders. Empty: nothing but the comparison.
+TESTS = [
+    ("src/ring/doorbell", "", "ring-litmus, ring-doorbell"), ("src/ring/bells.c", "", "ring-litmus, ring-bells"),
+    ("src/ring/room.c", "", "ring-litmus, ring-block"), ("src/ring/producer.c", "ring_producer_", "ring-litmus, ring-rechecks"),
+    ("src/ring/lease", "", "ring-lease, ring-lease-model, ring-rechecks"), ("src/ring/snapshot.c", "", "ring-overwrite, ring-overwrite-model"),
+    ("src/ring/portable.c", "ring_portable_claim", "ring-overwrite-model"), ("src/ring/consumer.c", "", "ring-threads, ring-model, ring-explore"),
+    ("src/ring/portable.c", "", "ring-threads, ring-model"), ("src/ring/slots.c", "", "ring-threads"), ("src/ring/clock.c", "", ""),
+    ("src/ring/truncated.c", "", "ring-exact"), ("src/ring", "", "ring-stress"),
+    ("src/libside/rcu.c", "", "libside-litmus, libside-litmus-fence, model, gone, stress"), ("src/libside/section.h", "", "libside-litmus, model, stress"),
+    ("src/libside/registry.c", "", "rechecks, tracers"), ("src/libside/armed.c", "", "rechecks"), ("src/libside/lock.c", "", "rechecks, stress"),
+    ("src/libside/context.c", "", "context"), ("src/libside", "", "stress"),
+    ("src/probe/patch/callers.c", "", "probe-litmus"), ("src/probe/patch", "", "probe-patch-storm"),
+    ("src/session/thread.c", "", "session-rechecks"), ("src/session", "", "session-snapshots, session-hostile"),
+    ("src/agent/context", "", "agent-context-threads"), ("src/agent", "", "agent, agent-sessions, agent-update-threads"),
+    ("src/cmd/side/view-line.c", "", "ctf-view-threads"), ("src/kernel", "", ""), ("src/cmd/sided", "", ""), ("src", "", ""),
+]
+
 # (what is changed, into what, what is reported)
 BAD = [
     ("full, 1, __ATOMIC_RELEASE", "full, 1, __ATOMIC_RELAXED", "states release, but put() has no such access"),
@@ -100,6 +124,7 @@ BAD = [
     ("(from, __ATOMIC_ACQUIRE", "(from, __ATOMIC_RELAXED", "states acquire, but CACHED() has no such access"),
     ("data_head, __ATOMIC_ACQUIRE", "data_head, __ATOMIC_RELAXED", "states acquire, but page() has no such access"),
     ("(memory_order_seq_cst)", "(memory_order_acquire)", "is compiler acquire, but the comment states compiler seq_cst"),
+    ("/* Relaxed: only whether there is one. */", "", "__atomic_load of full is relaxed, others are not, and no comment"),
     ("in get(). */", "in gets(). */", "the partner gets() does not exist"),
     ("acquire in get(). */", "acquire in page(). */", "the partner page() has no access that pairs with __atomic_store (release) of full"),
     ("in right(). */", "in give(). */", "the partner give() has no access that pairs"),
@@ -150,10 +175,23 @@ def test_tree(tree):
     return failed + tree.errors()
 
 
+def test_names(root):
+    """The tests of the table exist: their names, or what follows the prefix that a loop adds, are in the meson files."""
+    text = "".join(path.read_text() for path in (pathlib.Path(root) / "tests").rglob("meson.build"))
+    words = set(re.findall(r"[\w-]+", text))
+    names = {name for _, _, tests in TESTS for name in tests.split(", ") if name}
+    return [f"the table names the test {name}, which does not exist" for name in sorted(names)
+            if not any(name[at:] in words for at in [0] + [i + 1 for i, letter in enumerate(name) if letter == "-"])]
+
+
+def tests_of(path, function):
+    return next(tests for start, prefix, tests in TESTS if path.startswith(start) and function.startswith(prefix))
+
+
 def print_table(root):
-    print("| room | function | operation | order | of | partner | what is ordered |\n| --- | --- | --- | --- | --- | --- | --- |")
-    for room, function, operation, order, target, partners, purpose in atomics.Tree(root).rows():
-        print(f"| {room} | {function}() | {operation} | {order} | {target} | {', '.join(partners)} | {purpose} |")
+    print("| file | function | operation | order | of | partner | what is ordered | tests that run the file |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for path, function, operation, order, target, partners, purpose in atomics.Tree(root).rows():
+        print(f"| {path} | {function}() | {operation} | {order} | {target} | {', '.join(partners)} | {purpose} | {tests_of(path, function)} |")
 
 
 def main():
@@ -164,7 +202,7 @@ def main():
         failed = atomics.Tree(sys.argv[1], sys.argv[2] + "/").errors(sys.argv[2] + "/")
     else:
         tree = atomics.Tree(sys.argv[1])
-        failed = test_itself() + test_tree(tree) + test_rooms(tree)
+        failed = test_itself() + test_tree(tree) + test_rooms(tree) + test_names(sys.argv[1])
     print("\n".join(failed) or "each comment states the order of the code")
     return 1 if failed else 0
 

@@ -130,6 +130,7 @@ int acceptor_start(int listener, struct acceptor **ret_acceptor)
 		return ret;
 	}
 	acceptor->listener = listener;
+	/* Relaxed: the other user does not exist yet. */
 	atomic_init(&acceptor->users, 2);
 	ret = sem_init(&acceptor->places, 0, ACCEPTS_AT_ONCE)
 			? -errno

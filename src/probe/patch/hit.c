@@ -521,6 +521,7 @@ void patch_thread_shares(int pid)
 	if (self == &own || (!self && (!begin_thread() || !self)))
 		return;
 	__atomic_store_n(&self->shares, pid, __ATOMIC_RELAXED);
+	/* Relaxed: the entry is this thread's own. */
 	__atomic_store_n(&self->stack.size, 0, __ATOMIC_RELAXED);
 }
 
