@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact values of memory for probes: gaps of the address space, distances with given bytes, slots of an arena, lines of mappings, and which
+ * bytes belong to a probe. The files are included, so that their own functions can be called.
+ */
+#include <stdio.h>
+
+#include "probe/patch/gaps.c"
+#include "probe/patch/maps.c"
+#include "probe/patch/pages.c"
+#include "probe/patch/places.c"
+#include "probe/patch/slots.c"
+
+#include "../../resources.h"
+
+#define CHECK(condition)                                                                \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                        \
+		}                                                                       \
+	} while (0)
+
+/* ---- gaps ---- */
+
+static bool is_gap(size_t index, uint64_t start, uint64_t end)
+{
+	return index < nr_gaps && gaps[index].start == start && gaps[index].end == end;
+}
+
+#define AT(n) ((uint64_t)(n)*PATCH_ARENA_BYTES)
+
+static void test_gaps(void)
+{
+	patch_gaps_forget();
+	gaps_known = true;
+	CHECK(!insert_gap(0, AT(10), AT(11) - 1) && !insert_gap(0, AT(11), AT(10)) &&
+			insert_gap(0, AT(10), AT(11)));
+	CHECK(insert_gap(1, AT(20), AT(30)) && insert_gap(1, AT(14), AT(16)) && patch_gaps() == 3);
+	CHECK(is_gap(0, AT(10), AT(11)) && is_gap(1, AT(14), AT(16)) && is_gap(2, AT(20), AT(30)));
+	/* Beside gaps, and between them. */
+	patch_gaps_cut(AT(16), AT(20));
+	patch_gaps_cut(AT(11), AT(14));
+	CHECK(nr_gaps == 3);
+	patch_gaps_cut(AT(24), AT(26));
+	CHECK(nr_gaps == 4 && is_gap(2, AT(20), AT(24)) && is_gap(3, AT(26), AT(30)));
+	patch_gaps_cut(AT(15), AT(21));
+	CHECK(nr_gaps == 4 && is_gap(1, AT(14), AT(15)) && is_gap(2, AT(21), AT(24)));
+	/* What is left is too small. */
+	patch_gaps_cut(AT(10) + 1, AT(10) + 2);
+	CHECK(nr_gaps == 3 && is_gap(0, AT(14), AT(15)));
+	patch_gaps_cut(AT(21), AT(30));
+	CHECK(nr_gaps == 1);
+	for (unsigned int i = 1; i < 70; i++)
+		CHECK(insert_gap(i, AT(20 * i), AT(20 * i + 1)));
+	CHECK(nr_gaps == 70 && is_gap(0, AT(14), AT(15)) && is_gap(69, AT(1380), AT(1381)));
+	patch_gaps_forget();
+	CHECK(!gaps && !nr_gaps);
+}
+
+static void test_real_gaps(void)
+{
+	static char mapped;
+	struct patch_gap gap, before = {0, LOWEST};
+	uint64_t here = (uint64_t)(uintptr_t)&mapped, heap = (uint64_t)syscall(SYS_brk, 0);
+	size_t i;
+
+	CHECK(patch_gaps() > 1);
+	for (i = 0; patch_gap(i, &gap); i++) {
+		CHECK(gap.start >= before.end && gap.end - gap.start >= PATCH_ARENA_BYTES &&
+				gap.end <= HIGHEST);
+		CHECK(here < gap.start || here >= gap.end);
+		CHECK(heap + HEAP_ROOM <= gap.start || heap >= gap.end);
+		before = gap;
+	}
+	CHECK(i == patch_gaps() && !patch_gap(i, &gap));
+	CHECK(below_stack(0x10000) == 0);
+	patch_gaps_forget();
+}
+
+static void test_stack_room(void)
+{
+	struct rlimit limit, kept;
+	const uint64_t stack = 0x7ffd00000000;
+
+	CHECK(!getrlimit(RLIMIT_STACK, &kept));
+	limit = kept;
+	limit.rlim_cur = 8 << 20;
+	CHECK(!setrlimit(RLIMIT_STACK, &limit));
+	CHECK(below_stack(stack) == stack - (8 << 20) - STACK_ROOM &&
+			below_stack(stack + 5) == stack - (8 << 20) - STACK_ROOM);
+	CHECK(below_stack((8 << 20) + STACK_ROOM) == 0 &&
+			below_stack((8 << 20) + STACK_ROOM - 1) == 0);
+	CHECK(!setrlimit(RLIMIT_STACK, &kept));
+}
+
+/* ---- distances ---- */
+
+static bool is_distance(struct patch_distance wanted, int64_t from, int64_t expected)
+{
+	int32_t found = 0;
+
+	if (!next_distance(&wanted, from, &found))
+		return expected == INT64_MAX;
+	if (found != expected)
+		fprintf(stderr, "%x instead of %lx\n", (unsigned int)found,
+				(unsigned long)expected);
+	return found == expected;
+}
+
+static void test_distances(void)
+{
+	const struct patch_distance any = {.fixed = {0}};
+	const struct patch_distance low = {.fixed = {1}, .value = {0x11}};
+	const struct patch_distance high = {.fixed = {0, 0, 0, 1}, .value = {0, 0, 0, 0x12}};
+	const struct patch_distance negative = {.fixed = {0, 0, 0, 1}, .value = {0, 0, 0, 0xff}};
+	const struct patch_distance all = {
+			.fixed = {1, 1, 1, 1}, .value = {0x44, 0x33, 0x22, 0x11}};
+
+	CHECK(is_distance(any, 5, 5) && is_distance(any, -5, -5) &&
+			is_distance(any, INT32_MAX, INT32_MAX));
+	CHECK(is_distance(any, INT64_C(0x80000000), INT64_MAX) &&
+			is_distance(any, INT64_MIN / 2, INT32_MIN));
+	CHECK(is_distance(low, 0, 0x11) && is_distance(low, 0x11, 0x11) &&
+			is_distance(low, 0x12, 0x111));
+	CHECK(is_distance(low, -1, 0x11) && is_distance(low, -0x100, -0xef));
+	CHECK(is_distance(low, 0x7fffff12, INT64_MAX) && is_distance(low, 0x7fffff11, 0x7fffff11));
+	CHECK(is_distance(high, 0, 0x12000000) && is_distance(high, 0x12345678, 0x12345678) &&
+			is_distance(high, 0x13000000, INT64_MAX));
+	CHECK(is_distance(negative, INT32_MIN, -0x1000000) && is_distance(negative, -1, -1) &&
+			is_distance(negative, 0, INT64_MAX));
+	CHECK(is_distance(all, 0x11223344, 0x11223344) && is_distance(all, 0x11223345, INT64_MAX) &&
+			is_distance(all, -7, 0x11223344));
+}
+
+/* ---- slots ---- */
+
+static void test_slots(void)
+{
+	uint8_t taken[64] = {0};
+	struct patch_arena arena = {.start = 0x100000, .size = 512, .taken = taken};
+	const struct patch_distance any = {.fixed = {0}}, low = {.fixed = {1}, .value = {0x20}};
+	const uint64_t base = 0x100000;
+
+	CHECK(slot_in(&arena, base, &any) == 0x100000 && arena.full == SLOT_BYTES);
+	CHECK(slot_in(&arena, base, &any) == 0x100000 + SLOT_BYTES && arena.full == 2 * SLOT_BYTES);
+	CHECK(slot_in(&arena, base, &low) == 0x100020 && arena.full == 2 * SLOT_BYTES);
+	CHECK(slot_in(&arena, base, &low) == 0x100120 && slot_in(&arena, base, &low) == 0);
+	CHECK(!slot_is_free(&arena, 0x20 - SLOT_BYTES + 1) &&
+			slot_is_free(&arena, 0x20 - SLOT_BYTES));
+	CHECK(!slot_is_free(&arena, 0x20 + SLOT_BYTES - 1) &&
+			slot_is_free(&arena, 0x20 + SLOT_BYTES));
+	take_slot(&arena, 0x20, false);
+	CHECK(slot_is_free(&arena, 0x20) && !slot_is_free(&arena, 0x120) &&
+			slot_in(&arena, base, &low) == 0x100020);
+	/* The last one that fits, and none behind it. */
+	for (unsigned int i = 0; i < 512; i++)
+		taken[i / 8] |= (uint8_t)(1 << i % 8);
+	arena.full = 0;
+	take_slot(&arena, 512 - SLOT_BYTES, false);
+	CHECK(slot_in(&arena, base, &any) == 0x100000 + 512 - SLOT_BYTES && arena.full == 512);
+	take_slot(&arena, 512 - SLOT_BYTES + 1, false);
+	arena.full = 0;
+	CHECK(slot_in(&arena, base, &any) == 0);
+}
+
+/* An arena among those of the process: slots are given back and taken again. */
+static void test_returned_slots(void)
+{
+	static uint8_t taken[PATCH_ARENA_BYTES / 8];
+	const struct patch_distance any = {.fixed = {0}};
+	const uint64_t start = 0x40000000, base = start + PROBE_JUMP_BYTES;
+	const size_t before = patch_nr_arenas;
+	struct patch_arena *arena = &patch_arenas[before];
+
+	memset(taken, 0xff, sizeof(taken));
+	*arena = (struct patch_arena){.start = start,
+			.size = PATCH_ARENA_BYTES,
+			.taken = taken,
+			.full = PATCH_ARENA_BYTES};
+	patch_nr_arenas = before + 1;
+	CHECK(slots_with(start) == arena && !slots_with(start - 1));
+	CHECK(slots_with(start + PATCH_ARENA_BYTES - SLOT_BYTES) == arena);
+	CHECK(!slots_with(start + PATCH_ARENA_BYTES - SLOT_BYTES + 1));
+	patch_slot_return(start + 100);
+	CHECK(arena->full == 100 && slot_is_free(arena, 100) && is_taken(arena, 99) &&
+			is_taken(arena, 100 + SLOT_BYTES));
+	patch_slot_return(start + 200);
+	CHECK(arena->full == 100 && slot_is_free(arena, 200));
+	patch_slot_recall(start + 100);
+	CHECK(!slot_is_free(arena, 100) && is_taken(arena, 104));
+	CHECK(patch_slot_memory(start, base, &any) == start + 200 && last_slots == before);
+	patch_slot_return(start + 300);
+	last_slots = 0;
+	CHECK(patch_slot_memory(start, base, &any) == start + 300);
+	/* Too far from the body, or from the location. */
+	patch_slot_return(start + 300);
+	CHECK(slot_of_arena(before, base, base + UINT64_C(0x80000000), &any) == 0);
+	CHECK(slot_of_arena(before, base + UINT64_C(0x80000000), base, &any) == 0);
+	CHECK(slot_of_arena(before, base, base, &any) == start + 300);
+	arena->taken = NULL;
+	CHECK(slot_of_arena(before, base, base, &any) == 0 && !slots_with(start));
+	patch_nr_arenas = before;
+	last_slots = 0;
+}
+
+/* ---- mappings ---- */
+
+static void test_lines(void)
+{
+	struct patch_mapping mapping;
+	struct mapping whole;
+	char line[] = "7f0000-7f1000 r-xp 00002000 fe:01 77     /a b/c\n",
+	     none[] = "7f0000-7f1000 r-xp 0 fe:01 77\n";
+
+	CHECK(read_mapping("7f00-8f00 rwxp 0", &mapping) && mapping.start == 0x7f00 &&
+			mapping.end == 0x8f00);
+	CHECK(mapping.readable && mapping.writable && mapping.executable &&
+			!strcmp(mapping.remainder, "p 0"));
+	CHECK(read_mapping("1-2 r--p", &mapping) && mapping.readable && !mapping.writable &&
+			!mapping.executable);
+	CHECK(read_mapping("1-2 -w-p", &mapping) && !mapping.readable && mapping.writable &&
+			!mapping.executable);
+	CHECK(read_mapping("1-2 --xp", &mapping) && !mapping.readable && !mapping.writable &&
+			mapping.executable);
+	CHECK(read_mapping("1-2 ---p", &mapping) && !mapping.readable && !mapping.writable &&
+			!mapping.executable);
+	CHECK(!read_mapping("1-2 r-", &mapping) && !read_mapping("1-2", &mapping) &&
+			!read_mapping("1+2 rwx", &mapping));
+	CHECK(read_line(line, &whole) && whole.start == 0x7f0000 && whole.end == 0x7f1000 &&
+			whole.offset == 0x2000);
+	CHECK(!strcmp(whole.rights, "r-xp") && !strcmp(whole.identity, "fe:01 77") &&
+			!strcmp(whole.path, "/a b/c"));
+	CHECK(!read_line(none, &whole) || !*whole.path);
+}
+
+static unsigned int nr_mappings;
+
+static bool count_mappings(const struct patch_mapping *mapping, void *user)
+{
+	uint64_t here = (uint64_t)(uintptr_t)count_mappings;
+
+	CHECK(mapping->start < mapping->end);
+	nr_mappings++;
+	if (here >= mapping->start && here < mapping->end) {
+		CHECK(mapping->executable && mapping->readable && !mapping->writable);
+		*(bool *)user = true;
+	}
+	return true;
+}
+
+static bool refuse_mapping(const struct patch_mapping *mapping, void *user)
+{
+	(void)mapping;
+	return ++*(unsigned int *)user < 2;
+}
+
+static void test_maps(void)
+{
+	unsigned long lines = resources_now().mappings;
+	unsigned int calls = 0;
+	bool found = false;
+
+	CHECK(patch_maps_each(count_mappings, &found) && found && nr_mappings >= lines - 2 &&
+			nr_mappings <= lines + 2);
+	CHECK(!patch_maps_each(refuse_mapping, &calls) && calls == 2);
+}
+
+/* ---- bytes of probes ---- */
+
+static void test_occupied(void)
+{
+	struct patch_probe probe = {.site = {.runtime = 0x1003, .patched = 5, .displaced = 7},
+			.method = PROBE_JUMP,
+			.armed = true};
+
+	/* Once for each process. */
+	CHECK((lists || !patch_places_start()) && !patch_is_occupied(0x1003, 1) &&
+			!patch_any_armed());
+	*patch_place_of(0x1003) = &probe;
+	CHECK(patch_place_of(0x1000) == patch_place_of(0x1003) &&
+			patch_place_of(0x1004) != patch_place_of(0x1003));
+	CHECK(patch_bytes(&probe) == 5 && extent(&probe) == 7);
+	CHECK(patch_is_occupied(0x1003, 1) && patch_is_occupied(0x1009, 1) &&
+			!patch_is_occupied(0x100a, 1));
+	CHECK(!patch_is_occupied(0x1002, 1) && patch_is_occupied(0x1002, 2) &&
+			patch_is_occupied(0xff0, 0x14) && !patch_is_occupied(0xff0, 0x13));
+	CHECK(patch_any_armed() && !patch_any_breakpoint());
+	probe.method = PROBE_BREAKPOINT;
+	probe.site.displaced = 1;
+	CHECK(patch_bytes(&probe) == 1 && patch_is_occupied(0x1003, 1) &&
+			!patch_is_occupied(0x1004, 1) && patch_any_breakpoint());
+	probe.method = PROBE_PUNNED;
+	probe.site.patched = 2;
+	CHECK(patch_bytes(&probe) == 2 && patch_is_occupied(0x1007, 1) &&
+			!patch_is_occupied(0x1008, 1));
+	probe.armed = false;
+	CHECK(!patch_is_occupied(0x1003, 1) && !patch_any_armed() && !patch_any_breakpoint());
+	probe.armed = true;
+	patch_places_forget();
+	CHECK(!*patch_place_of(0x1003) && !patch_any_armed());
+}
+
+/* Bytes that are there, that are others, and memory that is not mapped. */
+static void test_standing(void)
+{
+	static uint8_t code[16] = {0xe9, 1, 2, 3, 4, 5};
+	struct patch_probe probe = {.site = {.runtime = (uint64_t)(uintptr_t)code,
+						    .patched = 5,
+						    .nr_pieces = 2},
+			.method = PROBE_JUMP,
+			.bytes = {0xe9, 1, 2, 3, 4}};
+
+	probe.site.pieces[1].at = 3;
+	CHECK(patch_stands(&probe) && !probe.gone && patch_leaves_traps(&probe));
+	code[3] = 9;
+	CHECK(!patch_stands(&probe) && !probe.gone && !patch_leaves_traps(&probe));
+	code[3] = 3;
+	probe.site.pieces[1].at = 5;
+	CHECK(!patch_leaves_traps(&probe));
+	probe.site.runtime = 4096;
+	CHECK(!patch_stands(&probe) && probe.gone && !patch_leaves_traps(&probe));
+}
+
+int main(void)
+{
+	struct resources before = {0};
+
+	for (int round = 0; round < 3; round++) {
+		test_gaps();
+		test_real_gaps();
+		test_stack_room();
+		test_distances();
+		test_slots();
+		test_returned_slots();
+		test_lines();
+		test_maps();
+		test_occupied();
+		test_standing();
+		if (round == 1)
+			before = resources_now();
+		nr_mappings = 0;
+	}
+	CHECK(resources_are_same(before, resources_now()));
+	return 0;
+}
