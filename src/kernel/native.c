@@ -25,6 +25,12 @@ static bool refuse(struct description *to, const char *reason)
 	return false;
 }
 
+/* Behind a name is the end, the next field, or the size of a structure; behind the word of a type, a name. */
+static bool is_end_of_name(const char *at)
+{
+	return !*at || *at == ';' || (*at == ' ' && at[1] >= '0' && at[1] <= '9');
+}
+
 /* Two fields of one name would be taken, and then confuse every reader. */
 static bool is_taken(const struct description *to, const char *name)
 {
@@ -32,7 +38,7 @@ static bool is_taken(const struct description *to, const char *name)
 	size_t length = strlen(name);
 
 	while ((at = strstr(at, name))) {
-		if (at[-1] == ' ' && (!at[length] || at[length] == ';' || at[length] == ' '))
+		if (at[-1] == ' ' && is_end_of_name(at + length))
 			return true;
 		at++;
 	}
