@@ -59,7 +59,7 @@ static bool put_field(
 		return refuse(to, "two of its fields have the same name for the kernel");
 	if (to->size + 2 >= to->room)
 		return refuse(to, "its fields need more than 511 bytes of description");
-	memcpy(to->text + to->size, to->fixed_size || to->size > to->fields ? "; " : " ", 3);
+	strcpy(to->text + to->size, to->fixed_size || to->size > to->fields ? "; " : " ");
 	to->size += strlen(to->text + to->size);
 	va_start(arguments, format);
 	added = vsnprintf(to->text + to->size, to->room - to->size, format, arguments);

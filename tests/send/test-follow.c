@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A sender returns the disk space of delivered data piece by piece, and leaves no file open. */
+/* The traces of a directory: which are found, and removed; a sender returns the disk space of delivered data, and leaves no file open. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -47,9 +48,162 @@ static void test_given_back(void **unused)
 	rmdir(folder);
 }
 
+/* ---- traces of a directory ---- */
+
+static char root[] = "/tmp/side-follow-XXXXXX";
+
+/* A command, for which $P is the path of that name. */
+static void command(const char *text, const char *name)
+{
+	char path[200];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
+	assert_int_equal(setenv("P", path, 1), 0);
+	assert_int_equal(system(text), 0);
+}
+
+static void check_trace(const struct follow *follow, uint32_t number, const char *name,
+		uint64_t there, uint64_t size)
+{
+	const struct follow_trace *trace = follow->traces;
+
+	while (trace && trace->number != number)
+		trace = trace->next;
+	assert_non_null(trace);
+	assert_string_equal(trace->name, name);
+	assert_false(trace->removed);
+	assert_true(trace->ended);
+	assert_int_equal(trace->metadata_size, 4);
+	assert_int_equal(trace->nr_streams, 2);
+	for (const struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
+		assert_string_equal(stream->plain, stream->name[4] == '0' ? "ring0" : "ring1");
+		assert_int_equal(stream->there, stream->name[4] == '0' ? there : 7);
+		assert_int_equal(stream->size, stream->name[4] == '0' ? size : 7);
+	}
+}
+
+/* Two streams; what begins with a dot, empty files, links and directories are none. */
+static void make_trace(const char *name)
+{
+	command("mkdir -p $P && cd $P && printf meta > metadata && printf 12345 > ring0 && printf 1234567 > ring1.zst && printf x > .user && "
+		"touch ring2 && ln -s ring0 ring3 && mkdir index && printf 123 > .maps",
+			name);
+}
+
+static void test_directory(void **unused)
+{
+	char deep[200] = "d";
+	struct resources before;
+	struct follow follow;
+
+	(void)unused;
+	assert_non_null(mkdtemp(root));
+	assert_int_equal(follow_open("/nowhere/at-all", &follow), 0);
+	assert_int_equal(follow_look(&follow, true), 0);
+	assert_null(follow.traces);
+	follow_close(&follow);
+	before = resources_now();
+	make_trace("a");
+	command("mkdir $P/.hidden && printf meta > $P/.hidden/metadata", "");
+	/* The deepest trace that is found, and one that is not. */
+	for (int depth = 2; depth < 16; depth++)
+		strcat(deep, "/d");
+	assert_int_equal(follow_open(root, &follow), 0);
+	assert_int_equal(follow_look(&follow, true), 0);
+	assert_int_equal(follow.nr_traces, 1);
+	check_trace(&follow, 0, "a", 5, 5);
+	assert_int_equal(follow.traces->maps_size, 3);
+	assert_int_equal(follow_bytes(&follow), 12);
+	assert_int_equal(follow_pending(&follow), 12);
+	assert_false(follow_is_unsettled(&follow));
+	strcat(deep, "/d");
+	make_trace(deep);
+	assert_int_equal(follow_look(&follow, true), 0);
+	assert_int_equal(follow.nr_traces, 2);
+	check_trace(&follow, 1, deep, 5, 5);
+	strcat(deep, "e/e");
+	make_trace(deep);
+	assert_int_equal(follow_look(&follow, true), 0);
+	assert_int_equal(follow.nr_traces, 2);
+	/* What has grown at the end may be cut off again, until it is settled. */
+	follow.staged = true;
+	command("printf 67 >> $P/ring0", "a");
+	assert_int_equal(follow_look(&follow, true), 0);
+	check_trace(&follow, 0, "a", 7, 5);
+	assert_true(follow_is_unsettled(&follow));
+	follow_settle(&follow);
+	check_trace(&follow, 0, "a", 7, 7);
+	assert_false(follow_is_unsettled(&follow));
+	/* A trace that was moved is the same one; one that is removed takes along what was not delivered. */
+	command("mv $P $P-moved", "a");
+	assert_int_equal(follow_look(&follow, true), 0);
+	check_trace(&follow, 0, "a", 7, 7);
+	assert_int_equal(follow.vanished, 0);
+	follow.traces->streams->delivered.offset = 2;
+	follow.traces->streams->at.offset = 3;
+	command("rm -r $P-moved", "a");
+	assert_int_equal(follow_look(&follow, true), 0);
+	assert_true(follow.traces->removed);
+	assert_int_equal(follow.vanished, 12);
+	assert_string_equal(follow.gone, "a");
+	assert_int_equal(follow.traces->streams->there, 3);
+	assert_int_equal(follow.traces->streams->delivered.offset, 3);
+	assert_int_equal(follow_bytes(&follow), 12);
+	/* One of which everything was delivered is no loss. */
+	for (struct follow_stream *stream = follow.traces->next->streams; stream;
+			stream = stream->next)
+		stream->delivered.offset = stream->there;
+	command("rm -r $P", "d");
+	assert_int_equal(follow_look(&follow, true), 0);
+	assert_true(follow.traces->next->removed);
+	assert_int_equal(follow.vanished, 12);
+	assert_string_equal(follow.gone, "a");
+	follow_close(&follow);
+	assert_int_equal(resources_now().descriptors, before.descriptors);
+	command("rm -r $P", "");
+}
+
+/* The directory is itself a trace: its name, however it is written. */
+static void check_name(const char *path, const char *name)
+{
+	struct follow follow;
+
+	assert_int_equal(follow_open(path, &follow), 0);
+	assert_int_equal(follow_look(&follow, false), 0);
+	assert_non_null(follow.traces);
+	assert_string_equal(follow.traces->name, name);
+	follow_close(&follow);
+}
+
+static void test_names(void **unused)
+{
+	char path[80];
+
+	(void)unused;
+	memcpy(root + strlen(root) - 6, "XXXXXX", 6);
+	assert_non_null(mkdtemp(root));
+	command("mkdir $P/one $P/.dot && printf x > $P/one/metadata && printf x > $P/.dot/metadata",
+			"");
+	for (int slashes = 0; slashes < 3; slashes++) {
+		(void)snprintf(path, sizeof(path), "%s/one%.*s", root, slashes, "//");
+		check_name(path, "one");
+	}
+	(void)snprintf(path, sizeof(path), "%s/one/.", root);
+	check_name(path, "trace");
+	(void)snprintf(path, sizeof(path), "%s/.dot", root);
+	check_name(path, "trace");
+	assert_int_equal(chdir(root), 0);
+	check_name("one", "one");
+	check_name("one/", "one");
+	check_name("./one", "one");
+	assert_int_equal(chdir("/"), 0);
+	command("rm -r $P", "");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_given_back)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_given_back),
+			cmocka_unit_test(test_directory), cmocka_unit_test(test_names)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* Records of the kernel as arguments of events: the types, each value, records that end too soon, and the memory of arguments. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cmd/kernel/values.c"
+#include "ctf/ctf.h"
+#include "kernel/record/bytes.h"
+#include "kernel/record/format.h"
+#include "kernel/record/layout.h"
+#include "visit/visit.h"
+
+#define FIELD(type, offset, size, is_signed) \
+	"\tfield:" type ";\toffset:" #offset ";\tsize:" #size ";\tsigned:" #is_signed ";\n"
+
+static const char format_text[] = "name: e\nID: 7\nformat:\n" FIELD("u8 mode", 8, 1, 0) FIELD(
+		"u8 bits", 9, 1, 0) FIELD("short s", 10, 2, 1) FIELD("void *p", 16, 8,
+		0) FIELD("f64 d", 24, 8, 1) FIELD("bool b", 32, 1, 0) FIELD("char text[4]", 33, 4,
+		0) FIELD("u16 list[2]", 38, 4, 0) FIELD("struct x raw", 42, 3,
+		0) FIELD("__data_loc char[] name", 48, 4, 0) FIELD("__data_loc u32[] far", 52, 4,
+		0) "print fmt: __print_symbolic(REC->mode, {1, \"ONE\"}, {2, \"TWO\"}), "
+		   "__print_flags(REC->bits, \"|\", {4, \"FOUR\"})\n";
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define ORDER "le"
+#else
+#define ORDER "be"
+#endif
+#define RECORD 72
+
+/* Without what all descriptions have. */
+static const char fields[] =
+		"\"fields\":["
+		"{\"name\":\"mode\",\"type\":{\"type\":\"enum\",\"mappings\":[{\"begin\":1,\"end\":1,\"label\":\"ONE\"},{\"begin\":2,\"end\":2,\"label\":\"TWO\"}],\"element\":{\"type\":\"u8\",\"size\":1,\"len_bits\":0,\"signed\":false,\"byte_order\":\"" ORDER
+		"\",\"attributes\":[]},\"attributes\":[]}},"
+		"{\"name\":\"bits\",\"type\":{\"type\":\"enum_bitmap\",\"mappings\":[{\"begin\":2,\"end\":2,\"label\":\"FOUR\"}],\"element\":{\"type\":\"u8\",\"size\":1,\"len_bits\":0,\"signed\":false,\"byte_order\":\"" ORDER
+		"\",\"attributes\":[]},\"attributes\":[]}},"
+		"{\"name\":\"s\",\"type\":{\"type\":\"s16\",\"size\":2,\"len_bits\":0,\"signed\":true,\"byte_order\":\"" ORDER
+		"\",\"attributes\":[]}},"
+		"{\"name\":\"p\",\"type\":{\"type\":\"u64\",\"size\":8,\"len_bits\":0,\"signed\":false,\"byte_order\":\"" ORDER
+		"\",\"attributes\":[{\"key\":\"std.integer.base\",\"type\":\"u8\",\"value\":16}]}},"
+		"{\"name\":\"d\",\"type\":{\"type\":\"float_binary64\",\"size\":8,\"byte_order\":\"" ORDER
+		"\",\"attributes\":[]}},"
+		"{\"name\":\"b\",\"type\":{\"type\":\"bool\",\"size\":1,\"len_bits\":0,\"byte_order\":\"" ORDER
+		"\",\"attributes\":[]}},"
+		"{\"name\":\"text\",\"type\":{\"type\":\"string_utf8\",\"unit_size\":1,\"byte_order\":\"" ORDER
+		"\",\"attributes\":[]}},"
+		"{\"name\":\"list\",\"type\":{\"type\":\"gather_array\",\"offset\":0,\"access_mode\":\"direct\",\"length\":2,\"element\":{\"type\":\"gather_integer\",\"offset\":0,\"access_mode\":\"direct\",\"offset_bits\":0,\"size\":2,\"len_bits\":0,\"signed\":false,\"byte_order\":\"" ORDER
+		"\",\"attributes\":[]},\"attributes\":[]}},"
+		"{\"name\":\"raw\",\"type\":{\"type\":\"gather_array\",\"offset\":0,\"access_mode\":\"direct\",\"length\":3,\"element\":{\"type\":\"gather_byte\",\"offset\":0,\"access_mode\":\"direct\",\"attributes\":[]},\"attributes\":[]}},"
+		"{\"name\":\"name\",\"type\":{\"type\":\"string_utf8\",\"unit_size\":1,\"byte_order\":\"" ORDER
+		"\",\"attributes\":[]}},"
+		"{\"name\":\"far\",\"type\":{\"type\":\"gather_vla\",\"offset\":4,\"access_mode\":\"direct\",\"length\":{\"type\":\"gather_integer\",\"offset\":0,\"access_mode\":\"direct\",\"offset_bits\":0,\"size\":4,\"len_bits\":0,\"signed\":false,\"byte_order\":\"" ORDER
+		"\",\"attributes\":[]},\"element\":{\"type\":\"gather_integer\",\"offset\":0,\"access_mode\":\"direct\",\"offset_bits\":0,\"size\":4,\"len_bits\":0,\"signed\":false,\"byte_order\":\"" ORDER
+		"\",\"attributes\":[]},\"attributes\":[]}}]}";
+
+static const uint8_t record[RECORD] = {[8] = 2,
+		5,
+		0xfe,
+		0xff,
+		[16] = 8,
+		7,
+		6,
+		5,
+		4,
+		3,
+		2,
+		1,
+		[30] = 0xf8,
+		0x3f,
+		1,
+		'f',
+		'u',
+		'l',
+		'l',
+		[38] = 1,
+		2,
+		3,
+		4,
+		9,
+		8,
+		7,
+		[48] = 56,
+		0,
+		4,
+		0,
+		60,
+		0,
+		8,
+		0,
+		'a',
+		'b',
+		0,
+		'x',
+		1,
+		0,
+		0,
+		0,
+		2,
+		0,
+		0,
+		0x80};
+
+static struct ctf_arena *arena;
+static struct ctf_type *type;
+static struct bytes made;
+
+static void make(void)
+{
+	struct format format;
+	struct layout layout;
+
+	arena = ctf_arena_create();
+	assert_non_null(arena);
+	assert_int_equal(kernel_format_parse(format_text, sizeof(format_text) - 1, &format), 0);
+	assert_int_equal(layout_make(&format, false, arena, &layout, &type), 0);
+	layout_run(&layout, record, sizeof(record), &made);
+	layout_free(&layout);
+	kernel_format_free(&format);
+}
+
+static void test_types(void **unused)
+{
+	struct side_builder *builder = side_builder_create("k", "e", SIDE_LOGLEVEL_INFO, 0);
+	struct visit_buffer buffer;
+	struct visit_error error;
+	const char *found;
+
+	(void)unused;
+	assert_non_null(builder);
+	assert_int_equal(values_count(type), 11);
+	assert_int_equal(values_count(NULL), 0);
+	assert_int_equal(values_add_fields(builder, NULL), 0);
+	assert_int_equal(values_add_fields(builder, type), 0);
+	assert_int_equal(side_builder_finish(builder), SIDE_ERROR_OK);
+	visit_buffer_heap(&buffer);
+	assert_int_equal(visit_description_json(side_builder_description(builder), &buffer, &error),
+			0);
+	assert_int_equal(visit_buffer_append(&buffer, "", 1), 0);
+	found = strstr((char *)buffer.data, "\"fields\":");
+	assert_non_null(found);
+	assert_string_equal(found, fields);
+	visit_buffer_free(&buffer);
+	side_builder_destroy(builder);
+}
+
+static const void *pointer(const struct side_arg *argument)
+{
+	return side_ptr_get(argument->u.side_static.string_value);
+}
+
+static void test_values(void **unused)
+{
+	struct side_arg arguments[11];
+	struct scratch scratch = {.used = 0};
+	const struct kernel_bytes bytes = {made.data, made.size};
+	double real = 1.5, got;
+
+	(void)unused;
+	memset(arguments, 0x55, sizeof(arguments));
+	assert_true(values_take(&scratch, type, bytes, arguments));
+	for (size_t i = 0; i < 11; i++)
+		assert_int_equal(arguments[i].flags, 0);
+	assert_int_equal(arguments[0].type.v, SIDE_TYPE_U8);
+	assert_int_equal(arguments[0].u.side_static.integer_value.side_u8, 2);
+	assert_int_equal(arguments[1].u.side_static.integer_value.side_u8, 5);
+	assert_int_equal(arguments[2].type.v, SIDE_TYPE_S16);
+	assert_int_equal(arguments[2].u.side_static.integer_value.side_s16, -2);
+	assert_int_equal(arguments[3].type.v, SIDE_TYPE_U64);
+	assert_true(arguments[3].u.side_static.integer_value.side_u64 ==
+			UINT64_C(0x0102030405060708));
+	assert_int_equal(arguments[4].type.v, SIDE_TYPE_FLOAT_BINARY64);
+	memcpy(&got, &arguments[4].u.side_static.float_value, sizeof(got));
+	assert_memory_equal(&got, &real, sizeof(got));
+	assert_int_equal(arguments[5].type.v, SIDE_TYPE_BOOL);
+	assert_int_equal(arguments[5].u.side_static.bool_value.side_bool8, 1);
+	/* A text that fills its array has an end nevertheless. */
+	assert_int_equal(arguments[6].type.v, SIDE_TYPE_STRING_UTF8);
+	assert_string_equal((const char *)pointer(&arguments[6]), "full");
+	assert_int_equal(arguments[7].type.v, SIDE_TYPE_GATHER_ARRAY);
+	assert_memory_equal(side_ptr_get(arguments[7].u.side_static.side_array_gather_ptr),
+			"\1\2\3\4", 4);
+	assert_int_equal(arguments[8].type.v, SIDE_TYPE_GATHER_ARRAY);
+	assert_memory_equal(side_ptr_get(arguments[8].u.side_static.side_array_gather_ptr),
+			"\x9\x8\7", 3);
+	assert_int_equal(arguments[9].type.v, SIDE_TYPE_STRING_UTF8);
+	assert_string_equal((const char *)pointer(&arguments[9]), "ab");
+	/* The length stands in front of the elements. */
+	assert_int_equal(arguments[10].type.v, SIDE_TYPE_GATHER_VLA);
+	assert_memory_equal(side_ptr_get(arguments[10].u.side_static.side_vla_gather.ptr),
+			"\2\0\0\0\1\0\0\0\2\0\0\x80", 12);
+	assert_ptr_equal(side_ptr_get(arguments[10].u.side_static.side_vla_gather.ptr),
+			side_ptr_get(arguments[10].u.side_static.side_vla_gather.length_ptr));
+	/* A record that ends anywhere before. */
+	for (size_t size = 0; size < made.size; size++) {
+		uint8_t *less = malloc(size + !size);
+
+		assert_non_null(less);
+		memcpy(less, made.data, size);
+		assert_false(values_take(
+				&scratch, type, (struct kernel_bytes){less, size}, arguments));
+		free(less);
+	}
+	scratch_free(&scratch);
+	assert_true(values_take(&scratch, NULL, bytes, arguments));
+}
+
+static void test_memory(void **unused)
+{
+	struct scratch scratch = {.used = 0};
+	unsigned char *one, *other;
+
+	(void)unused;
+	one = scratch_take(&scratch, 1);
+	other = scratch_take(&scratch, 16);
+	assert_ptr_equal(other, one + 16);
+	assert_ptr_equal(scratch_take(&scratch, 17), one + 32);
+	assert_ptr_equal(scratch_take(&scratch, BLOCK_SIZE - 64), one + 64);
+	assert_int_equal(scratch.used, BLOCK_SIZE);
+	/* The next block; larger ones have their own size, up to a limit. */
+	other = scratch_take(&scratch, 1);
+	assert_true(other && scratch.blocks->next && scratch.used == 16);
+	memset(scratch_take(&scratch, BLOCK_SIZE + 16), 1, BLOCK_SIZE + 16);
+	assert_int_equal(scratch.blocks->room, BLOCK_SIZE + 16);
+	assert_non_null(scratch_take(&scratch, SCRATCH_MAX));
+	assert_null(scratch_take(&scratch, SCRATCH_MAX + 1));
+	/* One block is kept, the first one. */
+	scratch_reset(&scratch);
+	assert_ptr_equal(scratch_take(&scratch, 1), one);
+	assert_null(scratch.blocks->next);
+	scratch_free(&scratch);
+	assert_null(scratch.blocks);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_types),
+			cmocka_unit_test(test_values),
+			cmocka_unit_test(test_memory),
+	};
+	int failed;
+
+	make();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	free(made.data);
+	ctf_arena_destroy(arena);
+	return failed;
+}
