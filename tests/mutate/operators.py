@@ -32,7 +32,7 @@ RELEASES = re.compile(r"(^|_)(f?close|closedir|free|munmap|unlock|unlink|unlinka
 ACQUIRES = re.compile(r"(^|_)(open|openat|mmap|m?alloc|calloc|realloc|read|pread|write|pwrite|recv|recvmsg|send|sendmsg|fstat|stat|"
                       r"ioctl|dup|fcntl|socket|connect|accept4?|fork|pipe2?|take|load|create|add|init|begin)(_|$)")
 # Without an order of its arguments, unless the result is returned to a caller who sorts.
-SYMMETRIC = {"strcmp", "strncmp", "strcasecmp", "memcmp"}
+SYMMETRIC = {"strcmp", "strncmp", "strcasecmp", "memcmp", "calloc"}
 LEAVES = (CursorKind.RETURN_STMT, CursorKind.GOTO_STMT, CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT)
 
 
@@ -202,6 +202,8 @@ class Finder:
 
     def is_symmetric(self, cursor):
         before = self.source.text(max(0, cursor.extent.start.offset - 16), cursor.extent.start.offset)
+        if cursor.spelling == "calloc":
+            return True
         return cursor.spelling in SYMMETRIC and not re.search(r"(\breturn|[=:]) *$", before)
 
     def on_call_expr(self, cursor):

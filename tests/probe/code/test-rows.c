@@ -2,6 +2,7 @@
 /* Parse unwind tables byte by byte: numbers of any length, and remembered rows up to the maximal depth and one deeper. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -169,12 +170,255 @@ static void test_nested(void **unused)
 		nest(nested);
 }
 
+/* ---- operations ---- */
+
+/* A row as BEGIN REGISTER+OFFSET SLOT, whether the return address is known and the last one, and the frame pointer. */
+static void show_row(const struct code_row *row, char *text)
+{
+	sprintf(text, "%u %u%+lld %u %d%d %u%+lld", row->begin, row->reg, (long long)row->offset,
+			row->slot, row->returns, row->last, row->frame_pointer,
+			(long long)row->frame_pointer_at);
+}
+
+static void test_operations(void **unused)
+{
+	/* Behind rules that say: rsp + 8, return address at -8, frame pointer at -16. */
+	static const struct {
+		uint8_t bytes[20];
+		size_t size;
+		const char *row;
+	} cases[] = {
+			{{0}, 1, "1 7+8 0 10 1-16"}, {{0x0c, 6, 16}, 3, "1 6+16 0 10 1-16"},
+			{{0x12, 3, 0x7e}, 3, "1 3+16 0 10 1-16"}, {{0x0d, 6}, 2, "1 6+8 0 10 1-16"},
+			{{0x0e, 24}, 2, "1 7+24 0 10 1-16"}, {{0x13, 0x7d}, 2, "1 7+24 0 10 1-16"},
+			{{0x86, 3}, 2, "1 7+8 0 10 1-24"}, {{0x83, 3}, 2, "1 7+8 0 10 1-16"},
+			{{0x90, 2}, 2, "1 7+8 0 00 1-16"}, {{0x90, 1}, 2, "1 7+8 0 10 1-16"},
+			{{0x05, 6, 4}, 3, "1 7+8 0 10 1-32"}, {{0x05, 16, 4}, 3, "1 7+8 0 00 1-16"},
+			{{0x11, 6, 0x7f}, 3, "1 7+8 0 10 1+8"}, {{0x07, 6}, 2, "1 7+8 0 10 3-16"},
+			{{0x07, 16}, 2, "1 7+8 0 01 1-16"},
+			{{0x07, 16, 0x90, 1}, 4, "1 7+8 0 10 1-16"},
+			{{0x07, 16, 0xd0}, 3, "1 7+8 0 10 1-16"},
+			{{0x07, 16, 0x06, 16}, 4, "1 7+8 0 10 1-16"},
+			{{0x08, 6}, 2, "1 7+8 0 10 0-16"}, {{0x08, 6, 0xc6}, 3, "1 7+8 0 10 1-16"},
+			{{0x86, 9, 0x06, 6}, 4, "1 7+8 0 10 1-16"},
+			{{0x09, 6, 3}, 3, "1 7+8 0 10 3-16"}, {{0x09, 16, 3}, 3, "1 7+8 0 00 1-16"},
+			{{0x14, 6, 3}, 3, "1 7+8 0 10 3-16"}, {{0x15, 6, 3}, 3, "1 7+8 0 10 3-16"},
+			{{0x10, 6, 2, 0x76, 0}, 5, "1 7+8 0 10 2-16"},
+			{{0x10, 6, 2, 0x76, 1}, 5, "1 7+8 0 10 3-16"},
+			{{0x10, 6, 2, 0x75, 0}, 5, "1 7+8 0 10 3-16"},
+			{{0x10, 6, 3, 0x76, 0, 0}, 6, "1 7+8 0 10 3-16"},
+			{{0x16, 6, 2, 0x76, 0}, 5, "1 7+8 0 10 3-16"},
+			{{0x2e, 5}, 2, "1 7+8 0 10 1-16"},
+			{{0x0f, 3, 0x76, 0x78, 0x06}, 5, "2 6-8 0 10 1-16"},
+			{{0x0f, 3, 0x70, 8, 0x06}, 5, "2 0+8 0 10 1-16"},
+			{{0x0f, 3, 0x7f, 8, 0x06}, 5, "2 15+8 0 10 1-16"},
+			{{0x0f, 3, 0x6f, 8, 0x06}, 5, "0 7+8 0 10 1-16"},
+			{{0x0f, 3, 0x80, 8, 0x06}, 5, "0 7+8 0 10 1-16"},
+			{{0x0f, 3, 0x76, 8, 0x07}, 5, "0 6+8 0 10 1-16"},
+			{{0x0f, 4, 0x76, 8, 0x06, 0}, 6, "0 6+8 0 10 1-16"},
+			{{0x0f, 2, 0x76, 8}, 4, "0 6+8 0 10 1-16"},
+			{{0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22}, 13,
+					"3 7+8 11 10 1-16"},
+			{{0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x31, 0x2a, 0x33, 0x24, 0x22}, 13,
+					"3 7+8 1 10 1-16"},
+			{{0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3f, 0x2a, 0x33, 0x24, 0x22}, 13,
+					"3 7+8 15 10 1-16"},
+			{{0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x30, 0x2a, 0x33, 0x24, 0x22}, 13,
+					"0 7+8 0 10 1-16"},
+			{{0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x40, 0x2a, 0x33, 0x24, 0x22}, 13,
+					"0 7+8 0 10 1-16"},
+			{{0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x23}, 13,
+					"0 7+8 0 10 1-16"},
+			{{0x0f, 12, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22,
+					 0x06},
+					14, "0 7+8 0 10 1-16"},
+			{{0x3f}, 1, "0 7+8 0 10 1-16"}, /* nobody knows it */
+			{{0x01}, 1, "0 7+8 0 10 1-16"}, {{0x0c, 6}, 2, "0 6+0 0 10 1-16"}, /* cut */
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		static const uint8_t first[] = {0x0c, 7, 8, 0x90, 1, 0x86, 2};
+		uint8_t bytes[sizeof(first) + 20];
+		const struct code_cursor all = {bytes, 0, sizeof(bytes), 0, false};
+		struct code_entry entry = {.address = 0x1000,
+				.rules = sizeof(first),
+				.rules_end = sizeof(first) + cases[i].size};
+		struct code_rows rows;
+		char shown[128];
+
+		memcpy(bytes, first, sizeof(first));
+		memcpy(bytes + sizeof(first), cases[i].bytes, sizeof(cases[i].bytes));
+		entry.cie = (struct code_cie){
+				.code_factor = 1, .data_factor = -8, .rules_end = sizeof(first)};
+		code_rows_begin(&all, &entry, &rows);
+		show_row(code_rows_at(&rows, 0x1000), shown);
+		if (strcmp(shown, cases[i].row) != 0)
+			fail_msg("case %zu: %s, expected %s", i, shown, cases[i].row);
+	}
+}
+
+/* Each way to say where the next row begins, in units of 4 bytes. */
+static void test_advances(void **unused)
+{
+	static const struct {
+		uint8_t bytes[5];
+		size_t size;
+		uint64_t next;
+	} cases[] = {{{0x41}, 1, 0x1004}, {{0x7f}, 1, 0x1000 + 4 * 63}, {{0x02, 0x80}, 2, 0x1200},
+			{{0x03, 0x01, 0x02}, 3, 0x1000 + 4 * 0x201},
+			{{0x04, 1, 0, 1, 0}, 5, 0x1000 + 4 * 0x10001}, {{0x02}, 1, 0},
+			{{0x0e, 8}, 2, 0}, {{0x40}, 0, 0}};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct code_cursor all = {cases[i].bytes, 0, cases[i].size, 0, false};
+		struct code_entry entry = {.address = 0x1000, .rules_end = cases[i].size};
+		struct code_rows rows;
+		uint64_t next = 0;
+
+		entry.cie.code_factor = 4;
+		code_rows_begin(&all, &entry, &rows);
+		assert_int_equal(code_rows_next(&rows, &next), cases[i].next != 0);
+		assert_int_equal(next, cases[i].next);
+	}
+}
+
+/* ---- entries ---- */
+
+static void test_pointers(void **unused)
+{
+	static const uint8_t bytes[10] = {0, 0, 0xf0, 0xff, 0xff, 0xff, 0x81, 0x7f, 0x80, 0xff};
+	static const struct {
+		uint8_t encoding;
+		size_t size;
+		uint64_t value;
+		bool bad;
+	} cases[] = {{0x00, 8, 0xff807f81fffffff0, false}, {0x04, 8, 0xff807f81fffffff0, false},
+			{0x0c, 8, 0xff807f81fffffff0, false}, {0x02, 2, 0xfff0, false},
+			{0x03, 4, 0xfffffff0, false}, {0x0a, 2, (uint64_t)-16, false},
+			{0x0b, 4, (uint64_t)-16, false}, {0x1b, 4, 0x5002 - 16, false},
+			{0x10, 8, 0xff807f81fffffff0 + 0x5002, false}, {0x05, 0, 0, true},
+			{0x20, 8, 0, true}, {0x30, 8, 0, true}, {0xff, 0, 0, false}};
+	static const uint8_t nothing[8] = {0};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct code_cursor cursor = {bytes, 2, sizeof(bytes), 0x5000, false};
+
+		assert_int_equal(code_take_pointer(&cursor, cases[i].encoding), cases[i].value);
+		assert_int_equal(cursor.bad, cases[i].bad);
+		assert_int_equal(cursor.at, 2 + cases[i].size);
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		struct code_cursor cursor = {bytes, 6, sizeof(bytes), 0x5000, false};
+
+		assert_int_equal(code_take_pointer(&cursor, i ? 0x09 : 0x01),
+				i ? (uint64_t)-127 : 127 * 128 + 1);
+		assert_int_equal(cursor.at, 8);
+		/* 0 is none, wherever it is counted from. */
+		cursor = (struct code_cursor){nothing, 0, sizeof(nothing), 0x5000, false};
+		assert_int_equal(code_take_pointer(&cursor, 0x1b), 0);
+		assert_false(cursor.bad);
+	}
+}
+
+static void test_cies(void **unused)
+{
+	/* Behind their lengths: 4 bytes, a version, letters, factors, the column of the return address. */
+	static const struct {
+		uint8_t bytes[40];
+		size_t size;
+		bool ok, signal, augmented;
+		uint8_t pointer, lsda;
+		size_t rules;
+	} cases[] = {
+			{"\0\0\0\0\1\0\2\x78\x10", 9, true, false, false, 0, 0xff, 9},
+			{"\0\0\0\0\3\0\2\x78\x90\0", 10, true, false, false, 0, 0xff, 10},
+			{"\0\0\0\0\2\0\2\x78\x10", 9, false, false, false, 0, 0xff, 0},
+			{"\0\0\0\0\4\0\2\x78\x10", 9, false, false, false, 0, 0xff, 0},
+			{"\0\0\0\0\1zR\0\2\x78\x10\1\x1b", 13, true, false, true, 0x1b, 0xff, 13},
+			{"\0\0\0\0\1zRS\0\2\x78\x10\1\x1b", 14, true, true, true, 0x1b, 0xff, 14},
+			{"\0\0\0\0\1zPLR\0\2\x78\x10\7\3aaaa\x1c\x1b", 21, true, false, true, 0x1b,
+					0x1c, 21},
+			{"\0\0\0\0\1zB\0\2\x78\x10\2\0\0", 14, true, false, true, 0, 0xff, 14},
+			{"\0\0\0\0\1zX\0\2\x78\x10\1\0", 13, false, false, true, 0, 0xff, 12},
+			{"\0\0\0\0\1R\0\2\x78\x10\1", 11, false, false, false, 0, 0xff, 10},
+			{"\0\0\0\0\1zR\0\2\x78\x10\2\x1b", 13, false, false, true, 0x1b, 0xff, 12},
+			{"\0\0\0\0\1zR\0\2\x78\x10\1", 12, false, false, true, 0, 0xff, 12},
+			{"\0\0\0\0\1zR", 7, false, false, false, 0, 0xff, 0},
+			{"\0\0\0\0\1\0\2\x78", 8, false, false, false, 0, 0xff, 8},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct code_cursor all = {cases[i].bytes, 0, cases[i].size, 0x5000, false};
+		const struct code_cie cie = code_read_cie(&all, 0, cases[i].size);
+
+		if (cie.ok != cases[i].ok || cie.signal != cases[i].signal ||
+				cie.augmented != cases[i].augmented ||
+				cie.pointer != cases[i].pointer || cie.lsda != cases[i].lsda)
+			fail_msg("case %zu: %d %d %d %x %x", i, cie.ok, cie.signal, cie.augmented,
+					cie.pointer, cie.lsda);
+		if (!cie.ok)
+			continue;
+		assert_int_equal(cie.rules, cases[i].rules);
+		assert_int_equal(cie.rules_end, cases[i].size);
+		assert_int_equal(cie.code_factor, 2);
+		assert_int_equal(cie.data_factor, -8);
+	}
+}
+
+static void test_entries(void **unused)
+{
+	/* Behind its length: where the CIE is, an address, a size, what is augmented, and a rule. */
+	static const uint8_t bytes[] = {0, 0, 0, 0, 9, 9, 9, 9, 0x10, 0, 0, 0, 0x20, 0, 0, 0, 4,
+			0x30, 0, 0, 0, 0x41};
+	const struct code_cursor all = {bytes, 0, sizeof(bytes), 0x5000, false};
+	struct code_cie cie = {.pointer = 0x1b, .lsda = 0x1b, .augmented = true, .ok = true};
+	struct code_entry entry;
+
+	(void)unused;
+	assert_true(code_read_entry(&all, 4, sizeof(bytes) - 4, &cie, &entry));
+	assert_int_equal(entry.address, 0x5000 + 8 + 0x10);
+	assert_int_equal(entry.size, 0x20);
+	assert_int_equal(entry.landings, 0x5000 + 17 + 0x30);
+	assert_int_equal(entry.rules, 21);
+	assert_int_equal(entry.rules_end, 22);
+	cie.lsda = CODE_ENCODING_OMIT;
+	assert_true(code_read_entry(&all, 4, sizeof(bytes) - 4, &cie, &entry));
+	assert_int_equal(entry.landings, 0);
+	assert_int_equal(entry.rules, 21);
+	cie.augmented = false;
+	assert_true(code_read_entry(&all, 4, sizeof(bytes) - 4, &cie, &entry));
+	assert_int_equal(entry.rules, 16);
+	cie.augmented = true;
+	for (size_t length = 0; length < 17; length++)
+		assert_false(code_read_entry(&all, 4, length, &cie, &entry));
+	assert_true(code_read_entry(&all, 4, 17, &cie, &entry));
+	cie.ok = false;
+	assert_false(code_read_entry(&all, 4, sizeof(bytes) - 4, &cie, &entry));
+	/* Beyond the end. */
+	{
+		struct code_cursor cursor = {bytes, 3, 5, 0, true};
+
+		code_pass(&cursor, 1);
+		assert_int_equal(cursor.at, 3);
+		assert_int_equal(code_take(&cursor, 1), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_numbers),
 			cmocka_unit_test(test_ends),
 			cmocka_unit_test(test_nested),
+			cmocka_unit_test(test_operations),
+			cmocka_unit_test(test_advances),
+			cmocka_unit_test(test_pointers),
+			cmocka_unit_test(test_cies),
+			cmocka_unit_test(test_entries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
