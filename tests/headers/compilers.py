@@ -8,6 +8,9 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..'))
+import compiler32
+
 INCLUDE = os.path.join(HERE, '..', '..', 'include')
 LONG = os.environ.get('SIDE_TEST_LONG') == '1'
 
@@ -35,15 +38,17 @@ def chosen(name):
     return family, {'gcc': GCC, 'g++': GXX, 'clang': CLANG, 'clang++': CLANGXX}[family]
 
 
-def works(compiler, *flags):
-    """Can this compiler make programs with these flags? -m32 needs a library, and <asm/errno.h> of gcc-multilib."""
+def works(compiler, *flags, language='c'):
+    """Can this compiler make programs with these flags?"""
     if not compiler:
         return False
+    if '-m32' in flags:
+        return not compiler32.reason([compiler, *(flag for flag in flags if flag != '-m32')], language)
     with tempfile.TemporaryDirectory() as d:
         src = os.path.join(d, 'a.c')
         with open(src, 'w') as f:
-            f.write('#include <errno.h>\n#include <linux/types.h>\n#include <stdlib.h>\nint main(void) { return errno; }\n')
-        return subprocess.run([compiler, *flags, '-x', 'c', src, '-o', os.path.join(d, 'a')],
+            f.write('int main(void) { return 0; }\n')
+        return subprocess.run([compiler, *flags, '-x', language, src, '-o', os.path.join(d, 'a')],
                               capture_output=True).returncode == 0
 
 

@@ -48,7 +48,7 @@ jobs = [('detects', detects)]
 for compiler, language, mode in ((c.GCC, 'c', 'c11'), (c.GXX, 'c++', 'c++11'),
                                  (c.CLANG, 'c', 'c11'), (c.CLANGXX, 'c++', 'c++11')):
     for bits in (64, 32):
-        if compiler and (bits == 64 or c.works(compiler, '-m32')):
+        if compiler and (bits == 64 or c.works(compiler, '-m32', language=language)):
             jobs.append(('%s %d' % (compiler, bits), job(compiler, language, mode, bits)))
 if sys.maxsize < 2 ** 32:
     sys.exit(77)

@@ -5,6 +5,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..'))
+import compiler32
+
 ROOT = sys.argv[1]
 SOURCES = sys.argv[2:]
 TESTS = ['callbacks', 'registry', 'reentrant', 'statedump', 'waiting', 'fork', 'shown']
@@ -15,13 +18,13 @@ COMPILE = ['gcc', '-m32', '-std=gnu17', '-O2', '-g', '-Wall', '-Wextra', '-Werro
 
 
 def build_empty(folder):
-    """A program that does nothing, or None without a 32-bit C library and its headers (<asm/errno.h> is in gcc-multilib)."""
+    """A program that does nothing."""
     source = os.path.join(folder, 'empty.c')
     with open(source, 'w', encoding='ascii') as file:
-        file.write('#include <errno.h>\n#include <linux/types.h>\n#include <stdlib.h>\nint main(void) { return errno; }\n')
+        file.write('int main(void) { return 0; }\n')
     program = os.path.join(folder, 'empty')
-    failed = subprocess.run(['gcc', '-m32', source, '-o', program], check=False).returncode
-    return None if failed else program
+    subprocess.run(['gcc', '-m32', source, '-o', program], check=True)
+    return program
 
 
 def can_run(program):
@@ -33,11 +36,11 @@ def can_run(program):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    empty = build_empty(folder)
-    if not empty:
-        print('this system builds no 32-bit programs')
+    reason = compiler32.reason(['gcc'])
+    if reason:
+        print(reason)
         sys.exit(77)
-    runs = can_run(empty)
+    runs = can_run(build_empty(folder))
     library = os.path.join(folder, 'libside.so.0')
     subprocess.run([*COMPILE, '-fPIC', '-shared', '-mtls-dialect=gnu2', '-pthread',
                     '-Wl,--version-script=' + os.path.join(ROOT, 'src/libside/libside.map'),
