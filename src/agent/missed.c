@@ -108,6 +108,8 @@ void agent_missed_limit(const struct agent_session *session, int error)
 			(error == -EPROTO && !getrlimit(RLIMIT_NOFILE, &files) &&
 					files.rlim_cur < MISSED_FILES))
 		reason = WIRE_MISSED_FILES;
+	else if (error == -EIO || error == -EPERM || error == -ENOSYS)
+		reason = WIRE_MISSED_ERROR;
 	else
 		return;
 	if (!missed_is_reported(session))

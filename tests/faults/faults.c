@@ -142,10 +142,49 @@ static bool faults_is_done(void)
 			!control->lasts && !control->every && !control->from;
 }
 
+static void faults_begin(void)
+{
+	const char *path = getenv("FAULTS_CONTROL"), *modules = getenv("FAULTS_MODULES");
+	struct faults_walk walk = {.depth = 1};
+	void *memory;
+	int fd;
+
+	faults_process = getpid();
+	if (readlink("/proc/self/exe", faults_executable, sizeof(faults_executable) - 1) < 0)
+		abort();
+	/* Its first call initializes libgcc, which allocates. */
+	_Unwind_Backtrace(faults_frame, &walk);
+	if (!path || !modules)
+		return;
+	faults_modules = modules;
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	memory = mmap(NULL, sizeof(*faults_control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (memory != MAP_FAILED)
+		faults_control = memory;
+}
+
+/* Constructors of the modules under test may run before ours. */
+static void faults_begin_once(void)
+{
+	static bool is_begun;
+
+	if (__atomic_exchange_n(&is_begun, true, __ATOMIC_RELAXED))
+		return;
+	faults_is_busy = true;
+	faults_begin();
+	faults_is_busy = false;
+}
+
 static bool faults_is_counting(enum faults_kinds kind)
 {
-	return faults_control && !faults_is_busy && (faults_control->kinds & kind) &&
-			!faults_control->is_off && !faults_is_done() &&
+	if (faults_is_busy)
+		return false;
+	faults_begin_once();
+	return faults_control && (faults_control->kinds & kind) && !faults_control->is_off &&
+			!faults_is_done() &&
 			(faults_control->children || getpid() == faults_process);
 }
 
@@ -168,30 +207,6 @@ static bool faults_fails(enum faults_kinds kind, const char *function)
 	faults_is_busy = false;
 	errno = saved;
 	return fails;
-}
-
-__attribute__((constructor)) static void faults_begin(void)
-{
-	const char *path = getenv("FAULTS_CONTROL"), *modules = getenv("FAULTS_MODULES");
-	struct faults_walk walk = {.depth = 1};
-	void *memory;
-	int fd;
-
-	faults_process = getpid();
-	if (readlink("/proc/self/exe", faults_executable, sizeof(faults_executable) - 1) < 0)
-		abort();
-	/* Its first call initializes libgcc, which allocates. */
-	_Unwind_Backtrace(faults_frame, &walk);
-	if (!path || !modules)
-		return;
-	faults_modules = modules;
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	memory = mmap(NULL, sizeof(*faults_control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (memory != MAP_FAILED)
-		faults_control = memory;
 }
 
 /* ---- Allocations ---- */

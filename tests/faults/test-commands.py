@@ -205,7 +205,7 @@ def events(output):
     """The events of a recorded trace."""
     if output[1] is None:
         return output
-    done = side("view", "--no-header", "--json", "out", cwd=WORK, env=environment(SIDE_RUNTIME=RUNTIME))
+    done = side("view", "--json", "out", cwd=WORK, env=environment(SIDE_RUNTIME=RUNTIME))
     names = re.findall(r'"event": *"([^"]*)"', done.out)
     return output[0], done.status, names
 
