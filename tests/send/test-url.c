@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Addresses of senders and receivers: each part at its limit, and each mistake with its own error and hint. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -207,11 +208,14 @@ static void test_sources(void **unused)
 	assert_false(answers);
 	other = send_source("-", 0, -1, &answers, &error);
 	assert_true(other > 2 && other != fd);
+	assert_int_equal(fcntl(other, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
 	close(other);
 	close(fd);
 	unlink(file);
 	/* A terminal, which has a speed. */
-	fd = posix_openpt(2 /* O_RDWR */);
+	fd = posix_openpt(O_RDWR | O_NOCTTY);
 	if (fd >= 0 && !grantpt(fd) && !unlockpt(fd)) {
 		const char *name = ptsname(fd);
 

@@ -86,8 +86,29 @@ static void channels(void)
 	CHECK(!strcmp(error.text, "33 channels are more than 32"));
 }
 
+static void compression(void)
+{
+	static const int levels[] = {-1, 0, SESSION_COMPRESS_MAX, SESSION_COMPRESS_MAX + 1};
+	struct session_channel channel = {.name = "c"};
+	struct session_options options = {.channels = &channel, .nr_channels = 1};
+	struct session_error error;
+	char expected[80];
+
+	for (unsigned int i = 0; i < 4; i++) {
+		options.compress = levels[i];
+		CHECK(session_check(&options, &error) == (i == 1 || i == 2 ? 0 : -EINVAL));
+		if (i == 1 || i == 2)
+			continue;
+		(void)snprintf(expected, sizeof(expected),
+				"there is no compression level %d: they go from 1 to %d", levels[i],
+				SESSION_COMPRESS_MAX);
+		CHECK(!strcmp(error.text, expected));
+	}
+}
+
 int main(void)
 {
+	compression();
 	patterns();
 	rule_text();
 	channels();
