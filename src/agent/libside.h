@@ -75,6 +75,12 @@
 
 AGENT_LIBSIDE_EACH(AGENT_LIBSIDE_WEAK)
 
+/*
+ * Required in a file that compares the address of such a function with NULL, after its declaration: clang removes the comparison
+ * if only the symbol is weak.
+ */
+#define AGENT_LIBSIDE_DECLARE_WEAK(name) extern __typeof__(name) name __attribute__((weak));
+
 /* Constructors of side/trace.h call these two functions before the agent has checked which library is loaded. */
 struct side_event_description;
 struct side_events_register_handle;

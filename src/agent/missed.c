@@ -27,6 +27,8 @@ EXPORT void side_agent_note_allocator(void);
 /* For libside.a in that library, whose function side_init() has this address. */
 EXPORT void side_agent_note_copy(const char *library, void (*init)(void));
 
+AGENT_LIBSIDE_EACH(AGENT_LIBSIDE_DECLARE_WEAK)
+
 #define MISSED_LACKS(name) || !&name
 
 bool agent_libside_is_whole(void)

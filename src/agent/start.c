@@ -28,6 +28,8 @@
  */
 EXPORT void side_agent_start(void);
 
+AGENT_LIBSIDE_DECLARE_WEAK(side_tracer_bind)
+
 /* On machines that are slow or busy. No number, or one out of bounds: as if nothing had been said. */
 static unsigned int chosen_patience(void)
 {
