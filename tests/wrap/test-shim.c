@@ -91,16 +91,26 @@ static void check_message(const struct recorder *recorder, uint32_t reason)
 static void test_send(void)
 {
 	static const struct shim_message message = {.size = 40, .reason = 7};
+	struct sockaddr_un whole = {.sun_family = AF_UNIX};
 	struct recorder recorder;
 	char longer[120];
 	size_t most = sizeof(recorder.address.sun_path) - 1;
+	int unmet = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	/* The longest path, without what follows it. */
 	begin(&recorder, most);
 	memset(longer, 'y', sizeof(longer));
 	memcpy(longer, recorder.address.sun_path, most);
+	/* A path without room for its end: nothing is sent there. */
+	memcpy(whole.sun_path, longer, sizeof(whole.sun_path));
+	CHECK(unmet >= 0 && !bind(unmet, (struct sockaddr *)&whole, sizeof(whole)) &&
+			!listen(unmet, 4));
 	shim_send(longer, 0, &message);
 	shim_send(longer, most + 1, &message);
+	CHECK(accept(unmet, NULL, NULL) == -1 && errno == EAGAIN);
+	close(unmet);
+	longer[most + 1] = '\0';
+	CHECK(!unlink(longer));
 	shim_send("/nowhere", 8, &message);
 	shim_send(longer, most, &message);
 	end(&recorder);
