@@ -392,6 +392,72 @@ static void test_runtime(void)
 	session_destroy(other);
 }
 
+/* ---- a disk that is full ---- */
+
+static void check_message(
+		const struct session *session, size_t at, bool is_error, const char *expected)
+{
+	CHECK(session->nr_messages == at + 1);
+	CHECK(session->messages[at].is_error == is_error);
+	if (!strstr(session->messages[at].text, expected)) {
+		fprintf(stderr, "%s instead of %s\n", session->messages[at].text, expected);
+		abort();
+	}
+}
+
+static void test_full(void)
+{
+	struct session *session = session_allocate();
+
+	CHECK(session);
+	session->output = strdup("/out");
+	CHECK(session->output);
+	full_end(session);
+	full_report(session);
+	full_over(session);
+	CHECK(!session->nr_messages);
+	session->full.last = false;
+	/* Other errors do not wait. */
+	CHECK(!full_holds(session, -EIO) && !full_waits(session));
+	session->recovers = true;
+	CHECK(!full_holds(session, -ENOSPC));
+	session->recovers = false;
+	CHECK(full_holds(session, -ENOSPC) && full_waits(session));
+	check_message(session, 0, false,
+			"the disk of /out is full (No space left on device): records wait");
+	/* Still full: the same time. */
+	CHECK(full_holds(session, -ENOSPC) && session->full.times == 1);
+	full_over(session);
+	CHECK(!full_waits(session) && !session->full.code);
+	/* The second time is not reported before the end. */
+	CHECK(full_holds(session, -EDQUOT) && session->full.times == 2 &&
+			session->nr_messages == 1);
+	full_over(session);
+	session->full.ns = 1200000000;
+	full_end(session);
+	check_message(session, 1, false, "the disk of /out was full 2 times, 1.2 s in all");
+	CHECK(!full_holds(session, -ENOSPC));
+	full_count(session, 0);
+	CHECK(!session->full.streams);
+	full_count(session, 1);
+	full_report(session);
+	check_message(session, 2, true, "1 record of 1 ring found no space");
+	full_count(session, 2);
+	full_report(session);
+	check_message(session, 3, true, "3 records of 2 rings found no space");
+	/* At the end it is full still. */
+	session->full = (struct full){.code = 0};
+	CHECK(full_holds(session, -ENOSPC));
+	session->full.since -= 2000000000;
+	full_end(session);
+	CHECK(session->nr_messages == 6);
+	CHECK(session->messages[5].is_error &&
+			strstr(session->messages[5].text,
+					"the disk of /out is still full, after 2."));
+	CHECK(!full_waits(session));
+	session_destroy(session);
+}
+
 int main(void)
 {
 	CHECK(mkdtemp(work));
@@ -401,6 +467,7 @@ int main(void)
 	test_starts();
 	test_refusals();
 	test_survivors();
+	test_full();
 	test_runtime();
 	rmdir(work);
 	return 0;
