@@ -180,6 +180,8 @@ int sending_confine(const char *dir, const char *url, bool has_spool, int *ret_r
 	}
 	if (asprintf(&marks, "%s/" SEND_MARKS, dir) < 0) {
 		snprintf(error->text, sizeof(error->text), "out of memory");
+		if (*ret_resolver >= 0)
+			close(*ret_resolver);
 		return -ENOMEM;
 	}
 	make_file(dir, url);
@@ -188,18 +190,37 @@ int sending_confine(const char *dir, const char *url, bool has_spool, int *ret_r
 	return 0;
 }
 
+static int send_traces(const struct send_options *options)
+{
+	/* Check before the sender starts: with --spool it removes what it has delivered. */
+	bool has_trace = has_traces(options->dir);
+	struct send_status status;
+	struct send_error error;
+	struct send *send;
+	int ret = send_start(options, &send, &error);
+
+	if (ret)
+		return say_error(ret == -EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
+				"%s", error.text);
+	if (!has_trace) {
+		send_stop(send, NULL);
+		return say_error(COMMAND_FAILED, "`side record -o DIR` makes one",
+				"there is no trace in %s", options->dir);
+	}
+	sending_wait(send, 2);
+	send_stop(send, &status);
+	return sending_end(&status, options->url, options->dir);
+}
+
 int cmd_send(const struct parsed *parsed)
 {
 	const struct send_arguments *arguments = &parsed->options.send;
 	const char *dir = parsed->operands[0], *url = parsed->operands[1];
 	struct send_options options =
 			sending_options(dir, url, arguments->spool, arguments->timeout);
-	struct send_status status;
 	struct send_error error;
-	struct send *send;
 	sigset_t signals;
 	int ret, resolver;
-	bool has_trace;
 
 	if (send_check(url, NULL, &error))
 		return say_error(COMMAND_USAGE, error.hint, "%s", error.text);
@@ -215,18 +236,8 @@ int cmd_send(const struct parsed *parsed)
 	if (sending_confine(dir, url, options.spool, &resolver, &error))
 		return say_error(COMMAND_FAILED, NULL, "%s", error.text);
 	options.resolver = &resolver;
-	/* Check before the sender starts: with --spool it removes what it has delivered. */
-	has_trace = has_traces(dir);
-	ret = send_start(&options, &send, &error);
-	if (ret)
-		return say_error(ret == -EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED, NULL,
-				"%s", error.text);
-	if (!has_trace) {
-		send_stop(send, NULL);
-		return say_error(COMMAND_FAILED, "`side record -o DIR` makes one",
-				"there is no trace in %s", dir);
-	}
-	sending_wait(send, 2);
-	send_stop(send, &status);
-	return sending_end(&status, url, dir);
+	ret = send_traces(&options);
+	if (resolver >= 0)
+		close(resolver);
+	return ret;
 }
