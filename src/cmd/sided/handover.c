@@ -220,6 +220,16 @@ static unsigned int free_done(struct daemon *daemon, uid_t uid)
 	return nr;
 }
 
+/* A thread that still uses its structure keeps it: the thread may be closing a socket, which can block. */
+static struct handover *volatile handovers_unfinished;
+
+void handovers_close(struct daemon *daemon)
+{
+	(void)free_done(daemon, 0);
+	handovers_unfinished = daemon->handovers;
+	daemon->handovers = NULL;
+}
+
 bool handover_is_due(int client)
 {
 	struct msghdr header = {.msg_iov = NULL};

@@ -174,11 +174,12 @@ static int detach(int *ready)
 /* The terminal is not ours any more. */
 static void release_terminal(int ready)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char done = 0;
+	int null;
 
 	if (ready < 0)
 		return;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
@@ -299,6 +300,7 @@ static void close_daemon(struct daemon *daemon)
 	agents_close(daemon);
 	programs_close(daemon);
 	doors_close(daemon);
+	handovers_close(daemon);
 	loop_unwatch(daemon, &daemon->control_listener);
 	loop_unwatch(daemon, &daemon->agents_listener);
 	loop_unwatch(daemon, &daemon->signals);
@@ -312,8 +314,12 @@ static int run(struct daemon *daemon, const struct options *options, int ready)
 	struct control_error error = {.kind = CONTROL_FAILED};
 	int ret = open_daemon(daemon, options, &error);
 
-	if (ret)
+	if (ret) {
+		/* Sessions that were restored stay saved: the next daemon restores them. */
+		if (!daemon->sessions)
+			close_daemon(daemon);
 		return fail(&error, ready);
+	}
 	isolate_daemon(daemon);
 	release_terminal(ready);
 	notify("READY=1");

@@ -131,25 +131,33 @@ static int make_directories(struct daemon *daemon, struct control_error *error)
 	return ret;
 }
 
+/* The file of another daemon stays as it is. */
+static int fail_lock(struct daemon *daemon, const char *path, int code, struct control_error *error)
+{
+	char pid[32] = "";
+	ssize_t size = read(daemon->lock_fd, pid, sizeof(pid) - 1);
+
+	close(daemon->lock_fd);
+	daemon->lock_fd = -1;
+	if (code != -EWOULDBLOCK)
+		return fail_at(error, code, "lock", path);
+	pid[size > 0 ? strspn(pid, "0123456789") : 0] = 0;
+	return control_fail(error, CONTROL_BUSY, -EBUSY,
+			"use that one, or end it first, or name another directory with --runtime",
+			"a daemon serves %s already: process %s", daemon->runtime,
+			*pid ? pid : "unknown");
+}
+
 static int take_lock(struct daemon *daemon, struct control_error *error)
 {
-	char path[256], pid[32] = "";
-	ssize_t size;
+	char path[256], pid[32];
 
 	runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_PID);
 	daemon->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (daemon->lock_fd < 0)
 		return fail_at(error, -errno, "open", path);
-	if (flock(daemon->lock_fd, LOCK_EX | LOCK_NB)) {
-		if (errno != EWOULDBLOCK)
-			return fail_at(error, -errno, "lock", path);
-		size = read(daemon->lock_fd, pid, sizeof(pid) - 1);
-		pid[size > 0 ? strspn(pid, "0123456789") : 0] = 0;
-		return control_fail(error, CONTROL_BUSY, -EBUSY,
-				"use that one, or end it first, or name another directory with --runtime",
-				"a daemon serves %s already: process %s", daemon->runtime,
-				*pid ? pid : "unknown");
-	}
+	if (flock(daemon->lock_fd, LOCK_EX | LOCK_NB))
+		return fail_lock(daemon, path, -errno, error);
 	snprintf(pid, sizeof(pid), "%d\n", getpid());
 	if (ftruncate(daemon->lock_fd, 0) ||
 			pwrite(daemon->lock_fd, pid, strlen(pid), 0) != (ssize_t)strlen(pid))

@@ -339,6 +339,15 @@ void sender_finish(struct sender *sender, void (*told)(void *user, const char *t
 		sender->status.failed = true;
 }
 
+void sender_free(struct sender *sender)
+{
+	if (!sender)
+		return;
+	close(sender->fd);
+	munmap(sender->rounds, sizeof(*sender->rounds));
+	free(sender);
+}
+
 static bool put_dropped_users(struct json_object *json, const struct send_status *status)
 {
 	struct json_object *list = json_object_new_array();

@@ -164,6 +164,16 @@ int probes_open(const char *tables, const struct definition *definition, struct 
 	return ret;
 }
 
+void probes_close(struct probes *probes)
+{
+	if (!probes)
+		return;
+	set_free(&probes->now);
+	set_free(&probes->next);
+	free(probes->tables);
+	free(probes);
+}
+
 const struct session_probe *probes_list(const struct probes *probes, size_t *nr)
 {
 	*nr = probes->now.nr;

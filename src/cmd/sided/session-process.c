@@ -731,6 +731,20 @@ static int turn(struct recording *recording)
 	return 0;
 }
 
+/* The lock comes last: the process that takes it finds nothing of ours. */
+static void end_recording(struct recording *recording)
+{
+	frame_in_free(&recording->in);
+	frame_out_free(&recording->out);
+	words_free(&recording->messages);
+	words_free(&recording->hints);
+	probes_close(recording->probes);
+	sender_free(recording->sender);
+	close(recording->epoll);
+	if (recording->lock_fd >= 0)
+		close(recording->lock_fd);
+}
+
 int session_process(void)
 {
 	struct recording recording = {.lock_fd = -1};
@@ -752,9 +766,13 @@ int session_process(void)
 	if (recording.epoll < 0 || fcntl(DAEMON_FD, F_SETFD, FD_CLOEXEC) ||
 			epoll_ctl(recording.epoll, EPOLL_CTL_ADD, DAEMON_FD, &event)) {
 		say("--session-process is for the daemon itself");
+		end_recording(&recording);
 		return EXIT_FAILURE;
 	}
 	while (!status && !(recording.end && !recording.out.first))
 		status = turn(&recording);
+	/* After a failure the session is adopted as it is. */
+	if (!status)
+		end_recording(&recording);
 	return status;
 }

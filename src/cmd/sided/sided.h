@@ -485,6 +485,8 @@ bool handover_is_due(int client);
 int handover_begin(struct daemon *daemon, int client, uid_t uid);
 /* Close a descriptor that was received so. */
 void handover_close(int fd);
+/* At the end of the daemon: free what no thread uses. */
+void handovers_close(struct daemon *daemon);
 
 /* ---- acceptor.c: connections of a socket that another process shares ---- */
 
@@ -568,6 +570,8 @@ struct session_error;
 /* With those of the definition, whose tables are read from this directory. */
 int probes_open(const char *tables, const struct definition *definition, struct probes **probes,
 		struct control_error *error);
+/* NULL is permitted. The session must have been closed. */
+void probes_close(struct probes *probes);
 /* As the session library wants them; they belong to *probes. */
 const struct session_probe *probes_list(const struct probes *probes, size_t *nr);
 /* Those of another definition become the session's with its next change; then: has there been one? */
@@ -627,5 +631,7 @@ bool sender_hear(struct sender *sender, void (*told)(void *user, const char *tex
 void sender_finish(struct sender *sender, void (*told)(void *user, const char *text), void *user);
 /* What there is to say of it. NULL: no memory. */
 struct json_object *sender_json(const struct sender *sender);
+/* After sender_finish(). NULL is permitted. The sending process ends when its connection closes. */
+void sender_free(struct sender *sender);
 
 #endif
