@@ -506,7 +506,22 @@ static int end_other(struct work *work)
 	if (!ended)
 		return say_error(COMMAND_FAILED, NULL, "another recorder of %.256s does not end",
 				work->end);
+	wanted_end_turn();
 	return work->ready < 0 || write(work->ready, "+", 1) == 1 ? 0 : COMMAND_FAILED;
+}
+
+/* The turn ends last: the recorder that waits for it finds nothing of ours. */
+static void end_work(const struct work *work)
+{
+	const int descriptors[] = {work->epoll, work->signals, work->process};
+
+	events_close(work->events);
+	global_close(work->global);
+	for (size_t i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++) {
+		if (descriptors[i] >= 0)
+			close(descriptors[i]);
+	}
+	wanted_end_turn();
 }
 
 int main(__attribute__((unused)) int argc, char **argv)
@@ -544,7 +559,6 @@ int main(__attribute__((unused)) int argc, char **argv)
 				 " hits found no room in the kernel's buffer and are lost",
 					work.lost);
 	}
-	events_close(work.events);
-	global_close(work.global);
+	end_work(&work);
 	return work.status;
 }

@@ -38,5 +38,7 @@ bool wanted_by_session(const char *session, bool system, const char *event, pid_
  * Only one recorder of an event (in a process, if it is one's) is in a session: another one is ended. False: it does not go. The lock stays until we end.
  */
 bool wanted_take_turn(const char *session, bool system, const char *event, pid_t process);
+/* Closes the lock. */
+void wanted_end_turn(void);
 
 #endif /* CMD_UPROBES_UPROBES_H */

@@ -151,6 +151,15 @@ static bool end_holder(int fd, pid_t holder)
 	return is_holder;
 }
 
+static int turn_fd = -1; /* holds the lock */
+
+void wanted_end_turn(void)
+{
+	if (turn_fd >= 0)
+		close(turn_fd);
+	turn_fd = -1;
+}
+
 bool wanted_take_turn(const char *session, bool system, const char *event, pid_t process)
 {
 	int fd = open_lock(session, system, event, process);
@@ -161,8 +170,10 @@ bool wanted_take_turn(const char *session, bool system, const char *event, pid_t
 	for (int waited = 0; waited < TURN_MS; waited += STEP_MS) {
 		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-		if (!fcntl(fd, F_SETLK, &lock))
+		if (!fcntl(fd, F_SETLK, &lock)) {
+			turn_fd = fd;
 			return true;
+		}
 		holder = lock_holder(fd);
 		if (holder > 0 && holder != told && end_holder(fd, holder))
 			told = holder;

@@ -179,6 +179,12 @@ static void test_turns(void **unused)
 	(void)snprintf(socket_path, sizeof(socket_path), "%s/none/control.sock", folder);
 	assert_false(wanted_take_turn("s", true, "a:b", 5));
 	assert_int_equal(nr_open, 0);
+	/* The end of a turn closes the last lock. The others are closed with the pipe. */
+	wanted_end_turn();
+	assert_int_equal(resources_now().descriptors, before.descriptors + 2);
+	wanted_end_turn();
+	assert_int_equal(resources_now().descriptors, before.descriptors + 2);
+	assert_int_equal(close_range((unsigned int)ready[0], ~0U, 0), 0);
 	unlink(file);
 	(void)snprintf(file, sizeof(file), "%s/uprobes-s-a:b_c", folder);
 	assert_int_equal(unlink(file), 0);
