@@ -59,3 +59,14 @@ def assert_no_more(pid, before, patience=60):
         if time.monotonic() > deadline:
             raise AssertionError(f"process {pid} holds more than before:\n{found}")
         time.sleep(0.05)
+
+
+def assert_released(runtime):
+    """No command or daemon with this SIDE_RUNTIME has reported that it held something at its end (resources-at-exit.c)."""
+    path = os.path.join(runtime, "resources-at-exit")
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8") as report:
+        text = report.read()
+    os.unlink(path)
+    raise AssertionError(f"held at the end:\n{text}")

@@ -102,6 +102,7 @@ int main(int argc, char **argv)
 	printf("%lu files\n", rounds);
 	free(bytes);
 	free(copy);
+	close(file);
 	return 0;
 }
 #endif

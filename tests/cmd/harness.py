@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 
+import resources
 from checks import contains, equal, run_tests, skip, true
 
 SIDE = os.environ.get("SIDE", "side")
@@ -71,6 +72,8 @@ def end_daemon(env):
     while os.path.exists(f"/proc/{pid}"):
         assert time.monotonic() < end, "the daemon has ended"
         time.sleep(0.01)
+    if "SIDE_RUNTIME" in env:
+        resources.assert_released(env["SIDE_RUNTIME"])
 
 
 def kill_recording(command, buffers, output, runtime):

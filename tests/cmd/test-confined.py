@@ -52,7 +52,8 @@ def attempts(command, user=None, kernel="", status=0, stdin=subprocess.DEVNULL, 
         file.write("not for parsers")
     for name in (other, foreign):
         os.chmod(name, 0o777)
-    changes = {"LD_PRELOAD": INTRUDER, "INTRUDER_FOREIGN": foreign, "INTRUDER_DIRECTORY": other, "INTRUDER_KERNEL": kernel,
+    # The intruder leaves open what it could open.
+    changes = {"LD_PRELOAD": INTRUDER, "RESOURCES_AT_EXIT": "off", "INTRUDER_FOREIGN": foreign, "INTRUDER_DIRECTORY": other, "INTRUDER_KERNEL": kernel,
                "INTRUDER_INPUT": given or os.path.join(trace(), sorted(os.listdir(trace()))[0], "metadata")}
     if process:
         changes["INTRUDER_PROCESS"] = process
@@ -337,7 +338,8 @@ def test_session_that_sends():
     os.mkdir(foreign)
     with open(os.path.join(foreign, "file"), "w", encoding="utf-8") as file:
         file.write("not for senders")
-    changes = {"LD_PRELOAD": INTRUDER, "INTRUDER_PROCESS": "sided-send", "INTRUDER_FOREIGN": os.path.join(foreign, "file"),
+    # The intruder leaves open what it could open.
+    changes = {"LD_PRELOAD": INTRUDER, "RESOURCES_AT_EXIT": "off", "INTRUDER_PROCESS": "sided-send", "INTRUDER_FOREIGN": os.path.join(foreign, "file"),
                "INTRUDER_DIRECTORY": foreign}
     env = environment(SIDE_RUNTIME=path("send-run"))
     os.mkdir(path("send-run"))

@@ -23,6 +23,13 @@ static char *guarded_end(void)
 	return pages + 2 * page;
 }
 
+static void free_guarded(char *end)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	munmap(end - 2 * page, 3 * page);
+}
+
 static void test_page_ends(void)
 {
 	char *end = guarded_end(), *begin = end - sysconf(_SC_PAGESIZE);
@@ -61,6 +68,8 @@ static void test_page_ends(void)
 	}
 	plan_free(plan);
 	plan_free(copy);
+	free_guarded(end);
+	free_guarded(out_end);
 }
 
 /* Cells of which only what belongs to the argument may be read: the vector ends with the page. */
@@ -82,6 +91,7 @@ static void test_last_cell(void)
 				size);
 		plan_free(plan);
 	}
+	free_guarded(end);
 }
 
 /* ---- a source that changes ---- */

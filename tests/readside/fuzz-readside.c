@@ -123,6 +123,8 @@ int main(int argc, char **argv)
 
 	for (int i = 1; i < argc; i++)
 		failed |= damaged_copies(argv[i], rounds, look_at);
+	if (nowhere)
+		(void)fclose(nowhere);
 	return failed;
 }
 

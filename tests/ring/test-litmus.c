@@ -202,6 +202,7 @@ int main(void)
 		failures += litmus_run(&tests[i]) != 0;
 	CHECK(!failures, "%u of these saw a store after a later load", failures);
 	ring_bells_destroy(bells);
+	ring_memory_unmap(&memory);
 	ring_producer_unmap(producer);
 	ring_consumer_unmap(consumer);
 	close(fd);

@@ -101,6 +101,8 @@ static void test_refusals(void)
 	refuse(-1, -EBADF, "no descriptor");
 	CHECK(pipe(pipes) == 0, "pipe");
 	refuse(pipes[0], -EPROTO, "a pipe");
+	close(pipes[0]);
+	close(pipes[1]);
 	copy = copy_memory(fd, size, false);
 	refuse(copy, -EPROTO, "not sealed");
 	close(copy);

@@ -579,5 +579,6 @@ int main(void)
 	test_prefault();
 	test_huge();
 	CHECK(rmdir(directory) == 0, "something is left behind");
+	close(dir_fd);
 	return 0;
 }

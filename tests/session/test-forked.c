@@ -97,5 +97,6 @@ int main(void)
 	check(fcntl(pair[0], F_GETFD) >= 0, "the parent's thread is held");
 	sem_post(&is_released);
 	await_close(pair[0]);
+	close(pair[1]);
 	return EXIT_SUCCESS;
 }

@@ -52,6 +52,14 @@ static struct instance *add_program(void)
 	return instance;
 }
 
+static void free_program(struct instance *instance)
+{
+	struct instance_channel *rings = &instance->channels[0];
+
+	ring_consumer_unmap(rings->rings);
+	close(rings->ring_fd);
+}
+
 static void check_charged(uint64_t bytes)
 {
 	CHECK(session.memory_used == bytes);
@@ -85,5 +93,8 @@ int main(void)
 	for (int i = 0; i < PROGRAMS - 1; i++)
 		memory_give_back(&session, others[i]);
 	check_charged(0);
+	free_program(ended);
+	for (int i = 0; i < PROGRAMS - 1; i++)
+		free_program(others[i]);
 	return 0;
 }

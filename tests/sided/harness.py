@@ -15,6 +15,7 @@ import unittest
 import bt2
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import resources
 from agent_thread import await_agent_thread
 
 SIDED = os.environ["SIDED"]
@@ -216,6 +217,8 @@ class Case(unittest.TestCase):
                 daemon.kill()
                 raise
         self.forget_places()
+        # Also what the daemon's session processes held, and commands.
+        resources.assert_released(self.runtime)
 
     def forget_places(self):
         """What a killed daemon leaves on purpose."""

@@ -63,5 +63,6 @@ int main(void)
 	} else {
 		printf("there is no clock to read\n");
 	}
+	munmap(pages, 200 * page);
 	return failures != 0;
 }

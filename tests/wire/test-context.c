@@ -12,6 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <linux/perf_event.h>
+
+#include "../resources.h"
 #include "fuzz-context.h"
 
 static void names(void **state)
@@ -302,6 +305,22 @@ static void any_text(void **state)
 	assert_true(good > 1000);
 }
 
+/* A counter of the kernel's software cannot be read without a system call. What was opened and mapped to see that is released. */
+static void refused_counters_are_released(void **state)
+{
+	struct resources before = resources_now();
+	int error = 0;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_null(context_perf_map(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, &error));
+		assert_true(error < 0);
+	}
+	if (error != -EOPNOTSUPP)
+		print_message("counters cannot be opened here: %s\n", strerror(-error));
+	assert_true(resources_are_same(before, resources_now()));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +331,7 @@ int main(void)
 			cmocka_unit_test(help),
 			cmocka_unit_test(what_a_machine_has),
 			cmocka_unit_test(any_text),
+			cmocka_unit_test(refused_counters_are_released),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

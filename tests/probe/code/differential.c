@@ -515,5 +515,6 @@ int main(int argc, char **argv)
 			nr_sites, distinct, ended[0], ended[1], ended[2], wrong);
 	free(sites);
 	free(stack.ss_sp);
+	munmap((void *)SANDBOX, SANDBOX_SIZE);
 	return wrong || ended[0] < 1000 || ended[1] < 100 ? 1 : 0;
 }

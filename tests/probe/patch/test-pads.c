@@ -481,6 +481,14 @@ static bool step_to_pad(pid_t thread)
 	return false;
 }
 
+static void close_pipes(const int up[2], const int down[2])
+{
+	for (int i = 0; i < 2; i++) {
+		close(up[i]);
+		close(down[i]);
+	}
+}
+
 static void test_traced(void)
 {
 	int up[2] = {-1, -1}, down[2] = {-1, -1}, status = -1;
@@ -495,6 +503,7 @@ static void test_traced(void)
 		printf("programs cannot be traced here\n");
 		kill(child, SIGKILL);
 		waitpid(child, &status, 0);
+		close_pipes(up, down);
 		return;
 	}
 	CHECK(!ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) &&
@@ -504,6 +513,7 @@ static void test_traced(void)
 	CHECK(!ptrace(PTRACE_DETACH, thread, NULL, NULL));
 	CHECK(write(down[1], "", 1) == 1);
 	CHECK(waitpid(child, &status, 0) == child && !status);
+	close_pipes(up, down);
 }
 
 int main(void)
