@@ -341,6 +341,8 @@ static void test_any_bytes(void **unused)
 	assert_round("a/b", 3, "{\"t\":\"a/b\"}");
 	assert_round("\xff", 1, "{\"t\":\"\\udcff\"}");
 	assert_round("\x80z\xc3\xa4\xc3", 5, "{\"t\":\"\\udc80z\xc3\xa4\\udcc3\"}");
+	assert_round("\x90\x89\x99\xa0\xaf\xfa", 6,
+			"{\"t\":\"\\udc90\\udc89\\udc99\\udca0\\udcaf\\udcfa\"}");
 	assert_round("\xe2\x82", 2, "{\"t\":\"\\udce2\\udc82\"}");
 	assert_round("\xc3\xa4\xf0\x9f\x98\x80\xfe\xfe", 8,
 			"{\"t\":\"\xc3\xa4\xf0\x9f\x98\x80\\udcfe\\udcfe\"}");

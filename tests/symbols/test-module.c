@@ -451,11 +451,19 @@ static void test_debug_files(void **unused)
 	snprintf(path, sizeof(path), "%s/d/.build-id/%s", directory, id);
 	snprintf(folders, sizeof(folders), "/nowhere::%s/d:/else", directory);
 	assert_true(is_found(&name, path, &image, folders));
+	snprintf(folders, sizeof(folders), "/nowhere:%s/d", directory);
+	assert_true(is_found(&name, path, &image, folders));
 	assert_false(is_found(&name, path, &image, "/nowhere"));
 	assert_false(is_found(&name, path, &image, NULL));
 	image.note.id[7]++;
 	assert_false(is_found(&name, path, &image, folders));
 	image.note.id[7]--;
+	/* A build ID of one byte names no file. */
+	name.build_id_size = image.note.header.n_descsz = 1;
+	snprintf(path, sizeof(path), "%s/d/.build-id/a0/.debug", directory);
+	assert_false(is_found(&name, path, &image, folders));
+	name.build_id_size = image.note.header.n_descsz = 20;
+	snprintf(path, sizeof(path), "%s/d/.build-id/%s", directory, id);
 	/* The first segment of a debug file is aligned down. */
 	make_folders(path);
 	write_file(path, &image, sizeof(image));
