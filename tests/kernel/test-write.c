@@ -99,6 +99,18 @@ side_static_event(ev_header, "app", "header", SIDE_LOGLEVEL_EMERG,
 				side_field_s32("n")),
 		side_attr_list(side_attr("side.user_events", side_attr_string("eventheader"))));
 
+static side_define_array(numbers, side_elem(side_type_u16()), 2);
+static side_define_optional(maybe, side_elem(side_type_u32()));
+static side_define_enum_bitmap(
+		bits, side_enum_bitmap_mapping_list(side_enum_bitmap_mapping_value("one", 1)));
+side_static_event(ev_types, "app", "types", SIDE_LOGLEVEL_NOTICE,
+		side_field_list(side_field_pointer("p"), side_field_bool("b"),
+				side_field_float_binary64("f"), side_field_array("l", numbers),
+				side_field_enum_bitmap("e", &bits, side_elem(side_type_u8())),
+				side_field_optional("o", maybe), side_field_s16("s"),
+				side_field_string("t")),
+		side_attr_list(side_attr("side.user_events", side_attr_string("eventheader"))));
+
 static int output;
 
 static const struct side_kernel_event_0 *shown(const struct side_event_description *desc)
@@ -242,9 +254,12 @@ static void check_header(const unsigned char *bytes, size_t size, unsigned int l
 	assert_int_equal(eventheader_describe(&header, arena, &class), 0);
 	assert_int_equal(eventheader_convert(&class, &header, &to), 0);
 	for (uint32_t i = 0; class.type && i < class.type->member_count; i++)
-		(void)snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s ",
-				class.type->members[i].name);
+		(void)snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s%s%s ",
+				class.type->members[i].name,
+				class.type->members[i].type->base == 16 ? "/16" : "",
+				class.type->members[i].hidden ? "*" : "");
 	assert_string_equal(found, names);
+	fprintf(stderr, "%02x ", to.data[q]);
 	assert_int_equal(to.size, values_size);
 	assert_memory_equal(to.data, values, values_size);
 	free(to.data);
@@ -269,6 +284,37 @@ static void test_header(void **unused)
 	size = written(&ev_header, &vec, bytes);
 	check_header(bytes, size, 1, "_x _s _n ", "\5\7in\0\xfe\xff\xff\xff", 9);
 	go(&ev_header);
+}
+
+static void test_types(void **unused)
+{
+	side_arg_define_array(items, side_arg_list(side_arg_u16(0x101), side_arg_u16(0x202)));
+	side_arg_define_optional(present, side_arg_u32(7), SIDE_OPTIONAL_ENABLED);
+	side_arg_define_vec(vec,
+			side_arg_list(side_arg_pointer((void *)8), side_arg_bool(1),
+					side_arg_float_binary64(1.5), side_arg_array(items),
+					side_arg_u8(2), side_arg_optional(present),
+					side_arg_s16(-3), side_arg_string("t")));
+	unsigned char bytes[512];
+	size_t size;
+
+	(void)unused;
+	expect(0, 0, 0);
+	come(&ev_types);
+	size = written(&ev_types, &vec, bytes);
+	check_header(bytes, size, 4, "_p/16 _b _f _l_length* _l _e/16 _o_tag* _o _s _t ",
+			"\x8\0\0\0\0\0\0\0"
+			"\1"
+			"\0\0\0\0\0\0\xf8\x3f"
+			"\2\0"
+			"\1\1\2\2"
+			"\2"
+			"\1"
+			"\7\0\0\0\0\0\0\0" /* its size is in the record, so readers have the largest one */
+			"\xfd\xff"
+			"t",
+			37);
+	go(&ev_types);
 }
 
 static void test_dynamic(void **unused)
@@ -314,6 +360,7 @@ int main(void)
 			cmocka_unit_test(test_native),
 			cmocka_unit_test(test_names),
 			cmocka_unit_test(test_header),
+			cmocka_unit_test(test_types),
 			cmocka_unit_test(test_dynamic),
 			cmocka_unit_test(test_lost),
 	};
