@@ -259,7 +259,6 @@ static void check_header(const unsigned char *bytes, size_t size, unsigned int l
 				class.type->members[i].type->base == 16 ? "/16" : "",
 				class.type->members[i].hidden ? "*" : "");
 	assert_string_equal(found, names);
-	fprintf(stderr, "%02x ", to.data[q]);
 	assert_int_equal(to.size, values_size);
 	assert_memory_equal(to.data, values, values_size);
 	free(to.data);
