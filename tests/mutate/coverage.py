@@ -5,7 +5,7 @@
 
 Reads BUILD/coverage/all.profdata, which entered.py writes. Writes OUTPUT/coverage.json, OUTPUT/coverage.md and OUTPUT/html (llvm-cov show).
 
-Counters miss killed processes, code that is copied to other processes, and code that runs before the runtime of the counters starts.
+Counters miss code that is copied to other processes, code that runs before their runtime starts, and processes that cannot write files.
 unentered.json lists such functions with the reason: "src/a.c" {"name": "reason"}, or {"*": "reason"} for all functions of a file.
 """
 import collections

@@ -6,9 +6,9 @@
 Writes OUTPUT (JSON) and a profile of all tests, BUILD/coverage/all.profdata, which coverage.py reads.
 
 BUILD is a build directory of its own, made by
-    CC=clang CXX=clang++ meson setup -Dc_args='-fprofile-instr-generate -fcoverage-mapping' \\
-        -Dc_link_args=-fprofile-instr-generate -Db_lundef=false BUILD
-A killed program writes no counters, so a test that only kills programs enters more functions than this measures.
+    CC=clang CXX=clang++ meson setup -Dc_link_args=-fprofile-instr-generate -Dcpp_link_args=-fprofile-instr-generate -Db_lundef=false \\
+        -Dc_args='-fprofile-instr-generate -fcoverage-mapping -mllvm -runtime-counter-relocation' BUILD
+With the last option of c_args, counters are in a mapped file, so a program that is killed or calls _exit() is measured too.
 """
 import hashlib
 import json
@@ -59,13 +59,21 @@ def merge(files, output):
     return output.exists()
 
 
-def wrap(directory, command):
+def counter_files(build):
+    """The names of files with counters, for LLVM_PROFILE_FILE: mapped ones (%c) if the build can, one for each binary (%m)."""
+    options = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", build], check=True, capture_output=True,
+                                        text=True).stdout)
+    flags = next(option["value"] for option in options if option["name"] == "c_args")
+    return ("%c" if "-runtime-counter-relocation" in flags else "") + "%m.profraw"
+
+
+def wrap(directory, command, files="%m.profraw"):
     """Run one test with a directory of its own for its counters."""
     profiles = pathlib.Path(directory, directory_name(command))
     profiles.mkdir(mode=0o777, exist_ok=True)
     profiles.chmod(0o1777)
     begin = time.monotonic()
-    status = subprocess.run(command, env=dict(os.environ, LLVM_PROFILE_FILE=f"{profiles}/%m.profraw"), check=False).returncode
+    status = subprocess.run(command, env=dict(os.environ, LLVM_PROFILE_FILE=f"{profiles}/{files}"), check=False).returncode
     seconds = round(time.monotonic() - begin, 1)
     measured = {"seconds": seconds, "passed": status == 0, "functions": sorted(entered_functions(profiles))}
     (profiles / "measured.json").write_text(json.dumps(measured))
@@ -79,7 +87,7 @@ def measure(build, tests):
     directory = pathlib.Path(build, "coverage").absolute()
     directory.mkdir(exist_ok=True)
     directory.chmod(0o755)
-    wrapper = f"{sys.executable} {pathlib.Path(__file__).resolve()} --wrap {directory}"
+    wrapper = f"{sys.executable} {pathlib.Path(__file__).resolve()} --wrap {directory} {counter_files(build)}"
     subprocess.run(["meson", "test", "-C", build, "--no-rebuild", "-t", "3", "--wrapper", wrapper, *tests], check=False)
     names = list_tests(build)
     found = {names[path.parent.name]: json.loads(path.read_text()) for path in sorted(directory.glob("*/measured.json"))
@@ -90,7 +98,7 @@ def measure(build, tests):
 
 def main():
     if sys.argv[1:2] == ["--wrap"]:
-        return wrap(sys.argv[2], sys.argv[3:])
+        return wrap(sys.argv[2], sys.argv[4:], sys.argv[3])
     build, output, *tests = sys.argv[1:]
     measured = measure(build, tests)
     pathlib.Path(output).write_text(json.dumps(measured))

@@ -93,6 +93,36 @@ def test_program():
         checks.equal(coverage.module_table(data, folder + "/src"), {})
 
 
+def test_killed_programs():
+    """A program that is killed, and a child that calls _exit(), leave their counters in the files that entered.py asks for."""
+    text = """#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int killed(void) { return getpid(); }
+int child(void) { return getpid(); }
+int never(void) { return getpid(); }
+int main(int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1)
+		return never();
+	if (!fork())
+		_exit(child() < 0);
+	killed();
+	wait(0);
+	kill(getpid(), SIGKILL);
+}
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder, "program.c")
+        source.write_text(text)
+        subprocess.run(["clang", "-fprofile-instr-generate", "-fcoverage-mapping", "-mllvm", "-runtime-counter-relocation", source, "-o",
+                        folder + "/program"], check=True)
+        checks.equal(entered.wrap(folder, [folder + "/program"], "%c%m.profraw"), 128 + 9)
+        measured = [json.loads(path.read_text()) for path in pathlib.Path(folder).glob("*/measured.json")]
+        checks.equal([one["functions"] for one in measured], [["child", "killed", "main"]])
+
+
 def test_reasons():
     found = {"src/a.c": {"f": 3, "g": 9}, "src/b.c": {"h": 1}}
     unexplained, explained, stale = coverage.explain(found, {"src/a.c": {"f": "killed", "entered": "old"}, "src/b.c": {"*": "copied"},
