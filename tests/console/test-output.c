@@ -135,7 +135,7 @@ static void test_waits(void **unused)
 	close(file);
 }
 
-/* A pipe that nobody reads loses the line; an output that fails does, too. */
+/* A pipe without a reader that reads loses the line; an output that fails does, too. */
 static void test_outputs(void **unused)
 {
 	char text[PIECE * 2 + 1] = "";

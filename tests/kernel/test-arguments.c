@@ -189,7 +189,7 @@ static void test_values(void **unused)
 			"\x9\x8\7", 3);
 	assert_int_equal(arguments[9].type.v, SIDE_TYPE_STRING_UTF8);
 	assert_string_equal((const char *)pointer(&arguments[9]), "ab");
-	/* The length stands in front of the elements. */
+	/* The length comes before the elements. */
 	assert_int_equal(arguments[10].type.v, SIDE_TYPE_GATHER_VLA);
 	assert_memory_equal(side_ptr_get(arguments[10].u.side_static.side_vla_gather.ptr),
 			"\2\0\0\0\1\0\0\0\2\0\0\x80", 12);

@@ -396,7 +396,7 @@ static const char record_format[] =
 #define FIXED 24
 
 /* The record's words, and the bytes that come of it. */
-static void check_record(bool rest, size_t size, uint32_t text_word, uint32_t list_word,
+static void check_record(bool with_remainder, size_t size, uint32_t text_word, uint32_t list_word,
 		const char *expected, size_t expected_size)
 {
 	uint8_t *record = calloc(1, size ? size : 1), whole[FIXED + 8];
@@ -413,9 +413,9 @@ static void check_record(bool rest, size_t size, uint32_t text_word, uint32_t li
 	memcpy(whole + 20, &list_word, sizeof(list_word));
 	whole[28] = 0;
 	memcpy(record, whole, size);
-	assert_int_equal(layout_make(&format, rest, arena, &layout, &type), 0);
+	assert_int_equal(layout_make(&format, with_remainder, arena, &layout, &type), 0);
 	/* a and b are one copy. */
-	assert_int_equal(layout.nr_steps, rest ? 5 : 4);
+	assert_int_equal(layout.nr_steps, with_remainder ? 5 : 4);
 	assert_int_equal(layout.steps[0].size, 4);
 	layout_run(&layout, record, size, &to);
 	assert_int_equal(to.size, expected_size);
@@ -428,8 +428,8 @@ static void check_record(bool rest, size_t size, uint32_t text_word, uint32_t li
 }
 
 #define WORD(length, at) ((uint32_t)(length) << 16 | (at))
-#define RECORD(rest, size, text, list, bytes) \
-	check_record(rest, size, text, list, bytes, sizeof(bytes) - 1)
+#define RECORD(with_remainder, size, text, list, bytes) \
+	check_record(with_remainder, size, text, list, bytes, sizeof(bytes) - 1)
 
 static void test_records(void **unused)
 {

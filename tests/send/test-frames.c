@@ -380,13 +380,13 @@ static void test_identity_of_metadata(void **unused)
 	unchanged(TSDL, (size_t)(strstr(TSDL, "\"; };") - TSDL) - 1);
 	unchanged(JSON, (size_t)(strchr(JSON, ']') - JSON));
 	/* A byte that is too large, one without digits, too many of them, other separators, 15 and 17 bytes. */
-#define REST "9,10,99,100,255,79,7,178,42,5,200,11,8,98"
-	unchanged("{\"uuid\":[256," REST ",254]}", 60);
-	unchanged("{\"uuid\":[," REST ",254]}", 60);
-	unchanged("{\"uuid\":[0000," REST ",254]}", 62);
-	unchanged("{\"uuid\":[0;" REST ",254]}", 60);
-	unchanged("{\"uuid\":[" REST ",254]}", 58);
-	unchanged("{\"uuid\":[1,2," REST ",254]}", 62);
+#define REMAINDER "9,10,99,100,255,79,7,178,42,5,200,11,8,98"
+	unchanged("{\"uuid\":[256," REMAINDER ",254]}", 60);
+	unchanged("{\"uuid\":[," REMAINDER ",254]}", 60);
+	unchanged("{\"uuid\":[0000," REMAINDER ",254]}", 62);
+	unchanged("{\"uuid\":[0;" REMAINDER ",254]}", 60);
+	unchanged("{\"uuid\":[" REMAINDER ",254]}", 58);
+	unchanged("{\"uuid\":[1,2," REMAINDER ",254]}", 62);
 	unchanged("{ uuid = \"00090a63-64ff-4f07-B22A-05c80b0862fg\"; }", 50);
 	unchanged("{ uuid = \"00090a63-64ff-4f07-B22A-05c80b0862f-\"; }", 50);
 	unchanged("{ uuid = \"00090a63064ff-4f07-B22A-05c80b0862fe\"; }", 50);

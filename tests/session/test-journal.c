@@ -53,7 +53,8 @@ static void reset(void)
 			.count = 3};
 }
 
-static int look(struct ring_consumer *consumer, int folder, struct instance_ring each[RINGS])
+static int read_journal(
+		struct ring_consumer *consumer, int folder, struct instance_ring each[RINGS])
 {
 	static char name[] = "channel";
 	static const struct channel channel = {.name = name};
@@ -86,13 +87,13 @@ static void test_notes(struct ring_consumer *consumer, int folder)
 	struct instance_ring each[RINGS];
 
 	reset();
-	CHECK(!look(consumer, folder, each));
+	CHECK(!read_journal(consumer, folder, each));
 	check_ring(&each[0], 11, 12, 13);
 	check_ring(&each[1], 41, 42, 43);
 	/* The later one of two notes of one position. */
 	slots[0][1].count = 3;
 	slots[1][1].position = 8;
-	CHECK(!look(consumer, folder, each));
+	CHECK(!read_journal(consumer, folder, each));
 	check_ring(&each[0], 21, 22, 23);
 	check_ring(&each[1], 0, 0, 0);
 }
@@ -119,18 +120,18 @@ static void test_heads(struct ring_consumer *consumer, int folder)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		reset();
 		memcpy((char *)&head + cases[i].at, &cases[i].number, sizeof(cases[i].number));
-		CHECK(!look(consumer, folder, each));
+		CHECK(!read_journal(consumer, folder, each));
 		check_ring(&each[0], cases[i].is_taken ? 11 : 0, cases[i].is_taken ? 12 : 0,
 				cases[i].is_taken ? 13 : 0);
 	}
 	reset();
 	less = 1;
-	CHECK(!look(consumer, folder, each));
+	CHECK(!read_journal(consumer, folder, each));
 	check_ring(&each[0], 0, 0, 0);
 	/* All of it is in the trace. */
 	reset();
 	head.done = 1;
-	CHECK(look(consumer, folder, each) == 1);
+	CHECK(read_journal(consumer, folder, each) == 1);
 	check_ring(&each[0], 0, 0, 0);
 }
 

@@ -57,7 +57,7 @@ size_t session_news(struct session *session, void *bytes, size_t room)
 	return news_size;
 }
 
-/* The messages of a push are not looked at here. */
+/* The messages of a push are not checked here. */
 ssize_t wire_encode_push(void *message, size_t capacity, const struct wire_push *push)
 {
 	(void)message;
