@@ -38,6 +38,7 @@ static __thread bool faults_is_busy __attribute__((tls_model("initial-exec")));
 struct faults_walk {
 	uint64_t callers[FAULTS_DEPTH];
 	unsigned int nr, depth, frames;
+	uintptr_t first; /* the return address of the function that is called: callers begin here */
 };
 
 /* ---- Sites ---- */
@@ -70,8 +71,13 @@ static _Unwind_Reason_Code faults_frame(struct _Unwind_Context *context, void *d
 	uintptr_t address = _Unwind_GetIP(context);
 	struct dl_find_object object;
 
-	if (++walk->frames > FRAMES)
+	if (++walk->frames > FRAMES ||
+			(faults_control && faults_control->top &&
+					_Unwind_GetCFA(context) >= faults_control->top))
 		return _URC_END_OF_STACK;
+	if (walk->first && address != walk->first)
+		return _URC_NO_REASON;
+	walk->first = 0;
 	if (!address || _dl_find_object((void *)(address - 1), &object) || !faults_is_ours(&object))
 		return _URC_NO_REASON;
 	walk->callers[walk->nr++] = address - object.dlfo_link_map->l_addr;
@@ -154,8 +160,11 @@ static void faults_begin(void)
 		abort();
 	/* Its first call initializes libgcc, which allocates. */
 	_Unwind_Backtrace(faults_frame, &walk);
-	if (!path || !modules)
+	/* Linked into a test: the calls of the test's executable. */
+	if (!path || !modules) {
+		faults_modules = strrchr(faults_executable, '/') + 1;
 		return;
+	}
 	faults_modules = modules;
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
@@ -188,9 +197,9 @@ static bool faults_is_counting(enum faults_kinds kind)
 			(faults_control->children || getpid() == faults_process);
 }
 
-static bool faults_fails(enum faults_kinds kind, const char *function)
+static bool faults_fails(enum faults_kinds kind, const char *function, void *from)
 {
-	struct faults_walk walk = {.nr = 0};
+	struct faults_walk walk = {.first = (uintptr_t)from};
 	int saved = errno;
 	uint64_t site;
 	bool fails;
@@ -211,7 +220,8 @@ static bool faults_fails(enum faults_kinds kind, const char *function)
 
 /* ---- Allocations ---- */
 
-#define FAULTS_NO_MEMORY(function) (faults_fails(FAULTS_MEMORY, function) && (errno = ENOMEM))
+#define FAULTS_NO_MEMORY(function) \
+	(faults_fails(FAULTS_MEMORY, function, __builtin_return_address(0)) && (errno = ENOMEM))
 
 EXPORT void *malloc(size_t size)
 {
@@ -303,7 +313,8 @@ typedef long faults_call(long, long, long, long, long, long, long);
 	{                                                                                          \
 		static void *real;                                                                 \
 		faults_call *call = (faults_call *)faults_real(&real, #name);                      \
-		if ((condition) && faults_fails(FAULTS_CALLS, #name)) {                            \
+		if ((condition) &&                                                                 \
+				faults_fails(FAULTS_CALLS, #name, __builtin_return_address(0))) {  \
 			errno = (number);                                                          \
 			return (bad);                                                              \
 		}                                                                                  \

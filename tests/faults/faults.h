@@ -36,6 +36,7 @@ struct faults_control {
 	uint64_t at_site;  /* calls at `site` so far */
 	uint64_t calls;    /* calls of all sites so far */
 	uint64_t failed;   /* that failed */
+	uint64_t top;      /* address of a frame: its callers make no sites; 0: none */
 	uint64_t is_off;   /* 1: neither counted nor failing */
 	struct faults_site sites[FAULTS_SITES];
 };

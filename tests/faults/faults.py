@@ -16,7 +16,7 @@ class _Site(ctypes.Structure):
 
 class _Control(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("kinds", "depth", "children", "notes", "site", "skip", "lasts", "every", "begin",
-                                                     "at_site", "calls", "failed", "is_off")] + [("sites", _Site * SITES)]
+                                                     "at_site", "calls", "failed", "top", "is_off")] + [("sites", _Site * SITES)]
 
 
 class Site(collections.namedtuple("Site", "hash function callers times")):
