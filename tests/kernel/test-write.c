@@ -169,6 +169,11 @@ static void test_native(void **unused)
 	assert_int_equal(shown(&ev_plain)->written, 1);
 	assert_int_equal(shown(&ev_plain)->cut, 0);
 	assert_int_equal(shown(&ev_plain)->lost, 0);
+	/* Each call gives its memory back. */
+	for (int i = 0; i < 500; i++)
+		assert_int_equal(written(&ev_plain, &vec, bytes), 9);
+	assert_int_equal(shown(&ev_plain)->written, 501);
+	assert_int_equal(shown(&ev_plain)->lost, 0);
 	/* Twice: it goes with the last one. Another event has its name already. */
 	come(&ev_plain);
 	assert_int_equal(nr_registered, 1);
