@@ -679,7 +679,8 @@ static int socket_path(uint64_t count)
 static void test_paths(void **state)
 {
 	static const struct limit_case cases[] = {
-			LIMIT_CASE(early_file, 65536, -EINVAL, "the file has more than 65536 bytes"),
+			LIMIT_CASE(early_file, 65536, -EINVAL,
+					"the file has more than 65536 bytes"),
 			LIMIT_CASE(socket_path, 107, -ENAMETOOLONG, "it is not tried"),
 	};
 
