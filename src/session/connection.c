@@ -770,7 +770,7 @@ static const char *missed_reason(uint32_t reason)
 	case WIRE_MISSED_STATIC:
 		return "it is linked statically with libside and the C library, so it cannot load the agent\nlink it without -static";
 	case WIRE_MISSED_ERROR:
-		return "a system call failed that receives or maps its buffers\n`SIDE_DEBUG=1` in its environment prints the error";
+		return "a system call that receives or maps its buffers failed\n`SIDE_DEBUG=1` in its environment prints the error";
 	default: return "the agent cannot work in it";
 	}
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of limits: reads it, finds the constants of the code that bound something, and asks the compiler for their values.
+"""The table of limits: reads it, finds constants in the code that are bounds, and gets their values from the compiler.
 
     table.py SOURCE-DIRECTORY BUILD-DIRECTORY page      writes docs/reference/figures.md from the table
     table.py SOURCE-DIRECTORY BUILD-DIRECTORY values    prints each constant with its value and whether the table has it
@@ -15,7 +15,7 @@ BOUND = re.compile(r"(^|_)(MAX|MIN|LIMIT|MOST|LEAST|LONGEST|DEEPEST|CAPACITY|DEP
 DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Z][A-Z0-9_]*)[ \t]+(\S.*)$")
 ENUMERATOR = re.compile(r"^[ \t]*(?:enum[ \t]*\w*[ \t]*\{[ \t]*)?([A-Z][A-Z0-9_]*)[ \t]*=[ \t]*([^,}]+)")
 CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")
-# What a definition may use so that it means the same outside of its file.
+# A definition that uses these names only has the same value outside of its file.
 STANDARD = {"UINT64_C", "INT64_C", "size_t", "ssize_t", "off_t", "int64_t", "uint64_t", "uint32_t", "int32_t", "unsigned", "int",
             "long", "INT32_MAX", "INT64_MAX", "UINT8_MAX", "UINT16_MAX", "UINT32_MAX"}
 KEYS = {"area", "name", "file", "value", "unit", "what", "beyond", "tests", "untested"}
@@ -33,13 +33,13 @@ class Table:
 
 
 def without_comments(text):
-    """Comments become spaces, so that lines keep their numbers; a definition over several lines becomes one line."""
+    """Replaces comments with line ends, so that lines keep their numbers, and joins definitions of several lines."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
     return re.sub(r"\\\n", " ", text)
 
 
 def definitions(path):
-    """{name: [(text, whether a condition of the preprocessor decides about it)]} of one file, in the order of the file."""
+    """{name: [(text, whether it is inside a condition of the preprocessor)]} of one file, in the order of the file."""
     found, depth, guard = {}, 0, 1 if path.suffix == ".h" else 0
     for line in without_comments(path.read_text()).split("\n"):
         condition = CONDITION.match(line)
@@ -52,7 +52,7 @@ def definitions(path):
 
 
 def bounds(root):
-    """{file: {name: definitions}} for all constants whose names mean a bound. A number of entries of an array is none."""
+    """{file: {name: definitions}} for all constants whose names mean a bound, without numbers of entries of arrays."""
     found = {}
     for path in sorted([*root.glob("src/**/*.[ch]"), *root.glob("include/**/*.h")]):
         names = {name: texts for name, texts in definitions(path).items()
@@ -63,7 +63,7 @@ def bounds(root):
 
 
 def is_plain(name, known, seen=()):
-    """Whether the compiler can read the definition without the file: numbers, operators and plain definitions of this file."""
+    """Whether the definition uses only numbers, operators and plain definitions of the same file."""
     texts = known.get(name)
     if not texts or len(texts) > 1 or texts[0][1] or name in seen:
         return False
@@ -72,7 +72,7 @@ def is_plain(name, known, seen=()):
 
 
 def definitions_for(names, known):
-    """The lines that `names` need, each once, the ones that others use first."""
+    """The definitions that `names` need, each once. A definition comes before those that use it."""
     lines = {}
 
     def add(name):
@@ -89,7 +89,7 @@ def definitions_for(names, known):
 
 
 def compile_values(compiler, arguments, text, names):
-    """The values of `names`, which `text` defines, in the assembly that the compiler writes."""
+    """The values of `names`, which `text` defines, from the assembly that the compiler writes."""
     probes = "\n".join(f"const unsigned long long side_limit_{i} = (unsigned long long)({name});" for i, name in names.items())
     run = subprocess.run([compiler, *arguments, "-w", "-O0", "-g0", "-S", "-x", "c", "-o", "-", "-"], text=True, capture_output=True,
                          input=text + "\n" + probes + "\n", check=False)
@@ -102,7 +102,7 @@ def compile_values(compiler, arguments, text, names):
 
 
 def compile_command(root, build, file):
-    """The compiler, and the options of the file or, for a header, of a file of its room, without those that only optimise."""
+    """The compiler, and the options of the file (for a header: of a file of its room), without those that only optimise."""
     commands = json.loads((build / "compile_commands.json").read_text())
     best = None
     for command in commands:
@@ -124,7 +124,7 @@ def compile_command(root, build, file):
 
 
 def read_values(root, build, wanted):
-    """{(file, name): value} of the constants `wanted`, {file: names}. Plain ones take one run of the compiler together."""
+    """{(file, name): value} of the constants `wanted`, {file: names}. One run of the compiler reads all plain ones."""
     values, text, plain, behind = {}, ["#include <stdint.h>\n#include <stddef.h>\n#include <sys/types.h>"], {}, {}
     for file, names in wanted.items():
         known = definitions(root / file)
@@ -162,8 +162,8 @@ def amount(value, unit):
 
 def page(table):
     lines = ["# Limits in figures", "",
-             "Each row is a constant of the code, and what side does with one more. The test `limits-table` compares this page with",
-             "[the table](../../tests/limits/limits.json), and the table with the code. [What cannot be made safe](limits.md) is a page of its own."]
+             "Each row names a constant in the code, its value, and what side does with one more. The test `limits-table` compares this page with",
+             "[the table](../../tests/limits/limits.json), and the table with the code. [Limits](limits.md) lists what cannot be made safe."]
     for area, title in table.areas.items():
         lines += ["", f"## {title}", "", "| limit | at most | with one more | constant |", "| --- | --- | --- | --- |"]
         for row in table.limits:
