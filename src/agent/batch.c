@@ -434,7 +434,10 @@ static void agent_event_direct(struct agent_event *event, struct ring_producer *
 	else if (producer && event->plan->kind == PLAN_KIND_CELL)
 		__atomic_store_n(&event->publish_cell, ring_cell_way(producer, event->id, size),
 				__ATOMIC_RELAXED);
-	/* Compiler fence: the functions before the rings, for a record in a signal handler. record_cell() loads them in the other order. */
+	/*
+	 * Compiler fence: the functions before the rings, because a signal handler can record here. record_cell() loads them in the
+	 * other order.
+	 */
 	atomic_signal_fence(memory_order_seq_cst);
 	__atomic_store_n(&event->producer, producer, __ATOMIC_RELAXED);
 }

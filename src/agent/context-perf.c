@@ -213,7 +213,7 @@ static uint64_t read_page(const volatile struct perf_event_mmap_page *page)
 
 			count += (int64_t)value >> unused;
 		}
-		/* Compiler fence: all of it before `lock` is read again. */
+		/* Compiler fence: the loads above before `lock` is loaded again. */
 		atomic_signal_fence(memory_order_seq_cst);
 	} while (page->lock != lock);
 	return (uint64_t)count;
@@ -234,7 +234,7 @@ uint64_t context_counter_hardware(uint32_t number)
 
 	if (number >= CONTEXT_COUNTERS_MAX)
 		return UNKNOWN;
-	/* Relaxed: an older stamp is read anew with the next value. */
+	/* Relaxed: a thread that loads an old stamp reads its counters again with the next value. */
 	if (thread->stamps[CONTEXT_GROUP_COUNTERS] !=
 			__atomic_load_n(&context_process.stamps[CONTEXT_GROUP_COUNTERS],
 					__ATOMIC_RELAXED))

@@ -73,7 +73,7 @@ static void procname_store(uint32_t stamp, const char name[CONTEXT_COMM_SIZE])
 	uint64_t words[CONTEXT_COMM_SIZE / 8];
 
 	memcpy(words, name, sizeof(words));
-	/* Release, both: the stamp's 0 before them. Pairs with procname_take(). */
+	/* Release, both: the stamp's 0 before the words. Pairs with procname_take(). */
 	__atomic_store_n(&procname.words[0], words[0], __ATOMIC_RELEASE);
 	__atomic_store_n(&procname.words[1], words[1], __ATOMIC_RELEASE);
 	/* Release: the words before it. Pairs with procname_take(). */
@@ -83,7 +83,8 @@ static void procname_store(uint32_t stamp, const char name[CONTEXT_COMM_SIZE])
 static void procname_keep(uint32_t stamp, const char name[CONTEXT_COMM_SIZE])
 {
 	/*
-	 * Acquire: what the last writer stored. Pairs with the release in procname_store(). A thread that finds 0 is not alone, and goes.
+	 * Acquire: what the last writer stored. Pairs with the release in procname_store(). A thread that finds 0 returns, because
+	 * another thread is writing.
 	 */
 	if (!__atomic_exchange_n(&procname.stamp, 0, __ATOMIC_ACQUIRE))
 		return;

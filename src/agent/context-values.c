@@ -52,9 +52,9 @@ static void copy_words(void *to, const void *from, size_t size)
 	const uint64_t *source = from;
 
 	/*
-	 * Two threads may be at it. Release: the odd version before the words. Pairs with the acquire in copy_words(). Acquire: the words
-	 * before the second load of the version. Pairs with the release in copy_words(): a reader that gets one of the
-	 * writer's words finds out afterwards.
+	 * Two threads may copy at the same time. Release: the odd version before the words. Pairs with the acquire in copy_words().
+	 * Acquire: the words before the second load of the version. Pairs with the release in copy_words(): a reader that loads one
+	 * of the writer's words detects this with that load.
 	 */
 	for (size /= 8; size; size--, source++, target++)
 		__atomic_store_n(target, __atomic_load_n(source, __ATOMIC_ACQUIRE),
@@ -67,8 +67,8 @@ static void keep_inherited(const struct context_values *values)
 	uint32_t version = __atomic_load_n(&inherited_version, __ATOMIC_RELAXED);
 
 	/*
-	 * Acquire: our words after the last writer's. Pairs with the release in keep_inherited(). The values of another thread that writes now
-	 * are as good.
+	 * Acquire: our words after the last writer's. Pairs with the release in keep_inherited(). If another thread writes at this
+	 * moment, its values are as good.
 	 */
 	if (version & 1 ||
 			!__atomic_compare_exchange_n(&inherited_version, &version, version + 1,
@@ -97,7 +97,7 @@ static void take_inherited(struct context_values *values)
 bool context_may_ask(void)
 {
 	struct context_thread *thread = &context_thread;
-	/* Acquire: what the thread that went into the sandbox left for us. Pairs with the release in context_sandbox_begins(). */
+	/* Acquire: the values that the thread stored before it entered the sandbox. Pairs with the release in context_sandbox_begins(). */
 	uint32_t state = __atomic_load_n(&sandbox, __ATOMIC_ACQUIRE);
 
 	if (__builtin_expect(state != SANDBOX_NONE, 0) &&
@@ -232,8 +232,8 @@ void context_changed(uint32_t groups)
 			__atomic_store_n(&context_process.stamps[group], new_stamp(),
 					__ATOMIC_RELAXED);
 	/*
-	 * Release: stamps before it. Pairs with the acquire in context_generation_now(). Stores of two threads may change places; both are
-	 * changes.
+	 * Release: stamps before it. Pairs with the acquire in context_generation_now(). The stores of two threads may be reordered:
+	 * both announce a change.
 	 */
 	__atomic_store_n(&context_process.generation, new_stamp(), __ATOMIC_RELEASE);
 }
@@ -242,13 +242,13 @@ void context_name_changed(void)
 {
 	unsigned int i;
 
-	/* Relaxed: 0 until the process begins, which this thread then sees with its first value. */
+	/* Relaxed: a thread that still loads 0 has cached no values. */
 	if (!__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED))
 		return;
 	context_thread.stamps[CONTEXT_GROUP_THREAD_NAME] = 0;
 	for (i = 0; i < CONTEXT_BLOCKS; i++)
 		context_blocks[i].stamp = 0;
-	/* Compiler fence: no bytes with the old name are valid, for a signal handler that emits. */
+	/* Compiler fence: the cleared stamps first. A signal handler that emits must not use bytes with the old name. */
 	atomic_signal_fence(memory_order_seq_cst);
 	/* In a sandbox names stay as they are. */
 	if (context_may_ask() && context_sources_tid() == context_sources_pid())
@@ -311,11 +311,11 @@ static bool fill(uint32_t groups)
 	if (may && context_is_foreign())
 		return false;
 	thread->busy = true;
-	/* Compiler fence: `busy` before anything of the thread changes, for a signal handler that emits. */
+	/* Compiler fence: `busy` before the thread's values change, because a signal handler can emit. */
 	atomic_signal_fence(memory_order_seq_cst);
 	/*
-	 * Acquire: the stamps before the values. Pairs with the kernel, which changes a value before its stamp. What changes while we read
-	 * will be read once more.
+	 * Acquire: the stamps before the values. Pairs with the kernel, which changes a value before its stamp. A value that changes
+	 * during the read is read again.
 	 */
 	for (group = 0; group < CONTEXT_GROUPS; group++)
 		stamps[group] = __atomic_load_n(&context_process.stamps[group], __ATOMIC_ACQUIRE);
@@ -330,7 +330,7 @@ static bool fill(uint32_t groups)
 		context_counters_open();
 	thread->fills++;
 	thread->known = true;
-	/* Compiler fence: the values are complete, for a signal handler that emits. */
+	/* Compiler fence: the values before `busy` is cleared, because a signal handler can emit. */
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->busy = false;
 	return true;
@@ -417,7 +417,7 @@ static bool sandboxed_before;
 bool context_sandbox_begins(bool all_threads)
 {
 	struct context_values values;
-	/* Relaxed: the state alone; what belongs to it is stored with the release below. */
+	/* Relaxed: only the state is used here. The release below stores the values that belong to it. */
 	uint32_t state = __atomic_load_n(&sandbox, __ATOMIC_RELAXED);
 
 	if (!started)
@@ -444,6 +444,6 @@ void context_sandbox_failed(void)
 {
 	side_tracer_sandbox_failed();
 	context_thread.sandboxed = sandboxed_before;
-	/* Relaxed: back to the state of before, with which nothing was published. */
+	/* Relaxed: restores the former state, which publishes nothing. */
 	__atomic_store_n(&sandbox, sandbox_before, __ATOMIC_RELAXED);
 }

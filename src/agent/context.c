@@ -332,7 +332,7 @@ static bool block_take(const struct context_set *set, struct context_block *copy
 
 	if (block->stamp != stamp)
 		return false;
-	/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may make anew. */
+	/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may rewrite. */
 	atomic_signal_fence(memory_order_acquire);
 	*copy = *block;
 	/* Compiler fence, acquire: the bytes before the stamp is loaded again. */
@@ -368,7 +368,7 @@ static __attribute__((noinline)) void block_make(const struct context_set *set,
 		return;
 	thread->busy = true;
 	block->stamp = 0;
-	/* Compiler fence: no stamp before the bytes change, for a signal handler that emits. */
+	/* Compiler fence: the cleared stamp before the bytes change, because a signal handler can emit. */
 	atomic_signal_fence(memory_order_seq_cst);
 	block->size = copy->size;
 	memcpy(block->splits, copy->splits, sizeof(block->splits));
@@ -376,7 +376,7 @@ static __attribute__((noinline)) void block_make(const struct context_set *set,
 	/* Compiler fence: the bytes before their stamp. */
 	atomic_signal_fence(memory_order_seq_cst);
 	block->stamp = set->block_id | generation;
-	/* Compiler fence: the stamp before a signal handler may make the bytes. */
+	/* Compiler fence: the stamp before `busy` is cleared. Then a signal handler may rewrite the bytes. */
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->busy = false;
 }
@@ -511,14 +511,14 @@ __attribute__((noinline)) uint8_t *context_write_slow(
 		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
 {
 	const struct context_block *block = block_of(set);
-	/* Relaxed: the bytes are of this thread; a change that is not seen yet has come after them. */
+	/* Relaxed: the bytes belong to this thread. A change that it does not see yet counts as later. */
 	uint64_t stamp = set->block_id |
 			__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
 
 	if (set->is_light && block->stamp == stamp && end - to >= LIGHT_BYTES) {
 		uint8_t *behind;
 
-		/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may make anew. */
+		/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may rewrite. */
 		atomic_signal_fence(memory_order_acquire);
 		behind = write_light(set, block, to, caller);
 		/* Compiler fence, acquire: the bytes before the stamp is loaded again. */

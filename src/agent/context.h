@@ -152,7 +152,7 @@ static inline uint8_t *context_write_cached(const struct context_set *set, uint8
 
 	if (__builtin_expect(block->stamp != stamp, 0))
 		return NULL;
-	/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may make anew. */
+	/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may rewrite. */
 	atomic_signal_fence(memory_order_acquire);
 	size = block->size;
 	/* More than is needed, because a copy of a fixed size is a few instructions. */
@@ -169,7 +169,7 @@ void context_renew(const struct context_set *set);
 
 static inline void context_prepare(const struct context_set *set)
 {
-	/* Relaxed: as in context_stamp(), the bytes are of this thread. */
+	/* Relaxed: as in context_stamp(), the bytes belong to this thread. */
 	uint64_t stamp = set->block_id |
 			__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
 

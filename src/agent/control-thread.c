@@ -793,8 +793,8 @@ static bool start_thread(void)
 	if (begin_start() && !create_or_give_up())
 		return false;
 	/*
-	 * Acquire: what the thread has done. Pairs with the releases in change_state() and check_sandbox(). A daemon that never answers is not
-	 * waited for again.
+	 * Acquire: what the thread has done. Pairs with the releases in change_state() and check_sandbox(). The loop does not wait
+	 * again for a daemon that never answers.
 	 */
 	while (__atomic_load_n(&thread.state, __ATOMIC_ACQUIRE) == THREAD_STARTING &&
 			!control_is_hopeless()) {
@@ -1117,7 +1117,7 @@ static bool start_beside(void)
 	control_starter_call(tell_without_thread);
 	/* Relaxed: the release of the state below orders it. */
 	__atomic_store_n(&thread.asked, 1, __ATOMIC_RELAXED);
-	/* Release: what failed before the state. Pairs with the acquires in start_thread() and control_thread_end(). */
+	/* Release: the failure before the state. Pairs with the acquires in start_thread() and control_thread_end(). */
 	__atomic_store_n(&thread.state, THREAD_NONE, __ATOMIC_RELEASE);
 	return !thread.told;
 }
@@ -1227,7 +1227,7 @@ void control_thread_prepare(void)
 	agent_probes_count_libside();
 	thread.count = dlsym(RTLD_DEFAULT, "__nptl_nthreads");
 	(void)dlerror();
-	/* Release: all that was prepared, before the size. Pairs with the acquire in control_thread_is_prepared(). */
+	/* Release: everything that was prepared, before the size. Pairs with the acquire in control_thread_is_prepared(). */
 	__atomic_store_n(&thread.stack, stack_size(), __ATOMIC_RELEASE);
 }
 

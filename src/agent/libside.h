@@ -76,8 +76,8 @@
 AGENT_LIBSIDE_EACH(AGENT_LIBSIDE_WEAK)
 
 /*
- * Required in a file that compares the address of such a function with NULL, after its declaration: clang removes the comparison
- * if only the symbol is weak.
+ * Use this after the declaration, in each file that compares the address of such a function with NULL. Otherwise clang removes the
+ * comparison, because only the symbol is weak.
  */
 #define AGENT_LIBSIDE_DECLARE_WEAK(name) extern __typeof__(name) name __attribute__((weak));
 

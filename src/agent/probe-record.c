@@ -266,7 +266,7 @@ static inline __attribute__((always_inline)) bool record_piece(const struct agen
 	ring_publish_timed *publish;
 	uint64_t words[2], ticks;
 
-	/* Compiler fence: in this order, see record_cell(). */
+	/* Compiler fence: the rings before the function, see record_cell(). */
 	atomic_signal_fence(memory_order_seq_cst);
 	publish = __atomic_load_n(&event->publish_timed, __ATOMIC_RELAXED);
 	if (__builtin_expect(!producer, 0) || __builtin_expect(recording_is_vforked(), 0) ||

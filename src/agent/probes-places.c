@@ -165,7 +165,7 @@ static void unlink_hook(struct probes_wish *wish)
 
 	while (*at != hook)
 		at = &(*at)->next;
-	/* Release: pairs with the acquire in probes_next_hook(). The removed hook keeps its own pointer, because a hit may still be at it. */
+	/* Release: pairs with the acquire in probes_next_hook(). The removed hook keeps its own pointer, because a hit may still use it. */
 	__atomic_store_n(at, hook->next, __ATOMIC_RELEASE);
 	if (at == &place->hooks && place->probe)
 		patch_change_user(place->probe, hook->next);

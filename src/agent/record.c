@@ -344,7 +344,7 @@ static QUIET void record_cell_contexts(const struct side_event_description *desc
 			(const struct ring_prefix *)(const void *)context_block_of(event->contexts);
 	ring_publish_prefixed *publish;
 
-	/* Compiler fence: in this order, see record_cell(). */
+	/* Compiler fence: the rings before the function, see record_cell(). */
 	atomic_signal_fence(memory_order_seq_cst);
 	publish = __atomic_load_n(&event->publish_prefixed, __ATOMIC_RELAXED);
 	if (__builtin_expect(!producer, 0) || __builtin_expect(recording_is_vforked(), 0) ||

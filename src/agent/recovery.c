@@ -143,7 +143,10 @@ void agent_recovery_begin(struct agent_session *session)
 	}
 	drop_chunks(session);
 	fill_head(session->recovery, session);
-	/* Release: all that it vouches for. Pairs with a reader of the memory: a dump sees it as the process did. */
+	/*
+	 * Release: everything that the flag declares valid. Pairs with a reader of the memory: a dump sees the stores in the order
+	 * of the process.
+	 */
 	__atomic_store_n(&session->recovery->valid, 1, __ATOMIC_RELEASE);
 }
 
@@ -159,7 +162,7 @@ static struct recovery_chunk *add_chunk(struct agent_session *session, size_t si
 		return NULL;
 	chunk->magic = RECOVERY_CHUNK_MAGIC;
 	chunk->size = size - sizeof(*chunk);
-	/* Release: the chunk's header before what leads to it. Pairs with a reader of the memory. */
+	/* Release: the chunk's header before the pointer to it. Pairs with a reader of the memory. */
 	__atomic_store_n(session->last_chunk ? &session->last_chunk->next
 					     : &session->recovery->first_chunk,
 			address(chunk), __ATOMIC_RELEASE);
@@ -179,13 +182,13 @@ void agent_recovery_add(struct agent_session *session, const void *stream, size_
 	if (!chunk)
 		return;
 	memcpy((char *)(chunk + 1) + chunk->used, stream, size);
-	/* Release: the bytes before what counts them. Pairs with a reader of the memory. */
+	/* Release: the bytes before their count. Pairs with a reader of the memory. */
 	__atomic_store_n(&chunk->used, chunk->used + size, __ATOMIC_RELEASE);
 }
 
 void agent_recovery_void(struct agent_session *session)
 {
-	/* Relaxed: nothing that a dump contains is valid from here on. */
+	/* Relaxed: from here on, a dump contains nothing valid. */
 	if (session->recovery)
 		__atomic_store_n(&session->recovery->valid, 0, __ATOMIC_RELAXED);
 }

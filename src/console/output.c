@@ -56,8 +56,8 @@ static bool lock(void)
 			return false;
 		if (!seen) {
 			/*
-			 * Others may still sleep: keep them in the word. Acquire: the writes of the last owner are over. Pairs with the
-			 * release in unlock().
+			 * Other threads may still sleep: keep the flag for them in the word. Acquire: the writes of the last owner
+			 * are over. Pairs with the release in unlock().
 			 */
 			if (__atomic_compare_exchange_n(&lock_word, &seen, tid | WAITED, false,
 					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))

@@ -240,7 +240,7 @@ static int expand_entry(struct expansion *e, const struct place *from, const str
 {
 	struct stat stat;
 
-	/* It may have been removed. */
+	/* Another process may have removed the entry. */
 	if (fstatat(from->fd, name, &stat, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0
 				       : ctf_fail(e->error, -errno, "cannot read %s/%s: %s",

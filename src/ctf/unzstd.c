@@ -45,7 +45,7 @@ struct ctf_unzstd {
 	bool cut;               /* The last frame is not whole. */
 	uint64_t strange;       /* Bytes of the file that are no frames … */
 	uint64_t first_strange; /* … and where the first of them is. */
-	int error;              /* of a read when it was opened, or 0 */
+	int error;              /* of a failed read at the creation, or 0 */
 };
 
 int ctf_unzstd_is_meant(int fd, const char *name)
@@ -64,7 +64,7 @@ int ctf_unzstd_is_meant(int fd, const char *name)
 
 /* ---- frames, without decoding them ---- */
 
-/* A file, and the error of the first read that failed, or 0: what was found behind it means nothing. */
+/* A file, and the error of the first failed read, or 0. After an error, the results of later reads mean nothing. */
 struct file {
 	int fd, error;
 };
@@ -363,7 +363,7 @@ void ctf_unzstd_grow(struct ctf_unzstd *unzstd, int fd, uint64_t size)
 	/* What was a piece may be whole by now. */
 	drop(unzstd);
 	(void)find_frame(unzstd, &file, unzstd->frame.from, &unzstd->frame);
-	/* The next call scans it again. */
+	/* Makes the next call scan the file again. */
 	if (file.error)
 		unzstd->file_size = before;
 }

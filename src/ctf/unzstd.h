@@ -15,14 +15,14 @@
 
 struct ctf_unzstd;
 
-/* 1: the file has zstd frames, by its name and its first bytes; 0: it has none; or negative errno. */
+/* 1: by its name and its first bytes, the file has zstd frames; 0: it has none; or a negative errno. */
 int ctf_unzstd_is_meant(int fd, const char *name);
 
 /* The file up to its byte `size`. NULL without memory. */
 struct ctf_unzstd *ctf_unzstd_create(int fd, uint64_t size);
 void ctf_unzstd_free(struct ctf_unzstd *unzstd);
 
-/* The errno of a read that failed when it was created, or 0: then its frames are not known. */
+/* The errno of a read that failed at the creation, or 0. After an error, the frames are not known. */
 int ctf_unzstd_error(const struct ctf_unzstd *unzstd);
 
 /* Bytes that are in it. */

@@ -80,7 +80,7 @@ int ctf_window_start(struct ctf_window *window, int dir_fd, const char *dir, con
 		return 0;
 	fd = reopen(window);
 	if (fd < 0) {
-		/* Reported when it is read: without its frames it would be read as plain records. */
+		/* The first read reports the error. Without its frames, the file would be read as plain records. */
 		window->unopened = window->why;
 		return fd == -ENOMEM ? fd : 0;
 	}

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All @size bytes from @offset on; 0, -EFAULT if they are not all there, or the error of a read. */
+/* Read @size bytes from @offset on. Returns 0, -EFAULT if the file ends before them, or the error of a read. */
 int file_read(int fd, uint64_t offset, void *to, size_t size);
 
 #endif /* ELF_FILE_H */

@@ -144,7 +144,7 @@ int image_read(void *opaque, uint64_t address, void *to, size_t size)
 
 int image_fail(struct image_error *error, int code, const char *text)
 {
-	/* For libelf, a failed allocation or read looks like a damaged file. new_image() has cleared errno. */
+	/* libelf reports a failed allocation or read in the same way as a damaged file. new_image() has cleared errno. */
 	if (code == -EINVAL && errno == EIO) {
 		code = -EIO;
 		text = strerror(EIO);

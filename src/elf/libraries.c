@@ -26,12 +26,12 @@ struct library_search {
 	const char *environment;
 	char **folders;
 	size_t nr_folders;
-	int error; /* of a folder or a file that was left out, negative; or 0 */
+	int error; /* negative errno of a directory or file that was skipped, or 0 */
 };
 
 static const char *const standard_folders[] = {"/lib", "/usr/lib", "/lib64", "/usr/lib64"};
 
-/* Other errors are those of a file that does not exist, is not readable, or is no library: the search goes on. */
+/* With other errors the search continues: the file does not exist, is not readable, or is no library. */
 static void note_error(struct library_search *search, int error)
 {
 	if (error == ENOMEM || error == EMFILE || error == ENFILE || error == EIO)

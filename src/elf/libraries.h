@@ -19,7 +19,10 @@ void library_search_close(struct library_search *search);
 char *library_find(struct library_search *search, struct image *image, const char *path,
 		const char *name);
 
-/* The negative errno of an allocation, open or read that failed, so that an existing library may not have been found; or 0. */
+/*
+ * The negative errno of a failed allocation, open or read, or 0. After such a failure, the search may not have found an existing
+ * library.
+ */
 int library_search_error(const struct library_search *search);
 
 #endif /* ELF_LIBRARIES_H */

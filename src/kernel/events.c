@@ -103,7 +103,10 @@ static bool states_put(const struct side_event_state_0 *state, struct kernel_eve
 	entry = entry_of(states, state);
 	if (!entry->state)
 		states->used++;
-	/* Release, both: the event's members before it, it before its key. Pairs with the acquires in events_find() and entry_of(). */
+	/*
+	 * Release, both: the event's members before the event, the event before its key. Pairs with the acquires in events_find()
+	 * and entry_of().
+	 */
 	__atomic_store_n(&entry->event, event, __ATOMIC_RELEASE);
 	__atomic_store_n(&entry->state, state, __ATOMIC_RELEASE);
 	return true;

@@ -25,7 +25,7 @@ static bool refuse(struct description *to, const char *reason)
 	return false;
 }
 
-/* Behind a name is the end, the next field, or the size of a structure; behind the word of a type, a name. */
+/* After a name come the end, the next field, or the size of a structure. After the word of a type comes a name. */
 static bool is_end_of_name(const char *at)
 {
 	return !*at || *at == ';' || (*at == ' ' && at[1] >= '0' && at[1] <= '9');

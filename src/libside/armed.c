@@ -102,7 +102,7 @@ static void let_others_go_on(void)
 EXPORT void side_tracer_disarm(void)
 {
 	registry_lock();
-	/* Relaxed, both: the registry is locked, and a hook that is gone needs no data. */
+	/* Relaxed, both: the registry is locked, and a removed hook needs no data. */
 	if (__atomic_load_n(&armed_hook, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&armed_hook, NULL, __ATOMIC_RELAXED);
 		registry_each_batch(clear_bits, NULL);

@@ -97,7 +97,7 @@ void batches_give_back(struct side_events_register_handle *batch)
 	__atomic_store_n(&batch->shown.id, 0, __ATOMIC_RELAXED);
 	count_change();
 #ifndef __SANITIZE_THREAD__ /* which knows neither fences nor readers from outside */
-	/* Release: pairs with a reader of the memory. That store before those to the place, used again, and to the events, freed by their owner. */
+	/* Release: that store before the entry is used again, and before the owner frees the events. Pairs with a reader of the memory. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 #endif
 	batch->leaving = false;

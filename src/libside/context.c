@@ -154,7 +154,7 @@ static void free_retired(void)
 	uintptr_t passed = rcu_last_passed();
 	struct side_context_handle *handle, *next;
 
-	/* Acquire: the chain. Pairs with the release in push_retired(). No other thread has it from here on. */
+	/* Acquire: the chain. Pairs with the release in push_retired(). From here on, no other thread has it. */
 	handle = __atomic_exchange_n(&first_retired, NULL, __ATOMIC_ACQUIRE);
 	for (; handle; handle = next) {
 		next = handle->next_retired;
@@ -213,8 +213,8 @@ EXPORT void side_context_unregister(struct side_context_handle *handle)
 	if (!handle)
 		return;
 	/*
-	 * Sequentially consistent: pairs with the fence in rcu_enter_slow(). Not found any more before we check whether a thread can be in a
-	 * section. A handle that is not there any more is an error of the caller's.
+	 * Sequentially consistent: no thread can find the context any more, before we check whether a thread is in a section. Pairs
+	 * with the fence in rcu_enter_slow(). The caller must not unregister a handle twice.
 	 */
 	if (!__atomic_compare_exchange_n(&handle->place->provider, &expected, NULL, false,
 			    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))

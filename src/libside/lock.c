@@ -35,8 +35,8 @@ void futex_lock(struct futex_lock *lock)
 			    &lock->word, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
 	/*
-	 * From here on the word says 2, so that the owner wakes the next one up. Acquire: what the last owner did. Pairs with the release in
-	 * futex_unlock().
+	 * From here on the word is 2, so that the owner wakes the next thread. Acquire: what the last owner did. Pairs with the
+	 * release in futex_unlock().
 	 */
 	while (__atomic_exchange_n(&lock->word, 2, __ATOMIC_ACQUIRE) != 0)
 		futex_sleep(&lock->word, 2, NULL);
@@ -54,9 +54,8 @@ bool futex_trylock(struct futex_lock *lock)
 void futex_unlock(struct futex_lock *lock)
 {
 	/*
-	 * Sequentially consistent: our changes before the lock is free, as the acquires of futex_lock need it,
-	 * and before what the caller loads afterwards. Pairs with the access in owned_lock_try(), for those whom
-	 * owned_lock_try() has failed (registry_unlock()).
+	 * Sequentially consistent: our changes before the lock is free, which futex_lock needs, and before the later loads of the
+	 * caller. Pairs with the access in owned_lock_try(). The caller checks whether that access failed (registry_unlock()).
 	 */
 	if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_SEQ_CST) == 2)
 		futex_rouse(&lock->word, 1);
@@ -112,9 +111,7 @@ bool owned_lock_try(struct owned_lock *lock)
 {
 	uint32_t seen = 0;
 
-	/*
-	 * Sequentially consistent, also if it fails: pairs with the release in futex_unlock().
-	 */
+	/* Sequentially consistent, also if it fails: our earlier stores before the attempt. Pairs with the access in futex_unlock(). */
 	if (!__atomic_compare_exchange_n(
 			    &lock->lock.word, &seen, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return false;

@@ -67,7 +67,7 @@ static pid_t owner_pid;
 static void full_fence(void)
 {
 #ifdef __SANITIZE_THREAD__
-	/* Full fence: the checker of races knows no fences; it needs none, and an operation is as strong. */
+	/* Full fence: ThreadSanitizer does not support fences. This operation orders as much as a fence. */
 	static uintptr_t anything;
 
 	(void)__atomic_add_fetch(&anything, 1, __ATOMIC_SEQ_CST);
@@ -90,10 +90,9 @@ static bool thread_is_gone(uint32_t tid)
 static void free_reader(struct rcu_reader *reader)
 {
 	/*
-	 * A thread that ended inside a section (pthread_exit in a callback) leaves its epoch.
-	 * Acquire: the end of its last section. Pairs with the release in section_leave().
-	 * Release: pairs with the acquire in reader_is_older(). There is no store otherwise: a waiter must
-	 * still see the release of the last section, through us or directly.
+	 * A thread that ended inside a section (pthread_exit in a callback) leaves its epoch. Acquire: the end of its last section.
+	 * Pairs with the release in section_leave(). Release: pairs with the acquire in reader_is_older(). Without an epoch there is
+	 * no store, because a waiter must still see the release of the last section.
 	 */
 	if (__atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE))
 		__atomic_store_n(&reader->epoch, 0, __ATOMIC_RELEASE);
@@ -285,7 +284,7 @@ void rcu_sandbox_begins(void)
 	int saved_errno = errno;
 	struct mask all, before;
 
-	/* Relaxed: only whether the library runs. */
+	/* Relaxed: only checks whether the library runs. */
 	if (!(__atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) & RCU_READY))
 		return;
 	if (rcu_self == &no_reader)
@@ -426,7 +425,7 @@ static void rcu_all_threads_barrier(void)
 	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
 			membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
 		return;
-	/* Sequentially consistent, both: readers fence before other writers rely on it. Pairs with the fence in rcu_enter_slow(). */
+	/* Sequentially consistent, both: readers use fences before other writers rely on them. Pairs with the fence in rcu_enter_slow(). */
 	(void)__atomic_or_fetch(&rcu_shared.gp, (uintptr_t)RCU_SLOW, __ATOMIC_SEQ_CST);
 	sleep_us(50000);
 	(void)__atomic_or_fetch(&rcu_shared.gp, (uintptr_t)RCU_FENCE, __ATOMIC_SEQ_CST);
@@ -434,7 +433,10 @@ static void rcu_all_threads_barrier(void)
 
 uintptr_t rcu_begin_grace_period(void)
 {
-	/* Sequentially consistent: unpublishing before the new epoch before the loads of the epochs. Pairs with the fence in rcu_enter_slow(). */
+	/*
+	 * Sequentially consistent: unpublishing before the new epoch, and that before the loads of the epochs. Pairs with the fence
+	 * in rcu_enter_slow().
+	 */
 	uintptr_t gp = __atomic_add_fetch(&rcu_shared.gp, RCU_STEP, __ATOMIC_SEQ_CST);
 
 	rcu_all_threads_barrier();
@@ -444,8 +446,7 @@ uintptr_t rcu_begin_grace_period(void)
 /* Does this reader hold up the grace period? */
 static bool reader_is_older(const struct rcu_reader *reader, uintptr_t grace_period)
 {
-	/* Acquire: what its sections read is over.  Pairs with the releases in section_enter() and section_leave().
-	 */
+	/* Acquire: the end of what its sections read. Pairs with the releases in section_enter() and section_leave(). */
 	uintptr_t epoch = __atomic_load_n(&reader->epoch, __ATOMIC_ACQUIRE);
 
 	return epoch != 0 && (intptr_t)(epoch - grace_period) < 0;
@@ -456,7 +457,7 @@ static void note_passed(uintptr_t grace_period)
 	/* Relaxed: the exchange below checks the value again. */
 	uintptr_t seen = __atomic_load_n(&last_passed, __ATOMIC_RELAXED);
 
-	/* Acquire and release: the readers' ends go with it. Pairs with the acquire in rcu_last_passed(). */
+	/* Acquire and release: the ends of the readers' sections before the number. Pairs with the acquire in rcu_last_passed(). */
 	while ((intptr_t)(seen - grace_period) < 0 &&
 			!__atomic_compare_exchange_n(&last_passed, &seen, grace_period, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -468,7 +469,7 @@ bool rcu_passed(uintptr_t grace_period)
 	struct reader_chunk *chunk;
 	uint32_t i, used;
 
-	/* Acquire, both: pairs with the releases in add_chunk() and take_ready_reader(). */
+	/* Acquire, both: the chunk and its readers. Pairs with the releases in add_chunk() and take_ready_reader(). */
 	for (chunk = &first_chunk; chunk; chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
 		used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
 		for (i = 0; i < used; i++) {
@@ -560,7 +561,7 @@ uintptr_t rcu_now(void)
 
 uintptr_t rcu_last_passed(void)
 {
-	/* Acquire: the readers' ends. Pairs with the release in note_passed(). */
+	/* Acquire: the ends of the readers' sections. Pairs with the release in note_passed(). */
 	return __atomic_load_n(&last_passed, __ATOMIC_ACQUIRE);
 }
 

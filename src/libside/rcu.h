@@ -120,7 +120,7 @@ void rcu_start(void);
 
 static inline bool rcu_is_started(void)
 {
-	/* Relaxed: only whether sections can have been entered before this call. */
+	/* Relaxed: only checks whether a thread can have entered a section before this call. */
 	return __atomic_load_n(&rcu_shared.gp, __ATOMIC_RELAXED) != (RCU_SLOW | RCU_ALWAYS);
 }
 

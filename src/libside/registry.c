@@ -97,8 +97,8 @@ void registry_unlock(void)
 	owned_lock_release(&gate);
 	owned_lock_release(&lock);
 	/*
-	 * Sequentially consistent: pairs with the store in side_tracer_trylock(). So are the release, and there the
-	 * second attempt: either that attempt finds the lock free, or we find its mark here.
+	 * Sequentially consistent: the release of the lock before this load. Pairs with the store in side_tracer_trylock(), after
+	 * which a second attempt follows. Either that attempt finds the lock free, or this load finds the mark.
 	 */
 	if (outermost && __atomic_load_n(&missed, __ATOMIC_SEQ_CST))
 		call_hook();
@@ -124,8 +124,8 @@ void registry_unlock_in_parent(void)
 	forks_beside = false;
 	owned_lock_release(&gate);
 	/*
-	 * Sequentially consistent: as in registry_unlock(). A trylock may have failed because of the gate alone; otherwise the owner of the
-	 * lock calls the hook.
+	 * Sequentially consistent: as in registry_unlock(). A trylock may have failed because of the gate only. If the lock has an
+	 * owner, that owner calls the hook.
 	 */
 	if (__atomic_load_n(&missed, __ATOMIC_SEQ_CST) && registry_is_free())
 		call_hook();

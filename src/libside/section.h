@@ -81,11 +81,11 @@ static inline __attribute__((always_inline)) bool section_enter(
 	if (__builtin_expect(gp & SECTION_SLOW, 0))
 		return false;
 	/*
-	 * Release: what the last section read, before a grace period may see the new epoch. Pairs with the acquire in reader_is_older(). The
-	 * order to the loads behind it is the membarrier's in rcu_all_threads_barrier().
+	 * Release: what the last section read, before a grace period may see the new epoch. Pairs with the acquire in
+	 * reader_is_older(). The membarrier in rcu_all_threads_barrier() orders the loads after it.
 	 */
 	__atomic_store_n(epoch, gp, __ATOMIC_RELEASE);
-	/* Compiler fence: the epoch before the loads of the section, in this thread's own order. */
+	/* Compiler fence: the epoch before the loads of the section, in the program order of this thread. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
 }

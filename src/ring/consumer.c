@@ -194,8 +194,7 @@ static const char *ring_view_end_once(
 	uint64_t before, word, after, further;
 	const char *error;
 
-	/* Acquire, all 4: they are made in this order; see the top of the file. Pairs with the releases in ring_portable_write().
-	 */
+	/* Acquire, all 4: the loads in this order; see the top of the file. Pairs with the releases in ring_portable_write(). */
 	before = __atomic_load_n(&control->last_timestamp, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
 	/* And the records before the head: pairs with the commit in section-x86_64.S, portable.c.
@@ -311,7 +310,10 @@ void ring_consumer_release(
 	view->end_timestamp = view->peeked_timestamp;
 	view->mark ^= 1;
 	mark = &view->control->marks[view->mark];
-	/* The mark is void while it changes. Release, both: in this order, also after a kill. Pairs with another process that resumes. */
+	/*
+	 * The mark is void while it changes. Release, both: the stores in this order, also after a kill. Pairs with another process
+	 * that resumes.
+	 */
 	__atomic_store_n(&mark->position, UINT64_MAX, __ATOMIC_RELAXED);
 	RING_CONSUMER_STEP();
 	__atomic_store_n(&mark->end_timestamp, view->end_timestamp, __ATOMIC_RELEASE);

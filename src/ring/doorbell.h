@@ -12,7 +12,7 @@ struct ring_doorbell {
 	uint32_t reserved[14];
 };
 
-/* Full fence: a store before against a load after. Each caller names its partner. */
+/* Full fence: an earlier store before a later load. Each caller names its partner. */
 static inline void ring_doorbell_fence(void)
 {
 #if defined(__GNUC__) && !defined(__clang__)
@@ -36,8 +36,8 @@ static inline void ring_doorbell_crossed(struct ring_doorbell *doorbell)
 	if (!doorbell)
 		return;
 	/*
-	 * Full fence: the head was stored before; see `sleeping` only after it is visible. Pairs with the
-	 * fence in ring_doorbell_arm(), which stores sleeping and then looks at heads.
+	 * Full fence: the head is visible before `sleeping` is loaded. Pairs with the fence in ring_doorbell_arm(), which is between
+	 * `sleeping` and the heads.
 	 */
 	ring_doorbell_fence();
 	if (__atomic_load_n(&doorbell->sleeping, __ATOMIC_RELAXED) && ring_calls_permitted())

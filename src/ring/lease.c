@@ -128,10 +128,10 @@ static bool lease_open(struct ring_producer *producer, struct ring_lease *lease)
 		return true;
 	ring_producer_open(producer);
 	/*
-	 * Acquire: as in lease_step(). Since the load above the memory may have been recalled, and closed for that: then it is open again, and
-	 * ring_producer_left() would not know.
-	 * ring_producer_open() has a fence: a thread that leaves later than this load closes what was opened here. One that has left
-	 * finds another word, for the caller takes the memory anew.
+	 * Acquire: as in lease_step(). After the load above, the memory may have been recalled and closed. Then it is open again,
+	 * and ring_producer_left() would not notice. ring_producer_open() has a fence: a thread that leaves later than this load
+	 * closes what was opened here. If a thread has left before, the load finds another word, and the caller claims the memory
+	 * again.
 	 */
 	return ring_lease_state(__atomic_load_n(&lease->word, __ATOMIC_ACQUIRE)) == RING_LEASE_USED;
 }

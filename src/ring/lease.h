@@ -59,8 +59,8 @@ static inline uint32_t ring_lease_word(uint32_t word, enum ring_lease_state stat
 }
 
 /*
- * Acquire and release, acquire if it fails: what either end did with the memory before. Pairs with the other end's in ring_lease_change().
- * False: *word is what it is now.
+ * Acquire and release, acquire if it fails: what either end did with the memory before. Pairs with the other end's access in
+ * ring_lease_change(). Returns false if the word has changed, and stores it in *word.
  */
 static inline bool ring_lease_change(struct ring_lease *lease, uint32_t *word,
 		enum ring_lease_state state, uint32_t more)

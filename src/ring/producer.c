@@ -114,7 +114,7 @@ static inline uint64_t ring_producer_limit(const struct ring_producer *producer)
  */
 static void ring_producer_set(struct ring_producer *producer, uint64_t limit, uint32_t usable)
 {
-	/* Release, both: a thread that sees the limit of 0 must see why. Pairs with the load in ring_publish_slow(). */
+	/* Release, both: a thread that loads the limit 0 must also load the reason. Pairs with the load in ring_publish_slow(). */
 	__atomic_store_n(&producer->payload_limit, limit, __ATOMIC_RELEASE);
 	__atomic_store_n(&producer->usable, usable, __ATOMIC_RELEASE);
 }
@@ -284,8 +284,8 @@ static void ring_count_no_memory(
 	struct ring_control *control = producer->places[ring].control;
 
 	/*
-	 * Compiler fence: the pointer before the check. NULL in a child that a signal handler has forked, perhaps while this record waited for
-	 * memory.
+	 * Compiler fence: the pointer before the check. It is NULL in a child that a signal handler forked, perhaps while this
+	 * record waited for memory.
 	 */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (!ring_producer_forked(producer))
@@ -301,7 +301,7 @@ static void ring_count_in(struct ring_producer *producer, uint32_t ring, uint32_
 	uint64_t *counts = producer->lost + ring * producer->lost_stride_words +
 			(size_t)slot * RING_LOSS_REASONS;
 
-	/* Compiler fence: the pointers before the check. All of it is wiped in a child that a signal handler has forked just now. */
+	/* Compiler fence: the pointers before the check. A child that a signal handler has just forked finds them wiped. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (ring_producer_forked(producer))
 		return;
@@ -505,7 +505,7 @@ static __attribute__((noinline, cold)) int ring_publish_slow(struct ring_produce
 	int saved = errno;
 	int rc;
 
-	/* Acquire: why the rings are closed. Pairs with the release in ring_producer_stop(). */
+	/* Acquire: the reason why the rings are closed. Pairs with the release in ring_producer_stop(). */
 	if (ring_producer_forked(producer)) {
 		__atomic_fetch_add(&ring_producer_cold(producer)->refused, 1, __ATOMIC_RELAXED);
 		rc = -ECHILD;
@@ -571,8 +571,8 @@ int ring_publish(
 	ring_publish_way *publish = producer->publish;
 
 	/*
-	 * Compiler fence: in a forked child the limit is 0. The pointer is, too, so it is loaded first: a signal
-	 * handler may fork in between, and the sections find no ring in a child.
+	 * Compiler fence: the pointer before the limit. A signal handler may fork between the two loads. In the child both are 0,
+	 * and the sections find no ring.
 	 */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(size >= ring_producer_limit(producer), 0))

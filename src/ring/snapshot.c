@@ -61,7 +61,7 @@ static const char *ring_window_look(
 {
 	uint64_t reached, word, ahead;
 
-	/* Acquire, all 4: they are made in this order. Pairs with the releases in ring_portable_write(). */
+	/* Acquire, all 4: the loads in this order. Pairs with the releases in ring_portable_write(). */
 	reached = __atomic_load_n(&control->reached, __ATOMIC_ACQUIRE);
 	RING_CONSUMER_STEP();
 	window->claim = __atomic_load_n(&control->claim, __ATOMIC_ACQUIRE);

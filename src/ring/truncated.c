@@ -135,7 +135,7 @@ int ring_truncation_watch(const void *base, size_t size, struct ring_truncation 
 void ring_truncation_forget(struct ring_truncation *one)
 {
 	pthread_mutex_lock(&ring_truncations_lock);
-	/* Release: not found any more before the mapping goes. Pairs with the acquire in ring_truncation_of(). */
+	/* Release: no thread can find the entry, before the mapping is removed. Pairs with the acquire in ring_truncation_of(). */
 	__atomic_store_n(&one->size, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&ring_truncations_lock);
 	NO_TAIL_CALL();
@@ -148,7 +148,7 @@ void ring_truncation_forget_at(const void *base)
 	pthread_mutex_lock(&ring_truncations_lock);
 	for (one = ring_truncations; one; one = one->next)
 		if (one->size && one->base == (uintptr_t)base)
-			/* Release: not found any more. Pairs with the acquire in ring_truncation_of(). */
+			/* Release: no thread can find the entry any more. Pairs with the acquire in ring_truncation_of(). */
 			__atomic_store_n(&one->size, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&ring_truncations_lock);
 	NO_TAIL_CALL();

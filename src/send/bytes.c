@@ -213,7 +213,7 @@ static int bytes_open(struct sink *sink, struct send_error *error)
 	bytes->repeated = steady_seconds();
 	is_first = !sink->sequence;
 	fd = say_hello(bytes);
-	/* Without frame 0, the receiver would count a lost frame. */
+	/* If frame 0 is missing, the receiver counts a lost frame. */
 	if (fd && is_first)
 		sink->sequence = 0;
 	if (fd)

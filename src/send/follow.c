@@ -256,7 +256,7 @@ static int walk_entry(struct follow *follow, const char *path, const struct dire
 	return ret;
 }
 
-/* What does not exist has been removed by another process; directories of others are not readable. */
+/* Keeps errno, unless another process has removed the file, or the directory of another user is not readable. */
 static void note_error(struct follow *follow)
 {
 	if (errno && errno != ENOENT && errno != EACCES && errno != ENOTDIR && errno != ELOOP)
@@ -517,7 +517,7 @@ int follow_look(struct follow *follow, bool over)
 				(!trace->ended && !trace_is_written(trace)))
 			ret = look_at_trace(follow, trace, over);
 	}
-	/* Try again. */
+	/* Makes the next call read everything again. */
 	if (follow->error)
 		follow->walk = true;
 	return ret;

@@ -97,7 +97,7 @@ struct follow {
 	int inotify; /* -1: there is none, everything is looked at again and again. */
 	bool walk;   /* The directories have changed. */
 	bool lame;   /* A watch could not be made. */
-	int error;   /* Of a directory or file that the last follow_look() could not read, or 0. */
+	int error;   /* errno of a path that the last follow_look() could not read, or 0 */
 	struct follow_trace *traces;
 	struct follow_trace **last;
 	uint32_t nr_traces;

@@ -291,7 +291,7 @@ void buffers_remove(struct session *session, struct instance *instance)
 
 /* ---- reading ---- */
 
-/* What is not a folder, or has no such file, has one of these errors. */
+/* 0 if the error means that the entry is no directory or lacks the file; otherwise the negative errno. */
 static int not_a_folder(int error)
 {
 	return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EACCES ? 0
@@ -311,7 +311,7 @@ int buffers_is_folder(int place, const char *name)
 }
 
 struct ring_file {
-	int fd, error; /* of the last read that failed, or 0 */
+	int fd, error; /* errno of the last failed read, or 0 */
 };
 
 static int read_ring_file(void *user, uint64_t address, void *to, size_t size)
@@ -350,7 +350,7 @@ static int load_rings(struct session *session, struct instance_channel *channel,
 	close(file.fd);
 	if (ret)
 		return ret;
-	/* What was read is recovered. The command fails all the same. */
+	/* Recover the part that was read. The command fails nevertheless. */
 	if (file.error) {
 		report(session, true, "cannot read all of %s: %s", name, strerror(file.error));
 		report_failure(session, file.error);

@@ -242,8 +242,8 @@ static void count_round(struct drainer *drainer)
 	now = ring_clock_now(drainer->session->clock) -
 			drainer->session->ctf_clock.frequency / ROUND_MARGIN;
 	/*
-	 * Seen before the one before began, and nothing was left behind in it. Sequentially consistent: the time before the count. Pairs with
-	 * the load in ticks().
+	 * The time before the previous round began, if that round left nothing behind. Sequentially consistent: the time before the
+	 * count. Pairs with the load in ticks().
 	 */
 	if (drainer->round_begun && !drainer->session->full.code)
 		__atomic_store_n(&rounds->ticks, drainer->round_begun, __ATOMIC_SEQ_CST);
@@ -275,8 +275,8 @@ static void *drain_thread(void *argument)
 
 	for (;;) {
 		/*
-		 * Acquire: before the round, which must find all that was there when stopping was asked for. Pairs with the release in
-		 * drain_stop().
+		 * Acquire: everything that existed when the stop was requested. The round below must find it. Pairs with the release
+		 * in drain_stop().
 		 */
 		bool stop = atomic_load_explicit(&session->stop, memory_order_acquire);
 		uint32_t wanted = rounds_wanted(session), rotations = rotate_wanted(session);

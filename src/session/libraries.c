@@ -34,7 +34,7 @@ static const char *const installed_places[] = {"../lib", ("../lib/" MULTIARCH), 
 static const char *const built_places[] = {"../../agent", "../../wrap", "../../libside",
 		"../../../src/agent", "../../../src/wrap", "../../../src/libside"};
 
-/* An absolute path of `name` in `directory`, allocated, or NULL. errno changes if a file may exist and cannot be read. */
+/* An absolute path of `name` in `directory`, allocated, or NULL. Changes errno only if a file may exist but cannot be read. */
 static char *look_in(const char *directory, size_t size, const char *name)
 {
 	char path[PATH_MAX], *found = NULL;
@@ -86,7 +86,7 @@ static char *look_beside(const char *const *places, size_t nr, const char *name)
 	return found;
 }
 
-/* NULL: errno is 0 if no such file exists. */
+/* If it returns NULL, errno is 0 if no such file exists, otherwise the reason. */
 static char *find(const char *name)
 {
 	const char *list = getenv("SIDE_LIB_DIR");

@@ -799,8 +799,9 @@ int buffers_note_kind(
 bool buffers_stay(const struct instance *instance);
 void buffers_remove(struct session *session, struct instance *instance);
 void buffers_close(struct session *session);
-/* A folder as an instance that has ended, or NULL. */
+/* 1: the directory of an instance; 0: another entry, or one that is not readable; or a negative errno. */
 int buffers_is_folder(int place, const char *name);
+/* A folder as an instance that has ended, or NULL. */
 struct instance *buffers_load(
 		struct session *session, int place, const char *name, struct ctf_error *error);
 

@@ -477,7 +477,7 @@ enum wire_missed_reason {
 			10, /* it is recorded, but for the first elapsed_ms: no answer of the daemon in time, ... */
 	WIRE_MISSED_LATE_RECORDER =
 			11,     /* ... or the daemon's came in time, and the recorder's did not */
-	WIRE_MISSED_ERROR = 12, /* a system call failed that joins it or maps its rings */
+	WIRE_MISSED_ERROR = 12, /* a system call that joins it or maps its rings failed */
 };
 
 struct wire_missed {

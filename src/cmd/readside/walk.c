@@ -67,7 +67,7 @@ static int note_libraries(struct needing *needing, struct image *image)
 		needing->libraries = libraries;
 		libraries[needing->nr_libraries++] = path;
 	}
-	/* For libelf, a failed allocation or read looks like the end of the list. */
+	/* libelf reports a failed allocation or read in the same way as the end of the list. */
 	return errno == ENOMEM || errno == EIO ? -errno : 0;
 }
 

@@ -134,7 +134,7 @@ static int need_libraries(struct list *list, struct image *image, const char *pa
 		if (!needed->path)
 			say_note("the library %s, which %s needs, was not found", name, path);
 	}
-	/* For libelf, a failed allocation or read looks like the end of the list. */
+	/* libelf reports a failed allocation or read in the same way as the end of the list. */
 	return errno == ENOMEM || errno == EIO ? -errno : 0;
 }
 

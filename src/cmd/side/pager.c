@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pager, as git has it.
- *
- * The process that the user started becomes the parent of two others: the pager, and the one that goes on with the verb.
- * It waits for both. Signals of the terminal reach all three; the parent ignores them, because the pager needs the
- * terminal until the user leaves it. Until then it blocks them: a user can press Ctrl-C as soon as the pager runs.
+ * The pager, as git has it. The process that the user started becomes the parent of two others: the pager, and the one that goes on
+ * with the verb. It waits for both. Signals of the terminal reach all three; the parent ignores them, because the pager needs the
+ * terminal until the user leaves it. It blocks them until it ignores them, because a user can press Ctrl-C as soon as the pager
+ * runs.
  */
 #include "pager.h"
 
@@ -36,7 +35,7 @@ static void pager_block_signals(sigset_t *ret_before)
 	sigprocmask(SIG_BLOCK, &signals, ret_before);
 }
 
-/* A process does not inherit pending signals: Ctrl-C before the second fork has not reached the process that prints. */
+/* A process does not inherit pending signals: a Ctrl-C before the second fork did not reach the process that prints. */
 static void pager_ignore_key(int number, pid_t child)
 {
 	sigset_t pending;

@@ -213,7 +213,7 @@ static void answer(const struct source *source)
 		(void)!send(source->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* EIO of a terminal: its other end was closed. ECONNRESET: the sender has ended. */
+/* Reports the error, unless it is a normal end: ECONNRESET, or EIO of a terminal whose other end was closed. */
 static void fail_source(struct reception *reception, const struct source *source, int error)
 {
 	struct stat status;

@@ -117,7 +117,7 @@ void say_json_hint(FILE *out, const char *hint)
 	say_json_string(out, hint);
 }
 
-/* The next character, or what makes it visible. Returns its bytes. */
+/* The next character, or its visible form. Returns the length of the character in @at. */
 static size_t printable_form(const unsigned char *at, char form[8])
 {
 	size_t length = utf8_length(at);

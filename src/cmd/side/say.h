@@ -65,7 +65,7 @@ bool say_text_end(FILE *out, char **text);
 
 /* Text from elsewhere with control characters made visible; at most size bytes with the NUL. */
 const char *say_printable(const char *text, char *printable, size_t size);
-/* All of it, to a stream, without an allocation. */
+/* Like say_printable(), but writes the whole text to a stream, and allocates nothing. */
 void say_put_printable(FILE *out, const char *text);
 
 /* "1,234,567", "12.3 MiB". Each returns @text. */

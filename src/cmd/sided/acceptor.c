@@ -51,8 +51,8 @@ static void acceptor_end(struct deferred *deferred)
 static void acceptor_put(struct acceptor *acceptor)
 {
 	/*
-	 * Acquire and release: everything that the loop and the thread did with the acceptor comes before its end. Pairs with the other one's
-	 * in acceptor_put().
+	 * Acquire and release: everything that the loop and the thread did with the acceptor comes before its end. Pairs with the
+	 * other user's access in acceptor_put().
 	 */
 	if (atomic_fetch_sub_explicit(&acceptor->users, 1, memory_order_acq_rel) != 1)
 		return;

@@ -220,7 +220,7 @@ static unsigned int free_done(struct daemon *daemon, uid_t uid)
 	return nr;
 }
 
-/* A thread that still uses its structure keeps it: the thread may be closing a socket, which can block. */
+/* Structures that threads still use when the daemon ends: such a thread may be closing a socket, which can block. */
 static struct handover *volatile handovers_unfinished;
 
 void handovers_close(struct daemon *daemon)

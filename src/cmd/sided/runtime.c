@@ -131,7 +131,7 @@ static int make_directories(struct daemon *daemon, struct control_error *error)
 	return ret;
 }
 
-/* The file of another daemon stays as it is. */
+/* Reports why the lock failed. The file belongs to another daemon: do not change it. */
 static int fail_lock(struct daemon *daemon, const char *path, int code, struct control_error *error)
 {
 	char pid[32] = "";

@@ -330,7 +330,7 @@ bool sender_hear(struct sender *sender, void (*told)(void *user, const char *tex
 
 void sender_finish(struct sender *sender, void (*told)(void *user, const char *text), void *user)
 {
-	/* Sequentially consistent: what is in the files now stays. Pairs with the load in rounds(). */
+	/* Sequentially consistent: the files are complete. Pairs with the load in rounds(). */
 	__atomic_store_n(&sender->rounds->begun, UINT64_MAX, __ATOMIC_SEQ_CST);
 	order(sender, ORDER_FINISH);
 	while (!sender->status.over && hear(sender, 0, told, user) >= 0)

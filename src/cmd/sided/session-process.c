@@ -731,7 +731,7 @@ static int turn(struct recording *recording)
 	return 0;
 }
 
-/* The lock comes last: the process that takes it finds nothing of ours. */
+/* Closes the lock last: the process that takes it must not find other resources of this one. */
 static void end_recording(struct recording *recording)
 {
 	frame_in_free(&recording->in);
@@ -771,7 +771,7 @@ int session_process(void)
 	}
 	while (!status && !(recording.end && !recording.out.first))
 		status = turn(&recording);
-	/* After a failure the session is adopted as it is. */
+	/* After a failure, another process adopts the session unchanged. */
 	if (!status)
 		end_recording(&recording);
 	return status;

@@ -485,7 +485,7 @@ bool handover_is_due(int client);
 int handover_begin(struct daemon *daemon, int client, uid_t uid);
 /* Close a descriptor that was received so. */
 void handover_close(int fd);
-/* At the end of the daemon: free what no thread uses. */
+/* At the end of the daemon: free the structures that no thread uses. */
 void handovers_close(struct daemon *daemon);
 
 /* ---- acceptor.c: connections of a socket that another process shares ---- */

@@ -510,7 +510,7 @@ static int end_other(struct work *work)
 	return work->ready < 0 || write(work->ready, "+", 1) == 1 ? 0 : COMMAND_FAILED;
 }
 
-/* The turn ends last: the recorder that waits for it finds nothing of ours. */
+/* Closes the lock last: the recorder that waits for it must not find other resources of this one. */
 static void end_work(const struct work *work)
 {
 	const int descriptors[] = {work->epoll, work->signals, work->process};

@@ -485,7 +485,7 @@ static uint64_t flatten(struct perf *perf, const struct buffer *buffer, uint64_t
 
 static void release(const struct buffer *buffer, uint64_t head)
 {
-	/* Release: we have read before the kernel writes there. Pairs with the kernel's load of data_tail. */
+	/* Release: our reads before the kernel writes there again. Pairs with the kernel's load of data_tail. */
 	if (buffer->size)
 		__atomic_store_n(&buffer->page->data_tail, head, __ATOMIC_RELEASE);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of one address that are compared with one another: a damaged file may give all of its names to one address. */
+/* How many names of one address are compared: in a damaged file, all names may have one address. */
 #define ALIASES_COMPARED 64
 
 static int by_address(const void *left, const void *right)
@@ -22,7 +22,7 @@ static int by_address(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* An entry with the same address and name, among the last ones that are kept; NULL: there is none. */
+/* Returns an entry with the same address and name among the last kept ones, or NULL. */
 static struct code_name_entry *find_double(
 		struct code_file *file, size_t kept, const struct code_name_entry *entry)
 {

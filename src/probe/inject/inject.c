@@ -29,7 +29,7 @@
 #define LAST_MS 2000 /* the end of our thread */
 #define PATH_AT 2048 /* in the scratch's text, behind the argument */
 #define THREAD_NAME "side-attach"
-#define FACTOR_MAX 3600 /* as of the agent (agent/start.c) */
+#define FACTOR_MAX 3600 /* the same as in the agent (agent/start.c) */
 
 struct injection {
 	struct inject_target target;
@@ -305,7 +305,7 @@ static bool has_run(const struct injection *injection, uint64_t *time)
 	return *time > before;
 }
 
-/* Nanoseconds until a function that does not run has failed. On a machine that is slow or busy the user multiplies them. */
+/* Nanoseconds after which a function that does not run has failed. Users of slow or busy machines can multiply them. */
 static uint64_t call_timeout(void)
 {
 	const char *text = getenv("SIDE_TIMEOUT_FACTOR");

@@ -77,13 +77,13 @@ static void put(uint32_t at, uint64_t start, uint64_t size)
 {
 	ranges[at].start = start;
 	/*
-	 * Release: the begin. A thread that sees the size of what was there before has seen it mapped. Pairs with a call from there, which
-	 * comes after the code was mapped.
+	 * Release: the start before the size. A thread that loads an earlier size has seen the earlier code mapped. Pairs with a
+	 * call from there, which comes after the code was mapped.
 	 */
 	__atomic_store_n(&ranges[at].size, size, __ATOMIC_RELEASE);
 	/*
-	 * Full fence: pairs with the fence in patch_callers_end(). Either this sees that it has ended, or the end finds the size and
-	 * makes it 0.
+	 * Full fence: the size before `ended`. Pairs with the fence in patch_callers_end(). Either the load below finds `ended`, or
+	 * that function finds the size and sets it to 0.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&ended, __ATOMIC_RELAXED))
@@ -97,7 +97,10 @@ void patch_callers_want(void)
 
 void patch_callers_end(void)
 {
-	/* Relaxed, all: a hit that has seen the old value is followed as one before. Full fence: pairs with that in put(). */
+	/*
+	 * Relaxed, all: a hit that loads an old value is handled like an earlier hit. Full fence: `ended` before the sizes. Pairs
+	 * with the fence in put().
+	 */
 	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < RANGES_MAX; i++)

@@ -235,7 +235,7 @@ static bool may_ask(void)
 
 static bool claim(struct thread *thread, pid_t owner, pid_t tid, pid_t pid)
 {
-	/* Acquire: what its last owner left. Pairs with the release in count_foreign(). */
+	/* Acquire: what its last owner stored. Pairs with the release in count_foreign(). */
 	if (!__atomic_compare_exchange_n(
 			    &thread->tid, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
@@ -547,7 +547,7 @@ static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 	if (unseen)
 		unseen(hit, PATCH_UNSEEN_PROCESS);
 	leave_thread(thread);
-	/* Release: the entry as its owner leaves it. Pairs with the acquire in claim(). */
+	/* Release: the owner's stores before the entry is free. Pairs with the acquire in claim(). */
 	__atomic_store_n(&thread->tid, 0, __ATOMIC_RELEASE);
 }
 
@@ -1071,7 +1071,10 @@ static void tell_unseen(struct patch_hit *hit, struct thread *thread, enum patch
 
 void patch_hooks_set(const struct patch_hooks *wanted)
 {
-	/* Release, all 3: code, which is there. Pairs with the acquires in tell_unseen(), may_ask() and is_vforked(). */
+	/*
+	 * Release, all 3: the code of the functions, which is loaded. Pairs with the acquires in tell_unseen(), may_ask() and
+	 * is_vforked().
+	 */
 	__atomic_store_n(&hooks.unseen, wanted->unseen, __ATOMIC_RELEASE);
 	__atomic_store_n(&hooks.may_ask, wanted->may_ask, __ATOMIC_RELEASE);
 	__atomic_store_n(&hooks.is_vforked, wanted->is_vforked, __ATOMIC_RELEASE);

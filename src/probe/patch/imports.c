@@ -89,8 +89,8 @@ static void turn(const struct object *object, void **slot, void *to)
 	if (protected && mprotect((void *)begin, page, PROT_READ | PROT_WRITE))
 		return;
 	/*
-	 * Release: a thread that calls through it finds our functions' own pointers. Pairs with compiled code, whose loads have no order but
-	 * that of the address.
+	 * Release: our functions' own pointers before a thread calls through the slot. Pairs with compiled code, whose loads have no
+	 * order but that of the address.
 	 */
 	__atomic_store_n(slot, to, __ATOMIC_RELEASE);
 	if (protected)

@@ -71,8 +71,8 @@ struct patch_section patch_signals_enter(void)
 			PATCH_MASK_BYTES, 0, 0);
 	section.entered = inside = true;
 	/*
-	 * Acquire: what the last one has done. Pairs with the release in patch_signals_leave(). After a second, whoever was in it has been ended
-	 * there: a child of vfork().
+	 * Acquire: what the last thread in the section did. Pairs with the release in patch_signals_leave(). A thread that is in it
+	 * for more than a second has ended there: it was a child of vfork().
 	 */
 	for (unsigned int i = 0;
 			__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) && i < SPINS + PAUSES;
