@@ -101,5 +101,7 @@ void progress_clear(void)
 void progress_end(void)
 {
 	progress_clear();
+	if (progress.is_on)
+		close(progress.fd);
 	progress.is_on = false;
 }
