@@ -34,7 +34,7 @@ static void hold_memory(const char *kind)
 	} else if (strcmp(kind, "grown") == 0) {
 		dropped = realloc(malloc(10), 5000);
 	} else if (strcmp(kind, "chain") == 0) {
-		/* Two blocks, of which each is reached from the other one alone. */
+		/* Two blocks that only point to each other. */
 		first = calloc(1, sizeof(*first));
 		*first = calloc(1, sizeof(*first));
 		*(void **)*first = first;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Litmus tests: two threads run one step each at the same moment, many times, on different processors. A test counts the
- * rounds with an outcome that the fences forbid. A correct program has none on any machine and under any load; without a fence
- * some are seen, unless there is only one processor.
+ * Litmus tests: two threads run one step each at the same moment, many times, on different processors. A test counts the rounds with
+ * an outcome that the fences forbid. A correct program has none on any machine, under any load. Without a fence, such outcomes occur
+ * if there are two processors.
  */
 #ifndef TESTS_LITMUS_H
 #define TESTS_LITMUS_H
@@ -42,7 +42,7 @@ static inline void litmus_pause(unsigned int *spins)
 		sched_yield();
 }
 
-/* Returns when the other thread is here, too; one of them some loops later, by turns. */
+/* Returns when the other thread has called it, too. One of the two returns some loops later, in turns. */
 static inline void litmus_align(bool is_right)
 {
 	uint32_t both = 2 * litmus_round + 2, half = LITMUS_DISTANCES / 2,
@@ -62,7 +62,7 @@ static void litmus_pin(int which)
 	static cpu_set_t all;
 	cpu_set_t one;
 
-	/* A thread inherits the processor of its creator, so only the first call asks. */
+	/* A thread inherits the processors of its creator, so only the first call reads them. */
 	if (!CPU_COUNT(&all) && sched_getaffinity(0, sizeof(all), &all))
 		return;
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
@@ -101,7 +101,7 @@ static inline int64_t litmus_ms(clockid_t clock)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Returns the number of forbidden outcomes. On a slow machine there are fewer rounds. */
+/* Returns the number of forbidden outcomes. A slow machine runs fewer rounds. */
 static uint32_t litmus_run(const struct litmus *test)
 {
 	int64_t until = litmus_ms(CLOCK_MONOTONIC) + LITMUS_MS,
@@ -141,7 +141,7 @@ static uint32_t litmus_run(const struct litmus *test)
 	return seen;
 }
 
-/* Without a fence, to know what this machine shows at this moment. */
+/* Runs without a fence, to find whether this machine shows the outcome at present. */
 static uint32_t litmus_x __attribute__((aligned(64))), litmus_y __attribute__((aligned(64)));
 static uint32_t litmus_seen_x __attribute__((aligned(64))),
 		litmus_seen_y __attribute__((aligned(64)));

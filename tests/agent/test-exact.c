@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values inside the agent: the list of libraries from a text in the form of /proc/self/maps, build ids and debug links of made
- * files, memory of sessions, recycled ids, records for core dumps, folders of early boot, names of signals, semaphores. Three files
- * are included, so that their own functions can be called.
+ * Exact values inside the agent: libraries from a text in the form of /proc/self/maps, build ids and debug links, memory of
+ * sessions, recycled ids, records for core dumps, directories of early boot, signals, semaphores. The test includes three files, so
+ * that it can call their static functions.
  */
 #include <signal.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "agent/control.h"
 #include "agent/probes.h"
 
-/* First, because a variable of base-files.c has the name of parameters here. */
+/* Included first, because a variable of base-files.c has the same name as parameters in this file. */
 #include "agent/boot-place.c"
 
 #include "agent/base-files.c"
@@ -144,7 +144,7 @@ static void test_same(void)
 	CHECK(!same(&one, &other));
 }
 
-/* ---- what a file says of itself ---- */
+/* ---- build ids and debug links of files ---- */
 
 static unsigned char notes[256];
 
@@ -178,7 +178,7 @@ static void test_notes(void)
 	CHECK(!take_note(notes, size, &identity));
 	size = add_note(0, 1, "GNU", 4, 7);
 	CHECK(!take_note(notes, size, &identity));
-	/* The last bytes need not be filled up. */
+	/* The last note may lack padding. */
 	size = add_note(0, NT_GNU_BUILD_ID, "GNU", 3, 8);
 	CHECK(take_note(notes, size - 1, &identity) && identity.build_id_size == 3);
 }
@@ -192,7 +192,7 @@ struct image {
 	char link[16];
 };
 
-/* In memory it begins 0x1000 before its first address. */
+/* In memory, the file begins 0x1000 before its first address. */
 static struct image make_image(void)
 {
 	struct image image = {.header = {.e_ident = ELFMAG,
@@ -293,7 +293,7 @@ static void test_memory(void)
 	CHECK(memory.used == AGENT_RULES_MAX && !agent_memory_take(&memory, 1));
 	agent_memory_free(&memory);
 	CHECK(!memory.used && !memory.chunks);
-	/* What is kept is empty again. */
+	/* Recycled memory is zero again. */
 	first = agent_memory_take(&memory, 5000);
 	memset(first, 0xff, 5000);
 	agent_memory_free(&memory);
@@ -314,7 +314,7 @@ static void test_pages(void)
 	for (int i = 0; i < 6; i++)
 		agent_pages_give(pages[i], 4097);
 #ifndef RAW_IS_WATCHED
-	/* Four are kept, and are given again in this order; other sizes are not. */
+	/* The agent keeps four blocks and reuses them in this order. It does not keep blocks of other sizes. */
 	again = agent_pages_take(4096);
 	CHECK(again != pages[0]);
 	agent_pages_give(again, 4096);

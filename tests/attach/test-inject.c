@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of what attaching knows of a program before it stops a thread: made ELF files, mappings, states, limits, frames of a
- * stack, and the copies of the agent in its root directory. The files are included, so that their own functions can be called.
+ * Exact values that an attach reads before it stops a thread: ELF files, mappings, states, limits, frames of a stack, and the copies
+ * of the agent in the program's root directory. The test includes the files, so that it can call their static functions.
  */
 #include "probe/inject/copy.c"
 #include "probe/inject/elf.c"
@@ -134,13 +134,13 @@ static void test_segments(void)
 	uint64_t bias = 0;
 
 	CHECK(!read_image(&image, &elf));
-	/* From the beginning of its first page on. */
+	/* The address counts from the beginning of the first page. */
 	CHECK(inject_elf_bias(&elf, 0x1000, 0x7f0000, &bias) && bias == 0x7f0000 - 0x5000);
 	CHECK(inject_elf_bias(&elf, 0x1a33, 0x7f0a33, &bias) && bias == 0x7f0000 - 0x5000);
 	CHECK(!inject_elf_bias(&elf, 0x1a34, 0x7f0000, &bias) &&
 			!inject_elf_bias(&elf, 0xfff, 0x7f0000, &bias));
 	CHECK(inject_elf_bias(&elf, 0x3000, 0x900000, &bias) && bias == 0x8f8000);
-	/* Behind 0x9f01, rounded to 16. */
+	/* After 0x9f01, rounded up to 16. */
 	CHECK(inject_elf_room(&elf, 0xf0) == 0x9f10 && !inject_elf_room(&elf, 0xf1));
 	elf.headers[1].p_flags |= PF_W;
 	CHECK(!inject_elf_room(&elf, 1));
@@ -441,7 +441,7 @@ static void test_frames(void)
 	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
 	safe.frames[2].pc = 0x4fff;
 	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
-	/* Interrupted by a signal in the C library, further up. */
+	/* A signal interrupted the C library further up the stack. */
 	safe.frames[2] = (struct frame){.pc = 0x2150, .interrupted = true};
 	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
 	safe.frames[2].interrupted = false;
@@ -524,7 +524,7 @@ static void test_copies(void)
 	CHECK(inject_copy_make(&copy, getpid(), from) && copy.next == 1 &&
 			!strncmp(copy.theirs, "/tmp/side-agent-", 16));
 	CHECK(!strcmp(strrchr(copy.theirs, '/'), from + 4) && has_file(&copy, 0755, sizeof(bytes)));
-	/* What another process uses is not removed. */
+	/* A copy that another process uses stays. */
 	second.next = 0;
 	CHECK(inject_copy_make(&second, getpid(), from) && has_file(&copy, 0755, sizeof(bytes)));
 	inject_copy_remove(&copy);
@@ -543,7 +543,7 @@ static void test_copies(void)
 	unlink(from);
 }
 
-/* A directory that a killed process has left is removed after a minute, and no other. */
+/* Only a directory that a killed process has left is removed, after a minute. */
 static void test_abandoned(void)
 {
 	char folder[] = "/tmp/side-inject-XXXXXX";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptions that the console tracer does not understand: each is reported, and the others of its batch are enabled. */
+/* Descriptions that the console tracer cannot read: it reports each, and enables the others of the batch. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 side_static_event(ev_good, "p", "good", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u8("x")));
 side_static_event(ev_other, "p", "other", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u8("x")));
 
-/* What a batch prints. */
+/* The output for a batch. */
 static char *notified(enum side_tracer_notification notification,
 		struct side_event_description **events, uint32_t nr)
 {
@@ -51,7 +51,7 @@ static void test_versions(void **unused)
 	assert_null(strstr(text, "event: good"));
 	assert_non_null(strstr(text, "provider: p, event: (null)\nError: "));
 	assert_null(strstr(text, "fields"));
-	/* Nothing else in it has a known meaning, at its end neither. */
+	/* No other member of an unknown version is read, also when the event is removed. */
 	text = notified(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, events, 1);
 	assert_string_equal(text, DASHES "Tracer notified of events removed\n" DASHES);
 	events[0] = &larger;
@@ -71,7 +71,7 @@ static void test_versions(void **unused)
 			"Tracer notified of events removed\nprovider: p, event: good\n" DASHES);
 }
 
-/* The same description in two batches is registered already; one that cannot be enabled is reported. */
+/* A description that another batch contains is registered already. A description that cannot be enabled is reported. */
 static void test_twice(void **unused)
 {
 	struct side_event_description *events[] = {&ev_other}, without = ev_good,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of the console tracer, with its lock in reach: lengths around each growth, memory, errno, and lines that cannot be written. */
+/* Lines of the console tracer: lengths around each growth, memory, errno, the lock, and lines that cannot be written. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 
 static char *expected, *got;
 
-/* The line's bytes, put into it in pieces of that size, and what arrives in a file. */
+/* Appends the bytes in pieces of that size, and compares the line in the file. */
 static void check_line(size_t length, size_t piece)
 {
 	int file = memfd_create("lines", MFD_CLOEXEC);
@@ -54,7 +54,7 @@ static void test_lengths(void **unused)
 	assert_true(resources_are_same(before, resources_now()));
 }
 
-/* A line that is not complete is not written, and neither is one that is dropped. */
+/* Incomplete and dropped lines are not written. */
 static void test_dropped(void **unused)
 {
 	int file = memfd_create("lines", MFD_CLOEXEC);
@@ -85,7 +85,7 @@ static void put(int fd, const char *text)
 	console_line_end(&line, fd);
 }
 
-/* A signal handler of the owner writes without the lock, and does not give it back. */
+/* A signal handler of the owner writes without the lock, and does not release it. */
 static void test_nested(void **unused)
 {
 	int file = memfd_create("lines", MFD_CLOEXEC);
@@ -116,7 +116,7 @@ static void *put_one(void *fd)
 	return NULL;
 }
 
-/* The owner of the lock sees that another thread waits, and that thread writes afterwards. */
+/* The owner of the lock finds the waiting thread, which then writes. */
 static void test_waits(void **unused)
 {
 	int file = memfd_create("lines", MFD_CLOEXEC);
@@ -135,7 +135,7 @@ static void test_waits(void **unused)
 	close(file);
 }
 
-/* A pipe without a reader that reads loses the line; an output that fails does, too. */
+/* If the pipe is full or the output fails, the remainder of the line is lost. */
 static void test_outputs(void **unused)
 {
 	char text[PIECE * 2 + 1] = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A client and a daemon that is played: who is found, what is sent, and each way in which an answer does not come. */
+/* A client against a daemon that the test plays: the search for the daemon, the request, and each failure of an answer. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -96,7 +96,7 @@ static void test_no_daemon(void **unused)
 	/* With SIDE_RUNTIME there is no daemon of the system. */
 	assert_int_equal(control_connect(CONTROL_SYSTEM, false, &client, &error), -ENOENT);
 	assert_string_equal(error.mend, "`systemctl start sided` starts it");
-	/* A path that no socket can have. */
+	/* A path that is too long for a socket. */
 	memset(long_path, 'x', sizeof(long_path) - 1);
 	long_path[sizeof(long_path) - 1] = '\0';
 	*long_path = '/';
@@ -112,7 +112,7 @@ static void test_no_daemon(void **unused)
 
 static struct played {
 	int listener;
-	const char *answer; /* NULL: it closes the connection; "": it keeps silent until the client has gone */
+	const char *answer; /* NULL: close the connection; "": send nothing until the client has closed */
 	char got[512];
 	bool has_fd;
 } played;
@@ -148,7 +148,7 @@ static void *play(void *unused)
 	return unused;
 }
 
-/* One call; its result, with what the daemon got. */
+/* One call: its result, and the request that the daemon received. */
 static int call(const char *answer, int fd, int timeout_ms, struct json_object **got)
 {
 	struct json_object *request = control_request("list", "s");
@@ -182,7 +182,7 @@ static void test_calls(void **unused)
 	json_object_put(got);
 	assert_string_equal(played.got, "{\"version\":1,\"verb\":\"list\",\"session\":\"s\"}");
 	assert_false(played.has_fd);
-	/* A descriptor, and nobody who wants the answer. */
+	/* The client passes a descriptor, and ignores the answer. */
 	assert_int_equal(call("{\"ok\":true}", STDOUT_FILENO, 10000, NULL), 0);
 	assert_true(played.has_fd);
 	got = (struct json_object *)&error;

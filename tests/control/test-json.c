@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * JSON texts, each with what it becomes or the error that refuses it; texts of any bytes; and requests for a definition, each with its
- * answer.
- */
+/* JSON texts, each with its exact result or error; texts of any bytes; requests that change a definition, each with its answer. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,7 +126,7 @@ static void test_parser(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(parsed) / sizeof(*parsed); i++) {
 		size_t size = strlen(parsed[i].text);
-		/* So that reading behind the text is noticed. */
+		/* The copy ends with the text, so that a sanitizer detects a read after it. */
 		char *copy = malloc(size + 1);
 		struct json_object *object;
 		const char *shown;
@@ -171,7 +168,7 @@ static void test_members(void **unused)
 
 	(void)unused;
 	assert_non_null(json);
-	/* Members that are missing or null leave the value. */
+	/* A missing or null member does not change the value. */
 	assert_int_equal(json_number(json, "missing", 9, &number, &error), 0);
 	assert_int_equal(json_number(json, "z", 9, &number, &error), 0);
 	assert_int_equal(number, 5);
@@ -212,7 +209,7 @@ static void test_members(void **unused)
 	assert_string_equal(error.text, "\"n\" is not an array");
 	assert_int_equal(json_only(json, names, "a thing", &error), -EINVAL);
 	assert_string_equal(error.text, "a thing has no member \"f\"");
-	/* Words, added behind others. */
+	/* Words, appended to others. */
 	assert_int_equal(json_words(json, "a", &words, &error), 0);
 	assert_int_equal(json_words(json, "w", &words, &error), 0);
 	assert_int_equal(json_words(json, "z", &words, &error), 0);
@@ -311,7 +308,7 @@ static void test_characters(void **unused)
 			}
 }
 
-/* What a text is in JSON, and back. */
+/* Converts a text to JSON and back. */
 static void assert_round(const char *bytes, size_t size, const char *printed)
 {
 	struct json_object *object = json_object_new_object(), *back, *member;
@@ -346,7 +343,7 @@ static void test_any_bytes(void **unused)
 	assert_round("\xe2\x82", 2, "{\"t\":\"\\udce2\\udc82\"}");
 	assert_round("\xc3\xa4\xf0\x9f\x98\x80\xfe\xfe", 8,
 			"{\"t\":\"\xc3\xa4\xf0\x9f\x98\x80\\udcfe\\udcfe\"}");
-	/* The second half of a pair is not a byte; neither is what no encoder writes. */
+	/* The second half of a surrogate pair is no byte. A sequence that no encoder writes is none either. */
 	size = control_text_restore(text, strlen(text));
 	assert_int_equal(size, strlen(text));
 	assert_string_equal(text,

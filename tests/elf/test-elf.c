@@ -61,7 +61,7 @@ static void test_addresses(void **unused)
 		assert_int_equal(addresses_add(&set, i * 4096), 1);
 		assert_int_equal(addresses_add(&set, i * 4096), 0);
 		assert_int_equal(set.nr, i);
-		/* At most half full: searches end. */
+		/* The table is at most half full, so that searches end. */
 		assert_true(set.nr <= set.room / 2);
 		assert_true(set.room == 64 || set.nr > set.room / 4);
 	}
@@ -106,7 +106,7 @@ static void begin(const char *magic)
 	add_bytes(magic, 8);
 }
 
-/* Each member as NAME@OFFSET+SIZE, an o if it is outside; and the end. */
+/* Prints each member as NAME@OFFSET+SIZE, with an o if it is outside of the archive, then the end. */
 static void assert_members(const char *wanted)
 {
 	static struct archive_member member;
@@ -157,14 +157,14 @@ static void test_archives(void **unused)
 	add_member("plain", "0", "");
 	add_member("#1/0", "1", "x");
 	assert_members("short.o@338+5; a-rather-long-name.o@404+3; r-long-name.o@468+2; bsd.o@535+4; plain@600+0; @660+1; end");
-	/* Offsets of names: the last byte of the table, and behind it. */
+	/* Offsets of names: the last byte of the table, and the first one after it. */
 	begin("!<arch>\n");
 	add_member("//", "4", "a/\nb");
 	add_member("/3", "0", "");
 	assert_members("b@132+0; end");
 	add_member("/4", "0", "");
 	assert_members("b@132+0; damaged");
-	/* A name that is longer than the member; a size that is no number; a mark that is missing; bytes that are missing. */
+	/* A name longer than the member, a size that is no number, a missing mark, missing bytes. */
 	begin("!<arch>\n");
 	add_member("#1/9", "9", "123456789");
 	assert_members("123456789@77+0; end");
@@ -189,7 +189,7 @@ static void test_archives(void **unused)
 	add_member("a", "0", "");
 	archive_size--;
 	assert_members("damaged");
-	/* Thin: members are outside, tables are not. */
+	/* In a thin archive, members are outside of it, tables are not. */
 	begin("!<thin>\n");
 	add_member("//", "8", "dir/x.o\n");
 	add_member("/0", "999", NULL);
@@ -234,7 +234,7 @@ static void test_objects(void **unused)
 
 	(void)unused;
 	own[size > 0 ? size : 0] = '\0';
-	/* Members that are no ELF files are passed over; damage is told. */
+	/* Skip members that are no ELF files, and report damage. */
 	begin("!<arch>\n");
 	add_member("text.o/", "4", "text");
 	assert_int_equal(read_objects("a.a", 0), 0);
@@ -243,7 +243,7 @@ static void test_objects(void **unused)
 	assert_int_equal(read_objects("a.a", 0), 0);
 	assert_string_equal(seen, "-: the archive is truncated or damaged; ");
 	assert_int_equal(read_objects("a.a", 7), 7);
-	/* Of a thin archive: beside it, by a whole path, a directory, and one that is missing. */
+	/* Members of a thin archive: a file beside it, an absolute path, a directory, and a missing file. */
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/own", directory);
 	assert_int_equal(symlink(own, path), 0);
@@ -296,7 +296,7 @@ static void test_many_broken(void **unused)
 /* ---- states of events ---- */
 
 static unsigned char memory[512];
-static uint64_t memory_end; /* what is behind cannot be read */
+static uint64_t memory_end; /* bytes from here on cannot be read */
 
 static int read_memory(void *priv, uint64_t address, void *to, size_t size)
 {
@@ -343,7 +343,7 @@ static void test_states(void **unused)
 		assert_int_equal(state.nr_callbacks, 0x01020304);
 		assert_int_equal(state.enabled, 0x11223344);
 		assert_int_equal(state.description, 0x55667788);
-		/* One byte is missing; then another version; then all of it. */
+		/* First one byte is missing; then the version differs; then the state is complete. */
 		memory_end--;
 		image_read_state(&reader, width, 0x1000, &state);
 		assert_true(state.there && !state.readable && !state.nr_callbacks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Variables of the environment, for trusted programs and for those with AT_SECURE; whether a program has an interpreter. */
+/* Environment variables of trusted programs and of programs with AT_SECURE, and whether a program has an interpreter. */
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ unsigned long __wrap_getauxval(unsigned long type)
 	return secure;
 }
 
-/* As the C library's: until the function returns something other than 0. */
+/* Like the C library's function: continues until the callback returns a value other than 0. */
 int __wrap_dl_iterate_phdr(
 		int (*found)(struct dl_phdr_info *info, size_t size, void *user), void *user)
 {
@@ -62,7 +62,7 @@ static void test_values(void **unused)
 	assert_null(environment_get("ABC"));
 	assert_null(environment_get("LAS"));
 	assert_null(environment_get("B"));
-	/* It is asked once, with the number that the kernel has for AT_SECURE. */
+	/* getauxval() is called once, with the kernel's number of AT_SECURE. */
 	assert_int_equal(times_asked, 1);
 	assert_int_equal(asked_for, AT_SECURE);
 	secure = 1;
@@ -92,7 +92,7 @@ static void test_no_environment(void **unused)
 	assert_false(environment_is_on("ONE"));
 }
 
-/* 0: it sees no variable, and asks once. */
+/* 0: the program sees no variable, and getauxval() is called once. */
 static int run_secure(void)
 {
 	pid_t child = fork();
@@ -109,7 +109,7 @@ static int run_secure(void)
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The first object is the program; an interpreter of a library does not count. */
+/* The first object is the program: the interpreter of a library does not count. */
 static void test_interpreter(void **unused)
 {
 	(void)unused;

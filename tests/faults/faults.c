@@ -84,7 +84,7 @@ static _Unwind_Reason_Code faults_frame(struct _Unwind_Context *context, void *d
 	return walk->nr == walk->depth ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-/* FNV-1a. 0: no module under test calls it. */
+/* FNV-1a. 0: no module under test is a caller. */
 static uint64_t faults_site(const char *function, struct faults_walk *walk)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -139,7 +139,7 @@ static __attribute__((noinline)) void faults_failed(void)
 	__atomic_add_fetch(&faults_control->failed, 1, __ATOMIC_RELAXED);
 }
 
-/* Saves the time for finding the callers. */
+/* Saves the time to find the callers. */
 static bool faults_is_done(void)
 {
 	const struct faults_control *control = faults_control;
@@ -260,7 +260,7 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 	return *result ? 0 : ENOMEM;
 }
 
-/* The C library's own would allocate inside of it. */
+/* The function of the C library would allocate inside of it. */
 EXPORT char *strdup(const char *text)
 {
 	size_t size = strlen(text) + 1;
@@ -302,9 +302,9 @@ static void *faults_real(void **real, const char *function)
 typedef long faults_call(long, long, long, long, long, long, long);
 
 /*
- * A function with the arguments and the result in general registers, whatever their types: the calling conventions of x86-64 and AArch64
- * pass all of them the same way. What is behind the arguments is passed on and not used. The name of the symbol differs from that of the
- * C function, which has no prototype in a header.
+ * A function with the arguments and the result in general registers, whatever their types: the calling conventions of x86-64 and
+ * AArch64 pass all of them the same way. Further arguments are passed on and not used. The name of the symbol differs from that of
+ * the C function, which has no prototype in a header.
  */
 #define FAULTS_DEFINE(name, condition, number, bad)                                                \
 	EXPORT long faults_##name(long a, long b, long c, long d, long e, long f, long g) __asm__( \
@@ -322,10 +322,10 @@ typedef long faults_call(long, long, long, long, long, long, long);
 	}
 
 #define FAULTS_CALL(name, number, bad) FAULTS_DEFINE(name, true, number, bad)
-/* Messages must come through. */
+/* Messages must not fail. */
 #define FAULTS_UNLESS_STDERR(name, number, bad) FAULTS_DEFINE(name, a != STDERR_FILENO, number, bad)
 
-/* The calls that cannot fail in a process that is allowed to run at all, and those whose result is no error. */
+/* Calls that cannot fail in a running process, and calls whose result is no error. */
 static bool faults_can_fail(long number)
 {
 	static const short never[] = {SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings in process with one failing call for each site (faults.c, linked into this test): each operation succeeds, or returns the error of
- * the call that failed, and no descriptor, mapping, file or byte is left.
+ * Rings in this process, with one failing call for each site (faults.c, linked into this test). Each operation succeeds, or returns
+ * the error of the failed call. No descriptor, mapping, file or allocation remains.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static int read_file(void *user, uint64_t address, void *to, size_t size)
 	return got == (ssize_t)size ? 0 : got < 0 ? -errno : -ENODATA;
 }
 
-/* ---- Operations: each leaves nothing behind. ---- */
+/* ---- Operations, which release everything ---- */
 
 static int create(int *fd)
 {
@@ -129,7 +129,7 @@ static int run(size_t operation)
 	int fd = -1, ret;
 
 	control.at_site = control.failed = 0;
-	/* A site is the same from each caller of this function. */
+	/* Callers of this function do not count for the site. */
 	control.top = (uintptr_t)__builtin_frame_address(0);
 	control.is_off = 0;
 	ret = operations[operation].run(&fd);
@@ -161,7 +161,7 @@ static int try_site(size_t operation, const struct faults_site *site)
 	return ret;
 }
 
-/* Calls whose failure is no error: the operation works without what they do. */
+/* Calls whose failure is no error, because the operation works without them. */
 static int is_optional(const struct faults_site *site)
 {
 	return !strcmp(site->function, "syscall") || !strcmp(site->function, "access");
@@ -175,7 +175,7 @@ static void try_operation(size_t operation)
 
 	if (!sites)
 		abort();
-	/* Once before: what is kept for later calls is allocated. */
+	/* Run once before, to allocate memory that later calls reuse. */
 	ret = run(operation);
 	memset(control.sites, 0, sizeof(control.sites));
 	control.notes = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules that a confined process gets. The calls to the kernel are replaced: landlock rules are recorded and compared with those
- * of each kernel version, and the filters of system calls are interpreted for each number and argument.
+ * The rules of a confined process. The test replaces the calls to the kernel. It compares landlock rules with those of each kernel
+ * version, and interprets the filters of system calls for each number and argument.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -182,7 +182,7 @@ static void assert_rule(unsigned int index, const char *path, uint64_t rights)
 
 /* ---- files ---- */
 
-/* As the kernel numbers the rights, by its documentation. */
+/* The rights, with the numbers of the kernel's documentation. */
 enum {
 	EXECUTE = 1 << 0,
 	WRITE_FILE = 1 << 1,
@@ -226,7 +226,7 @@ static void test_files(void **unused)
 	assert_int_equal(kernel.restricted, 1);
 	assert_int_equal(kernel.closed, 1);
 	assert_int_equal(count_descriptors(), descriptors);
-	/* 0 is a descriptor, too. */
+	/* 0 is a valid descriptor. */
 	begin();
 	kernel.version = 2;
 	kernel.ruleset = 0;
@@ -236,7 +236,7 @@ static void test_files(void **unused)
 	assert_int_equal(kernel.closed, 1);
 }
 
-/* Without a descriptor for a path there is no rule; the others stay. */
+/* A path without a descriptor has no rule. The other rules stay. */
 static void test_no_descriptors(void **unused)
 {
 	const char *const writable[] = {base, NULL};
@@ -254,7 +254,7 @@ static void test_no_descriptors(void **unused)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(kernel.nr_rules, 0);
 	assert_int_equal(kernel.restricted, 1);
-	/* The rules of a process without an input have 0 as a descriptor. */
+	/* In the rules of a process without an input, the descriptor is 0. */
 	close(STDIN_FILENO);
 	isolate_files(writable);
 	assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
@@ -262,7 +262,7 @@ static void test_no_descriptors(void **unused)
 	assert_int_equal(kernel.nr_rules, 2);
 }
 
-/* What each version handles: files, network, scopes; and how many bytes of the structure it knows. */
+/* The rights that each version handles (files, network, scopes), and the size of the structure that it knows. */
 static void test_versions(void **unused)
 {
 	static const struct {
@@ -278,7 +278,7 @@ static void test_versions(void **unused)
 			{ALL_OF_VERSION_1 | REFER | TRUNCATE | IOCTL_DEV, 3, 3, 24},
 			{ALL_OF_VERSION_1 | REFER | TRUNCATE | IOCTL_DEV, 3, 3, 24},
 	};
-	/* Those behind the counts are not used. */
+	/* Elements after the counts are not used. */
 	const char *const readable[] = {missing, file, base}, *const writable[] = {base, file};
 	const struct isolate_limits limits = {.readable = readable,
 			.nr_readable = 2,
@@ -330,7 +330,7 @@ static void test_limits_change_rules(void **unused)
 	begin();
 	kernel.version = 4;
 	assert_true(isolate_parser(&limits));
-	/* Reading is not restricted; connecting to ports is not either. */
+	/* Reading and connecting to ports are not restricted. */
 	assert_int_equal(kernel.attributes[0],
 			(ALL_OF_VERSION_1 & ~(READ_FILE | READ_DIR)) | REFER | TRUNCATE);
 	assert_int_equal(kernel.attributes[1], 1);
@@ -354,7 +354,7 @@ static void test_limits_change_rules(void **unused)
 
 /* ---- system calls ---- */
 
-/* What the loaded filter answers: 0 permits the call. */
+/* The result of the loaded filter: 0 permits the call. */
 static int run_filter(uint32_t architecture, int number, const uint64_t arguments[6])
 {
 	struct seccomp_data data = {.nr = number, .arch = architecture};
@@ -525,7 +525,7 @@ static void test_refused_by_the_kernel(void **unused)
 	assert_false(isolate_parser(&limits));
 	assert_false(isolate_resolver());
 	assert_true(kernel.filter_size);
-	/* Without this right nothing else is tried: the kernel would refuse the filter. */
+	/* Without this right nothing else is attempted, because the kernel would refuse the filter. */
 	begin();
 	kernel.version = 7;
 	kernel.privileges_error = -1;
@@ -535,7 +535,7 @@ static void test_refused_by_the_kernel(void **unused)
 	assert_int_equal(kernel.no_new_privileges, 2);
 }
 
-/* The last instruction needs space, too: a filter that is full is not loaded. */
+/* The last instruction needs space as well: a full filter is not loaded. */
 static void test_full(void **unused)
 {
 	static struct isolate_rules rules;
@@ -565,7 +565,7 @@ static void test_full(void **unused)
 	assert_false(rules.is_full);
 }
 
-/* An unknown call adds no rule; of number 0 there is one. */
+/* An unknown call adds no rule; the call number 0 adds one. */
 static void test_names(void **unused)
 {
 	static struct isolate_rules rules;

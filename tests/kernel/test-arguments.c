@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of the kernel as arguments of events: the types, each value, records that end too soon, and the memory of arguments. */
+/* Kernel records that become arguments of events: the types, each value, truncated records, and the memory of arguments. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static const char format_text[] = "name: e\nID: 7\nformat:\n" FIELD("u8 mode", 8
 #endif
 #define RECORD 72
 
-/* Without what all descriptions have. */
+/* The description without the common part. */
 static const char fields[] =
 		"\"fields\":["
 		"{\"name\":\"mode\",\"type\":{\"type\":\"enum\",\"mappings\":[{\"begin\":1,\"end\":1,\"label\":\"ONE\"},{\"begin\":2,\"end\":2,\"label\":\"TWO\"}],\"element\":{\"type\":\"u8\",\"size\":1,\"len_bits\":0,\"signed\":false,\"byte_order\":\"" ORDER
@@ -178,7 +178,7 @@ static void test_values(void **unused)
 	assert_memory_equal(&got, &real, sizeof(got));
 	assert_int_equal(arguments[5].type.v, SIDE_TYPE_BOOL);
 	assert_int_equal(arguments[5].u.side_static.bool_value.side_bool8, 1);
-	/* A text that fills its array has an end nevertheless. */
+	/* A text that fills its array still gets a terminating NUL. */
 	assert_int_equal(arguments[6].type.v, SIDE_TYPE_STRING_UTF8);
 	assert_string_equal((const char *)pointer(&arguments[6]), "full");
 	assert_int_equal(arguments[7].type.v, SIDE_TYPE_GATHER_ARRAY);
@@ -195,7 +195,7 @@ static void test_values(void **unused)
 			"\2\0\0\0\1\0\0\0\2\0\0\x80", 12);
 	assert_ptr_equal(side_ptr_get(arguments[10].u.side_static.side_vla_gather.ptr),
 			side_ptr_get(arguments[10].u.side_static.side_vla_gather.length_ptr));
-	/* A record that ends anywhere before. */
+	/* Records that are truncated at each byte. */
 	for (size_t size = 0; size < made.size; size++) {
 		uint8_t *less = malloc(size + !size);
 
@@ -221,14 +221,14 @@ static void test_memory(void **unused)
 	assert_ptr_equal(scratch_take(&scratch, 17), one + 32);
 	assert_ptr_equal(scratch_take(&scratch, BLOCK_SIZE - 64), one + 64);
 	assert_int_equal(scratch.used, BLOCK_SIZE);
-	/* The next block; larger ones have their own size, up to a limit. */
+	/* The next block. Larger blocks have their own size, up to a limit. */
 	other = scratch_take(&scratch, 1);
 	assert_true(other && scratch.blocks->next && scratch.used == 16);
 	memset(scratch_take(&scratch, BLOCK_SIZE + 16), 1, BLOCK_SIZE + 16);
 	assert_int_equal(scratch.blocks->room, BLOCK_SIZE + 16);
 	assert_non_null(scratch_take(&scratch, SCRATCH_MAX));
 	assert_null(scratch_take(&scratch, SCRATCH_MAX + 1));
-	/* One block is kept, the first one. */
+	/* Only the first block is kept. */
 	scratch_reset(&scratch);
 	assert_ptr_equal(scratch_take(&scratch, 1), one);
 	assert_null(scratch.blocks->next);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel is told of events, and the bytes of records: each description as a text, records cut at their limits, settings. */
+/* Descriptions of events for the kernel as exact texts, bytes of records, records that are truncated at their limits, and settings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -172,7 +172,7 @@ static void test_records(void **unused)
 	(void)unused;
 	prepare(&event, &ev_record);
 	assert_int_equal(event.nr_quick, 3);
-	/* Both functions make the same record; the first one leaves to the other what it cannot do. */
+	/* Both functions make the same record. The first one leaves events that it does not support to the other. */
 	for (size_t room = 13; room <= 15; room++) {
 		record = new_record(room, UINT16_MAX);
 		assert_int_equal(quick_record(&call, &record.bytes), room >= 14);
@@ -184,7 +184,7 @@ static void test_records(void **unused)
 		if (room >= 14)
 			check_bytes(&record, "\1\2\0\7\0\3\2h\xc3\xa9llo", 14, false);
 	}
-	/* Texts that are cut, never within a character. */
+	/* Texts are truncated, never within a character. */
 	record = new_record(CAPACITY, 6);
 	assert_int_equal(native_record(&call, &record), 0);
 	check_bytes(&record, "\1\2\0\7\0\3\2h\xc3\xa9llo", 14, false);
@@ -296,7 +296,7 @@ static void test_settings(void **unused)
 						: *reasons[i] ? reasons[i]
 							      : expected,
 				i ? KERNEL_EVENTHEADER : KERNEL_NATIVE, i ? 1 : 4);
-		/* The environment knows better than the file. */
+		/* The environment overrides the file. */
 		if (!reasons[i])
 			config(path, "auto", NULL, KERNEL_AUTO, i ? 1 : 4);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values of kernel events: each type word, each dimension and label of a format file, the bytes of records that are
- * too short or point elsewhere, and the names of threads at each time.
+ * Values of kernel events: each type word, dimension and label of a format file, records that are too short or point outside, and
+ * the names of threads at each time.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -120,7 +120,7 @@ static void test_fields(void **unused)
 		check_field(&fields[i]);
 }
 
-/* Each word has its size, also of an element elsewhere. */
+/* Each type word has a size, also as the element of an array outside of the fixed part. */
 static void test_words(void **unused)
 {
 	static const struct {
@@ -179,7 +179,7 @@ static void test_files(void **unused)
 	kernel_format_free(&format);
 	refused("name: e\nID: 65536\n");
 	refused("name: e\nID: 4294967303\n");
-	/* The common fields, fields without a size; fields that lie beyond what a record can have. */
+	/* Common fields, fields without a size, and fields after the end of the largest record. */
 	format = parsed(HEAD
 			"\tfield:int n;\toffset:7;\tsize:1;\n\tfield:int n;\toffset:8;\tsize:0;\n");
 	assert_int_equal(format.nr_fields, 0);
@@ -307,7 +307,7 @@ static void test_labels(void **unused)
 	kernel_format_free(&format);
 }
 
-/* As many labels as are read, and one more: none. */
+/* The largest number of labels, and one more: then there are none. */
 static void test_many_labels(void **unused)
 {
 	size_t room = 1 << 16, used;
@@ -333,7 +333,7 @@ static void test_many_labels(void **unused)
 
 /* ---- types and bytes of a record ---- */
 
-/* The labels that readers get. */
+/* The labels that readers see. */
 static void check_kept(const char *field, const char *print, bool is_bitmap, uint32_t base,
 		const char *expected)
 {
@@ -395,7 +395,7 @@ static const char record_format[] =
 
 #define FIXED 24
 
-/* The record's words, and the bytes that come of it. */
+/* The words of the record, and the resulting bytes. */
 static void check_record(bool with_remainder, size_t size, uint32_t text_word, uint32_t list_word,
 		const char *expected, size_t expected_size)
 {
@@ -414,7 +414,7 @@ static void check_record(bool with_remainder, size_t size, uint32_t text_word, u
 	whole[28] = 0;
 	memcpy(record, whole, size);
 	assert_int_equal(layout_make(&format, with_remainder, arena, &layout, &type), 0);
-	/* a and b are one copy. */
+	/* a and b are copied together. */
 	assert_int_equal(layout.nr_steps, with_remainder ? 5 : 4);
 	assert_int_equal(layout.steps[0].size, 4);
 	layout_run(&layout, record, size, &to);
@@ -438,7 +438,7 @@ static void test_records(void **unused)
 	RECORD(false, 32, WORD(8, 24), WORD(4, 0), "IJKLOPYZ[\\\0\2\0\0\0YZ[\\");
 	RECORD(false, 32, WORD(3, 25), WORD(3, 1), "IJKLOPZ[\\\0\1\0\0\0Z[");
 	RECORD(true, 32, WORD(0, 0), WORD(0, 0), "IJKLOP\0\0\0\0\0\x8\0\0\0YZ[\\\0^_`");
-	/* Up to the record's end, behind it, and words that are cut off. */
+	/* Texts up to the end of the record and after it, and truncated words. */
 	RECORD(false, 32, WORD(9, 30), WORD(9, 6), "IJKLOP_`\0\1\0\0\0_`");
 	RECORD(false, 32, WORD(9, 32), WORD(9, 8), "IJKLOP\0\0\0\0\0");
 	RECORD(false, 32, WORD(9, 33), WORD(9, 9), "IJKLOP\0\0\0\0\0");
@@ -484,7 +484,7 @@ static void test_names(void **unused)
 	(void)unused;
 	assert_non_null(tasks);
 	named(tasks, 0, 5, "swapper/3", 0);
-	/* Names that come in another order than their times. */
+	/* Names that arrive in another order than their times. */
 	tasks_named(tasks, THREAD, 77, 20, "second");
 	tasks_named(tasks, THREAD, 77, 10, "first");
 	tasks_named(tasks, THREAD, 78, 30, "0123456789abcdefg");
@@ -497,10 +497,10 @@ static void test_names(void **unused)
 	named(tasks, THREAD, 30, "0123456789abcde", 78);
 	named(tasks, THREAD + 4096, 30, "other", 99);
 	assert_string_equal(tasks_comm(tasks, THREAD, 25, 0, NULL), "second");
-	/* A thread has the name that its parent had then. */
+	/* A new thread has its parent's name at that time. */
 	tasks_forked(tasks, THREAD, THREAD + 1, 55, 15);
 	named(tasks, THREAD + 1, 15, "first", 55);
-	/* Names are kept for the round in which they were followed, and for no further one. */
+	/* Names are kept only for the round in which they were followed. */
 	tasks_settle(tasks);
 	named(tasks, THREAD, 9, "first", 78);
 	tasks_named(tasks, THREAD, 78, 40, "last");
@@ -518,7 +518,7 @@ static void test_names(void **unused)
 	tasks_named(tasks, THREAD, 78, 51, "again");
 	assert_true(is_alive(tasks, THREAD));
 	tasks_ended(tasks, THREAD, 60);
-	/* It is forgotten after 64 rounds. */
+	/* The thread is removed after 64 rounds. */
 	for (int round = 0; round < 64; round++)
 		tasks_settle(tasks);
 	named(tasks, THREAD, 60, "again", 78);
@@ -540,13 +540,13 @@ static void test_proc(void **unused)
 	assert_string_equal(tasks_comm(tasks, tid, 5, 0, &pid), "a name");
 	assert_int_equal(pid, tid);
 	assert_int_equal(prctl(PR_SET_NAME, "another"), 0);
-	/* What is known is not read again. */
+	/* Known names are not read again. */
 	tasks_look_around(tasks);
 	named(tasks, tid, 5, "a name", tid);
 	assert_true(is_alive(tasks, tid));
 	assert_true(is_alive(tasks, 1));
 	tasks_free(tasks);
-	/* Of a worker of the kernel, what it does just now is left out. */
+	/* The name of a kernel worker is recorded without its current work. */
 	assert_int_equal(prctl(PR_SET_NAME, "kworker/0:1-x"), 0);
 	tasks = tasks_create();
 	named(tasks, tid, 5, "kworker/0:1", tid);
@@ -555,7 +555,7 @@ static void test_proc(void **unused)
 	assert_int_equal(resources_now().descriptors, before.descriptors);
 }
 
-/* ---- files of tracefs, with any file in their place ---- */
+/* ---- files of tracefs, replaced with ordinary files ---- */
 
 static void test_tracefs(void **unused)
 {
@@ -584,7 +584,7 @@ static void test_tracefs(void **unused)
 	assert_int_equal(tracefs_read("/", &text), -EISDIR);
 	assert_null(text);
 	assert_int_equal(resources_now().descriptors, before.descriptors);
-	/* Not more than so much of a file without an end. */
+	/* An endless file is read up to the limit. */
 	assert_int_equal(tracefs_read("/dev/zero", &text), (2 << 20) - 1);
 	free(text);
 	close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The patterns of kernel events that sessions want, from the answers of a daemon that are known. */
+/* The patterns of kernel events that sessions request, from known answers of a daemon. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -119,7 +119,7 @@ static void test_failures(void **unused)
 	wanted_ask(&wanted);
 	assert_false(wanted.reached);
 	assert_int_equal(nr_open, 0);
-	/* One session that has ended meanwhile does not take the others along. */
+	/* If one session has ended meanwhile, the patterns of the others stay. */
 	nr_calls = 0;
 	answers[0] = SESSIONS;
 	answers[1] = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events that go to the kernel, with its requests answered here: what is registered under which name, refusals and their
- * reasons, the bytes that are written, and events that go again.
+ * Events that are sent to the kernel, whose answers this test gives: registered names, refusals with their reasons, written bytes,
+ * and events that are unregistered.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 #include <side/trace.h>
 
-/* Both sides have a function of this name. */
+/* Both included files have a function of this name. */
 #define bytes_put kernel_side_bytes_put
 #include "kernel/kernel.h"
 #undef bytes_put
@@ -132,7 +132,7 @@ static void go(struct side_event_description *desc)
 	events_go(&desc, 1);
 }
 
-/* What the event writes, behind its index. */
+/* The bytes that the event writes, after its index. */
 static size_t written(const struct side_event_description *desc, const struct side_arg_vec *vec,
 		unsigned char bytes[512])
 {
@@ -169,12 +169,12 @@ static void test_native(void **unused)
 	assert_int_equal(shown(&ev_plain)->written, 1);
 	assert_int_equal(shown(&ev_plain)->cut, 0);
 	assert_int_equal(shown(&ev_plain)->lost, 0);
-	/* Each call gives its memory back. */
+	/* Each call releases its memory. */
 	for (int i = 0; i < 500; i++)
 		assert_int_equal(written(&ev_plain, &vec, bytes), 9);
 	assert_int_equal(shown(&ev_plain)->written, 501);
 	assert_int_equal(shown(&ev_plain)->lost, 0);
-	/* Twice: it goes with the last one. Another event has its name already. */
+	/* Registered twice: the last unregistration removes it. Another event has its name already. */
 	come(&ev_plain);
 	assert_int_equal(nr_registered, 1);
 	expect(0, 0, 0);
@@ -192,14 +192,14 @@ static void test_native(void **unused)
 	go(&ev_like);
 	assert_null(shown(&ev_like));
 	assert_null(events_find((void *)side_ptr_get(ev_plain.state)));
-	/* Not wanted by the patterns. */
+	/* No pattern requests it. */
 	expect(0, 0, 0);
 	come(&ev_other);
 	assert_int_equal(nr_registered, 0);
 	assert_null(shown(&ev_other));
 }
 
-/* The name has other fields elsewhere; a kernel that has no such group; one that refuses. */
+/* The name exists with other fields; the kernel has no such group; the kernel refuses. */
 static void test_names(void **unused)
 {
 	(void)unused;
@@ -243,7 +243,7 @@ static void test_names(void **unused)
 	}
 }
 
-/* What our own reader of the kernel's records finds: names of fields, and the bytes of their values. */
+/* The result of side's reader of kernel records: names of fields, and the bytes of their values. */
 static void check_header(const unsigned char *bytes, size_t size, unsigned int level,
 		const char *names, const char *values, size_t values_size)
 {
@@ -328,7 +328,7 @@ static void test_dynamic(void **unused)
 	size_t size;
 
 	(void)unused;
-	/* Plain fields cannot describe it. */
+	/* Plain fields cannot describe this event. */
 	expect(0, 0, 0);
 	come(&ev_dynamic);
 	assert_int_equal(nr_registered, 1);
@@ -339,7 +339,7 @@ static void test_dynamic(void **unused)
 	go(&ev_dynamic);
 }
 
-/* A descriptor that is gone loses events, and counts them. */
+/* Events are lost and counted if the descriptor is closed. */
 static void test_lost(void **unused)
 {
 	side_arg_define_vec(vec, side_arg_list(side_arg_u16(0x102), side_arg_string("hi")));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values inside libside: memory for callbacks, positions of batches, keys, locks and reports. The files are included, so that
- * their own functions and variables can be used.
+ * Exact values inside libside: memory for callbacks, positions of batches, keys, locks and reports. The test includes the files, so
+ * that it can use their static functions and variables.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "libside/lock.c"
 #include "libside/report.c"
 
-/* Last: it has a variable with the name of parameters in lock.c. */
+/* Included last: it has a variable with the same name as parameters in lock.c. */
 #include "libside/keys.c"
 
 #define CHECK(condition)                                                                \
@@ -50,7 +50,7 @@ static void test_arrays(void)
 	CHECK(arrays_take(2048) == other && arrays_take(2048) == large);
 }
 
-/* Large ones are mapped each, and unmapped. */
+/* Each large block is mapped and unmapped by itself. */
 static void test_large_arrays(void)
 {
 	struct resources before = resources_now();
@@ -114,7 +114,7 @@ static void test_key_numbers(void)
 	CHECK(key_is_given(SIDE_KEY_FIRST) && !key_is_given(SIDE_KEY_FIRST + 1) &&
 			!key_is_given(SIDE_KEY_FIRST - 1));
 	CHECK(side_tracer_request_key(&key) == SIDE_ERROR_OK && key == SIDE_KEY_FIRST + 1);
-	/* The last one, and none after it. */
+	/* The last key, and no key after it. */
 	next_key = UINT64_MAX;
 	CHECK(!key_is_given(UINT64_MAX) && key_is_given(UINT64_MAX - 1));
 	CHECK(side_tracer_request_key(&key) == SIDE_ERROR_OK && key == UINT64_MAX);
@@ -156,7 +156,7 @@ static void test_locks(void)
 
 	CHECK(futex_trylock(&word) && word.word == 1 && !futex_trylock(&word) && word.word == 1);
 	CHECK(owned_lock_try(&owned) && owned.depth == 1 && owned_lock_is_mine(&owned));
-	/* A second time it is not taken: it may be that a handler has interrupted its owner. */
+	/* A second attempt fails, because a handler may have interrupted the owner. */
 	CHECK(!owned_lock_try(&owned) && owned.depth == 1);
 	CHECK(!pthread_create(&thread, NULL, try_all, &any) && !pthread_join(thread, NULL) && !any);
 	CHECK(owned.lock.word == 2);
@@ -201,7 +201,7 @@ static void test_turnstile(void)
 	turnstile_wait(&turnstile, &owned, 1030);
 	CHECK(monotonic_ms() - begin >= 1029 && owned.depth == 2 && owned_lock_is_mine(&owned) &&
 			!turnstile.turns);
-	/* Without a timeout: the other thread gets the lock, and its turn ends the wait. */
+	/* Without a timeout: the other thread gets the lock and releases it, which ends the wait. */
 	CHECK(!pthread_create(&thread, NULL, turn, NULL));
 	while (!turnstile.turns)
 		turnstile_wait(&turnstile, &owned, -1);

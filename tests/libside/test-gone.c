@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader whose thread is gone is given up, but not if another thread has taken it meanwhile. A thread whose signal handler has taken a reader
- * meanwhile keeps that one. The calls of rcu.c pass through hooks, which is where that other thread comes, or the handler.
+ * The reader of a thread that has exited is freed, unless another thread has taken it meanwhile. A thread whose signal handler has
+ * taken a reader keeps that reader. The calls of rcu.c pass through hooks, in which the test acts as that other thread or as the
+ * handler.
  */
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -68,7 +69,10 @@ static uint32_t nr_taken(void)
 	return nr;
 }
 
-/* The handler comes before signals are blocked, or before the lock of a thread in a sandbox: its reader is the thread's. */
+/*
+ * The handler runs before signals are blocked, or before a thread in a sandbox takes the lock. The thread keeps the reader of the
+ * handler.
+ */
 static void test_handler(struct rcu_reader *(*attach)(void))
 {
 	uint32_t before = nr_taken();
@@ -91,7 +95,7 @@ static void test_handler(struct rcu_reader *(*attach)(void))
 	rcu_self = &no_reader;
 }
 
-/* A child of vfork() shares this memory, and a lock may be held for long by code that a handler has interrupted: no reader. */
+/* There is no reader in a child of vfork(), which shares this memory, and in a handler that interrupted the owner of the lock. */
 static void test_no_reader(void)
 {
 	uint32_t before = nr_taken();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A grace period beside a section that begins: if the writer finds that all readers have passed, the reader must have found what the writer
- * has published before. SIDE_RCU=fence tries the fences of readers instead of membarrier().
+ * A grace period at the same time as the begin of a section. If the writer finds no reader in a section, the reader must find what
+ * the writer published before. SIDE_RCU=fence tests the fences of readers instead of membarrier().
  */
 #include <stdlib.h>
 

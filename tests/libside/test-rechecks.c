@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conditions that are read before a lock is held and again with it, in registry.c and armed.c. The calls between the two pass through
- * hooks, where the test does what another thread would do at that moment.
+ * Conditions that registry.c and armed.c check without a lock and again with it. The calls between the two checks pass through
+ * hooks, in which the test acts as another thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,7 +64,7 @@ static void check_free(void)
 	CHECK(lock.lock.word == 0 && gate.lock.word == 0);
 }
 
-/* The owner unlocks between the first attempt and the mark: the second attempt has the lock, and the mark costs one call too many. */
+/* The owner unlocks between the first attempt and the mark. The second attempt gets the lock, and the mark causes one superfluous call. */
 static void test_unlocked_before_mark(void)
 {
 	side_tracer_unlock_hook(count_unlock);
@@ -78,7 +78,7 @@ static void test_unlocked_before_mark(void)
 	check_free();
 }
 
-/* The owner unlocks after the second attempt: it finds the mark, and calls the hook once. */
+/* The owner unlocks after the second attempt, finds the mark, and calls the hook once. */
 static void test_unlocked_after_mark(void)
 {
 	nr_unlocks = 0;
@@ -90,7 +90,7 @@ static void test_unlocked_after_mark(void)
 	side_tracer_lock();
 	side_tracer_lock();
 	side_tracer_unlock();
-	/* Not before the outermost one. */
+	/* Only the outermost unlock calls the hook. */
 	CHECK_EQUAL(nr_unlocks, 0);
 	side_tracer_unlock();
 	CHECK_EQUAL(nr_unlocks, 1);
@@ -99,7 +99,7 @@ static void test_unlocked_after_mark(void)
 	CHECK_EQUAL(nr_unlocks, 1);
 }
 
-/* Nobody has missed it: no mark, no call. */
+/* No attempt has failed: there is no mark and no call. */
 static void test_not_missed(void)
 {
 	nr_unlocks = 0;
@@ -112,7 +112,7 @@ static void test_not_missed(void)
 	check_free();
 }
 
-/* Of the two locks the second one is held, by a fork: the first one is given back. */
+/* A fork holds the second of the two locks: the first one is released. */
 static void test_gate_is_held(void)
 {
 	nr_unlocks = 0;
@@ -120,7 +120,7 @@ static void test_gate_is_held(void)
 	CHECK(!try_both());
 	CHECK_EQUAL(tries, 2);
 	check_free();
-	/* The fork that has the gate alone calls the hook when the lock is free, and not when it is held. */
+	/* A fork that holds only the gate calls the hook if the lock is free. */
 	missed = true;
 	owned_lock_acquire(&gate);
 	forks_beside = true;
@@ -164,7 +164,7 @@ static void test_armed(void)
 static void test_disarmed_meanwhile(void)
 {
 	nr_hooks = identities = 0;
-	/* The first call asks whether this thread runs the hook, the second one is for its mark. */
+	/* The first call checks whether this thread runs the hook, the second one sets its mark. */
 	hook_at = 1;
 	on_identity = side_tracer_disarm;
 	armed_call();
@@ -174,7 +174,7 @@ static void test_disarmed_meanwhile(void)
 	hook_at = NEVER;
 }
 
-/* Another thread begins to run it after the first check: it is waited for, for a bounded time, and the hook is not called twice. */
+/* Another thread begins to run the hook after the first check: this thread waits for a bounded time, and does not call the hook again. */
 static void test_busy_meanwhile(void)
 {
 	int64_t begun;
@@ -188,7 +188,7 @@ static void test_busy_meanwhile(void)
 	CHECK_EQUAL(nr_hooks, 0);
 	CHECK(monotonic_ms() - begun >= HOOK_WAIT_MS);
 	CHECK_EQUAL(busy, 1);
-	/* In that thread's own call it is not waited for. */
+	/* A call by that thread does not wait. */
 	other_thread_ends();
 	hook_at = NEVER;
 	busy = thread_identity();
@@ -196,7 +196,7 @@ static void test_busy_meanwhile(void)
 	CHECK_EQUAL(nr_hooks, 0);
 	armed_after_fork_in_child();
 	CHECK(busy == thread_identity());
-	/* Another thread's does not exist in a child. */
+	/* A child does not have the other thread that runs it. */
 	busy = 1;
 	armed_after_fork_in_child();
 	CHECK_EQUAL(busy, 0);
@@ -204,14 +204,14 @@ static void test_busy_meanwhile(void)
 	CHECK_EQUAL(nr_hooks, 1);
 }
 
-/* The registry is held by another thread: the hook waits, and gives up. Where this thread holds it, the hook is not called at once. */
+/* Another thread holds the registry: the hook waits, and gives up. If this thread holds it, the hook is not called immediately. */
 static void test_registry_is_held(void)
 {
 	nr_hooks = identities = 0;
 	registry_lock();
 	armed_call();
 	CHECK_EQUAL(nr_hooks, 0);
-	/* It asked whether it runs the hook, and nothing else. */
+	/* The call only checked whether it runs the hook. */
 	CHECK_EQUAL(identities, 1);
 	registry_unlock();
 	lock.lock.word = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tries each limit of a list with the last permitted value and with the first one that is refused. */
+/* Tests each limit of a list with the last permitted value and with the first refused one. */
 #ifndef TESTS_LIMITS_DRIVER_H
 #define TESTS_LIMITS_DRIVER_H
 
@@ -14,13 +14,13 @@
 
 #include <cmocka.h>
 
-/* The first descriptor that a test opens is 0, which a check of the result must take for a descriptor. */
+/* The first descriptor that a test opens is 0, which checks of results must accept as a descriptor. */
 __attribute__((constructor)) static void limits_free_descriptor(void)
 {
 	(void)close(0);
 }
 
-/* What the interface reported; an attempt that has a text sets it. */
+/* The text that the interface reported. An attempt with a text sets it. */
 static const char *limit_problem = "";
 
 struct limit_case {
@@ -70,7 +70,7 @@ static inline void limits_try(const struct limit_case *cases, size_t count)
 	assert_int_equal(failed, 0);
 }
 
-/* A text of `size` times `letter`, in static memory. */
+/* `letter`, repeated `size` times, in static memory. */
 static inline char *limit_text(char letter, uint64_t size)
 {
 	static char *texts[4];

@@ -36,7 +36,7 @@ static void put_begin(const char *piece)
 	put(piece);
 }
 
-/* `count` times the same piece, with commas between. */
+/* The same piece, `count` times, separated by commas. */
 static void put_list(const char *piece, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
@@ -53,7 +53,7 @@ static void put_number(uint64_t number)
 	put(digits);
 }
 
-/* The definition that the text is, or the error. */
+/* The definition from the text, or the error. */
 static int parse(void)
 {
 	struct json_object *json = json_read(text, text_size, &error);
@@ -102,7 +102,7 @@ static int tracks(uint64_t count)
 	return ret;
 }
 
-/* One more by a request, behind those of the definition. */
+/* A request appends one more to those of the definition. */
 static int tracks_by_request(uint64_t count)
 {
 	assert_int_equal(tracks(count - 1), 0);
@@ -211,7 +211,7 @@ static int word(uint64_t count)
 	return ret;
 }
 
-/* An object with arrays inside: `count` levels. */
+/* An object that contains arrays, with `count` levels. */
 static int depth(uint64_t count)
 {
 	struct json_object *json;
@@ -253,7 +253,7 @@ static void parse_triggers(size_t last)
 	assert_int_equal(parse(), 0);
 }
 
-/* The definition has `count` bytes when the request has been made. */
+/* After the request, the definition has `count` bytes. */
 static int whole_text(uint64_t count)
 {
 	size_t size;
@@ -565,7 +565,7 @@ static void test_values(void **state)
 
 /* ---- texts and words ---- */
 
-/* The text of a member that is written with an escape for one character. */
+/* The text of a member in which one character is escaped. */
 static void assert_escape(const char *escape, const char *bytes)
 {
 	struct json_object *json, *value = NULL;
@@ -614,7 +614,7 @@ static void test_kinds(void **state)
 	assert_int_equal(control_kind_of("done"), CONTROL_FAILED);
 }
 
-/* What a definition says of a channel and of tracking, as JSON that is read again. */
+/* The channel and the tracking of a definition, as JSON that is parsed again. */
 static void test_written_numbers(void **state)
 {
 	struct json_object *json;
@@ -659,7 +659,7 @@ static int early_file(uint64_t count)
 	return ret;
 }
 
-/* Without a daemon: only a path that fits into a socket's address is tried. */
+/* There is no daemon: the client only tries a path that fits into the address of a socket. */
 static int socket_path(uint64_t count)
 {
 	struct control_client *client;
@@ -721,7 +721,7 @@ static int received_packet(uint64_t count)
 	return ret < 0 ? ret : ret - 1;
 }
 
-/* What is longer than a packet travels in pieces: the first one is an object of its own. */
+/* A message longer than a packet is sent in pieces. The first piece is an object of its own. */
 static int sent_packet(uint64_t count)
 {
 	struct json_object *object = object_of(count);

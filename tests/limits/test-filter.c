@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of filters: of the text, of the program that it becomes, and of programs that others send. */
+/* Limits of filters: of the text, of the compiled program, and of programs from other processes. */
 #include "driver.h"
 
 #include <errno.h>
@@ -121,7 +121,7 @@ static int parts(uint64_t count)
 			(unsigned int)count - 1);
 }
 
-/* A condition of texts, so long that the program has `count` bytes. */
+/* A condition with texts, with which the program has `count` bytes. */
 static int generated(uint64_t count)
 {
 	static char text[FILTER_PROGRAM_MAX];
@@ -210,7 +210,7 @@ static void pool_add(const void *bytes, size_t size)
 	pool_size += size;
 }
 
-/* With `size` bytes, at least what the instructions and the pool need. */
+/* A program of `size` bytes, at least the size of the instructions and the pool. */
 static int verify(size_t size)
 {
 	size_t least = PROGRAM_HEADER + nr * PROGRAM_INSTRUCTION + pool_size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of records of the kernel's events that describe themselves: any program may write them. */
+/* Limits of self-describing records of kernel events. Any program may write them. */
 #include "driver.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static void put16(unsigned int word)
 	put(word >> 8);
 }
 
-/* Little-endian, with an extension: the metadata, which begins with the event's name. */
+/* Little-endian, with an extension of metadata, which begin with the name of the event. */
 static void begin(void)
 {
 	size = 0;
@@ -42,7 +42,7 @@ static void field(unsigned int encoding)
 	put(encoding);
 }
 
-/* A structure with so many members. */
+/* A structure with this number of members. */
 static void structure(unsigned int members)
 {
 	put(0);
@@ -78,7 +78,7 @@ static int fields(uint64_t count)
 	return describe((uint32_t)count);
 }
 
-/* Structures inside each other, with one value inside. */
+/* Nested structures around one value. */
 static int levels(uint64_t count)
 {
 	begin();
@@ -103,7 +103,7 @@ static int members_least(uint64_t count)
 	return members(count);
 }
 
-/* An activity is one identifier, or two. */
+/* An activity has one or two identifiers. */
 static int activity(uint64_t count)
 {
 	struct eventheader header;

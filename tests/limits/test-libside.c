@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of libside: application contexts, requests of state dumps, and what is absurd in a description. */
+/* Limits of libside: application contexts, requests of state dumps, and findings about descriptions. */
 #include "driver.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static void get_nothing(struct side_context_value *value, void *priv)
 	(void)value;
 }
 
-/* Provider and name together. */
+/* The length of the provider and the name together. */
 static int register_context(size_t provider, size_t name)
 {
 	struct side_context_handle *handle = NULL;
@@ -67,7 +67,7 @@ static void test_contexts(void **state)
 	limits_try(cases, sizeof(cases) / sizeof(*cases));
 }
 
-/* Names are kept for ever: those of the test above are four. */
+/* Names are never removed: the test above has added four. */
 static void test_number_of_contexts(void **state)
 {
 	struct side_context_handle *handle = NULL;
@@ -106,7 +106,7 @@ static void test_requests(void **state)
 
 	(void)state;
 	assert_non_null(handle);
-	/* The one of the registration has been served, or waits. */
+	/* The request of the registration was served, or waits. */
 	assert_int_equal(side_statedump_run_pending_requests(handle), SIDE_ERROR_OK);
 	dumps = 0;
 	for (unsigned int i = 0; i < 1025; i++) {
@@ -115,7 +115,7 @@ static void test_requests(void **state)
 		assert_int_equal(side_tracer_statedump_request(key),
 				i < 1024 ? SIDE_ERROR_OK : SIDE_ERROR_NOMEM);
 	}
-	/* A request that waits already needs no more space. */
+	/* A request that already waits needs no further space. */
 	assert_int_equal(side_tracer_statedump_request(first), SIDE_ERROR_OK);
 	assert_int_equal(side_statedump_run_pending_requests(handle), SIDE_ERROR_OK);
 	assert_int_equal(dumps, 1024);
@@ -202,7 +202,7 @@ static int gathered_offset(uint64_t count)
 	return lint(builder);
 }
 
-/* Optional values inside each other; the field is the outermost level. */
+/* Nested optional values. The field is the outermost level. */
 static int built_levels(uint64_t count)
 {
 	struct side_builder *builder = begin();
@@ -242,13 +242,13 @@ static void test_descriptions(void **state)
 	limits_try(cases, sizeof(cases) / sizeof(*cases));
 }
 
-/* ---- types inside each other, as a hostile program describes them ---- */
+/* ---- nested types, as a hostile program describes them ---- */
 
 #define LEVELS 129
 
 static struct side_event_description desc;
 
-/* `count` structures, one inside the other; the innermost one is empty. */
+/* `count` nested structures. The innermost one is empty. */
 static void nest(unsigned int count)
 {
 	static struct side_type_struct levels[LEVELS];
@@ -300,7 +300,7 @@ static int encoded_levels(uint64_t count)
 	return ret;
 }
 
-/* The levels of a message: the last of 128 becomes a structure with one more. */
+/* The levels of a message. The last of 128 types becomes a structure with one more level. */
 static int decoded_levels(uint64_t count)
 {
 	struct visit_owned *owned;

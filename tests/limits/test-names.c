@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of names: what is compared with a misspelled word, and what is demangled. */
+/* Limits of names that are compared with a misspelled word, and of names that are demangled. */
 #include "driver.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static void test_suggestions(void **state)
 
 	(void)state;
 	limits_try(cases, sizeof(cases) / sizeof(*cases));
-	/* Three names at most: the nearest ones, the first ones of those that are equally near. */
+	/* At most three names: the nearest ones. Of equally near names, the first ones. */
 	nearest_begin(&nearest, "abcdef");
 	nearest_offer(&nearest, "abcdxy");
 	nearest_offer(&nearest, "abcdeX");
@@ -78,7 +78,7 @@ static int symbol(uint64_t count)
 	return 0;
 }
 
-/* References to references in an argument of a generic function, which is a level of its own. */
+/* Nested references in an argument of a generic function, which is a level of its own. */
 static int rust_levels(uint64_t count)
 {
 	char *references = limit_text('R', count - 1), *mangled = limit_text(' ', count + 16),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of tables of probes: what the writer refuses, and what the checks of both ends refuse. */
+/* Limits of probe tables: refusals of the writer, and refusals of the checks of both ends. */
 #include "driver.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static int reason(const char *text)
 static struct probe_table_field fields[PROBE_TABLE_FIELDS_MAX + 1];
 static char names[PROBE_TABLE_FIELDS_MAX + 1][16];
 
-/* `count` numbers with names of their own. */
+/* `count` numbers with different names. */
 static void numbers(size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -60,7 +60,7 @@ static void test_first_letters(void **state)
 	}
 }
 
-/* Each size that a type can have, alone and as an element of an array, and no other one. */
+/* Each size of a type, alone and as an element of an array. Other sizes are refused. */
 static void test_field_sizes(void **state)
 {
 	static const struct {
@@ -153,7 +153,7 @@ static int field_backtrace_least(uint64_t count)
 	return limited(PROBE_FIELD_BACKTRACE, 8, count);
 }
 
-/* All fields are its members. */
+/* All fields are members of it. */
 static int field_structure(uint64_t count)
 {
 	numbers(PROBE_TABLE_FIELDS_MAX);
@@ -162,7 +162,7 @@ static int field_structure(uint64_t count)
 	return reason(table_check_fields(fields, PROBE_TABLE_FIELDS_MAX));
 }
 
-/* A structure of the last two fields, and one more than there are. */
+/* A structure of the last two fields, and one with more members than fields. */
 static int field_members(uint64_t count)
 {
 	numbers(3);
@@ -200,7 +200,7 @@ static int label_number(uint64_t count)
 	const char *at = labels;
 	int64_t value;
 
-	/* 18446744073709551610 and one digit more than fits. */
+	/* 18446744073709551610, with a last digit that is too large. */
 	snprintf(labels, sizeof(labels), "L=1844674407370955161%llu", (unsigned long long)count);
 	if (!probe_table_label(&at, name, &value))
 		return -EINVAL;

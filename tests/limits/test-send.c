@@ -186,7 +186,7 @@ static int senders(uint64_t count)
 	return summary.failed ? -EIO : 0;
 }
 
-/* One piece of the maps of a trace: whether the file is there afterwards. */
+/* Sends one piece of the maps of a trace, and checks whether the file exists. */
 static int send_file(uint32_t trace, uint64_t total, const char *name)
 {
 	static struct frame_file file;
@@ -227,7 +227,7 @@ static int file_total(uint64_t count)
 	return send_file(0, count, "t");
 }
 
-/* Its bytes are within what is announced. */
+/* Its bytes are within the announced size. */
 static int file_total_least(uint64_t count)
 {
 	return send_file(0, count, "t");
@@ -445,7 +445,7 @@ static int marks_url(uint64_t count)
 	return ret;
 }
 
-/* The slot behind the last one: refused before memory is taken. */
+/* The slot after the last one is refused before memory is allocated. */
 static int marks_blocks(void)
 {
 	struct marks marks = {.fd = -1, .next_free = MARKS_BLOCKS_MAX};

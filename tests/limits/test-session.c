@@ -43,7 +43,7 @@ static int check(void)
 	return ret;
 }
 
-/* What the channel's rings have become. */
+/* The geometry of the channel's rings. */
 static struct channel taken(void)
 {
 	struct session *session = session_allocate();
@@ -78,7 +78,7 @@ static int channel_rules(uint64_t count)
 	return ret;
 }
 
-/* Different ones, each in a text of its own. */
+/* Different patterns, each in a text of its own. */
 static int rule_contexts(uint64_t count)
 {
 	const char **texts = calloc(count, sizeof(*texts));
@@ -126,7 +126,7 @@ static int ring_size_least(uint64_t count)
 	return ret;
 }
 
-/* A size is rounded down to a power of two: counted in rings of 4 GiB. */
+/* A size is rounded down to a power of two. The unit is a ring of 4 GiB. */
 static int ring_size_most(uint64_t count)
 {
 	int ret;
@@ -173,7 +173,7 @@ static int compress(uint64_t count)
 	return check();
 }
 
-/* 1 is level 0, so that one less is a level below. */
+/* The value 1 means level 0, so that the value 0 means a level below it. */
 static int compress_least(uint64_t count)
 {
 	begin();
@@ -195,7 +195,7 @@ static int chunk_time(uint64_t count)
 	return check();
 }
 
-/* What is kept has room for one chunk. */
+/* The limit for kept data has space for one chunk. */
 static int kept_size(uint64_t count)
 {
 	begin();
@@ -238,7 +238,7 @@ static void test_options(void **state)
 	limits_try(cases, sizeof(cases) / sizeof(*cases));
 }
 
-/* The sum of a channel's rings decides, but a ring has 4 MiB at most and 64 KiB at least. */
+/* The sum of a channel's rings is limited. A ring has 64 KiB to 4 MiB. */
 static void test_default_ring(void **state)
 {
 	static const struct {
@@ -365,7 +365,7 @@ static void test_tracking(void **state)
 	limits_try(cases, sizeof(cases) / sizeof(*cases));
 }
 
-/* An id has 32 hexadecimal digits at least; 12 of them are enough to name it. */
+/* An id has at least 32 hexadecimal digits. 12 of them are enough to name it. */
 static void test_container_ids(void **state)
 {
 	static const char id[] = "0123456789abcdef0123456789abcdef";
@@ -378,7 +378,7 @@ static void test_container_ids(void **state)
 	assert_true(track_container_fits(id, "/docker/0123456789abcdef0123456789abcdef"));
 	assert_true(track_container_fits(
 			"0123456789ab", "/x/docker-0123456789abcdef0123456789abcdef.scope"));
-	/* One digit less is a name, and is no container outside of lxc. */
+	/* A word with one digit less is a name, which is no container outside of lxc. */
 	assert_false(track_container_fits(
 			"0123456789ab", "/docker/0123456789abcdef0123456789abcde"));
 	assert_false(track_container_fits("0123456789abcdef0123456789abcde",
@@ -386,7 +386,7 @@ static void test_container_ids(void **state)
 	assert_true(track_container_fits("0123456789ab", "/lxc/0123456789abcdef0123456789abcde"));
 }
 
-/* ---- messages and recordings inside each other ---- */
+/* ---- messages and nested recordings ---- */
 
 static void test_messages(void **state)
 {
@@ -411,7 +411,7 @@ static void test_messages(void **state)
 	session_destroy(session);
 }
 
-/* `count` recordings with this one. */
+/* `count` nested recordings, including this one. */
 static int recordings(uint64_t count)
 {
 	struct session *session = session_allocate();
@@ -572,7 +572,7 @@ static int found_channel_name(uint64_t count)
 	return found_with(0, lines);
 }
 
-/* The whole file: a long name fills it. */
+/* A long name fills the whole file. */
 static int found_size(uint64_t count)
 {
 	static const char begin_text[] = FOUND_FIRST_LINE
@@ -597,7 +597,7 @@ static int found_size(uint64_t count)
 	return ret;
 }
 
-/* Directories inside each other, the outermost counted as 0. */
+/* Nested directories. The outermost is level 0. */
 static int removed_levels(uint64_t count)
 {
 	char path[256], outermost[128];
@@ -610,7 +610,7 @@ static int removed_levels(uint64_t count)
 		strcat(path, "/d");
 	}
 	ret = retain_remove_tree(outermost);
-	/* What is left: from inside. */
+	/* Remove the remaining directories from the inside. */
 	for (uint64_t i = 0; ret && i < count; i++) {
 		path[strlen(path) - 2] = '\0';
 		assert_int_equal(rmdir(path), 0);
@@ -637,7 +637,7 @@ static void test_state(void **state)
 			LIMIT_CASE(found_channel_name, SESSION_CHANNEL_NAME_MAX, -EINVAL, DAMAGED),
 			LIMIT_CASE(found_size, FOUND_LIMIT, -EINVAL,
 					FOUND_FILE ": Invalid argument"),
-			/* The outermost one, and 15 inside. */
+			/* The outermost directory, and 15 inside. */
 			LIMIT_CASE(removed_levels, 16, -EISDIR, ""),
 	};
 
@@ -650,7 +650,7 @@ static void test_state(void **state)
 	assert_int_equal(retain_remove_tree(directory), 0);
 }
 
-/* Code of a process: a line that has no room is left out, a shorter one behind it is not. */
+/* Code of a process: a line without space is omitted, a shorter one after it is not. */
 static void test_maps(void **state)
 {
 	struct instance instance;

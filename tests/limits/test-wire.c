@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits of the messages between agent, consumer and daemon, of patterns, contexts and early boot. The encoders refuse
- * what is beyond a limit, so each decoder gets a message that this file has put together.
+ * Limits of the messages between agent, consumer and daemon, of patterns, contexts and early boot. The encoders refuse values above
+ * a limit, so this test writes the messages for the decoders itself.
  */
 #include "driver.h"
 
@@ -59,7 +59,7 @@ static void end(void)
 	memcpy(made.bytes + offsetof(struct wire_header, size), &size, sizeof(size));
 }
 
-/* `count` strings of one letter. */
+/* `count` strings with one letter each. */
 static void add_strings(uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++)
@@ -354,7 +354,7 @@ static int rule_contexts(uint64_t count)
 	return decode_rule(0, 0, count);
 }
 
-/* Encodes a rule or channel with `count` strings; the bytes of all are there, so only the number decides. */
+/* Encodes a rule or channel with `count` strings. The bytes of all strings are present, so that only the number is refused. */
 static int send_rule(uint64_t patterns, uint64_t contexts)
 {
 	struct wire_rule rule = {.nr_patterns = (uint32_t)patterns,
@@ -538,7 +538,7 @@ static int send_pass_path(uint64_t count)
 	return size < 0 ? (int)size : 0;
 }
 
-/* One message inside that fills the whole. */
+/* One inner message that fills the whole. */
 static const unsigned char *pushed_messages(uint64_t size)
 {
 	static unsigned char messages[WIRE_PUSH_MAX + 1];
@@ -586,7 +586,7 @@ static int send_push_bytes(uint64_t count)
 	return size < 0 ? (int)size : 0;
 }
 
-/* Whole messages: a decoder never gets more than what one packet may have. */
+/* Complete messages: a decoder never gets more than one packet. */
 static int message_bytes(uint64_t count)
 {
 	int type;
@@ -812,7 +812,7 @@ static int context_text(uint64_t count, const char *begin)
 	return ret;
 }
 
-/* Each known name is shorter, so that the last permitted length is unknown as well, with another error. */
+/* All known names are shorter. A name of the last permitted length is therefore unknown, which is another error. */
 static int context_word(uint64_t count)
 {
 	int ret = context_text(count, "x");
@@ -847,7 +847,7 @@ static void test_names(void **state)
 	limits_try(cases, sizeof(cases) / sizeof(*cases));
 }
 
-/* Forty letters of an unknown name are shown. */
+/* The message contains forty letters of an unknown name. */
 static void test_shown_names(void **state)
 {
 	char name[64] = "", begin_text[128];
@@ -919,7 +919,7 @@ static int boot_file_size(uint64_t count)
 	return boot(text, count);
 }
 
-/* `begin`, then `count` times `line` with a number behind, and `last`. */
+/* `begin`, then `count` times `line` followed by a number, then `last`. */
 static int boot_lines(const char *begin, const char *line, const char *last, uint64_t count)
 {
 	static char text[BOOT_SIZE_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names that are nearest to a word, copies that compilers make of functions, and names of older compilers. */
+/* The nearest names to a word, copies of functions that compilers make, and names of older compilers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "names/names.h"
 #include "names/nearest.h"
 
-/* The cost of one name, or -1: it is not near. */
+/* The cost of one name, or -1 if it is not near. */
 static int cost_of(const char *word, const char *name)
 {
 	struct nearest nearest;
@@ -49,7 +49,7 @@ static void test_costs(void **unused)
 			fail_msg("%s, %s: %d, expected %d", cases[i].word, cases[i].name, cost,
 					cases[i].cost);
 	}
-	/* Words of 64 letters are compared, others are only searched for. */
+	/* Words of up to 64 letters are compared, longer ones are only searched for. */
 	for (size_t length = 64; length < 66; length++) {
 		memset(word, 'w', sizeof(word));
 		word[length] = '\0';
@@ -57,7 +57,7 @@ static void test_costs(void **unused)
 		word[10] = 'x';
 		assert_int_equal(cost_of(word, name), length == 64 ? 256 : -1);
 	}
-	/* 256 letters that are missing cost as much as none: the cost of a beginning stays below that of two changes. */
+	/* 256 missing letters cost as much as none: the cost of a prefix stays below the cost of two changes. */
 	memset(name, 'n', sizeof(name));
 	name[255] = '\0';
 	assert_int_equal(cost_of("nn", name), 256 + 253);
@@ -92,7 +92,7 @@ static void test_texts(void **unused)
 			"did you mean `-aaab` or `-aaac`?");
 	assert_text("aaaa", (const char *[]){"aaab", "aaab", "aaac", "aaad", "aaae", NULL},
 			"did you mean `-aaab`, `-aaac` or `-aaad`?");
-	/* A better one takes the first position when all are taken. */
+	/* If all positions are taken, a nearer name takes the first one. */
 	assert_text("aaaa", (const char *[]){"aabb", "aacc", "aadd", "AAAA", "aaab", NULL},
 			"did you mean `-AAAA`?");
 	{
@@ -111,7 +111,7 @@ static void test_texts(void **unused)
 		assert_string_equal(nearest.names[0].name, "aaab");
 		assert_string_equal(nearest.names[1].name, "aabb");
 		assert_string_equal(nearest.names[2].name, "aacc");
-		/* A buffer that is too small has the begin. */
+		/* A buffer that is too small gets the beginning of the name. */
 		assert_true(nearest_text(&nearest, "", text, sizeof(text)));
 		assert_string_equal(text, "did you mean `a");
 	}

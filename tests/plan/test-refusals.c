@@ -66,7 +66,7 @@ static void test_compounds(void)
 			-E2BIG, "too far apart");
 }
 
-/* Each type that is gathered checks its own mode and order. */
+/* Each gathered type checks its own mode and order. */
 static void test_modes(void)
 {
 	struct side_type gathered = gather_integer(0, 2, 0, 0, false, LE, DIRECT), text;
@@ -104,7 +104,7 @@ static void test_modes(void)
 	expect_no_type(make_label(SIDE_TYPE_VARIANT), -EINVAL, "its variant is missing");
 }
 
-/* What a plan says of itself, for what fits and one more. */
+/* The result of a plan at its limit, and with one more. */
 static enum plan_kind kind_of(struct side_type type, int line)
 {
 	struct plan *plan = expect_plan(make_event(1, &type, NULL, 0), line);
@@ -158,7 +158,7 @@ static void test_reasons(void)
 					"%d and %d", i, j);
 }
 
-/* As many operations as a plan can have, and one more. A string in an array takes two, its array and itself. */
+/* The largest number of operations in a plan, and one more. A string in an array takes two: one for the array, one for itself. */
 static void test_most_operations(void)
 {
 	struct side_type text = make_string(1, HOST), *types;
