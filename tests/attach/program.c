@@ -232,9 +232,14 @@ static int change_ids_once(struct dl_phdr_info *object, size_t size, void *unuse
 
 static void *in_loader(void *unused)
 {
+	const struct timespec pause = {.tv_nsec = 300000};
+
 	(void)unused;
-	for (;;)
+	for (;;) {
 		dl_iterate_phdr(change_ids_once, NULL);
+		/* The loader's lock is not fair: without a pause other threads wait for it for ever on a busy machine. */
+		nanosleep(&pause, NULL);
+	}
 	return NULL;
 }
 
