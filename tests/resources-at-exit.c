@@ -156,7 +156,7 @@ static void need_functions(void)
 
 /* ---- a table of the allocations ---- */
 
-/* A child of fork() can have a copy of the lock that a thread of its parent holds: it gives up, as it is not checked. */
+/* In a child of fork(), the lock can be a copy that no thread unlocks. The child gives up, because it is not checked. */
 static bool take_table(void)
 {
 	if (is_counting)
@@ -232,7 +232,7 @@ static void *note_allocation(void *memory, size_t size, uintptr_t caller)
 	return memory;
 }
 
-/* Entries that follow are moved up, so that no gap ends a search too early. */
+/* Moves the following entries up, so that no gap ends a search too early. */
 static void close_gap(size_t gap)
 {
 	for (size_t i = (gap + 1) & (slots - 1); table[i].memory; i = (i + 1) & (slots - 1)) {
@@ -434,7 +434,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 
 	if (attributes)
 		(void)pthread_attr_getdetachstate(attributes, &state);
-	/* Before the thread exists: it can detach itself. */
+	/* Count before the thread exists, because it can detach itself. */
 	if (state == PTHREAD_CREATE_JOINABLE)
 		atomic_fetch_add(&threads_unjoined, 1);
 	need_functions();
@@ -635,7 +635,7 @@ static void print(const char *format, ...)
 		(void)!write(report_fd, text, (size_t)size);
 }
 
-/* File and offset, as addr2line -f -e FILE OFFSET takes it. */
+/* The file and the offset for `addr2line -f -e FILE OFFSET`. */
 static void print_block(const struct block *one)
 {
 	const char *kind = one->is_mapping ? "mapping" : "memory";
@@ -676,7 +676,7 @@ static unsigned long count_descriptors(bool is_printed)
 	return count;
 }
 
-/* ---- what the variables of the process still reach ---- */
+/* ---- blocks that variables of the process still reach ---- */
 
 static struct block *blocks;   /* sorted by their begin */
 static struct block **pending; /* reached, and not scanned */
@@ -697,7 +697,7 @@ static uintptr_t end_of(const struct allocation *one)
 	return one->memory + (usable >= 8 && one->size > usable - 8 ? usable - 8 : one->size);
 }
 
-/* The memory for it comes from the kernel, and not from malloc(). */
+/* The memory for the list comes from the kernel, not from malloc(). */
 static bool collect_blocks(void)
 {
 	size_t count = used + range_count + 1;
@@ -736,13 +736,13 @@ static struct block *block_at(uintptr_t address)
 		else
 			high = middle;
 	}
-	/* A block of 0 bytes is reached by its address. */
+	/* A pointer to a block of 0 bytes is equal to its begin. */
 	return low && (address < blocks[low - 1].end || address == blocks[low - 1].begin)
 			? &blocks[low - 1]
 			: NULL;
 }
 
-/* Words that point to blocks: those are scanned later, by reach_pending(). */
+/* Finds words that point to blocks. reach_pending() scans these blocks later. */
 static void reach(uintptr_t begin, uintptr_t end)
 {
 	for (uintptr_t at = (begin + 7) & ~(uintptr_t)7; at + sizeof(uintptr_t) <= end;
@@ -756,7 +756,7 @@ static void reach(uintptr_t begin, uintptr_t end)
 	}
 }
 
-/* A mapping can lack memory or permissions: the kernel copies what there is. In a sandbox nothing is copied. */
+/* A mapping can lack memory or permissions, so the kernel copies the readable part. In a sandbox it copies nothing. */
 static void reach_mapping(uintptr_t begin, uintptr_t end)
 {
 	uintptr_t copy[512];
@@ -784,9 +784,9 @@ static void reach_pending(void)
 	}
 }
 
-/* ---- what commands may keep ---- */
+/* ---- memory that commands may keep ---- */
 
-/* Variables of commands, with the reason for which what they reach is not released at the end. */
+/* Variables of commands, with the reason why the memory that they reach is not released at the end. */
 static struct {
 	const char *name, *reason;
 	uintptr_t address, size;
@@ -837,7 +837,7 @@ static int first_bias(struct dl_phdr_info *object, size_t size, void *ret_bias)
 	return 1;
 }
 
-/* At the begin, because a command can enter a sandbox. */
+/* Runs at the begin, because a command can enter a sandbox. */
 static void find_exceptions(void)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -861,7 +861,7 @@ static void reach_exceptions(void)
 		reach(exceptions[i].address, exceptions[i].address + exceptions[i].size);
 }
 
-/* The variables of one object. Those of a command are no roots: a command releases what it has. */
+/* The variables of one object. Those of a command are no roots, because a command must release its memory. */
 static int reach_object(struct dl_phdr_info *object, size_t size, void *unused)
 {
 	const char *name = object->dlpi_name;
@@ -943,7 +943,7 @@ static void at_end(void)
 	if (!is_checked || getpid() != owner)
 		return;
 	found = count_held(false);
-	/* Detached threads can be about to release something. */
+	/* Wait for detached threads that release their resources at this moment. */
 	for (int i = 0; found && atomic_load(&threads_detached) && i < TRIES; i++) {
 		struct timespec pause = {0, 1000000000 / TRIES};
 
@@ -972,7 +972,7 @@ static void forget_owner(void)
 	is_checked = false;
 }
 
-/* Takes this library out of LD_PRELOAD: it is the first one. */
+/* Removes this library, which is the first one, from LD_PRELOAD. */
 static void leave_environment(void)
 {
 	const char *value = getenv("LD_PRELOAD");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values: layout, spans, times, counters and windows of memory whose words the test writes itself. The files are included, so
- * that their own functions can be called with chosen numbers.
+ * Exact values: layout, spans, times, counters and windows of memory whose words the test writes. The test includes the files, so
+ * that it can call their static functions with chosen numbers.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -25,7 +25,7 @@
 static const struct ring_geometry plain = {
 		.rings = 2, .event_slots = 130, .size = SIZE, .clock = RING_CLOCK_MONOTONIC};
 
-/* Memory as a producer sees it, and a consumer of it. */
+/* The memory of a producer, and a consumer of it. */
 struct scene {
 	int fd;
 	struct ring_memory memory;
@@ -201,7 +201,7 @@ static void test_expected(void)
 					found.clock == RING_CLOCK_MONOTONIC && !found.flags,
 			"the geometry");
 	CHECK(ring_memory_look(-1, &found) == -EBADF, "no descriptor");
-	/* Both mappings of a ring show the same bytes, and each ring has its own. */
+	/* Both mappings of a ring contain the same bytes. Each ring has its own mappings. */
 	ring_memory_data(&scene.memory, 0)[5] = 17;
 	ring_memory_data(&scene.memory, 1)[SIZE + 5] = 18;
 	CHECK(ring_memory_data(&scene.memory, 0)[SIZE + 5] == 17, "twice");
@@ -274,7 +274,7 @@ static void test_spans(void)
 	put_extended(&scene, 0, 1000);
 	set_head(&scene, 13, 1000);
 	expect_span(&scene, &span, 0, 13, 1000, 1000);
-	/* Only the span that was shown can be released. */
+	/* Only the span that was returned can be released. */
 	other = span;
 	other.position++;
 	other.size--;
@@ -451,7 +451,7 @@ static void test_lost_of_ring(void)
 	CHECK(ring_consumer_lost(scene.consumer, 0, (enum ring_loss)RING_LOSS_REASONS) == 0,
 			"none");
 	CHECK(ring_consumer_lost_total(scene.consumer, 1) == 1, "the other ring");
-	/* A ring counts at most one a nanosecond: five seconds, and the one that is granted. */
+	/* A ring counts at most one record a nanosecond: five seconds, and the second of slack. */
 	scene.consumer->counts_since = ring_loss_now() - UINT64_C(5000000000);
 	scene.control->lost[RING_LOST_TOO_BIG] = UINT64_C(6000000000);
 	CHECK(ring_consumer_lost(scene.consumer, 0, RING_LOST_TOO_BIG) == UINT64_C(6000000000),
@@ -803,7 +803,7 @@ static void test_origin(void)
 	CHECK(ring_clock_calibrate(RING_CLOCK_MONOTONIC, &begin, NULL, &calibration) == 0, "1970");
 }
 
-/* Computed once more from what the kernel reports. */
+/* Calculated a second time from the values that the kernel reports. */
 static void test_rates(void)
 {
 	struct ring_clock_conversion conversion;
@@ -877,7 +877,7 @@ static void test_choice(void)
 }
 #endif
 
-/* What is refused leaves nothing either. */
+/* A refused attempt leaves no resources either. */
 static void test_nothing_is_left(void)
 {
 	struct resources before = resources_now();

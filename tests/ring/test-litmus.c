@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fences of the ring, each between a store and a load of another word (litmus.h). A missing fence loses a wake-up, or leaves rings open
- * that were stopped. Orders that x86 never shows are compared by the test atomics-ring, and tried by the models of the ring.
+ * The fences of the ring, each between a store and a load of another word (litmus.h). A missing fence loses a wake-up, or leaves
+ * rings open that were stopped. The test atomics-ring compares orders that x86 never shows, and the models of the ring try them.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -14,7 +14,7 @@
 
 static uint32_t nr_sleeps, slept_with, nr_times;
 
-/* Of room.c: the thread would sleep with this value; and where both threads wait for one another. */
+/* Of room.c: the value with which the thread would sleep, and the point at which both threads wait for each other. */
 static void hooked_call(
 		const uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
 {
@@ -28,7 +28,7 @@ static void hooked_call(
 
 static int64_t hooked_time(void)
 {
-	/* The second call is after a sleep: then the time is up. */
+	/* The second call comes after a sleep: then the timeout has expired. */
 	if (nr_times++)
 		return INT64_MAX / 2;
 	litmus_align(false);
@@ -52,7 +52,7 @@ static struct ring_producer *producer;
 static struct ring_consumer *consumer;
 static struct ring_bells *bells;
 
-/* ---- a record that reaches into another block, and a consumer that falls asleep ---- */
+/* ---- a record that reaches into another sub-buffer, and a consumer that goes to sleep ---- */
 
 static struct ring_doorbell *bell;
 static uint32_t rung;
@@ -94,7 +94,7 @@ static bool bell_is_lost(void)
 	return !seen_head && __atomic_load_n(&bell->sequence, __ATOMIC_RELAXED) == rung;
 }
 
-/* ---- a producer that waits for room, and a consumer that releases some ---- */
+/* ---- a producer that waits for space, and a consumer that releases some ---- */
 
 static struct ring_memory memory;
 static uint32_t room;
@@ -131,7 +131,7 @@ static void room_release(void)
 	litmus_room_released(&memory, 0);
 }
 
-/* It sleeps, the tail has moved, and the futex has still the value that it sleeps with. */
+/* The producer sleeps, the tail has moved, and the futex still has the value with which the producer sleeps. */
 static bool room_is_lost(void)
 {
 	return nr_sleeps && slept_with == room &&

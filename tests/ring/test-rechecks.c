@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a producer reads again after it has opened its rings: they may have been stopped, recalled, or forked away from at that moment. The
- * fence of ring_producer_open(), and its call in lease.c, pass through hooks of the test.
+ * Values that a producer reads again after it has opened its rings. At that moment the rings may have been stopped or recalled, or
+ * the process may have forked. The fence of ring_producer_open(), and its call in lease.c, pass through hooks of the test.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -84,7 +84,7 @@ static void test_open(void)
 	/* Stopped before, and after it was opened. */
 	ring_producer_stop(rings, true);
 	CHECK(is_closed() && rings->stopped, "stopped");
-	/* Not even for a moment. */
+	/* The rings are never open. */
 	on_fence = count_fence;
 	ring_producer_open(rings);
 	CHECK(is_closed() && !nr_fences, "stopped before it was opened");
@@ -122,13 +122,13 @@ static void test_lease(void)
 	CHECK(lease_open(rings, &lease) && is_open(), "open already");
 	ring_producer_close(rings);
 	CHECK(lease_open(rings, &lease) && is_open(), "opened");
-	/* A thread that leaves has closed one of the two. */
+	/* A leaving thread has closed one of the two. */
 	rings->usable = 0;
 	CHECK(lease_open(rings, &lease) && is_open(), "half open");
 	rings->payload_limit = 0;
 	CHECK(lease_open(rings, &lease) && is_open(), "the other half");
 	CHECK(lease.word == before, "the word is the same");
-	/* The consumer recalls the memory while the rings are opened: it has to be taken again. */
+	/* The consumer recalls the memory while the rings are opened: the producer must claim it again. */
 	ring_producer_close(rings);
 	on_open = recall_beside;
 	CHECK(!lease_open(rings, &lease), "recalled while it was opened");

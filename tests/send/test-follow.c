@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The traces of a directory: which are found, and removed; a sender returns the disk space of delivered data, and leaves no file open. */
+/* Finds and removes traces of a directory. A sender frees the disk space of delivered data, and leaves no file open. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ static void test_given_back(void **unused)
 
 static char root[] = "/tmp/side-follow-XXXXXX";
 
-/* A command, for which $P is the path of that name. */
+/* Runs a command, in which $P is the path of that name. */
 static void command(const char *text, const char *name)
 {
 	char path[200];
@@ -82,7 +82,7 @@ static void check_trace(const struct follow *follow, uint32_t number, const char
 	}
 }
 
-/* Two streams; what begins with a dot, empty files, links and directories are none. */
+/* Two streams. Names with a dot first, empty files, links and directories are no streams. */
 static void make_trace(const char *name)
 {
 	command("mkdir -p $P && cd $P && printf meta > metadata && printf 12345 > ring0 && printf 1234567 > ring1.zst && printf x > .user && "
@@ -105,7 +105,7 @@ static void test_directory(void **unused)
 	before = resources_now();
 	make_trace("a");
 	command("mkdir $P/.hidden && printf meta > $P/.hidden/metadata", "");
-	/* The deepest trace that is found, and one that is not. */
+	/* The deepest trace that is found, and one below it, which is not. */
 	for (int depth = 2; depth < 16; depth++)
 		strcat(deep, "/d");
 	assert_int_equal(follow_open(root, &follow), 0);
@@ -125,7 +125,7 @@ static void test_directory(void **unused)
 	make_trace(deep);
 	assert_int_equal(follow_look(&follow, true), 0);
 	assert_int_equal(follow.nr_traces, 2);
-	/* What has grown at the end may be cut off again, until it is settled. */
+	/* Bytes that were added at the end may be truncated again, until they are settled. */
 	follow.staged = true;
 	command("printf 67 >> $P/ring0", "a");
 	assert_int_equal(follow_look(&follow, true), 0);
@@ -134,7 +134,7 @@ static void test_directory(void **unused)
 	follow_settle(&follow);
 	check_trace(&follow, 0, "a", 7, 7);
 	assert_false(follow_is_unsettled(&follow));
-	/* A trace that was moved is the same one; one that is removed takes along what was not delivered. */
+	/* A moved trace is the same trace. With a removed trace, its undelivered data are lost. */
 	command("mv $P $P-moved", "a");
 	assert_int_equal(follow_look(&follow, true), 0);
 	check_trace(&follow, 0, "a", 7, 7);
@@ -149,7 +149,7 @@ static void test_directory(void **unused)
 	assert_int_equal(follow.traces->streams->there, 3);
 	assert_int_equal(follow.traces->streams->delivered.offset, 3);
 	assert_int_equal(follow_bytes(&follow), 12);
-	/* One of which everything was delivered is no loss. */
+	/* A removed trace is no loss if all of it was delivered. */
 	for (struct follow_stream *stream = follow.traces->next->streams; stream;
 			stream = stream->next)
 		stream->delivered.offset = stream->there;
@@ -163,7 +163,7 @@ static void test_directory(void **unused)
 	command("rm -r $P", "");
 }
 
-/* The directory is itself a trace: its name, however it is written. */
+/* The directory itself is a trace: its name is the same for each form of the path. */
 static void check_name(const char *path, const char *name)
 {
 	struct follow follow;

@@ -18,7 +18,7 @@ static const unsigned char payload[] = "a payload of 29 bytes, no mor";
 #define PAYLOAD (sizeof(payload) - 1)
 #define WHOLE (FRAME_HEAD + PAYLOAD + FRAME_TAIL)
 
-/* The sum of RFC 3720, of each length: the table and the bytes before it. */
+/* The sum of RFC 3720 for each length: full words with the table, and single bytes. */
 static uint32_t plain_crc(const unsigned char *bytes, size_t size)
 {
 	uint32_t crc = ~0u;
@@ -104,7 +104,7 @@ static void test_find(void **unused)
 		found(bytes, size, FRAME_MORE, 0);
 	found(bytes, WHOLE, FRAME_WHOLE, WHOLE);
 	found(bytes, WHOLE + 8, FRAME_WHOLE, WHOLE);
-	/* Garbage up to the next byte that can begin a frame. */
+	/* Skip garbage up to the next byte that can begin a frame. */
 	found(bytes + 1, WHOLE - 1, FRAME_GARBAGE, WHOLE - 1);
 	bytes[FRAME_HEAD + 5] = 0xf5;
 	found(bytes, WHOLE, FRAME_DAMAGED, FRAME_HEAD + 5);
@@ -159,7 +159,7 @@ static void test_numbers(void **unused)
 	assert_false(reader.bad);
 	assert_int_equal(framing_get_u8(&reader), 0);
 	assert_true(reader.bad);
-	/* What is bad remains bad. */
+	/* A damaged frame remains damaged. */
 	reader.at = bytes;
 	assert_int_equal(framing_get_u8(&reader), 0);
 	reader = (struct frame_reader){bytes, bytes + 3, false};
@@ -376,7 +376,7 @@ static void test_identity_of_metadata(void **unused)
 	identity_replace_in_metadata(&identity, (unsigned char *)text, strlen(text));
 	assert_string_equal(text, TSDL);
 	unchanged("no UUID", 7);
-	/* Cut off before the last digit. */
+	/* Truncated before the last digit. */
 	unchanged(TSDL, (size_t)(strstr(TSDL, "\"; };") - TSDL) - 1);
 	unchanged(JSON, (size_t)(strchr(JSON, ']') - JSON));
 	/* A byte that is too large, one without digits, too many of them, other separators, 15 and 17 bytes. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines: a peer that closes at each point of an answer, what ends a wait, and the settings of connections and terminals. */
+/* Lines: a peer that closes at each point of an answer, the events that end a wait, and the settings of connections and terminals. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -82,7 +82,7 @@ static int tick(void *user)
 	return *(int *)user;
 }
 
-/* What ends a wait: a tick, a stop that was noted, and one that arrives. */
+/* Events that end a wait: a tick, an earlier stop, and a stop during the wait. */
 static void test_stops(void **unused)
 {
 	int stop[2], ends[2], ticked = -EDOM;
@@ -104,7 +104,7 @@ static void test_stops(void **unused)
 	assert_int_equal(write(stop[1], "x", 1), 1);
 	assert_int_equal(line_read(ends[0], &byte, 1, -1, &each), -ECANCELED);
 	assert_int_equal(nr_ticks, 1);
-	/* Bytes that are there are read nevertheless. */
+	/* Available bytes are read nevertheless. */
 	assert_int_equal(write(ends[1], "y", 1), 1);
 	assert_int_equal(line_read(ends[0], &byte, 1, -1, &each), 0);
 	assert_int_equal(byte, 'y');
@@ -115,7 +115,7 @@ static void test_stops(void **unused)
 	}
 }
 
-/* More than a line takes at once, to a socket and to a pipe, while a child reads. */
+/* More bytes than a line accepts in one write, to a socket and to a pipe, while a child reads. */
 static void write_all(int from, int to, bool shared)
 {
 	size_t size = 3 << 20;
@@ -249,7 +249,7 @@ static void test_connections(void **unused)
 				"cannot reach 127.0.0.1: Servname not supported for ai_socktype");
 		each.resolver = &resolver;
 	}
-	/* The helper process has nothing but the socket, and ends with it. */
+	/* The helper process has only the socket, and ends when it closes. */
 	assert_int_equal(nr_descriptors_of_child(), 1);
 	close(resolver);
 	assert_true(waitpid(-1, NULL, 0) > 0);
@@ -257,7 +257,7 @@ static void test_connections(void **unused)
 	assert_int_equal(resources_now().descriptors, before.descriptors);
 }
 
-/* Answers of a helper process that is not ours to believe. */
+/* Answers of a hostile helper process. */
 static void test_answers(void **unused)
 {
 	struct resolver_answer sent = {.number = 7, .count = RESOLVER_ADDRESSES_MAX}, got;
@@ -283,7 +283,7 @@ static void test_answers(void **unused)
 	assert_int_equal(resolver_take(ends[0], 7, &got), -EBADF);
 }
 
-/* Each speed that is known, and neighbours that are not. */
+/* Each known speed, and the unknown speeds beside it. */
 static void test_speeds(void **unused)
 {
 	static const struct {
@@ -312,7 +312,7 @@ static void test_speeds(void **unused)
 		assert_int_equal(cfgetispeed(&settings), speeds[i].code);
 		assert_int_equal(line_raw(terminal, speeds[i].speed + 1), -EINVAL);
 	}
-	/* 0: as it was. */
+	/* 0: unchanged. */
 	assert_int_equal(line_raw(terminal, 0), 0);
 	assert_int_equal(tcgetattr(terminal, &settings), 0);
 	assert_int_equal(cfgetospeed(&settings), B4000000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shares of a spool: the user of each trace, one entry more than there are, and figures that differ. */
+/* Shares of a spool: the user of each trace, one user more than there are entries, and different statistics. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,7 +83,7 @@ static void test_users(void **unused)
 		assert_int_equal(spool.entries[0].uid, cases[i].uid);
 		assert_int_equal(spool.entries[trace.entry].pending, 100);
 		assert_false(spool_is_full(&spool, &follow, 100));
-		/* A user that is known is not read again; one that is not, is. */
+		/* A known user is not read again; an unknown user is. */
 		write_user("77\n");
 		assert_true(spool_is_full(&spool, &follow, 99));
 		assert_true(trace.has_user);
@@ -127,7 +127,7 @@ static void test_entries(void **unused)
 	/* The last two traces. */
 	assert_int_equal(spool.entries[OTHERS].pending, 10 + TRACES - 2 + 10 + TRACES - 1);
 	assert_false(spool.entries[OTHERS].is_used);
-	/* A user without packets that wait gives its entry up, and a further user gets it. */
+	/* The entry of a user without waiting packets is free for another user. */
 	streams[4].delivered.offset = streams[4].size;
 	assert_true(spool_is_full(&spool, &follow, 1));
 	assert_false(spool.entries[3].is_used);
@@ -135,7 +135,7 @@ static void test_entries(void **unused)
 	assert_int_equal(spool.entries[3].uid, traces[TRACES - 2].user);
 	assert_int_equal(spool.entries[3].pending, 10 + TRACES - 2);
 	assert_int_equal(spool.entries[OTHERS].pending, 10 + TRACES - 1);
-	/* Traces that are no longer there, or that are not ours. */
+	/* Traces that were removed, or that do not belong to side. */
 	traces[0].removed = true;
 	traces[1].refused = true;
 	(void)spool_is_full(&spool, &follow, 1);

@@ -17,7 +17,7 @@
 
 #define RELAY_FORM "write `net://HOST[:CONTROL[:DATA]][/SESSION]`"
 
-/* `count` times the same letter. */
+/* The same letter, `count` times. */
 static const char *letters(char *to, size_t count)
 {
 	memset(to, 'h', count);
@@ -115,7 +115,7 @@ static void test_tcp(void **unused)
 	refused("tcp://h:8:", "is no address", hint);
 	refused("tcp://h:8;", "is no address", hint);
 	refused("tcp://:8", "is no address", hint);
-	/* An address to listen on, but not to connect to. */
+	/* An address that is permitted for listening only. */
 	refused("tcp://8", "is no address", hint);
 }
 
@@ -178,7 +178,7 @@ static void test_hosts(void **unused)
 	refused("LocalHost/s", problem, HINT("LocalHost:PORT", "LocalHost", "LocalHost/s"));
 }
 
-/* What cannot be read, and no descriptor that is left open. */
+/* Addresses that cannot be opened. No descriptor stays open. */
 static void test_sources(void **unused)
 {
 	struct send_error error = {.text = ""};

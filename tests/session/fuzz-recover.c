@@ -302,7 +302,7 @@ static void mutate(unsigned char *bytes, size_t begin, size_t size)
 #define PART(member) (sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, member))
 #define TERA UINT64_C(1000000000000)
 
-/* A number of some bytes in the dump; error NULL: everything is recovered. */
+/* Changes a number of that size in the dump. If the error is NULL, everything is recovered. */
 struct mistake {
 	size_t at, size;
 	uint64_t number;
@@ -378,7 +378,7 @@ static void check_mistake(const char *path, unsigned char *bad, const struct mis
 	CHECK(summary.failure != SESSION_ERROR_NONE);
 }
 
-/* The longest texts, and one byte more. */
+/* The longest permitted texts, and one byte more. */
 static void check_texts(const char *path, unsigned char *bad)
 {
 	static const struct {
@@ -408,14 +408,14 @@ static void check_mistakes(void)
 	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
 		check_mistake(path, bad, &mistakes[i]);
 	check_texts(path, bad);
-	/* The type is in the other byte order, too. */
+	/* The type is also in the other byte order. */
 	memcpy(bad, core, core_bytes);
 	bad[EI_DATA] = bad[EI_DATA] == ELFDATA2LSB ? ELFDATA2MSB : ELFDATA2LSB;
 	*(uint16_t *)(void *)(bad + offsetof(Elf64_Ehdr, e_type)) = ET_CORE << 8;
 	write_file("core", bad, core_bytes);
 	recover(path);
 	CHECK(strstr(refusal, "it is of a machine with another byte order"));
-	/* A dump that was cut, and what is no file. */
+	/* A truncated dump, a file that is no dump, and paths that are no files. */
 	write_file("core", core, PAGE + RECORD_BYTES);
 	recover(path);
 	CHECK(strstr(refusal, no_rings));

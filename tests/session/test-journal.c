@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A journal that is only read: the note of each ring that counts, all its figures, and heads that are not of this instance. */
+/* A journal that is only read: the valid note of each ring with all its counters, and heads of other instances. */
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,10 +17,10 @@
 		     : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
 #define RINGS 2
 
-/* What is in the journal: the head, and two notes of each ring. */
+/* The content of the journal: the head, and two notes for each ring. */
 static struct journal_head head;
 static struct journal_slot slots[RINGS][2];
-static off_t less; /* bytes at its end that are not there */
+static off_t less; /* bytes that are missing at its end */
 
 static void reset(void)
 {
@@ -90,7 +90,7 @@ static void test_notes(struct ring_consumer *consumer, int folder)
 	CHECK(!read_journal(consumer, folder, each));
 	check_ring(&each[0], 11, 12, 13);
 	check_ring(&each[1], 41, 42, 43);
-	/* The later one of two notes of one position. */
+	/* The later of two notes with the same position. */
 	slots[0][1].count = 3;
 	slots[1][1].position = 8;
 	CHECK(!read_journal(consumer, folder, each));
@@ -128,7 +128,7 @@ static void test_heads(struct ring_consumer *consumer, int folder)
 	less = 1;
 	CHECK(!read_journal(consumer, folder, each));
 	check_ring(&each[0], 0, 0, 0);
-	/* All of it is in the trace. */
+	/* The trace contains everything. */
 	reset();
 	head.done = 1;
 	CHECK(read_journal(consumer, folder, each) == 1);

@@ -24,7 +24,7 @@ static char work[] = "/tmp/side-parts-XXXXXX";
 
 /* ---- which processes a user may probe ---- */
 
-/* A process of that user that waits; 0 for `saved`: all three ids are the same. */
+/* Starts a waiting process of that user. If `saved` is 0, all three ids are the same. */
 static pid_t start_process(uid_t uid, gid_t gid, uid_t saved)
 {
 	int ready[2];
@@ -36,7 +36,7 @@ static pid_t start_process(uid_t uid, gid_t gid, uid_t saved)
 	if (!pid) {
 		if (setresgid(gid, gid, gid) || setresuid(uid, uid, saved ? saved : uid))
 			_exit(1);
-		/* Else /proc/PID has another owner. */
+		/* Otherwise root owns /proc/PID. */
 		prctl(PR_SET_DUMPABLE, 1);
 		CHECK(write(ready[1], "x", 1) == 1);
 		pause();
@@ -70,7 +70,7 @@ static void test_access(void)
 		return;
 	CHECK(of.capabilities & 1);
 	of = (struct access){.uid = 0};
-	/* More rights than the user's. */
+	/* A process with more rights than the user. */
 	CHECK(!access_is_allowed(&of, getpid()));
 	pid = start_process(OTHER, OTHER + 1, 0);
 	CHECK(access_is_allowed(&other, pid));
@@ -80,7 +80,7 @@ static void test_access(void)
 	CHECK(access_is_allowed(&other, pid));
 	end_process(pid);
 	CHECK(!access_is_allowed(&other, pid));
-	/* One that can become another user again. */
+	/* A process that can become another user again. */
 	pid = start_process(OTHER, OTHER + 1, OTHER + 2);
 	CHECK(!access_is_allowed(&other, pid));
 	end_process(pid);
@@ -134,7 +134,7 @@ static void test_commands(void)
 	never_meets(&program, sizeof(program), 0755, NULL);
 	program.head.e_phnum = 1;
 	never_meets(&program, sizeof(program), 0755, is_static);
-	/* Headers that are not all there: the loader refuses the program, with its own error. */
+	/* Incomplete headers: the loader refuses the program with its own error. */
 	program.head.e_phnum = 3;
 	program.parts[1].p_type = PT_LOAD;
 	never_meets(&program, sizeof(program), 0755, NULL);
@@ -151,7 +151,7 @@ static void test_commands(void)
 	if (geteuid() == 0) {
 		char path[64];
 
-		/* Of root's own programs nothing is gained. */
+		/* Programs of root itself gain no rights. */
 		program.head.e_ident[0] = 0x7f;
 		program.head.e_ident[EI_CLASS] = ELFCLASS64;
 		program.parts[1].p_type = PT_INTERP;
@@ -196,7 +196,7 @@ static void test_refusals(void)
 	for (i = 0; i < REFUSALS_OF_USER; i++)
 		CHECK(note(session, pids[i], 7, i ? "name" : NULL, true));
 	CHECK(session->nr_refusals == REFUSALS_OF_USER);
-	/* Known already; one beyond the limit, that says itself whether it asks again; another user's. */
+	/* A known process; a process above the limit, with and without a later request; a process of another user. */
 	CHECK(!note(session, pids[3], 7, "name", false));
 	CHECK(!note(session, pids[i], 7, "name", true) && note(session, pids[i], 7, "name", false));
 	CHECK(session->nr_refusals == REFUSALS_OF_USER);
@@ -213,7 +213,7 @@ static void test_refusals(void)
 		free(shown->procname);
 	}
 	free(status.refused);
-	/* One that ended makes room for another. */
+	/* An ended process frees the entry for another one. */
 	end_process(pids[5]);
 	CHECK(note(session, pids[REFUSALS_OF_USER + 1], 7, "last", true));
 	CHECK(session->nr_refusals == REFUSALS_OF_USER + 1);
@@ -223,7 +223,7 @@ static void test_refusals(void)
 	CHECK(session->nr_refusals == REFUSALS_OF_USER);
 	for (i = 0; i < REFUSALS_OF_USER; i++)
 		CHECK(session->refusals[i].peer != pids[6]);
-	/* The time of its start belongs to a process. */
+	/* The start time identifies a process. */
 	CHECK(session->refusals[0].started == session_process_start(session->refusals[0].peer));
 	session->refusals[0].started++;
 	status = (struct session_status){0};
@@ -255,7 +255,7 @@ static void test_starts(void)
 	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
 	fclose(file);
 	at = strstr(text, name);
-	/* Field 22, by the fields behind the name. */
+	/* Field 22, counted from the fields after the name. */
 	CHECK(at &&
 			sscanf(at + strlen(name),
 					") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
@@ -328,7 +328,7 @@ static void test_runtime(void)
 	int fd;
 
 	CHECK(session && other);
-	/* Else root's sockets are not below it. */
+	/* Otherwise the sockets of root are not below this directory. */
 	CHECK(!chmod(work, 0711));
 	setenv("XDG_RUNTIME_DIR", work, 1);
 	before = resources_now();
@@ -338,7 +338,7 @@ static void test_runtime(void)
 	CHECK(!stat(session->runtime, &status));
 	CHECK((status.st_mode & 07777) == (geteuid() == 0 ? 0711 : 0700));
 	CHECK(session->socket_is_secret == (geteuid() == 0));
-	/* What another recorder left, with a socket and nothing else, is removed; what is locked or has a file, is not. */
+	/* A directory of another recorder that contains only a socket is removed. A locked directory, or one with a file, stays. */
 	snprintf(left, sizeof(left), "%.*sAbCdEf", (int)strlen(session->runtime) - 6,
 			session->runtime);
 	CHECK(!mkdir(left, 0700));
@@ -357,7 +357,7 @@ static void test_runtime(void)
 	CHECK(!runtime_make(other));
 	CHECK(!access(file, F_OK) && !access(left, F_OK));
 	unlink(left);
-	/* No socket, but a file of its name. */
+	/* A file with the name of the socket. */
 	unlink(file);
 	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	CHECK(fd >= 0);
@@ -373,7 +373,7 @@ static void test_runtime(void)
 	runtime_remove(session);
 	CHECK(!nr_entries(work));
 	CHECK(resources_now().descriptors == before.descriptors);
-	/* A name that is not absolute is not taken, nor one that leaves no room for the socket. */
+	/* A relative path is not used, and neither is one that leaves no space for the name of the socket. */
 	CHECK(!chdir(work) && !mkdir("relative", 0711));
 	setenv("XDG_RUNTIME_DIR", "relative", 1);
 	setenv("TMPDIR", work, 1);
@@ -381,7 +381,7 @@ static void test_runtime(void)
 	CHECK(!strncmp(session->runtime, work, strlen(work)));
 	runtime_remove(session);
 	rmdir("relative");
-	/* Neither is set: /tmp. What cannot be made is reported. */
+	/* If neither variable is set, /tmp is used. A failure to create the directory is reported. */
 	unsetenv("XDG_RUNTIME_DIR");
 	unsetenv("TMPDIR");
 	CHECK(!runtime_make(session));
@@ -417,7 +417,7 @@ static void test_full(void)
 	full_over(session);
 	CHECK(!session->nr_messages);
 	session->full.last = false;
-	/* Other errors do not wait. */
+	/* After other errors, the recording does not wait. */
 	CHECK(!full_holds(session, -EIO) && !full_waits(session));
 	session->recovers = true;
 	CHECK(!full_holds(session, -ENOSPC));
@@ -425,7 +425,7 @@ static void test_full(void)
 	CHECK(full_holds(session, -ENOSPC) && full_waits(session));
 	check_message(session, 0, false,
 			"the disk of /out is full (No space left on device): records wait");
-	/* Still full: the same time. */
+	/* The disk is still full: this counts as the same time. */
 	CHECK(full_holds(session, -ENOSPC) && session->full.times == 1);
 	full_over(session);
 	CHECK(!full_waits(session) && !session->full.code);
@@ -445,7 +445,7 @@ static void test_full(void)
 	full_count(session, 2);
 	full_report(session);
 	check_message(session, 3, true, "3 records of 2 rings found no space");
-	/* At the end it is full still. */
+	/* The disk is still full at the end. */
 	session->full = (struct full){.code = 0};
 	CHECK(full_holds(session, -ENOSPC));
 	session->full.since -= 2000000000;

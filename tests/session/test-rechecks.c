@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deferred work that comes between the last element and the sleep of its thread: the thread must not sleep. The system calls of thread.c
- * pass through a hook, where that work comes.
+ * Deferred work that arrives between the last element and the sleep of its thread: the thread must not sleep. The system calls of
+ * thread.c pass through a hook, which adds that work.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -42,7 +42,7 @@ static void run_one(struct deferred *deferred)
 		sem_post(&done);
 }
 
-/* Each time that the thread is about to sleep, the next element comes. The word has changed then, so the kernel returns at once. */
+/* Each time before the thread sleeps, the next element arrives. The word has then changed, so the kernel returns immediately. */
 static long hooked_futex(void *word, int operation, uint32_t value)
 {
 	const struct timespec timeout = {.tv_sec = PATIENCE_S};
@@ -54,7 +54,7 @@ static long hooked_futex(void *word, int operation, uint32_t value)
 		return syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
 	}
 	CHECK(operation == FUTEX_WAIT_PRIVATE);
-	/* The first element is the main thread's. */
+	/* The main thread adds the first element. */
 	if (!nr_run || nr_run > ROUNDS)
 		return syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
 	CHECK(thread_defer(&elements[nr_run]) == 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of the daemon, each alone: probe tables at their limits, rules that are pushed to programs, timers, references. */
+/* Parts of the daemon, each by itself: probe tables at their limits, rules that are pushed to programs, timers, references. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@
 
 static char folder[] = "/tmp/side-sided-XXXXXX";
 
-/* ---- what these parts call ---- */
+/* ---- functions that these parts call ---- */
 
 static unsigned int nr_said;
 
@@ -78,7 +78,7 @@ static struct session_entry entries[2] = {
 		{.definition = &definitions[1], .uid = 1000}};
 static struct daemon the_daemon = {.sessions = entries};
 
-/* A sealed table of that size, whose bytes are known. */
+/* A sealed table of that size with known bytes. */
 static int make_table(size_t size, int seals)
 {
 	int fd = memfd_create("table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -114,7 +114,7 @@ static off_t size_of(const char *name)
 	return stat(path, &status) ? -1 : status.st_size;
 }
 
-/* A file of that size, which takes no space. */
+/* A sparse file of that size. */
 static void make_file(const char *name, off_t size)
 {
 	char path[128];
@@ -150,7 +150,7 @@ static void test_tables(void **unused)
 	store(entries, make_table(DEFINITION_PROBE_TABLE_MAX + 1, ALL_SEALS), -EFBIG,
 			"the probe table has 33554433 bytes, more than 32 MiB");
 	assert_int_equal(size_of("one.probes/7"), -1);
-	/* Larger than one piece, and all of its bytes; an earlier one is replaced. */
+	/* All bytes of a table that is larger than one piece. It replaces an earlier table. */
 	store(entries, make_table(9, ALL_SEALS), 0, NULL);
 	assert_int_equal(size_of("one.probes/7"), 9);
 	fd = make_table(200000, ALL_SEALS);
@@ -172,7 +172,7 @@ static void test_tables(void **unused)
 	store(entries, make_table(11, ALL_SEALS), -ENOSPC,
 			"the probes of the session would have tables of more than 128 MiB");
 	assert_int_equal(size_of("one.probes/7"), -1);
-	/* Members share what all sessions of members have; root's session does not count. */
+	/* All sessions of members share one limit. A session of root does not count. */
 	the_daemon.system = true;
 	make_file("one.probes/8", 0);
 	make_file("one.probes/9", (off_t)LIMIT_TABLES_OF_MEMBERS);
@@ -182,7 +182,7 @@ static void test_tables(void **unused)
 	entries[0].uid = 0;
 	store(&entries[1], make_table(1000, ALL_SEALS), 0, NULL);
 	assert_int_equal(size_of("two.probes/7"), 1000);
-	/* Only tables that the definition names are kept; the last one takes the directory along. */
+	/* Only tables that the definition names are kept. With the last one, the directory is removed. */
 	definitions[0].probes = calloc(2, sizeof(*definitions[0].probes));
 	definitions[0].nr_probes = 2;
 	assert_non_null(definitions[0].probes);
@@ -209,7 +209,7 @@ static void test_tables(void **unused)
 
 /* ---- rules that are pushed ---- */
 
-/* What the daemon keeps of an answer; size 0: nothing. */
+/* The part of an answer that the daemon keeps. Size 0: nothing. */
 static void take(struct session_entry *entry, const char *text, size_t size)
 {
 	struct json_object *answer = json_object_new_object(), *found;
@@ -248,14 +248,14 @@ static void test_push(void **unused)
 	assert_memory_equal(entry.push.bytes, bytes, 4);
 	assert_int_equal(entry.push.base, 4);
 	assert_int_equal(entry.push.since, 8);
-	/* To programs that know what was before, and no others. */
+	/* Only to programs that know the previous rules. */
 	for (program.known = 6; program.known < 14; program.known++)
 		assert_int_equal(push_add(&entry, &program, 1, message, sizeof(message)),
 				program.known >= 8 && program.known < 11 ? 33 : 0);
 	program.known = 8;
 	assert_int_equal(push_add(&entry, NULL, 1, message, sizeof(message)), 0);
 	assert_int_equal(push_add(&entry, &program, 1, message, 4), 0);
-	/* What is no list of bytes. */
+	/* Values that are no list of bytes. */
 	take(&entry, "", 0);
 	take(&entry, "0", 0);
 	take(&entry, "0g", 0);
@@ -268,7 +268,7 @@ static void test_push(void **unused)
 	take(&entry, large, 0);
 	large[2 * WIRE_PUSH_MAX] = '\0';
 	take(&entry, large, WIRE_PUSH_MAX);
-	/* Nothing has changed: what is kept stays. */
+	/* An answer without a change leaves the kept rules. */
 	answer = json_object_new_object();
 	push_take(&the_daemon, &entry, 5, answer);
 	assert_int_equal(entry.push.size, WIRE_PUSH_MAX);
@@ -304,7 +304,7 @@ static void destroy(struct daemon *daemon, struct object *object)
 	nr_said += 100;
 }
 
-/* Times are moved to the past, each to one of its own; they expire in this order, without those that were cancelled. */
+/* Moves each timer to a different time in the past. They expire in this order, except cancelled ones. */
 static void test_timers(void **unused)
 {
 	struct daemon daemon = {.epoll = -1};
@@ -316,7 +316,7 @@ static void test_timers(void **unused)
 	for (size_t i = 0; i < TIMERS; i++)
 		loop_timer(&daemon, &timers[i], 1000 + i * 7919 % TIMERS, note);
 	assert_int_equal(daemon.nr_timers, TIMERS);
-	/* Set again: it is there once. */
+	/* A timer that is set again is in the list once. */
 	loop_timer(&daemon, &timers[5], 2000, note);
 	for (size_t i = 0; i < TIMERS; i += 3)
 		loop_cancel(&daemon, &timers[i]);
@@ -370,7 +370,7 @@ static void test_owners(void **unused)
 	loop_unwatch(&daemon, &watch);
 	assert_int_equal(object.nr_refs, 0);
 	assert_int_equal(nr_said, 0);
-	/* Used again in this round: it stays. */
+	/* An object that is used again in this round stays. */
 	object_get(&object);
 	objects_free_unused(&daemon);
 	assert_int_equal(nr_said, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are written byte by byte: which one is used, which function is at an address, and where debug files are searched. */
+/* Files that the test writes byte by byte: the file that is used, the function at an address, and the search for debug files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -120,7 +120,7 @@ static void add_symbol(struct image *image, const char *name, unsigned int type,
 	size_t used = 1, number = image->sections[5].sh_size / sizeof(Elf64_Sym);
 
 	assert_true(number < SYMBOLS);
-	/* Names that are the same share their bytes. */
+	/* Equal names share their bytes. */
 	while (image->texts[used] && strcmp(image->texts + used, name) != 0)
 		used += strlen(image->texts + used) + 1;
 	assert_true(used + strlen(name) < sizeof(image->texts));
@@ -193,7 +193,7 @@ static void test_files(void **unused)
 	assert_memory_equal(id, image.note.id, 20);
 	file_close(&file);
 	assert_int_equal(file.fd, -1);
-	/* The check value of CRC-32, and the sum of nothing. */
+	/* The check value of CRC-32, and the sum of an empty file. */
 	write_file(path, "123456789", 9);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(file_sum(fd), 0xcbf43926u);
@@ -202,7 +202,7 @@ static void test_files(void **unused)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(file_sum(fd), 0);
 	close(fd);
-	/* Debug links: a name of 11 bytes and a sum in 16; others are damaged. */
+	/* A debug link with a name of 11 bytes and a sum has 16 bytes. Other sizes are damaged. */
 	for (unsigned int i = 0; i < 6; i++) {
 		static const struct {
 			const char *name;
@@ -249,7 +249,7 @@ static void test_build_ids(void **unused)
 			image.note.name[0] = 'g';
 		if (i == 3)
 			image.note.header.n_namesz = 3;
-		/* Without sections, in a segment of notes; and in one of another type. */
+		/* Without sections: in a segment of notes, and in a segment of another type. */
 		if (i >= 4) {
 			image.sections[2].sh_type = SHT_PROGBITS;
 			image.segments[0] = (Elf64_Phdr){.p_type = i == 4 ? PT_NOTE : PT_LOAD,
@@ -326,7 +326,7 @@ static void test_functions(void **unused)
 	assert_function(module, 0x904, "large", 4);
 	assert_function(module, 0, NULL, 0);
 	assert_function(module, UINT64_MAX, NULL, 0);
-	/* Offsets of the file: only where a segment has bytes. */
+	/* Offsets in the file: only bytes of segments have addresses. */
 	assert_false(module_address(module, 0xff, &address));
 	assert_true(module_address(module, 0x100, &address));
 	assert_int_equal(address, 0x40100);
@@ -338,10 +338,10 @@ static void test_functions(void **unused)
 	assert_false(module_address(module, 0x380, &address));
 	assert_true(module->first_known);
 	assert_int_equal(module->first, 0x40000);
-	/* Opened once. */
+	/* A second call does not open the file again. */
 	module_open(module, NULL);
 	module_free(module);
-	/* 64 functions inside of one are passed, and no more. */
+	/* The search skips up to 64 functions inside of another one. */
 	for (unsigned int beyond = 0; beyond < 2; beyond++) {
 		make_image(&image);
 		add_symbol(&image, "outer", STT_FUNC, 1, 0x1000, 0x1000);
@@ -355,7 +355,7 @@ static void test_functions(void **unused)
 	unlink(path);
 }
 
-/* ---- is it the file that was recorded? ---- */
+/* ---- the file that was recorded, or another one ---- */
 
 static void assert_used(const struct module_name *name, bool used, const char *sentence)
 {
@@ -387,7 +387,7 @@ static void test_replaced(void **unused)
 	name.build_id[19]--;
 	name.build_id_size = 19;
 	assert_used(&name, false, sentence);
-	/* By the inode, if there is no build ID in the trace. */
+	/* With the inode, if the trace has no build ID. */
 	name.build_id_size = 0;
 	name.inode = inode_of(path);
 	module = open_module(&name, NULL);
@@ -400,7 +400,7 @@ static void test_replaced(void **unused)
 			"addresses in %s stay numbers: the file has been replaced since the recording (it is another one)",
 			path);
 	assert_used(&name, false, sentence);
-	/* Neither: any file is the right one; a path that is not whole is not opened. */
+	/* Without both, any file is accepted. A relative path is not opened. */
 	name.inode = 0;
 	assert_used(&name, true, "");
 	name.path = "relative";
@@ -420,7 +420,7 @@ static void make_folders(const char *path)
 	}
 }
 
-/* Whether a debug file at that path is found for the module. */
+/* Checks whether a debug file at that path is found for the module. */
 static bool is_found(const struct module_name *name, const char *path, const struct image *image,
 		const char *folders)
 {
@@ -472,7 +472,10 @@ static void test_debug_files(void **unused)
 	assert_int_equal(module->first, 0x40100 - 0x100);
 	module_free(module);
 	unlink(path);
-	/* By the link in the trace, in a folder, there as deep as the program, and beside it; no way out of the folder. */
+	/*
+	 * With the link in the trace: in a directory, in the path of the program below it, and beside the program. A link cannot
+	 * leave the directory.
+	 */
 	name.debug_link = "program.debug";
 	snprintf(path, sizeof(path), "%s/d/program.debug", directory);
 	assert_true(is_found(&name, path, &image, folders));
@@ -487,7 +490,7 @@ static void test_debug_files(void **unused)
 	assert_true(is_found(&name, path, &image, NULL));
 	snprintf(path, sizeof(path), "%s/.debug/program.debug", directory);
 	assert_true(is_found(&name, path, &image, NULL));
-	/* A file with a link and without a build ID: the sum decides. */
+	/* For a file with a link and without a build ID, the sum is compared. */
 	make_image(&own);
 	own.note.header.n_type = 0;
 	own.sections[3].sh_type = SHT_PROGBITS;
@@ -507,7 +510,7 @@ static void test_debug_files(void **unused)
 		assert_int_equal(is_found(&name, path, &image, NULL), !wrong);
 	}
 	close(fd);
-	/* Its own file is not its debug file. */
+	/* A file is not its own debug file. */
 	strcpy(own.link, "program");
 	write_file(own_path, &own, sizeof(own));
 	module = open_module(&name, NULL);

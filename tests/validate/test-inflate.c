@@ -118,7 +118,7 @@ static void test_copies(void **unused)
 	}
 }
 
-/* ---- everything that a fixed block can have ---- */
+/* ---- all codes of a fixed block ---- */
 
 #define LONG_MAX_BYTES 100000
 
@@ -155,7 +155,7 @@ static void put_fixed(unsigned int symbol)
 		put_bits(0xc0 + symbol - 280, 8, true);
 }
 
-/* By the formulas behind the tables of RFC 1951; `fill`: the bits behind each symbol are 0 or 1. */
+/* Uses the formulas of the tables of RFC 1951. `fill`: the extra bits of each symbol, 0 or 1. */
 static void put_copy(unsigned int symbol, unsigned int far, unsigned int fill)
 {
 	unsigned int more = symbol < 265 || symbol == 285 ? 0 : (symbol - 261) / 4,
@@ -237,7 +237,7 @@ static void write_zeros(struct writer *writer, unsigned int nr)
 	}
 }
 
-/* The length of one more code of lengths: 0, or 3, which does not fit beside the four others. */
+/* The length of a further code of lengths: 0, or 3, which does not fit beside the four others. */
 static unsigned int surplus;
 
 /* The text is "a". `end` repeats the lengths after that of the end symbol. */

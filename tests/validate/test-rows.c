@@ -81,7 +81,7 @@ static void end_sequence(struct table *table)
 	ADD(table, 0, 1, 1);
 }
 
-/* How the file has its table. */
+/* The form of the table in the file. */
 static struct {
 	const char *name;    /* of the section; NULL: .debug_line */
 	unsigned long flags; /* of the section */
@@ -267,7 +267,7 @@ static void test_dead_rows(void **unused)
 
 /* ---- operations ---- */
 
-/* Each operation that is no row, and special ones: the row that it makes. */
+/* Operations and special opcodes, each with its resulting row. */
 static void test_operations(void **unused)
 {
 	static const struct {
@@ -332,7 +332,7 @@ static void test_state_of_sequences(void **unused)
 	end_sequence(&table);
 	end_unit(&table);
 	assert_line(&table, 0x1000, "/second.c:10");
-	/* Between both there is no code. */
+	/* There is no code between the two sequences. */
 	assert_line(&table, 0x1100, NULL);
 	assert_line(&table, 0x1fff, NULL);
 	assert_line(&table, 0x2000, "first.c:1");
@@ -340,7 +340,7 @@ static void test_state_of_sequences(void **unused)
 
 /* ---- headers ---- */
 
-/* One row at 0x1000, behind a header with these bytes; the length of the header is `program` too large. */
+/* One row at 0x1000, after a header with these bytes. The length of the header is too large by `program`. */
 static struct table with_header(const unsigned char *header, size_t size, unsigned int program)
 {
 	struct table table = {.size = 0};
@@ -388,7 +388,7 @@ static void test_headers(void **unused)
 		assert_line(&table, 0x1100, cases[i].at || cases[i].value != 2 ? NULL : "a:1");
 		assert_line(&table, 0x4000, "second.c:1");
 	}
-	/* The program begins at the end of the unit; behind it the table is refused. */
+	/* The program may begin at the end of the unit. If it begins after the end, the table is refused. */
 	for (unsigned int beyond = 0; beyond < 3; beyond++) {
 		unsigned int program = 11 + 1 + 3 + 3 + beyond;
 
@@ -397,14 +397,14 @@ static void test_headers(void **unused)
 		assert_line(&table, 0x1000, NULL);
 		assert_line(&table, 0x4000, beyond ? NULL : "second.c:1");
 	}
-	/* A program that begins inside of the header: this unit alone is left out. */
+	/* Only the unit whose program begins inside of its header is skipped. */
 	table = with_header(good, sizeof(good), -9u);
 	add_second(&table);
 	assert_line(&table, 0x1000, NULL);
 	assert_line(&table, 0x4000, "second.c:1");
 }
 
-/* Versions 2 to 5 are read, others are passed over; the length of a unit with 8 bytes; a unit that is too long. */
+/* Versions 2 to 5 are read, others are skipped. A length with 8 bytes, and a unit that is too long. */
 static void test_units(void **unused)
 {
 	static const unsigned char header[] = {
@@ -451,7 +451,7 @@ static void test_units(void **unused)
 	add_second(&table);
 	assert_line(&table, 0x10ff, "b:1");
 	assert_line(&table, 0x4000, "second.c:1");
-	/* A unit that ends with the section, and one that ends 1 byte behind it. */
+	/* A unit that ends with the section, and one that ends 1 byte after it. */
 	for (unsigned int beyond = 0; beyond < 2; beyond++) {
 		table = one_row();
 		end_sequence(&table);
@@ -465,7 +465,7 @@ static void test_units(void **unused)
 
 enum { PATH = 1, FOLDER = 2, OTHER = 5 };
 
-/* A unit of version 5 at 0x1000, with tables of folders and files behind the header. */
+/* A unit of version 5 at 0x1000, with tables of directories and files after the header. */
 static struct table version_5(const unsigned char *tables, size_t size, unsigned int file)
 {
 	struct table table = {.size = 0};
@@ -488,7 +488,7 @@ static void test_version_5(void **unused)
 {
 	static const unsigned char inside[] = {1, PATH, 0x08, 3, '/', 'r', 0, 'o', 'n', 'e', 0, 't',
 			'w', 'o', 0,
-			/* With numbers of each form between the path and the folder. */
+			/* With numbers of each form between the path and the directory. */
 			9, PATH, 0x08, OTHER, 0x05, OTHER, 0x06, OTHER, 0x07, 0, 0};
 	static const unsigned char files[] = {1, PATH, 0x08, 3, '/', 'r', 0, 'o', 'n', 'e', 0, 't',
 			'w', 'o', 0, 8, PATH, 0x08, OTHER, 0x05, OTHER, 0x06, OTHER, 0x07, OTHER,
@@ -497,7 +497,7 @@ static void test_version_5(void **unused)
 	9, 9, 8, 8, 8, 8, 7, 7, 7, 7, 7, 7, 7, 7, 6, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, \
 			5, 2, 0xee, 0xee
 			'x', 0, NUMBERS, 0, 'y', 0, NUMBERS, 1, '/', 'z', 0, NUMBERS, 2};
-	/* Both names by their position in .debug_line_str; the folder in 1, 2, 4 or 8 bytes. */
+	/* Both names as positions in .debug_line_str. The directory has 1, 2, 4 or 8 bytes. */
 	static const unsigned char outside[] = {1, PATH, 0x1f, 2, 0, 0, 0, 0, 3, 0, 0, 0, 2, PATH,
 			0x1f, FOLDER, 0x0b, 3, 7, 0, 0, 0, 1, 9, 0, 0, 0, 0, 10, 0, 0, 0, 1};
 	struct table table;
@@ -511,7 +511,7 @@ static void test_version_5(void **unused)
 	assert_line(&table, 0x1000, "/z:1");
 	table = version_5(files, sizeof(files), 3);
 	assert_line(&table, 0x1000, NULL);
-	/* 9 members, where 8 are known; a form that is not. */
+	/* 9 members, of which 8 are supported; an unknown form. */
 	table = version_5(inside, sizeof(inside), 0);
 	assert_line(&table, 0x1000, NULL);
 	form.texts = "dir/abcd";
@@ -526,7 +526,7 @@ static void test_version_5(void **unused)
 
 /* ---- compressed tables ---- */
 
-/* As the section has it: a header of either form, and a stored block. */
+/* The content of the section: a header of either form, and a stored block. */
 static struct table compress(const struct table *table, unsigned int type, uint64_t size)
 {
 	struct table packed = {.size = 0};
@@ -562,7 +562,7 @@ static void test_compressed(void **unused)
 		form.flags = type ? SHF_COMPRESSED : 0;
 		packed = compress(&table, type, table.size);
 		assert_line(&packed, 0x1000, "first.c:1");
-		/* More or less than there is. */
+		/* A size that is too small or too large. */
 		packed = compress(&table, type, table.size - 1);
 		assert_line(&packed, 0x1000, NULL);
 		packed = compress(&table, type, table.size + 1);
@@ -571,7 +571,7 @@ static void test_compressed(void **unused)
 		assert_line(&packed, 0x1000, NULL);
 		packed = compress(&table, type, (uint64_t)1 << 31);
 		assert_line(&packed, 0x1000, NULL);
-		/* The header alone, and a part of it. */
+		/* Only the header, and only a part of it. */
 		packed = compress(&table, type, table.size);
 		form.size = type ? sizeof(ElfW(Chdr)) : 12;
 		assert_line(&packed, 0x1000, NULL);
@@ -600,11 +600,11 @@ static void test_files(void **unused)
 	end_sequence(&table);
 	end_unit(&table);
 	assert_line(&table, 0x1000, "first.c:1");
-	/* Another file than the one that is mapped. */
+	/* A file that differs from the mapped one. */
 	form.is_other = true;
 	assert_line(&table, 0x1000, NULL);
 	form.is_other = false;
-	/* A section that claims 256 MiB, and one byte more: the units are read, or nothing is. */
+	/* A section that claims 256 MiB is read. With one byte more, it is not. */
 	form.size = 256ul << 20;
 	assert_line(&table, 0x1000, "first.c:1");
 	form.size++;

@@ -489,7 +489,7 @@ static void wrong_gather_types(void)
 			", length: the type must be an integer");
 }
 
-/* All bits of a value can be taken, and its last one. */
+/* A bit field can have all bits of a value, or its last bit. */
 static void last_bits(void)
 {
 	struct side_builder *b = fresh();
@@ -506,7 +506,7 @@ static void last_bits(void)
 	CHECK(side_builder_destroy(b) == SIDE_ERROR_OK);
 }
 
-/* A value of so many bytes is taken, and the next one is not. */
+/* The last value that fits `size` bytes is accepted, and the next one is refused. */
 static void fits(unsigned int size, int64_t last, int64_t next)
 {
 	struct side_builder *b = fresh();
@@ -558,7 +558,7 @@ static void limits_of_attributes(void)
 	side_builder_destroy(other);
 }
 
-/* Each function answers where there is no builder. */
+/* Each function returns an error if there is no builder. */
 static void no_builder(void)
 {
 	CHECK(side_builder_add_option(NULL, NULL, 0, 0, NULL) == SIDE_ERROR_INVAL);
@@ -622,7 +622,7 @@ static int build_in_store(void)
 	return result;
 }
 
-/* With memory for so many pieces only: an error, and nothing half made. The pieces are the caller's to free. */
+/* If memory is enough for only this number of pieces, the builder returns an error and no partial result. The caller frees the pieces. */
 static int build_with(size_t pieces)
 {
 	int result;

@@ -153,7 +153,7 @@ static void mistakes_have_a_line(void **state)
 	assert_null(strchr(error.text, '\033'));
 }
 
-/* Each with the whole sentence. */
+/* Each error with its whole sentence. */
 static const struct {
 	const char *text, *sentence;
 } refused[] = {
@@ -389,7 +389,7 @@ static void numbers_are_read(void **state)
 	}
 }
 
-/* ---- limits: so many are read, and one more is refused ---- */
+/* ---- limits: the last permitted value is read, and one more is refused ---- */
 
 static char many[400000];
 

@@ -305,7 +305,7 @@ static void any_text(void **state)
 	assert_true(good > 1000);
 }
 
-/* A counter of the kernel's software cannot be read without a system call. What was opened and mapped to see that is released. */
+/* A software counter of the kernel cannot be read without a system call. The check for this releases its descriptors and mappings. */
 static void refused_counters_are_released(void **state)
 {
 	struct resources before = resources_now();

@@ -730,7 +730,7 @@ static void poke(size_t at, size_t size, uint64_t value)
 	memcpy(message + at, &value, size);
 }
 
-/* Of 4 bytes, unless the field has 8; `at` is counted behind the header. */
+/* Numbers have 4 bytes, unless the field has 8. `at` counts from the end of the header. */
 static const struct {
 	enum which which;
 	unsigned int at, size;
@@ -895,7 +895,7 @@ static void fields_are_checked(void **state)
 	}
 }
 
-/* For each decoder: another type, another version, more or less than its fields, and a header that is wrong. */
+/* For each decoder: another type, another version, more or fewer bytes than its fields, and a wrong header. */
 static void headers_are_checked(void **state)
 {
 	(void)state;
@@ -938,7 +938,7 @@ static void headers_are_checked(void **state)
 	}
 }
 
-/* A token of 0 is none; texts have a length at most. */
+/* The token 0 is invalid; texts have a maximum length. */
 static void encoders_refuse(void **state)
 {
 	static char text[5000];
@@ -999,7 +999,7 @@ static void encoders_refuse(void **state)
 				beyond ? -EINVAL : 0);
 		text[2047 + beyond] = 't';
 	}
-	/* The capacity: exactly so many bytes. */
+	/* The capacity: exactly this number of bytes. */
 	size = wire_encode_hello(message, sizeof(message), &a_hello);
 	assert_int_equal(wire_encode_hello(message, (size_t)size, &a_hello), size);
 	assert_int_equal(wire_encode_hello(message, (size_t)size - 1, &a_hello), -EMSGSIZE);

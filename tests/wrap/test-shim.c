@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the shim sends, byte by byte, and to whom: the file is included, and this process is the recorder that it reports to.
+ * The bytes that the shim sends, and their receiver. The test includes the file, and this process is the recorder to which the shim
+ * reports.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +28,7 @@
 
 static char folder[] = "/tmp/side-shim-XXXXXX";
 
-/* A recorder: takes one connection, keeps what comes, and closes it. */
+/* A recorder: accepts one connection, keeps the received bytes, and closes it. */
 struct recorder {
 	struct sockaddr_un address;
 	int socket;
@@ -101,7 +102,7 @@ static void test_send(void)
 	begin(&recorder, most);
 	memset(longer, 'y', sizeof(longer));
 	memcpy(longer, recorder.address.sun_path, most);
-	/* A path without room for its end: nothing is sent there. */
+	/* A path without space for its NUL: nothing is sent there. */
 	memcpy(whole.sun_path, longer, sizeof(whole.sun_path));
 	CHECK(unmet >= 0 && !bind(unmet, (struct sockaddr *)&whole, sizeof(whole)) &&
 			!listen(unmet, 4));
@@ -134,11 +135,11 @@ static void test_all(void)
 		end(&recorders[i]);
 		check_message(&recorders[i], WIRE_MISSED_LOADER);
 	}
-	/* Nobody is asked for a report. */
+	/* No recorder is named for a report. */
 	shim_loaded();
 }
 
-/* The limit is a child's own. */
+/* The limit belongs to the child only. */
 static void test_reason(void)
 {
 	struct recorder recorder;

@@ -64,7 +64,7 @@ static void begin(void)
 	names_used = 1;
 }
 
-/* Bytes of the image; where they begin. */
+/* Appends bytes to the image, and returns where they begin. */
 static size_t put(const void *bytes, size_t size)
 {
 	size_t at = used;
@@ -202,7 +202,7 @@ static void test_functions(void **unused)
 			"its symbol marks it as data among the code");
 	assert_null(code_kept_at(file, BASE + 0x208, 1));
 	code_close(file);
-	/* Functions in sections that forward calls are left out. */
+	/* Functions in sections that forward calls are not listed. */
 	strcpy(image.names + image.sections[2].sh_name, ".plt");
 	image.sections[4] = (Elf64_Shdr){.sh_name = image.sections[2].sh_name,
 			.sh_type = SHT_PROGBITS,
@@ -261,7 +261,7 @@ static void test_versions(void **unused)
 			strings);
 	assert_open();
 	show_functions(shown);
-	/* `f` at the first address has a former version, and one of a number that is not defined. */
+	/* `f` at the first address has a former version, and a version whose number is not defined. */
 	assert_string_equal(shown, "40+8 f g; 80+8 f; ");
 	function = code_function_at(file, a);
 	*versioned = '\0';
@@ -275,12 +275,12 @@ static void test_versions(void **unused)
 	assert_true(code_name_version(file, code_function_at(file, b), 0, note_version, "user"));
 	assert_string_equal(versioned, "f@@V2 ");
 	code_close(file);
-	/* The first symbol alone: its name is of an old version. */
+	/* Only the first symbol: its name has an old version. */
 	image.sections[table].sh_size = sizeof(*symbols);
 	assert_open();
 	assert_true(code_name_is_former(file, code_function_at(file, a), 0));
 	code_close(file);
-	/* The second definition is cut, and then the numbers. */
+	/* First the second definition is truncated, then the numbers. */
 	image.sections[table].sh_size = sizeof(symbols);
 	image.sections[defined].sh_size--;
 	assert_open();
@@ -347,7 +347,7 @@ static void test_relocations(void **unused)
 	for (unsigned int i = 0; i < 70; i++)
 		words[i] = 0x7000 + i;
 	at_words = put(words, sizeof(words));
-	/* An address; the 1st, 3rd and 63rd word behind it; then the next two behind these 63. */
+	/* An address; the 1st, 3rd and 63rd word after it; then the two words after these 63. */
 	packed[0] = address_of(at_words);
 	packed[1] = 1 | 1u << 1 | 1u << 3 | UINT64_C(1) << 63;
 	packed[2] = 1 | 1u << 1 | 1u << 2;
@@ -374,13 +374,13 @@ static void test_relocations(void **unused)
 	*relocated = '\0';
 	assert_int_equal(code_each_relocation(file, note_relocation, &none), 0);
 	assert_string_equal(relocated, wanted);
-	/* The caller ends the walk. */
+	/* The callback ends the walk. */
 	*relocated = '\0';
 	assert_int_equal(code_each_relocation(file, note_relocation, &last), 7);
 	strstr(wanted, "910/8")[0] = '\0';
 	assert_string_equal(relocated, wanted);
 	code_close(file);
-	/* A table that is one byte too short has one entry less. */
+	/* In a table that is one byte too short, the last entry is ignored. */
 	tags[2].d_un.d_val--;
 	tags[4].d_un.d_val = 0;
 	tags[6].d_un.d_val = 15;
@@ -451,7 +451,7 @@ static void test_go(void **unused)
 		assert_int_equal(code_is_go(file, BASE + 0x148), 0);
 		code_close(file);
 	}
-	/* Without a table that is known, all of .text may be Go's, if the file says that there is some. */
+	/* Without a known table, all of .text may be code of Go if the file declares such code. */
 	for (unsigned int i = 0; i < 2; i++) {
 		begin();
 		(void)section(".text", SHT_PROGBITS, NULL, 64, 0);
@@ -478,7 +478,7 @@ static void test_sequences(void **unused)
 	(void)unused;
 	begin();
 	table = section("__rseq_cs", SHT_PROGBITS, words, sizeof(words), 0);
-	/* The words of the second descriptor are in relocations. */
+	/* Relocations contain the words of the second descriptor. */
 	relas[0] = (Elf64_Rela){.r_offset = image.sections[table].sh_addr + 40,
 			.r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE),
 			.r_addend = BASE + 0x200};
@@ -492,7 +492,7 @@ static void test_sequences(void **unused)
 		assert_string_equal(code_kept_at(file, a, 1)->reason, reason);
 		assert_non_null(code_kept_at(file, a + 15, 1));
 		assert_null(code_kept_at(file, a + 16, 1));
-		/* The signature of 4 bytes, and the first one behind it. */
+		/* The signature of 4 bytes, and the first byte after it. */
 		assert_null(code_kept_at(file, sent - 5, 1));
 		assert_non_null(code_kept_at(file, sent - 4, 1));
 		assert_non_null(code_kept_at(file, sent, 1));
@@ -502,7 +502,7 @@ static void test_sequences(void **unused)
 		assert_null(code_kept_at(file, BASE + 0x208, 1));
 		assert_int_equal(code_kept_at(file, BASE + 0x27c, 1) != NULL, !i);
 		code_close(file);
-		/* A descriptor that is cut is none. */
+		/* A truncated descriptor is ignored. */
 		image.sections[table].sh_size--;
 	}
 }
@@ -560,7 +560,7 @@ static void test_segments(void **unused)
 	image.segments[1].p_filesz = 0;
 	assert_open();
 	code_close(file);
-	/* A segment that is longer than the file ends with it. */
+	/* A segment that is longer than the file ends with the file. */
 	begin();
 	image.segments[0].p_filesz += 5;
 	assert_open();
@@ -568,7 +568,7 @@ static void test_segments(void **unused)
 	assert_null(code_executable(file, BASE + sizeof(image)));
 	assert_null(code_executable(file, BASE - 1));
 	code_close(file);
-	/* Where a mapping of the code puts it; from its page on. */
+	/* The address in a mapping of the code, which begins with a page. */
 	begin();
 	image.segments[0].p_offset = 0x100;
 	image.segments[0].p_vaddr = 0x20100;

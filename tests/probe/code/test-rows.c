@@ -172,7 +172,7 @@ static void test_nested(void **unused)
 
 /* ---- operations ---- */
 
-/* A row as BEGIN REGISTER+OFFSET SLOT, whether the return address is known and the last one, and the frame pointer. */
+/* Prints a row as BEGIN REGISTER+OFFSET SLOT, two flags (the return address is known, it is the last one), and the frame pointer. */
 static void show_row(const struct code_row *row, char *text)
 {
 	sprintf(text, "%u %u%+lld %u %d%d %u%+lld", row->begin, row->reg, (long long)row->offset,
@@ -182,7 +182,7 @@ static void show_row(const struct code_row *row, char *text)
 
 static void test_operations(void **unused)
 {
-	/* Behind rules that say: rsp + 8, return address at -8, frame pointer at -16. */
+	/* After the rules: rsp + 8, return address at -8, frame pointer at -16. */
 	static const struct {
 		uint8_t bytes[20];
 		size_t size;
@@ -258,7 +258,7 @@ static void test_operations(void **unused)
 	}
 }
 
-/* Each way to say where the next row begins, in units of 4 bytes. */
+/* Each encoding of the begin of the next row, in units of 4 bytes. */
 static void test_advances(void **unused)
 {
 	static const struct {
@@ -316,7 +316,7 @@ static void test_pointers(void **unused)
 		assert_int_equal(code_take_pointer(&cursor, i ? 0x09 : 0x01),
 				i ? (uint64_t)-127 : 127 * 128 + 1);
 		assert_int_equal(cursor.at, 8);
-		/* 0 is none, wherever it is counted from. */
+		/* 0 means no address, with any base. */
 		cursor = (struct code_cursor){nothing, 0, sizeof(nothing), 0x5000, false};
 		assert_int_equal(code_take_pointer(&cursor, 0x1b), 0);
 		assert_false(cursor.bad);
@@ -325,7 +325,7 @@ static void test_pointers(void **unused)
 
 static void test_cies(void **unused)
 {
-	/* Behind their lengths: 4 bytes, a version, letters, factors, the column of the return address. */
+	/* After the lengths: 4 bytes, a version, letters, factors, the column of the return address. */
 	static const struct {
 		uint8_t bytes[40];
 		size_t size;
@@ -371,7 +371,7 @@ static void test_cies(void **unused)
 
 static void test_entries(void **unused)
 {
-	/* Behind its length: where the CIE is, an address, a size, what is augmented, and a rule. */
+	/* After the length: the position of the CIE, an address, a size, the augmentation data, and a rule. */
 	static const uint8_t bytes[] = {0, 0, 0, 0, 9, 9, 9, 9, 0x10, 0, 0, 0, 0x20, 0, 0, 0, 4,
 			0x30, 0, 0, 0, 0x41};
 	const struct code_cursor all = {bytes, 0, sizeof(bytes), 0x5000, false};
@@ -398,7 +398,7 @@ static void test_entries(void **unused)
 	assert_true(code_read_entry(&all, 4, 17, &cie, &entry));
 	cie.ok = false;
 	assert_false(code_read_entry(&all, 4, sizeof(bytes) - 4, &cie, &entry));
-	/* Beyond the end. */
+	/* After the end. */
 	{
 		struct code_cursor cursor = {bytes, 3, 5, 0, true};
 

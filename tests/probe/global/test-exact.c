@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of global probes, without a kernel that permits them: definitions of tracefs, samples of perf, calls and their returns,
- * changed code in processes. The files are included, so that their own functions can be called with chosen values.
+ * Exact values of global probes, without a kernel that permits them: definitions of tracefs, samples of perf, calls and their
+ * returns, changed code in processes. The test includes the files, so that it can call their static functions with chosen values.
  */
 #include "probe/global/assemble.c"
 #include "probe/global/conflict.c"
@@ -92,10 +92,10 @@ static void test_numbers(void)
 	CHECK(defines(&entry, &field, "+8(%ax):u32"));
 	field = FIELD(REGISTER(0), ADD(8), ADD(-16), LOAD(8), ADD(24), LOAD(2));
 	CHECK(defines(&entry, &field, "+24(-8(%ax)):u16"));
-	/* A part of a pointer is no address. */
+	/* Four bytes of a pointer are no address. */
 	field = FIELD(REGISTER(0), LOAD(4), LOAD(8));
 	CHECK(defines(&entry, &field, NULL));
-	/* What follows the last read is calculated later, if it is no other register and no sum. */
+	/* Operations after the last read are calculated later, unless they use another register or are a sum. */
 	field = FIELD(REGISTER(0), LOAD(8), ADD(3), fetch_op(PROBE_FETCH_SHIFT_RIGHT, 0, 3, 0));
 	CHECK(defines(&entry, &field, "+0(%ax):u64") && text_done(&field.fetch) == 2);
 	field = FIELD(REGISTER(0), LOAD(8), fetch_op(PROBE_FETCH_ADD_REGISTER, 1, 8, 0));
@@ -136,7 +136,7 @@ static void test_texts(void)
 	CHECK(defines(&entry, &field, "+7(%si):u8[64]"));
 	field.field.limit = 33;
 	CHECK(defines(&entry, &field, NULL));
-	/* As long as the kernel takes, and a byte longer. */
+	/* The longest text that the kernel accepts, and one byte more. */
 	field = field_of(ops, 7);
 	CHECK(defines(&entry, &field,
 			"+1000000000000000000(+1000000000000000(+1000000000000000(%ax))):u64"));
@@ -294,7 +294,7 @@ static void test_pairs(void)
 	CHECK(note_at(pairs, &out, 8, 1008, 20).call == 0 && pairs->open == 3);
 	hit = note_at(pairs, &other_out, 7, 908, 24);
 	CHECK(hit.call == 2 && hit.duration == 11 && pairs->open == 2);
-	/* A call that never returns is forgotten with the one around it. */
+	/* A call that never returns is removed together with the call around it. */
 	CHECK(note_at(pairs, &other, 7, 800, 30).call == 4);
 	hit = note_at(pairs, &out, 7, 1008, 41);
 	CHECK(hit.call == 1 && hit.duration == 31 && pairs->open == 1);
@@ -479,7 +479,7 @@ static void test_buffer(void)
 	CHECK(global.hits.list[0]->time == 100 && global.hits.list[1]->time == 200);
 	CHECK(global.hits.list[0]->pid_tgid == (21ull << 32 | 22) && global.hits.list[0]->cpu == 3);
 	CHECK(perf_lost(&perf) == 7);
-	/* A record that is longer than what is there, or has no header: the remainder is skipped. */
+	/* If a record is longer than the data or has no header, the remainder is skipped. */
 	head.size = 25;
 	memcpy(data + (at + 24) % BUFFER_SIZE, &head, 8);
 	page->data_head = at + 48;
@@ -572,7 +572,7 @@ static void test_groups(void)
 			strlen(text) == 15);
 }
 
-/* Files of one's own in the form of tracefs. */
+/* Files of this test in the form of tracefs. */
 static void test_definitions(void)
 {
 	char folder[] = "/tmp/side-tracefs-XXXXXX", text[512];
@@ -631,7 +631,7 @@ static void test_changed(void)
 	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 &&
 			!look_with(memory + 16, &looking, &side, true));
 	memory[16] = LONG_NOP;
-	/* A jump over the location begins four bytes before it at most. */
+	/* A jump over the location begins at most four bytes before it. */
 	memory[11] = LONG_JUMP;
 	CHECK(!look_with(memory + 16, &looking, &side, true));
 	memory[11] = 11;
@@ -645,7 +645,7 @@ static void test_changed(void)
 	CHECK(!look_with(memory + 16, &looking, &side, true));
 	memory[11] = 11;
 	CHECK(look_with(memory + 16, &looking, &side, true));
-	/* At the beginning of the file less is before it. */
+	/* At the beginning of the file, fewer bytes are before the location. */
 	side.offset = 0;
 	CHECK(!look_with(memory, &looking, &side, true));
 	memory[0] = LONG_JUMP;
@@ -669,7 +669,7 @@ static void test_conflict(void)
 
 	memset(bytes, 0x90, sizeof(bytes));
 	CHECK(fd >= 0 && other >= 0 && write(fd, bytes, sizeof(bytes)) == sizeof(bytes));
-	/* There is memory before it, so that what is before its first byte can be read. */
+	/* Memory before the mapping, so that bytes before its first one can be read. */
 	before = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(before != MAP_FAILED);
 	code = mmap(before + 4096, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -686,7 +686,7 @@ static void test_conflict(void)
 			"take that probe out first"));
 	global.process = 1;
 	CHECK(!conflict_look(&global, &error));
-	/* Before the mapping, its first byte, its last byte and behind it. */
+	/* Before the mapping, its first byte, its last byte, and after it. */
 	global.process = getpid();
 	for (uint64_t offset = 4095; offset <= 8192; offset += offset == 4096 ? 4095 : 1) {
 		memset(code, 0x90, 4096);

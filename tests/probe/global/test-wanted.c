@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a session still has an event of side-uprobes, the lock of the one that is there for it, and the line through two times. */
+/* Checks whether a session still has an event of side-uprobes, the lock of the recorder of an event, and the line through two times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -107,7 +107,7 @@ static void test_rules(void **unused)
 	assert_true(wanted("d:d", 0));
 	assert_false(wanted("d:e", 0));
 	assert_false(wanted("d", 0));
-	/* Without a definition of its own, of any of the sessions. */
+	/* Without a definition, the event of any session. */
 	answer_text = "{\"sessions\":[{\"channels\":[{\"rules\":[{\"event\":[\"a:b\"]}]}]},{\"channels\":[]}]}";
 	assert_true(wanted("a:b", 0));
 	answer_text = "{\"sessions\":[{\"channels\":[]},{\"channels\":[{\"rules\":[{\"event\":[\"a:b\"]}]}]}]}";
@@ -134,12 +134,12 @@ static void test_probes(void **unused)
 	assert_false(wanted("p:3", 5));
 	assert_true(wanted("p:3", 6));
 	assert_false(wanted("p:1", 7));
-	/* Rules say nothing of probes, and probes nothing of rules. */
+	/* Rules do not request probes, and probes do not request events of rules. */
 	assert_false(wanted("a:b", 5));
 	assert_false(wanted("p:1", 0));
 }
 
-/* The one that is there ends when another one comes, which has the lock then. */
+/* The first recorder ends when another one starts, which then holds the lock. */
 static void test_turns(void **unused)
 {
 	char folder[] = "/tmp/side-wanted-XXXXXX", file[64], byte;
@@ -162,14 +162,14 @@ static void test_turns(void **unused)
 	before = resources_now();
 	(void)snprintf(file, sizeof(file), "%s/uprobes-s-a:b_c-5", folder);
 	assert_int_equal(access(file, F_OK), 0);
-	/* Another event, process or session is no reason. */
+	/* The recorder continues if another event, process or session starts one. */
 	assert_true(wanted_take_turn("s", true, "a:b/c", 0));
 	assert_true(wanted_take_turn("t", true, "a:b/c", 5));
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
 	assert_true(wanted_take_turn("s", true, "a:b/c", 5));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-	/* The three locks, and nothing else, are open. */
+	/* Only the three locks are open. */
 	assert_int_equal(resources_now().descriptors, before.descriptors + 3);
 	connects = false;
 	assert_false(wanted_take_turn("s", true, "a:b", 5));
@@ -202,22 +202,22 @@ static void sample(uint64_t ticks, int64_t monotonic_ns)
 static void test_clock(void **unused)
 {
 	(void)unused;
-	/* One moment is no line. */
+	/* One sample is not enough for a line. */
 	sample(1000, 100);
 	assert_int_equal(clock_ticks(77), 77);
-	/* Two ticks a nanosecond, before, between and behind the two moments. */
+	/* Two ticks a nanosecond, before, between and after the two samples. */
 	sample(3000, 1100);
 	assert_int_equal(clock_ticks(100), 1000);
 	assert_int_equal(clock_ticks(600), 2000);
 	assert_int_equal(clock_ticks(1100), 3000);
 	assert_int_equal(clock_ticks(2100), 5000);
 	assert_int_equal(clock_ticks(50), 900);
-	/* A sample that fails changes nothing. */
+	/* A failed sample changes nothing. */
 	sample_error = -1;
 	sample(9000, 1200);
 	sample_error = 0;
 	assert_int_equal(clock_ticks(1100), 3000);
-	/* Half a second later the line still begins at the first moment, and after one more at that one. */
+	/* After half a second the line still begins at the first sample. After a further sample it begins at that one. */
 	sample(1000 + 3000, 100 + 500000000);
 	assert_int_equal(clock_before.ticks, 1000);
 	assert_int_equal(middle.ticks, 1000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of memory for probes: gaps of the address space, distances with given bytes, slots of an arena, lines of mappings, and which
- * bytes belong to a probe. The files are included, so that their own functions can be called.
+ * Exact values of memory for probes: gaps of the address space, distances with chosen bytes, slots of an arena, lines of mappings,
+ * and the bytes of a probe. The test includes the files, so that it can call their static functions.
  */
 #include <stdio.h>
 
@@ -46,7 +46,7 @@ static void test_gaps(void)
 	CHECK(nr_gaps == 4 && is_gap(2, AT(20), AT(24)) && is_gap(3, AT(26), AT(30)));
 	patch_gaps_cut(AT(15), AT(21));
 	CHECK(nr_gaps == 4 && is_gap(1, AT(14), AT(15)) && is_gap(2, AT(21), AT(24)));
-	/* What is left is too small. */
+	/* The remaining gap is too small. */
 	patch_gaps_cut(AT(10) + 1, AT(10) + 2);
 	CHECK(nr_gaps == 3 && is_gap(0, AT(14), AT(15)));
 	patch_gaps_cut(AT(21), AT(30));
@@ -153,7 +153,7 @@ static void test_slots(void)
 	take_slot(&arena, 0x20, false);
 	CHECK(slot_is_free(&arena, 0x20) && !slot_is_free(&arena, 0x120) &&
 			slot_in(&arena, base, &low) == 0x100020);
-	/* The last one that fits, and none behind it. */
+	/* The last slot that fits, and no slot after it. */
 	for (unsigned int i = 0; i < 512; i++)
 		taken[i / 8] |= (uint8_t)(1 << i % 8);
 	arena.full = 0;
@@ -164,7 +164,7 @@ static void test_slots(void)
 	CHECK(slot_in(&arena, base, &any) == 0);
 }
 
-/* An arena among those of the process: slots are given back and taken again. */
+/* An arena of this process, whose slots are freed and reused. */
 static void test_returned_slots(void)
 {
 	static uint8_t taken[PATCH_ARENA_BYTES / 8];
@@ -274,7 +274,7 @@ static void test_occupied(void)
 			.method = PROBE_JUMP,
 			.armed = true};
 
-	/* Once for each process. */
+	/* Called once for each process. */
 	CHECK((lists || !patch_places_start()) && !patch_is_occupied(0x1003, 1) &&
 			!patch_any_armed());
 	*patch_place_of(0x1003) = &probe;
@@ -301,7 +301,7 @@ static void test_occupied(void)
 	CHECK(!*patch_place_of(0x1003) && !patch_any_armed());
 }
 
-/* Bytes that are there, that are others, and memory that is not mapped. */
+/* Expected bytes, other bytes, and memory that is not mapped. */
 static void test_standing(void)
 {
 	static uint8_t code[16] = {0xe9, 1, 2, 3, 4, 5};

@@ -56,7 +56,7 @@ static inline void dwarf_abbreviate(struct dwarf *dwarf, uint64_t value)
 			dwarf_leb128(dwarf->file.abbreviations + dwarf->abbreviations_size, value);
 }
 
-/* The entry before it has no more attributes. Returns where it begins. */
+/* Begins an entry, which ends the attributes of the entry before. Returns the position of the new entry. */
 static inline uint32_t dwarf_entry(struct dwarf *dwarf, unsigned int tag, bool has_children)
 {
 	uint32_t offset = (uint32_t)dwarf->info_size;
@@ -115,7 +115,7 @@ static inline void dwarf_expression(
 	dwarf_put(dwarf, bytes, size);
 }
 
-/* No more children. */
+/* Ends the list of children. */
 static inline void dwarf_end_children(struct dwarf *dwarf)
 {
 	dwarf_put(dwarf, "", 1);
@@ -144,7 +144,7 @@ static inline void dwarf_section(struct dwarf *dwarf, unsigned int index, unsign
 			.sh_addralign = 1};
 }
 
-/* Entries can be read from now on. */
+/* Completes the unit: from here on, entries can be read. */
 static inline void dwarf_open(struct dwarf *dwarf)
 {
 	static const char names[] = "\0.shstrtab\0.debug_info\0.debug_abbrev";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug information that no compiler here writes in all its forms: expressions, the classes in which arguments are passed, sizes, labels.
- * An operation is written as CODE:REGISTER:SIZE:VALUE, as probe/table numbers them.
+ * Forms of debug information that the installed compilers do not write: expressions, classes of arguments, sizes, labels. An
+ * operation is written as CODE:REGISTER:SIZE:VALUE, as probe/table numbers them.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -315,7 +315,7 @@ static void test_expressions(void **unused)
 	for (size_t i = 0; i < LENGTH(expressions); i++) {
 		uint8_t bytes[24];
 
-		/* 0xf0 to 0xfa behind an operation that has a type stand for these types. */
+		/* After an operation with a type, 0xf0 to 0xfa mean these types. */
 		const uint32_t types[] = {of_c.s8, of_c.s16, of_c.s32, of_c.s64, of_c.s128, of_c.u8,
 				of_c.u32, of_c.u64, of_c.f64, of_c.byte0, of_c.odd};
 
@@ -337,7 +337,7 @@ static void test_expressions(void **unused)
 	assert_int_equal(differing, 0);
 }
 
-/* 64 operations at most. */
+/* At most 64 operations. */
 static void test_long_expressions(void **unused)
 {
 	struct locate_place place = {.address = 0x1000};
@@ -352,7 +352,7 @@ static void test_long_expressions(void **unused)
 	assert_int_equal(expression_run(&place, NULL, ops, 64, &fetch, &answer), 0);
 	assert_int_equal(fetch.ops[0].value, 7);
 	assert_int_equal(expression_run(&place, NULL, ops, 65, &fetch, &answer), -ENOTSUP);
-	/* 8 cells at most. */
+	/* At most 8 values on the stack. */
 	for (unsigned int i = 1; i < 10; i++)
 		ops[i].atom = DW_OP_dup;
 	assert_int_equal(expression_run(&place, NULL, ops, 8, &fetch, &answer), 0);
@@ -389,7 +389,7 @@ static void show_argument(uint32_t function, uint32_t argument)
 		show_located(&located);
 }
 
-/* f(TYPE, long, double): where the first argument is, and which registers are left for the others. */
+/* f(TYPE, long, double): the location of the first argument, and the registers of the others. */
 static void add_functions(void)
 {
 	for (unsigned int i = 0; i < nr_passed; i++) {
@@ -562,7 +562,7 @@ static void test_conventions(void **unused)
 	dwarf_number(&dwarf, DW_AT_upper_bound, 7);
 	dwarf_end_children(&dwarf);
 	pass("vector of 32 bytes", part);
-	/* Objects: with a destructor of their own, a made one, a virtual table; derived from such. */
+	/* Objects with a destructor, a generated destructor or a virtual table, and objects derived from these. */
 	for (unsigned int i = 0; i < 6; i++) {
 		static const char *const names[] = {"destructor", "artificial destructor",
 				"defaulted destructor", "constructor", "virtual table",
@@ -587,7 +587,7 @@ static void test_conventions(void **unused)
 		pass(names[i], part);
 		if (i)
 			continue;
-		/* In parts of parts: at the third level it still counts. */
+		/* Members of members: the third level still counts. */
 		for (unsigned int depth = 1; depth <= 4; depth++) {
 			static const char *const levels[] = {
 					"", "part 1", "part 2", "part 3", "part 4"};
@@ -603,7 +603,7 @@ static void test_conventions(void **unused)
 		dwarf_end_children(&dwarf);
 		pass(convention == 4 ? "by reference" : "by value", part);
 	}
-	/* Bits of a number of 8 bytes, of which the first one is in the second half of the number. */
+	/* A bit field of a number of 8 bytes, whose first bit is in the second half of the number. */
 	part = named(DW_TAG_structure_type, "bits", 16);
 	member("a", of_c.f64, 0);
 	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
@@ -645,7 +645,7 @@ static void test_conventions(void **unused)
 	assert_int_equal(differing, 0);
 }
 
-/* Behind six integers and eight numbers with a point, arguments are on the stack, aligned by their type. */
+/* After six integers and eight floating-point numbers, arguments are on the stack, aligned by their type. */
 static void test_stack(void **unused)
 {
 	uint32_t function, arguments[20], align;
@@ -665,7 +665,7 @@ static void test_stack(void **unused)
 	function = dwarf_entry(&dwarf, DW_TAG_subprogram, true);
 	for (unsigned int i = 0; i < 5; i++)
 		arguments[count++] = of(DW_TAG_formal_parameter, of_c.s64);
-	/* Two registers are needed, and one is left for the next one. */
+	/* This argument needs two registers. The one that is free is for the next argument. */
 	arguments[count++] = of(DW_TAG_formal_parameter, of_c.s128);
 	arguments[count++] = of(DW_TAG_formal_parameter, of_c.s32);
 	arguments[count++] = of(DW_TAG_formal_parameter, of_c.s8);
@@ -774,7 +774,7 @@ static void test_rust(void **unused)
 	assert_int_equal(differing, 0);
 }
 
-/* ---- arguments whose address the compiler says by the frame ---- */
+/* ---- arguments whose address is relative to the frame ---- */
 
 static void test_frames(void **unused)
 {
@@ -796,7 +796,7 @@ static void test_frames(void **unused)
 			{sum, 2, {DW_OP_fbreg, 24}, "value 2:5:0:0"},
 			{cfa, 1, {DW_OP_breg6, 24}, "value 2:5:0:0"},
 			{NULL, 0, {DW_OP_fbreg, 24}, "value 2:5:0:0"},
-			/* The address of the argument is what will be stored there. */
+			/* The stored value is the address of the argument. */
 			{cfa, 1, {DW_OP_fbreg, 24, DW_OP_deref}, "memory 2:5:0:0"},
 			{cfa, 1, {DW_OP_fbreg, 24, DW_OP_nop}, "value 2:5:0:0"},
 	};
@@ -824,7 +824,7 @@ static void test_frames(void **unused)
 		sprintf(name, "frame %zu", i);
 		expect(name, cases[i].wanted);
 	}
-	/* Not an argument of the function; a function without any. */
+	/* An argument of another function; a function without arguments. */
 	show_argument(functions[9], other);
 	expect("other", "-95");
 	show_argument(alone, other);
@@ -907,7 +907,7 @@ static void test_sizes(void **unused)
 		for (unsigned int i = 1; i < 12; i++)
 			deep[i] = array(deep[i - 1], 2);
 		dwarf_open(&dwarf);
-		/* 31 names are passed, and the thing itself. */
+		/* A chain of up to 31 names leads to the type. */
 		expect_size("31 names", types[31], true, 4);
 		expect_size("32 names", types[32], false, 0);
 		for (unsigned int i = 40; i < 44; i++)
@@ -979,7 +979,7 @@ static void test_labels(void **unused)
 	dwarf_end_children(&dwarf);
 	empty = named(DW_TAG_enumeration_type, "n", 4);
 	dwarf_end_children(&dwarf);
-	/* Those that fit into 4095 bytes, without the last comma: "v=1," again and again. */
+	/* The labels that fit into 4095 bytes: "v=1," repeatedly, without the last comma. */
 	many = named(DW_TAG_enumeration_type, "m", 4);
 	for (unsigned int i = 0; i < 1020; i++)
 		enumerator("v", true, 1);

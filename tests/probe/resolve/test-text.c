@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Texts that name locations, values and registers, without a file: each with exactly what it becomes, or with the error that refuses
- * it. An operation is written as CODE:REGISTER:SIZE:VALUE, as probe/table numbers them.
+ * Texts that name locations, values and registers, without a file: each with its exact result or error. An operation is written as
+ * CODE:REGISTER:SIZE:VALUE, as probe/table numbers them.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
-/* The text and what is made of it. */
+/* The text and its result. */
 struct case_of {
 	const char *text, *wanted;
 };
@@ -172,18 +172,18 @@ static void test_registers(void **unused)
 
 	(void)unused;
 	check_all(registers, LENGTH(registers), show_register);
-	/* Only so many bytes of the text. */
+	/* Only this number of bytes of the text is used. */
 	assert_true(fetch_register_named("rdix", 3, &which));
 	assert_int_equal(which.number, 5);
 	assert_true(fetch_register_named("r15d", 3, &which));
 	assert_int_equal(which.bits, 64);
 	assert_false(fetch_register_named("%rdi", 1, &which));
 	assert_false(fetch_register_named("", 0, &which));
-	/* The registers behind xmm15 are no vectors. */
+	/* The registers after xmm15 are no vectors. */
 	which = (struct fetch_register){.number = FETCH_XMM0 + 16, .bits = 64};
 	assert_int_equal(fetch_register(&one, &which), 0);
 	assert_int_equal(one.ops[0].code, PROBE_FETCH_REGISTER);
-	/* Two operations, where one is left. */
+	/* Two operations, if there is space for one. */
 	assert_true(fetch_register_named("edi", 3, &which));
 	assert_int_equal(fetch_register(&full, &which), -E2BIG);
 }
@@ -246,7 +246,7 @@ static void test_sums(void **unused)
 	assert_fetch(&module, " 4:0:0:7 38:0:0:0 1:0:0:7 44:0:0:0");
 }
 
-/* Of 32 operations at most, each function reports the one that is too many, and keeps the others. */
+/* A fetch has at most 32 operations. Each function reports a further one, and keeps the others. */
 static void test_too_many_operations(void **unused)
 {
 	struct fetch one = fetch_of(PROBE_FETCH_CONSTANT, 0, 1), full = one;
@@ -271,7 +271,7 @@ static void test_too_many_operations(void **unused)
 	assert_int_equal(fetch_wide(&full, &one), 0);
 }
 
-/* rbx, and r12 to r15, as operands or as addends; the same numbers of other operations are none. */
+/* rbx and r12 to r15, as operands or as addends. In other operations, these numbers are no registers. */
 static void test_kept_registers(void **unused)
 {
 	(void)unused;
@@ -286,7 +286,7 @@ static void test_kept_registers(void **unused)
 		assert_false(fetch_needs_all(&vector));
 		assert_int_equal(fetch_op(&second, PROBE_FETCH_ADD_REGISTER, reg, 0, 0), 0);
 		assert_int_equal(fetch_needs_all(&second), kept);
-		/* What is behind the last operation does not count. */
+		/* Elements after the last operation do not count. */
 		second.nr_ops = 1;
 		assert_false(fetch_needs_all(&second));
 	}

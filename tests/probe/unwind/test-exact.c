@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of backtraces: stacks that the test writes word by word, rows of each kind, and what of the unwinder's data becomes which
- * row. The files are included, so that their own functions can be called.
+ * Exact values of backtraces: stacks that the test writes word by word, rows of each kind, and rows from unwind tables. The test
+ * includes the files, so that it can call their static functions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static uint64_t at(unsigned int word)
 	return (uint64_t)(uintptr_t)&words[word];
 }
 
-/* One word that is not between the bounds. */
+/* Reads one word that is not between the bounds. */
 static bool read_other(void *user, uint64_t address, uint64_t *value)
 {
 	CHECK(user == &nr_reads);
@@ -74,7 +74,7 @@ static uint32_t walk_from(uint64_t pc, uint64_t stack, uint64_t frame, bool exac
 	memset(found, 0, sizeof(found));
 	nr_reads = 0;
 	nr = unwind_walk(&modules, &state, &memory, translate, found, 8);
-	/* The same with rows that are kept, at the first and the second time. */
+	/* The same with cached rows, in the first and the second walk. */
 	for (int i = 0; i < 2; i++)
 		CHECK(unwind_walk(&kept, &state, &memory, translate, again, 8) == nr &&
 				!memcmp(again, found, sizeof(again)));
@@ -100,19 +100,19 @@ static void test_kinds(void)
 {
 	memset(words, 0, sizeof(words));
 	words[11] = 0x2000 + 1;
-	/* The return address is below the begin of the frame: two words above the pointer. */
+	/* The return address is below the begin of the frame, two words above the stack pointer. */
 	CHECK(is_walk(walk_from(0x1010, at(10), 0, true), 0x2001, 0, 0));
 	CHECK(is_walk(walk_from(0x1011, at(10), 0, false), 0x1011, 0x2001, 0));
-	/* A row begins at its address: before it is none. */
+	/* A row begins at its address. There is no row before it. */
 	CHECK(is_walk(walk_from(0x1010, at(10), 0, false), 0x1010, 0, 0));
 	CHECK(is_walk(walk_from(0x101f, at(10), 0, true), 0x2001, 0, 0));
-	/* By the frame pointer, which itself points to the one before. */
+	/* With the frame pointer, which points to the previous frame pointer. */
 	words[20] = at(30);
 	words[21] = 0x1021;
 	words[30] = 0;
 	words[31] = 0x2002;
 	CHECK(is_walk(walk_from(0x1020, at(10), at(20), true), 0x1021, 0x2002, 0));
-	/* What stands below the frame pointer is the begin. */
+	/* The word below the frame pointer is the begin of the frame. */
 	words[19] = at(40);
 	words[39] = 0x2003;
 	CHECK(is_walk(walk_from(0x1030, at(10), at(20), true), 0x2003, 0, 0));
@@ -141,7 +141,7 @@ static void test_signal(void)
 	words[51] = 0x1021;
 	words[20] = 0;
 	words[21] = 0x2001;
-	/* Where it was interrupted is no return address. The frame pointer is in its register there, but that is below the stack then. */
+	/* The interrupted address is no return address. At it, the frame pointer is in its register, which is then below the stack. */
 	CHECK(is_walk(walk_from(0x1050, at(10), 0, true), 0x1010, 0x1021, 0));
 	words[10 + 168 / 8] = 0x1020;
 	words[10 + 120 / 8] = at(52);
@@ -156,11 +156,11 @@ static void test_unknown(void)
 {
 	memset(words, 0, sizeof(words));
 	words[10] = 0x2001;
-	/* At the begin of a function: it was called. */
+	/* At the begin of a function, which was called. */
 	CHECK(is_walk(walk_from(0x5000, at(10), 0, true), 0x2001, 0, 0));
 	CHECK(is_walk(walk_from(0x1080, at(10), 0, true), 0x2001, 0, 0));
 	CHECK(is_walk(walk_from(0x100f, at(10), 0, true), 0x2001, 0, 0));
-	/* Further up by the frame pointer, which is not below the stack. */
+	/* Further up with the frame pointer, which is not below the stack. */
 	words[10] = 0x5000;
 	words[20] = at(30);
 	words[21] = 0x2002;
@@ -170,19 +170,19 @@ static void test_unknown(void)
 	words[11] = 0x2003;
 	CHECK(is_walk(walk_from(0x5000, at(10), at(10), false), 0x5000, 0x2003, 0));
 	CHECK(is_walk(walk_from(0x5000, at(11), at(10), false), 0x5000, 0, 0));
-	/* Behind the end of a module. */
+	/* After the end of a module. */
 	CHECK(walk_from(0x1100, at(20), at(20), true) > 0 && found[0] == at(30));
 }
 
 static void test_ends(void)
 {
 	memset(words, 0, sizeof(words));
-	/* Stacks go on upwards. */
+	/* A caller's frame is at a higher address. */
 	words[20] = 0;
 	words[21] = 0x2001;
 	CHECK(is_walk(walk_from(0x1020, at(22), at(20), true), 0, 0, 0));
 	CHECK(is_walk(walk_from(0x1020, at(21), at(20), true), 0x2001, 0, 0));
-	/* Addresses that are not of words, and those that are nowhere. */
+	/* Addresses that are not aligned to words, and addresses outside of all modules. */
 	CHECK(is_walk(walk_from(0x1020, at(10), at(20) + 1, true), 0, 0, 0));
 	words[11] = 0x9999;
 	words[13] = 0x2001;
@@ -191,7 +191,7 @@ static void test_ends(void)
 	CHECK(is_walk(walk_from(0x1010, at(10), 0, true), 0, 0, 0));
 	CHECK(is_walk(walk_from(0x1010, 0x7008 - 16, 0, true), 0x2050, 0, 0) && nr_reads > 0);
 	CHECK(is_walk(walk_from(0x1010, 0x7010 - 16, 0, true), 0, 0, 0));
-	/* The last word, and the one behind it. */
+	/* The last word, and the one after it. */
 	words[63] = 0x2004;
 	CHECK(is_walk(walk_from(0x1010, at(62), 0, true), 0x2004, 0, 0) && !nr_reads);
 	CHECK(is_walk(walk_from(0x1010, at(63), 0, true), 0, 0, 0) && nr_reads > 0);
@@ -320,7 +320,7 @@ static size_t build_with(
 			.lowest = 0x1000};
 	struct unwind_row rows[4];
 
-	/* A table with one entry, whose description is too short to be one. */
+	/* A table with one entry, whose description is too short. */
 	bytes[8] = 1;
 	return unwind_build(&image, rows, 4);
 }
@@ -351,7 +351,7 @@ static void test_build(void)
 	CHECK(unwind_build(&image, rows, 2) == 4);
 	image.lowest = 0x2000;
 	CHECK(unwind_build(&image, rows, 8) == 3 && rows[0].at == 0 && rows[0].distance == 1);
-	/* Before the module begins it has no rows. */
+	/* There are no rows before the begin of the module. */
 	image.lowest = 0x2021;
 	CHECK(unwind_build(&image, rows, 8) == 0);
 	image.lowest = 0x1000;
@@ -363,7 +363,7 @@ static void test_build(void)
 		CHECK(unwind_build(&image, rows, 8) == (i == 1 ? 4 : 0));
 		bytes[i == 1 ? 8 : i]--;
 	}
-	/* A description that leads to no CIE, or before the beginning. */
+	/* A description whose CIE does not exist, or would be before the beginning. */
 	bytes[60] = 0;
 	CHECK(unwind_build(&image, rows, 8) == 0);
 	bytes[60] = 61;
