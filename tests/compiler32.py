@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether a compiler makes 32-bit programs. Half of gcc-multilib compiles an empty file, but lacks headers, libgcc, the C library or C++.
+"""Checks whether a compiler makes 32-bit programs. A partial installation compiles an empty file, but lacks headers, libgcc, the C library or C++.
 
 usage: compiler32.py [--c++] COMPILER [OPTION...]     status 0, or 1 and the reason
 """
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-# <asm/errno.h> and <asm/types.h> are in gcc-multilib, the C library is in libc6-dev-i386. The division is a function of libgcc.
+# gcc-multilib contains <asm/errno.h> and <asm/types.h>, libc6-dev-i386 contains the C library. The division is a function of libgcc.
 C = """#include <errno.h>
 #include <linux/seccomp.h>
 #include <linux/types.h>
@@ -18,7 +18,7 @@ C = """#include <errno.h>
 long long divide(long long by) { return 1000000000000LL / by; }
 int main(int argc, char **argv) { (void)argv; puts(""); return errno + (int)divide(argc); }
 """
-# Of g++-multilib.
+# These headers are in g++-multilib.
 CXX = C + """#include <new>
 #include <string>
 std::string text() { return std::string(100, 'x'); }
@@ -26,7 +26,7 @@ std::string text() { return std::string(100, 'x'); }
 
 
 def reason(compiler, language="c"):
-    """Why the compiler (a list: the command) makes no 32-bit programs of this language ("c" or "c++"), or None."""
+    """The reason why the compiler (a list: the command) makes no 32-bit programs in this language ("c" or "c++"), or None."""
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "program." + ("c" if language == "c" else "cc"))
         with open(source, "w", encoding="ascii") as file:

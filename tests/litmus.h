@@ -25,7 +25,7 @@ enum {
 struct litmus {
 	const char *name;
 	void (*reset)(void); /* Before each round, by one thread. */
-	void (*touch)(void); /* Then by both: loads what is stored later, so that each store has to wait for the other processor. */
+	void (*touch)(void); /* Then by both: loads the words that are stored later, so that each store waits for the other processor. */
 	void (*left)(void);
 	void (*right)(void);
 	bool (*is_forbidden)(void);

@@ -62,7 +62,7 @@ def assert_no_more(pid, before, patience=60):
 
 
 def assert_released(runtime):
-    """No command or daemon with this SIDE_RUNTIME has reported that it held something at its end (resources-at-exit.c)."""
+    """Fails if a command or daemon with this SIDE_RUNTIME has reported held resources (resources-at-exit.c)."""
     path = os.path.join(runtime, "resources-at-exit")
     if not os.path.exists(path):
         return

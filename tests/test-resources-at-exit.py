@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The library that checks what a process holds at its end: reports each kind of resource, and nothing that was released.
+"""The library that checks resources at the end of a process reports each kind of resource, and no released one.
 
     test-resources-at-exit.py LIBRARY HOLDER SIDE
 """
@@ -69,7 +69,7 @@ def has_library(pid):
 
 
 def test_commands_are_checked():
-    """A command that a test starts has the library, whatever its environment is. The program that the command runs does not have it."""
+    """A command that a test starts has the library with any environment. The program that the command runs does not have it."""
     with tempfile.TemporaryDirectory() as directory:
         for environment in ({"SIDE_RUNTIME": directory}, {"SIDE_RUNTIME": directory, "LD_PRELOAD": ""}):
             with subprocess.Popen([SIDE, "record", "-o", os.path.join(directory, "trace"), "--", "/bin/cat"], env=environment,

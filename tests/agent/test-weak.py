@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each compiler keeps the comparisons of libside's functions with NULL.
+"""Each compiler keeps the comparisons of libside functions with NULL.
 
 A program can load another library named libside.so.0. The agent then compares the address of each function with NULL before it calls
 it. A compiler that removes a comparison does not load the address, so the object file has no such relocation.
@@ -26,7 +26,7 @@ def functions_of_libside():
 
 
 def loaded_addresses(compiler, source, directory):
-    """The symbols whose addresses the compiled file loads, without those that it only calls."""
+    """The symbols whose addresses the compiled file loads. Symbols that it only calls do not count."""
     output = os.path.join(directory, "file.o")
     include = [f"-I{os.path.join(ROOT, name)}" for name in ("src", "include")]
     subprocess.run([compiler, "-std=gnu17", "-O2", "-fPIC", "-fvisibility=hidden", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",

@@ -127,7 +127,7 @@ def test_status_with_a_pager():
 
 def test_signals_with_a_pager():
     """Ctrl-C ends what prints, not the pager; SIGTERM to side reaches it."""
-    # strace stops side for a while after its first fork, which starts the pager: the key is pressed before side goes on.
+    # strace delays side after its first fork, which starts the pager: the user presses the key before side continues.
     early = ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=clone", "-e", "inject=clone:delay_exit=300000:when=1"]
     early[0] = shutil.which("strace") or ""
     for send, before in (("key", []), ("signal", []), ("key", early), ("signal", early)):

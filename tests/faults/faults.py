@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Failing calls in other programs: the control file of faults.c, and its table of sites."""
+"""Lets calls in other programs fail, through the control file of faults.c, which contains a table of sites."""
 import collections
 import ctypes
 import mmap
@@ -20,7 +20,7 @@ class _Control(ctypes.Structure):
 
 
 class Site(collections.namedtuple("Site", "hash function callers times")):
-    """A function, and the addresses of its callers: addr2line finds their lines."""
+    """A function and the addresses of its callers, for addr2line."""
 
     def __str__(self):
         return f"{self.function} of {' '.join(f'{at:#x}' for at in self.callers if at)}"
@@ -42,7 +42,7 @@ class Faults:
             setattr(self.control, name, 0)
 
     def arm(self, site=0, **how):
-        """Let calls at the site fail, or those that `every` and `begin` select; the first of them is the next call."""
+        """Let calls at the site fail, or calls that `every` and `begin` select. Counting starts with the next call."""
         self.disarm()
         for name, value in how.items():
             setattr(self.control, name, value)
@@ -55,7 +55,7 @@ class Faults:
         self.control.notes = 1
 
     def noted(self):
-        """The sites in the order of their hashes, which differs between builds and not between runs."""
+        """The sites in the order of their hashes. The order differs between builds, but not between runs."""
         found = [Site(one.site, one.function.decode(), tuple(one.callers), one.times) for one in self.control.sites if one.site]
         self.disarm()
         return sorted(found)

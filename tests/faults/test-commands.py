@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Commands with one failing call for each site that calls (faults.c): the output is the whole output, or the exit status is an error with a
-message that names the reason. No command ends by a signal, hangs, or leaves processes or temporary files.
+Commands with one failing call for each site (faults.c). Either the output is complete, or the exit status is an error and a message names the
+reason. No command ends by a signal, hangs, or leaves processes or temporary files.
 
-The short form fails the first call of each site of a command and its nearest caller, once for all commands. SIDE_TEST_LONG=1: each call
-path of each command, the second call as well, all calls from the first on, and each K-th call.
+In the short form, a site is a function and its nearest caller. The first call of each site fails once for all commands. With SIDE_TEST_LONG=1,
+each call path of each command fails: the first call, the second call, all calls from the first on, and each K-th call.
 """
 import contextlib
 import errno
@@ -74,7 +74,7 @@ class Command:
         self.faults = Faults(os.path.join(WORK, "control"), modules, depth=8 if LONG else 2)
 
     def run(self):
-        """Returns the status, the output including that in OUT, and the messages."""
+        """Returns the status, the output (with the content of OUT), and the messages."""
         remove(self.out)
         if self.prepare:
             self.prepare()
@@ -93,7 +93,7 @@ class Command:
         return process.returncode, self.normal((out, written)), err.decode(errors="replace")
 
     def sites(self):
-        """Those of the command that no command before has."""
+        """The sites of the command that no earlier command has."""
         self.faults.note()
         status, self.wanted, err = self.run()
         found = self.faults.noted()
@@ -104,7 +104,7 @@ class Command:
         return new
 
     def attempt(self, what, site=0, **how):
-        """Run with failing calls: those of a site, or of the whole command."""
+        """Run with failing calls of one site, or of the whole command."""
         self.faults.arm(site and site.hash, **how)
         status, out, err = self.run()
         where = f"{self.arguments}, {what}"

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Traced programs with one failing call for each site of libside and the agent that calls (faults.c): the program's output and status are those
-without a fault, and it is recorded whole, or the recorder or the program reports what is not recorded.
+Traced programs with one failing call for each site of libside and the agent (faults.c). The output and the status of the program are the same
+as without a fault. Either the recording is complete, or the recorder or the program reports the missing part.
 """
 import errno
 import os
@@ -20,7 +20,7 @@ from faults import CALLS, Faults
 WORK = tempfile.mkdtemp(prefix="side-faults-")
 SIDE, TALKER, PROGRAM = (os.environ[name] for name in ("SIDE", "TALKER", "BOOT_PROGRAM"))
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
-# Messages of the recorder about a program that is not recorded, or not whole.
+# Messages of the recorder about a program whose recording is incomplete or missing.
 REPORTS = re.compile(r"is not recorded|are not recorded|were lost|recorded nothing|joined late")
 SESSION_ERROR = re.compile(r"session early of \S*: (-?\d+)\n")
 
@@ -74,7 +74,7 @@ def boot(place, control, **more):
 
 
 def test_boot():
-    """The rings are files in the place. What it cannot make there, the agent reports with the error of the call."""
+    """The rings are files in the state directory. If the agent cannot create them, it reports the error of the call."""
     control, place = faults(), os.path.join(WORK, "place")
 
     def run():
@@ -97,8 +97,8 @@ def test_boot():
 
 def test_boot_in_memory():
     """
-    The rings are memory of the process. If the memory of one of two channels cannot be made, the agent reports that error, and not one that
-    follows from it; the other ring does not hide it.
+    The rings are memory of the process. If the agent cannot create the memory of one of two channels, it reports that error, and no error that
+    follows from it. The other ring does not hide the error.
     """
     control, place = faults(kinds=CALLS), os.path.join(WORK, "file")
     with open(place, "w", encoding="utf-8"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads the atomic accesses of C files, and what the comments beside them state.
+"""Reads the atomic accesses of C files, and the comments beside them.
 
 A comment states the order of the accesses that follow it in the same function, one clause for each:
 
@@ -24,13 +24,13 @@ ORDERS = {
     "Compiler fence, acquire": "compiler acquire", "Compiler fence, release": "compiler release",
     "Compiler fence": "compiler seq_cst", "Full fence": "seq_cst",
 }
-# Functions that are nothing but a full fence: their calls are fences, and the callers name the partners.
+# Functions that contain only a full fence. Their calls are fences, and the callers name the partners.
 FENCES = ("ring_doorbell_fence", "full_fence")
 PARTIES = ("the kernel", "a debugger", "a reader of the memory", "another process", "compiled code", "a call from there")
 ACQUIRES = ("acquire", "acq_rel", "acq_rel/acquire", "seq_cst", "seq_cst/seq_cst")
 RELEASES = ("release", "acq_rel", "acq_rel/acquire", "seq_cst", "seq_cst/seq_cst")
 STRONGEST = ("seq_cst", "seq_cst/seq_cst")
-COMMENT_LINES = 8  # a comment is at most so far above a relaxed access
+COMMENT_LINES = 8  # the largest distance of a comment above a relaxed access
 CALLS_DEEP = 2  # a partner may make its access through functions that it calls
 
 CLAUSE = re.compile(r"(?:(?<=/\*)|(?<=[.:;*)]))\s*(" + "|".join(sorted(ORDERS, key=len, reverse=True)) + r")(?:, (both|all (\d+)))?:")
@@ -61,7 +61,7 @@ class Clause:
     partners: list
     parties: list
     alike: str      # the function after "As in"
-    count: int      # of the accesses that it stands for
+    count: int      # number of accesses with this clause
 
 
 @dataclasses.dataclass
@@ -84,7 +84,7 @@ def blank(text):
 
 
 def closing(code, begin):
-    """The position behind the parenthesis that closes the one before `begin`."""
+    """The position after the parenthesis that closes the one before `begin`."""
     depth = 1
     while depth:
         depth += {"(": 1, ")": -1}.get(code[begin], 0)
@@ -103,11 +103,11 @@ def split_arguments(text):
 
 
 def order_of(operation, arguments):
-    """As ORDERS has it. A compare-and-exchange whose failure is relaxed has the order of its success."""
-    # Only arguments that are an order: nested accesses have orders of their own.
+    """The order, as in ORDERS. A compare-and-exchange whose failure is relaxed has the order of its success."""
+    # Use only arguments that are an order, because nested accesses have orders of their own.
     orders = [found[1].lower() for found in (re.fullmatch(r"(?:__ATOMIC_|memory_order_)(\w+)", each) for each in arguments) if found]
     if operation.endswith("init"):
-        return "relaxed"  # before other threads know it
+        return "relaxed"  # no other thread knows the object yet
     if not orders:
         return "seq_cst"
     if "signal_fence" in operation:
@@ -194,13 +194,13 @@ def functions_of(path, text):
     code = blank(text)
     functions, covered = [], []
     if not ACCESS.search(code) and not CLAUSE.search(text):
-        # Only for the names of the functions and their calls.
+        # Read only the names of the functions and their calls.
         return [Function(path, name, 0, [], [], {found[1] for found in WORD.finditer(code, begin, end)} - KEYWORDS, [])
                 for _, _, name, begin, end in bodies(code)], []
     comments = [(found.start(), found.end(), found.group()) for found in BLANKED.finditer(text) if found.group().startswith("/")]
     for head, _, name, begin, end in bodies(code):
         clauses, lines = [], []
-        # A comment behind the last statement on its line belongs to it.
+        # A comment after the last statement, on the same line, belongs to the function.
         for first, last, comment in comments:
             if head <= first < end:
                 line = text.count("\n", 0, first) + 1
@@ -233,7 +233,7 @@ class Tree:
         self.load(under)
 
     def load(self, under=""):
-        """Read the files below a directory that were not read yet."""
+        """Read those files below a directory that were not read before."""
         for path in [path for path in self.waiting if str(path.relative_to(self.root)).startswith(under)]:
             self.waiting.remove(path)
             self.add(str(path.relative_to(self.root)), path.read_text())
@@ -249,7 +249,7 @@ class Tree:
             self.by_name.setdefault(function.name, []).append(function)
 
     def find(self, name, beside):
-        """The functions that a name means in a file: its own, otherwise those of its directory, otherwise any."""
+        """The functions with a name, seen from a file: its own, otherwise those of its directory, otherwise all."""
         all_of = self.by_name.get(name, [])
         own = [each for each in all_of if each.path == beside.path]
         near = [each for each in all_of if pathlib.PurePath(each.path).parent == pathlib.PurePath(beside.path).parent]
@@ -314,7 +314,7 @@ class Tree:
                 yield from self.errors_of_partners(function, access, clause, group)
 
     def errors_of_relaxed(self, function):
-        """A relaxed access of what others access with an order has a comment with the reason."""
+        """If other accesses of a member have an order, a relaxed access needs a comment with the reason."""
         room = pathlib.PurePath(function.path).parent
         for access in function.accesses:
             if access.order == "relaxed" and (room, access.target) in self.ordered and not any(
@@ -322,7 +322,7 @@ class Tree:
                 yield access.line, f"{access.operation} of {access.target} is relaxed, others are not, and no comment gives the reason"
 
     def errors_of_partners(self, function, access, clause, group):
-        """`group`: the accesses for which the clause stands. Each needs a partner, and each partner one of them."""
+        """`group`: the accesses of the clause. Each needs a partner, and each partner needs one of them."""
         names, parties = self.partners_of(clause, function)
         known = [name for name in names if name not in self.labels]
         if not names and not parties:
@@ -337,7 +337,7 @@ class Tree:
             yield access.line, f"no partner has an access that pairs with {access.operation} ({access.order}) of {access.target or 'memory'}"
 
     def errors(self, under=""):
-        """Everything that is wrong in the files below a directory. Partners can be in other directories."""
+        """All errors in the files below a directory. Partners can be in other directories."""
         self.ordered = {(pathlib.PurePath(function.path).parent, access.target) for function in self.functions
                         for access in function.strong if access.target}
         found = [f"{function.path}:{line}: {text}" for function in self.functions if function.path.startswith(under)

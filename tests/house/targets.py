@@ -10,7 +10,7 @@ import sys
 
 
 def introspect(build, what):
-    """What meson knows of a build directory: its tests or its targets."""
+    """The tests or the targets of a build directory, from meson."""
     done = subprocess.run(["meson", "introspect", "--" + what, build], check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
 

@@ -4,8 +4,8 @@
 usage: test-atomics.py SOURCE-DIRECTORY [ROOM]      ROOM: src/ring, for example
        test-atomics.py --table SOURCE-DIRECTORY     print all of these accesses as a table
 
-See atomics.py for the form of the comments. A weaker order that no test can show by running the code is found here: the
-comment still states the old one.
+See atomics.py for the form of the comments. This test also detects a weaker order that no execution shows, because the comment still
+states the old order.
 """
 import pathlib
 import re
@@ -90,8 +90,8 @@ static void page(struct page *page)
 }
 """
 
-# What runs beside the comparison of comments: the first entry that fits (path, function). Tests of the suite `threads` also run in the build that
-# detects data races; models are tried in all orders. Empty: nothing but the comparison.
+# Other tests beside the comparison of comments: the first entry that matches (path, function). Tests of the suite `threads` also
+# run in the build that detects data races. Models are tried in all orders. Empty: only the comparison.
 TESTS = [
     ("src/ring/doorbell", "", "ring-litmus, ring-doorbell"), ("src/ring/bells.c", "", "ring-litmus, ring-bells"),
     ("src/ring/room.c", "", "ring-litmus, ring-block"), ("src/ring/producer.c", "ring_producer_", "ring-litmus, ring-rechecks"),
@@ -108,7 +108,7 @@ TESTS = [
     ("src/cmd/side/view-line.c", "", "ctf-view-threads"), ("src/kernel", "", ""), ("src/cmd/sided", "", ""), ("src", "", ""),
 ]
 
-# (what is changed, into what, what is reported)
+# (old text, new text, the report)
 BAD = [
     ("full, 1, __ATOMIC_RELEASE", "full, 1, __ATOMIC_RELAXED", "states release, but put() has no such access"),
     ("full, __ATOMIC_ACQUIRE", "full, __ATOMIC_RELAXED", "states acquire, but get() has no such access"),
@@ -135,7 +135,7 @@ BAD = [
 
 
 def test_itself():
-    """The errors that the test is for, one at a time."""
+    """Each error that the test must report, one at a time."""
     def errors(text):
         tree = atomics.Tree("/nonexistent")
         tree.add("box.c", text)
@@ -158,7 +158,7 @@ def test_rooms(tree):
 
 
 def test_tree(tree):
-    """The reader finds what a search for the words finds."""
+    """The reader finds the same accesses as a search for the words."""
     failed = []
     texts = [path.read_text() for path in (tree.root / "src").rglob("*.[ch]")]
     code = "".join(atomics.blank(text) for text in texts if re.search(r"__ATOMIC_|memory_order_", text))
@@ -176,7 +176,7 @@ def test_tree(tree):
 
 
 def test_names(root):
-    """The tests of the table exist: their names, or what follows the prefix that a loop adds, are in the meson files."""
+    """The tests of the table exist: the meson files contain their names, or their names without the prefix that a loop adds."""
     text = "".join(path.read_text() for path in (pathlib.Path(root) / "tests").rglob("meson.build"))
     words = set(re.findall(r"[\w-]+", text))
     names = {name for _, _, tests in TESTS for name in tests.split(", ") if name}

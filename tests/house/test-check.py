@@ -79,7 +79,7 @@ class Counting(unittest.TestCase):
 
 class Targets(unittest.TestCase):
     def test_of_one_suite(self):
-        """The programs of the suite, and what its tests depend on, and no others."""
+        """The targets are exactly the programs of the suite and the dependencies of its tests."""
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "program.c"), "w", encoding="utf-8") as program:
                 program.write("int main(void) { return 0; }\n")

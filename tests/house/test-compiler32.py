@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A 32-bit compiler that is only half installed is recognized, and the tests of 32-bit programs are skipped with the reason.
+"""compiler32.py detects a 32-bit compiler that is only half installed, and tests of 32-bit programs are skipped with the reason.
 
 usage: test-compiler32.py SOURCE-ROOT
 """
@@ -14,7 +14,7 @@ TESTS = os.path.join(SOURCE, "tests")
 sys.path.insert(0, TESTS)
 import compiler32
 
-# What the compiler does with -m32. Dropping the option makes a complete one of any compiler.
+# Actions of the compiler with -m32. Without the option, any compiler is complete.
 HALVES = {
     "complete": 'exec REAL "$@"',
     "headers": 'exec REAL -nostdinc "$@"',
@@ -22,7 +22,7 @@ HALVES = {
     "none": 'echo "error: 32 bits: not compiled in" >&2; exit 1',
 }
 SCRIPT = """#!/bin/sh
-# Runs a compiler; with -m32 as one that is half installed.
+# Runs a compiler. With -m32 it behaves like one that is half installed.
 all=$*
 for word in "$@"; do
 	shift
@@ -68,7 +68,7 @@ class Halves(unittest.TestCase):
                             self.assertIn(part, found)
 
     def test_command(self):
-        """As meson.build runs it."""
+        """Runs it like meson.build."""
         program = os.path.join(TESTS, "compiler32.py")
         for words, half, status in (([], "complete", 0), ([], "headers", 1), (["--c++"], "complete", 0), (["--c++"], "none", 1)):
             with self.subTest(words=words, half=half):
@@ -77,7 +77,7 @@ class Halves(unittest.TestCase):
                 self.assertEqual((done.returncode, bool(done.stdout)), (status, bool(status)), done.stderr)
 
     def test_skipped(self):
-        """The library's test says why, and is skipped."""
+        """The test of the library prints the reason and is skipped."""
         for half in ("headers", "libraries", "none"):
             with self.subTest(half):
                 compiler(self.folder, "gcc", half)
@@ -87,7 +87,7 @@ class Halves(unittest.TestCase):
                 self.assertIn("gcc -m32 cannot ", done.stdout)
 
     def test_headers(self):
-        """C for 32 bits and no C++: the tests of headers use the one and not the other."""
+        """With a 32-bit compiler for C but not for C++, the tests of headers use C only."""
         sys.path.insert(0, os.path.join(TESTS, "headers"))
         import compilers
         self.assertTrue(compilers.works(compiler(self.folder, "gcc", "complete"), "-m32"))

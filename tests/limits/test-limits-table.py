@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of limits says what the code does: values, completeness, tests, documentation.
+"""The table of limits agrees with the code, the tests and the documentation, and is complete.
 
 usage: test-limits-table.py SOURCE-DIRECTORY BUILD-DIRECTORY
 """
@@ -17,7 +17,7 @@ BOUNDS = limits.bounds(ROOT)
 
 
 def defines(text, method):
-    """Whether the test file has a function of that name, not only a call."""
+    """Whether the test file defines a function of that name. A call is not enough."""
     return re.search(rf"^(?:\s*def |(?:static )?(?:inline )?\w[\w \*]*?\b){re.escape(method)}\(", text, re.M) is not None
 
 
@@ -68,7 +68,7 @@ class LimitsTable(unittest.TestCase):
                          "write it with tests/limits/table.py . BUILD page")
 
     def test_a_changed_constant_is_found(self):
-        """The reading of values itself: plain, computed, in a header, behind a condition, an enumerator."""
+        """The values of constants of each form: plain, computed, in a header, inside a condition, an enumerator."""
         wanted = {"src/wire/wire.h": ["WIRE_CHANNELS_MAX", "WIRE_EVENTS_BYTES_MAX"], "src/session/core.c": ["LIMIT_RECORDS"],
                   "src/agent/context.h": ["CONTEXT_PAGE_MAX"], "src/libside/context.c": ["NAMES_MAX"]}
         values = limits.read_values(ROOT, BUILD, wanted)

@@ -28,7 +28,7 @@ class CommandLine(unittest.TestCase):
         return lines[0], next((line for line in lines if line.startswith("hint: ")), None)
 
     def limit(self, command, last, following, passes, refusal, hint=None):
-        """`last` are the words of the last permitted value, after which `passes` is the next error."""
+        """`last`: the arguments with the last permitted value. `passes`: the error that follows if the value is accepted."""
         self.assertEqual(self.first_line(*command, *last)[0], passes)
         self.assertEqual(self.first_line(*command, *following), (refusal, hint))
 

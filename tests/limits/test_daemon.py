@@ -31,7 +31,7 @@ class Daemon(Case):
         self.assertEqual(len(control.ask("list")["sessions"]), 256)
 
     def test_connections_of_a_user(self):
-        """The 65th connection takes the share of the oldest one that waits for nothing."""
+        """The 65th connection replaces the oldest idle one."""
         self.start_daemon()
         connections = []
         for _ in range(64):
@@ -57,7 +57,7 @@ class Daemon(Case):
                          ('"timeout" is not a whole number from 0 on', ""))
 
     def enable(self, event, size):
-        """The answer about a table of so many bytes, which the daemon keeps and does not read."""
+        """The answer about a table with this number of bytes, which the daemon stores without reading it."""
         table = os.memfd_create("table", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         control = self.connect()
         try:
@@ -87,7 +87,7 @@ class Daemon(Case):
         self.assert_kept([most])
 
     def test_tables_of_a_session(self):
-        """A file without blocks counts with its size: it stands for the tables before."""
+        """A sparse file counts with its size. It takes the position of earlier tables."""
         self.start_daemon()
         self.ask("create", "s")
         self.assertTrue(self.enable("f", 1)["ok"])

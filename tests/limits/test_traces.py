@@ -26,12 +26,12 @@ def ctf2(field, **preamble):
 
 
 def structures(count, inner):
-    """Text, because Python's encoder has a limit of its own."""
+    """Written as text, because the encoder of Python has its own limit."""
     return '{"type":"structure","member-classes":[{"name":"s","field-class":' * count + json.dumps(inner) + "}]}" * count
 
 
 def first_value(text):
-    """The number inside of whatever is around it."""
+    """The number inside of all levels around it."""
     digits = "".join(letter if letter.isdigit() else " " for letter in text[text.index('"fields"'):])
     return int(digits.split()[0])
 

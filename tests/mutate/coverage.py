@@ -22,7 +22,7 @@ REASONS = pathlib.Path(__file__).resolve().parent / "unentered.json"
 
 
 def call(kind, build, *options):
-    """llvm-cov on all objects of src. Some are not part of a program, so programs alone would not have all functions."""
+    """Run llvm-cov on all objects of src, because some objects are not part of any program."""
     objects = sorted(str(path) for path in pathlib.Path(build, "src").rglob("*.c.o"))
     words = [COV, kind, "-instr-profile", str(pathlib.Path(build, "coverage/all.profdata")), objects[0]]
     for path in objects[1:]:
@@ -37,7 +37,7 @@ def in_source(name, root):
 
 
 def module_table(data, root):
-    """{module: {column: [covered, count]}} from the summaries of files."""
+    """{module: {column: [covered, count]}}, from the summaries of files."""
     table = collections.defaultdict(lambda: {column: [0, 0] for column in COLUMNS})
     for file in data["files"]:
         path = in_source(file["filename"], root)
@@ -66,7 +66,7 @@ def unentered_functions(data, root):
 
 
 def explain(found, reasons):
-    """Split the functions into unexplained and explained ones, and list the reasons of functions that are entered or do not exist."""
+    """Split functions into unexplained and explained ones, and list reasons whose functions are entered or do not exist."""
     unexplained, explained, stale = [], [], []
     for path, functions in found.items():
         listed = reasons.get(path, {})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which tests enter which function: clang's coverage, each test with counters of its own.
+"""Finds the tests that enter each function, with the coverage of clang and separate counters for each test.
 
     entered.py BUILD OUTPUT [TEST...]
 
@@ -51,7 +51,7 @@ def entered_functions(profiles):
 
 
 def merge(files, output):
-    """Merge profiles that can be read: a killed program leaves half of one. Returns whether there is a result."""
+    """Merge readable profiles: a killed program leaves a truncated one. Returns whether there is a result."""
     listing = output.with_suffix(".list")
     listing.write_text("\n".join(files))
     if files:
@@ -60,7 +60,7 @@ def merge(files, output):
 
 
 def counter_files(build):
-    """The names of files with counters, for LLVM_PROFILE_FILE: mapped ones (%c) if the build can, one for each binary (%m)."""
+    """The file names of counters, for LLVM_PROFILE_FILE: mapped (%c) if the build supports it, one for each binary (%m)."""
     options = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", build], check=True, capture_output=True,
                                         text=True).stdout)
     flags = next(option["value"] for option in options if option["name"] == "c_args")
@@ -68,7 +68,7 @@ def counter_files(build):
 
 
 def wrap(directory, command, files="%m.profraw"):
-    """Run one test with a directory of its own for its counters."""
+    """Run one test with its own directory of counters."""
     profiles = pathlib.Path(directory, directory_name(command))
     profiles.mkdir(mode=0o777, exist_ok=True)
     profiles.chmod(0o1777)
@@ -83,7 +83,7 @@ def wrap(directory, command, files="%m.profraw"):
 
 
 def measure(build, tests):
-    """Run tests by `meson test`, which calls this program for each. Returns what was measured, by the name of the test."""
+    """Run tests with `meson test`, which calls this program for each. Returns the measurements by the name of the test."""
     directory = pathlib.Path(build, "coverage").absolute()
     directory.mkdir(exist_ok=True)
     directory.chmod(0o755)

@@ -92,7 +92,7 @@ def tests_of(entered, change):
     # A function in a header has the name of the C file that includes it.
     ending = f":{name}" if file.endswith(".h") else f"{file}:{name}"
     found = []
-    # Enters no function: compares the order in the code with the comment beside it (tests/house/test-atomics.py).
+    # This test enters no function. It compares the order in the code with the comment beside it (tests/house/test-atomics.py).
     if ORDERS.search(change.old) and change.path.startswith("src/"):
         found.append((0, "atomics-" + pathlib.PurePath(change.path).parts[1]))
     for test, measured in entered.items():
@@ -149,7 +149,7 @@ def part_of(changes, part):
 
 
 def passes_unchanged(build, test, sound, entered):
-    """Whether a test that has failed passes without the change. A test that failed while coverage was measured is tried once."""
+    """Whether a failed test passes without the change. A test that failed during the measurement of coverage runs once more."""
     if test not in sound:
         sound[test] = entered.get(test, {"passed": True})["passed"] or (
             run_limited(["ninja", "-C", build, "all"], 1200) == 0 and
@@ -158,7 +158,7 @@ def passes_unchanged(build, test, sound, entered):
 
 
 def try_sound_tests(root, build, change, tests, entered, budget, sound):
-    """Like try_change(), but a test that fails without the change proves nothing."""
+    """Like try_change(), but ignores tests that fail without the change."""
     while True:
         tests = [test for test in tests if sound.get(test, True)]
         verdict, reason = try_change(root, build, change, tests, entered, budget)

@@ -31,7 +31,7 @@ RELEASES = re.compile(r"(^|_)(f?close|closedir|free|munmap|unlock|unlink|unlinka
                       r"give_back|return_turn|stop|detach)(_|$)")
 ACQUIRES = re.compile(r"(^|_)(open|openat|mmap|m?alloc|calloc|realloc|read|pread|write|pwrite|recv|recvmsg|send|sendmsg|fstat|stat|"
                       r"ioctl|dup|fcntl|socket|connect|accept4?|fork|pipe2?|take|load|create|add|init|begin)(_|$)")
-# Without an order of its arguments, unless the result is returned to a caller who sorts.
+# The order of the arguments does not matter, unless the function returns the result to a caller that sorts.
 SYMMETRIC = {"strcmp", "strncmp", "strcasecmp", "memcmp", "calloc"}
 LEAVES = (CursorKind.RETURN_STMT, CursorKind.GOTO_STMT, CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT)
 
@@ -227,7 +227,7 @@ class Finder:
 
 
 def compile_commands(build):
-    """The options and the directory of each C file below src/ that the build compiles, and of each header beside one."""
+    """The options and the directory of each compiled C file below src/, and of each header beside such a file."""
     root = pathlib.Path(__file__).resolve().parents[2]
     seen = {}
     for command in json.loads((pathlib.Path(build) / "compile_commands.json").read_text()):

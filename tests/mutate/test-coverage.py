@@ -58,7 +58,7 @@ int copied(int n)
 
 
 def measure(folder):
-    """Build and run the program; what llvm-cov exports of its objects."""
+    """Builds and runs the program, and returns the export of llvm-cov for its objects."""
     sources = {"header.h": HEADER, "one/first.c": FIRST, "two/second.c": SECOND}
     objects = []
     for name, text in sources.items():
@@ -85,7 +85,7 @@ def test_program():
         checks.equal(found, {"src/header.h": {"idle": 6}, "src/one/first.c": {"never": 4}, "src/two/second.c": {"copied": 7}})
         table = coverage.module_table(data, folder)
         checks.equal({name: row["functions"] for name, row in table.items()}, {"": [1, 2], "one": [2, 3], "two": [1, 2], "total": [4, 7]})
-        # Of n > 100 one of both branches was taken.
+        # One of the two branches of n > 100 was taken.
         checks.equal(table["one"]["branches"], [1, 2])
         checks.equal(list(table)[-1], "total")
         # Files elsewhere do not count.

@@ -146,7 +146,7 @@ def test_directory_of_a_test():
 
 
 def test_counts_of_a_test():
-    """A wrapped command keeps its status, and without counters no function is reported."""
+    """A wrapped command keeps its status. Without counters, no function is reported."""
     with tempfile.TemporaryDirectory() as directory:
         checks.equal(entered.wrap(directory, [sys.executable, "-c", "raise SystemExit(7)"]), 7, "status")
         measured = json.loads(next(pathlib.Path(directory).glob("*/measured.json")).read_text())
@@ -154,7 +154,7 @@ def test_counts_of_a_test():
 
 
 def test_unsound_tests():
-    """A test that fails without the change as well is left out; the next one decides."""
+    """A test that also fails without the change is ignored. The next test decides."""
     verdicts = {"broken": (mutate.CAUGHT, "broken"), "good": (mutate.CAUGHT, "good")}
     measured = {"broken": {"passed": False}, "good": {"passed": True}}
     saved = mutate.try_change, mutate.run_limited

@@ -217,7 +217,7 @@ class Case(unittest.TestCase):
                 daemon.kill()
                 raise
         self.forget_places()
-        # Also what the daemon's session processes held, and commands.
+        # The report also contains session processes of the daemon, and commands.
         resources.assert_released(self.runtime)
 
     def forget_places(self):

@@ -16,7 +16,7 @@ ROUNDS = 3
 
 
 class Rounds(Real):
-    """Each round uses what a session can have, destroys the session, and leaves the daemon and the program as they were."""
+    """Each round uses all features of a session and destroys it. The daemon and the program hold no more than before."""
 
     def session(self, program, mode):
         self.side("create", "s", "-o", os.path.join(self.dir, "s"))
@@ -41,7 +41,7 @@ class Rounds(Real):
         self.start_daemon()
         program = self.program()
         self.session(program, mode)
-        # The first round makes what is kept for the next one: the program's memory for rings, code and tables.
+        # The first round allocates memory that later rounds reuse: memory of the program for rings, code and tables.
         self.session(program, mode)
         wait_until(lambda: not self.ask("status").get("sessions"), "the end of the session")
         before = [(pid, resources.snapshot(pid)) for pid in (self.daemon.pid, program.pid)]
@@ -58,7 +58,7 @@ class Rounds(Real):
         self.rounds("overwrite")
 
     def test_programs(self):
-        """Programs that come and end during one session."""
+        """Programs that start and end during one session."""
         self.begin()
         for turn in range(1 + ROUNDS):
             for _ in range(4):

@@ -518,7 +518,7 @@ static void test_version_5(void **unused)
 	table = version_5(outside, sizeof(outside), 0);
 	assert_line(&table, 0x1000, "/abcd/d:1");
 	table = version_5(outside, sizeof(outside), 1);
-	assert_line(&table, 0x1000, NULL); /* behind the texts */
+	assert_line(&table, 0x1000, NULL); /* after the texts */
 	form.texts = NULL;
 	table = version_5(outside, sizeof(outside), 0);
 	assert_line(&table, 0x1000, NULL);

@@ -367,7 +367,7 @@ static void test_relocations(void **unused)
 	tags[5] = (Elf64_Dyn){36, {address_of(put(packed, sizeof(packed)))}};
 	tags[6] = (Elf64_Dyn){35, {sizeof(packed)}};
 	tags[7] = (Elf64_Dyn){DT_NULL, {0}};
-	tags[8] = (Elf64_Dyn){DT_RELASZ, {0}}; /* behind the end */
+	tags[8] = (Elf64_Dyn){DT_RELASZ, {0}}; /* after the end */
 	memcpy(image.bytes + at, tags, sizeof(tags));
 	image.segments[1] = (Elf64_Phdr){.p_type = PT_DYNAMIC, .p_vaddr = address_of(at)};
 	assert_open();
@@ -507,7 +507,7 @@ static void test_sequences(void **unused)
 	}
 }
 
-/* ---- what is refused ---- */
+/* ---- refused files ---- */
 
 static void assert_refused(const char *text)
 {

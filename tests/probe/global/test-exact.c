@@ -442,7 +442,7 @@ static void test_filter(void)
 	CHECK(!fits(&perf, &filter, &sample, &record) && perf.unknown == 1);
 }
 
-/* A buffer as the kernel fills it, with a record that begins at its end and goes on at its beginning. */
+/* A buffer in the form of the kernel, with a record that begins at its end and continues at its beginning. */
 static void test_buffer(void)
 {
 	struct perf_event_mmap_page *page = calloc(1, BUFFER_SIZE + (size_t)sysconf(_SC_PAGESIZE));

@@ -141,7 +141,7 @@ static void test_signal(void)
 	words[51] = 0x1021;
 	words[20] = 0;
 	words[21] = 0x2001;
-	/* The interrupted address is no return address. At it, the frame pointer is in its register, which is then below the stack. */
+	/* The interrupted address is no return address. There, the frame pointer is in its register, with a value below the stack. */
 	CHECK(is_walk(walk_from(0x1050, at(10), 0, true), 0x1010, 0x1021, 0));
 	words[10 + 168 / 8] = 0x1020;
 	words[10 + 120 / 8] = at(52);
