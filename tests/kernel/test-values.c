@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values of kernel events: each type word, dimension and label of a format file, records that are too short or point outside, and
- * the names of threads at each time.
+ * Values of kernel events: each type word, dimension and label of a format file, short records, records that point outside, and the
+ * names of threads at each time.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -83,7 +83,7 @@ def percent(covered, count):
 
 
 def markdown(result):
-    lines = ["# Coverage", "", "Percent that all tests together enter.", "", "| module | " + " | ".join(COLUMNS) + " |",
+    lines = ["# Coverage", "", "The percentage of each module that all tests together enter.", "", "| module | " + " | ".join(COLUMNS) + " |",
              "| --- |" + " ---: |" * len(COLUMNS)]
     for name, row in result["modules"].items():
         lines.append(f"| {name} | " + " | ".join(percent(*row[column]) for column in COLUMNS) + " |")
