@@ -328,7 +328,7 @@ static inline const struct probe_fetch *probes_fetches(const struct probes_momen
 
 static inline const struct probes_hook *probes_next_hook(struct probes_hook *const *from)
 {
-	/* Acquire: what is in the hook. Pairs with the release in unlink_hook(). */
+	/* Acquire: the content of the hook. Pairs with the release in unlink_hook(). */
 	return __atomic_load_n(from, __ATOMIC_ACQUIRE);
 }
 

@@ -40,7 +40,7 @@ struct ctf_window {
 	size_t count;         /* … so many. */
 	bool shrunk;          /* The file has become shorter: size is what was left. */
 	const char *unopened; /* Why its frames are not known and nothing is loaded, or NULL. */
-	const char *why;      /* What is wrong, as the end of a sentence. */
+	const char *why;      /* The error, as the end of a sentence. */
 	struct ctf_unzstd *unzstd; /* Offsets are those of what is in the frames; or NULL. */
 	uint64_t resume;           /* After -EIO: where to read on, behind what is damaged; or 0. */
 };

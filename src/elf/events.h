@@ -16,7 +16,7 @@ uint64_t image_decode(uint8_t byte_order, const unsigned char *bytes, unsigned i
 struct visit_memory image_memory(struct image *image);
 
 /*
- * Call @each with the address of each description that the tables lead to, in @memory, where the image stands @bias higher. NULL
+ * Call @each with the address of each description that the tables lead to, in @memory, where the image is @bias higher. NULL
  * pointers are left out. The result: 0, what @each returned if it was not 0, -EIO if the file cannot be read, or -EFAULT if a table
  * is incomplete.
  */

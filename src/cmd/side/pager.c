@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pager, as git has it. The process that the user started becomes the parent of two others: the pager, and the one that goes on
- * with the verb. It waits for both. Signals of the terminal reach all three; the parent ignores them, because the pager needs the
- * terminal until the user leaves it. It blocks them until it ignores them, because a user can press Ctrl-C as soon as the pager
+ * The pager, as in git.
+ *
+ * The process that the user started becomes the parent of two others: the pager, and the process that continues with the verb.
+ * It waits for both. Signals of the terminal reach all three. The parent ignores them, because the pager needs the terminal
+ * until the user leaves it. The parent blocks them until it ignores them, because a user can press Ctrl-C as soon as the pager
  * runs.
  */
 #include "pager.h"
