@@ -23,6 +23,8 @@ html_css_files = ['style.css']
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+# A summary is read by fetch(), which browsers forbid on pages that are files.
+html_show_search_summary = False
 html_theme_options = {
     'navigation_with_keys': True,
     'light_css_variables': {'color-brand-primary': '#1c5d99', 'color-brand-content': '#1c5d99'},
