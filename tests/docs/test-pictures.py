@@ -21,10 +21,11 @@ if not os.path.lexists(os.path.join(binaries, "side")):
 def words(path):
     """The text of a picture without what differs between two runs: numbers, their units, bars, and where lines wrap."""
     with open(path, encoding="utf-8") as picture:
-        text = "".join(html.unescape(piece) for piece in re.findall(r"<text [^>]*>([^<]*)</text>", picture.read()))
+        text = " ".join(html.unescape(piece) for piece in re.findall(r"<text [^>]*>([^<]*)</text>", picture.read()))
+    # While there are spaces: "3 us sqlite" has a unit, "3ussqlite" may have another word.
+    text = re.sub(r"(\d)\s*(?:[num]?s|[KM]iB|B)\b", r"\1 ", text)
     text = re.sub(r"[\s\u2580-\u259f]", "", text)
-    text = re.sub(r"\?\.\?+|\d[\d.,:]*", "0", text)
-    return re.sub(r"0([num]s|KiB|B|s)(?=\W|0|[A-Z]|$)", "0", text)
+    return re.sub(r"\?\.\?+|\d[\d.,:]*", "0", text)
 
 
 failed = 0
