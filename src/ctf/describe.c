@@ -444,9 +444,10 @@ static int describe(struct describer *d, const struct side_type *type, struct de
 {
 	int ret;
 
-	if (d->depth >= VISIT_DEPTH_MAX)
-		return ctf_fail(d->error, -EINVAL, "types are nested deeper than %d",
-				VISIT_DEPTH_MAX);
+	if (d->depth >= VISIT_DEPTH_MAX) {
+		ctf_fail(d->error, -EINVAL, "types are nested deeper than %d", VISIT_DEPTH_MAX);
+		return -EINVAL;
+	}
 	d->depth++;
 	ret = describe_type(d, type, out);
 	d->depth--;

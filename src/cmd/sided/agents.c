@@ -174,7 +174,7 @@ static int send_welcome(struct daemon *daemon, struct agent *agent, const char *
 	ssize_t size;
 
 	parts.pushes_size = 0;
-	if (!refusal)
+	if (!refusal && agent->program)
 		add_sessions(daemon, agent->program, &welcome, &parts);
 	size = wire_encode_welcome(parts.message, sizeof(parts.message), &welcome);
 	if (size < 0)

@@ -345,7 +345,7 @@ static bool find_first(struct item *item, struct item_count *count, struct resol
 int item_text(struct item *item, const struct item_count *count, struct value *value,
 		struct resolve_error *error)
 {
-	struct item_count own;
+	struct item_count own = {0};
 
 	item_complete(item);
 	if (!count && type_is_string(&item->type))
