@@ -15,6 +15,7 @@
  *
  * Last, a debugger: stepping through a whole publication ends, with a record that is counted.
  */
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -558,12 +559,23 @@ static void test_kind(const struct way *way)
 	}
 }
 
+/* drain() reads one ring after the other: records of two CPUs would not come in the order in which they were made. */
+static void stay_on_one_cpu(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0, "sched_setaffinity");
+}
+
 int main(void)
 {
 	struct sigaction trapping = {.sa_sigaction = trap, .sa_flags = SA_SIGINFO};
 
 	if (!__rseq_size)
 		return 77;
+	stay_on_one_cpu();
 	for (unsigned int i = 0; i < sizeof(payload); i++)
 		payload[i] = (unsigned char)(i * 7 + 1);
 	sigaction(SIGTRAP, &trapping, NULL);
