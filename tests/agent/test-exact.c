@@ -20,13 +20,7 @@
 #include "agent/base-files.c"
 #include "agent/base.c"
 
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                        \
-		}                                                                       \
-	} while (0)
+#include "../check.h"
 
 /* ---- libraries ---- */
 

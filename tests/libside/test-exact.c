@@ -17,13 +17,7 @@
 /* Included last: it has a variable with the same name as parameters in lock.c. */
 #include "libside/keys.c"
 
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                        \
-		}                                                                       \
-	} while (0)
+#include "../check.h"
 
 /* ---- memory for callbacks ---- */
 

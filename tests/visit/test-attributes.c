@@ -8,7 +8,7 @@
 #include <side/trace.h>
 
 #include "visit/visit.h"
-#include "check.h"
+#include "../check.h"
 
 /* Keys of attributes: only the whole name counts, in units of any size and byte order. */
 static void names(void)

@@ -13,7 +13,7 @@
 #include <side/trace.h>
 
 #include "visit/visit.h"
-#include "check.h"
+#include "../check.h"
 
 #define HOST SIDE_TYPE_BYTE_ORDER_HOST
 #define LE SIDE_TYPE_BYTE_ORDER_LE

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
+#include "../check.h"
 #include "generate.h"
 
 /* Bit number b of a value of size bytes in memory, numbered from the least significant. */

@@ -18,13 +18,7 @@
 #include "preload/shim.c"
 #include "wire/wire.h"
 
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                        \
-		}                                                                       \
-	} while (0)
+#include "../check.h"
 
 static char folder[] = "/tmp/side-shim-XXXXXX";
 

@@ -12,13 +12,7 @@
 #undef WORD
 #include "probe/unwind/walk.c"
 
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                        \
-		}                                                                       \
-	} while (0)
+#include "../../check.h"
 
 /* ---- walks ---- */
 
