@@ -106,8 +106,10 @@ static int choose_way(struct kernel_record *record, struct kernel_record_error *
 	else if (!ret && wanted != KERNEL_RECORD_BEST)
 		(void)snprintf(record->why, sizeof(record->why), "%s was asked for",
 				word_of(record->way));
-	else if (ret && ret != -EINVAL && first.code)
+	else if (ret && ret != -EINVAL && first.code) {
 		*error = first;
+		ret = first.code;
+	}
 	if (ret) {
 		record->way->close(record);
 		record->way = NULL;
