@@ -1,0 +1,973 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of side-kernel with a kernel, sessions and a clock that the test plays: arguments, what is switched on, turns, signals, when
+ * it ends; and its server with real connections.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t played_now;
+
+static int played_clock(clockid_t id, struct timespec *now)
+{
+	assert_int_equal(id, CLOCK_MONOTONIC);
+	now->tv_sec = (time_t)(played_now / 1000000000u);
+	now->tv_nsec = (long)(played_now % 1000000000u);
+	return 0;
+}
+
+int kernel_main(int argc, char **argv);
+#define main kernel_main
+#define clock_gettime played_clock
+#include "cmd/kernel/main.c"
+#undef main
+#undef clock_gettime
+#include "cmd/kernel/server.c"
+
+/* ---- what it calls ---- */
+
+static char calls[4096];
+
+static void called(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void called(const char *format, ...)
+{
+	va_list arguments;
+	size_t used = strlen(calls);
+
+	va_start(arguments, format);
+	(void)vsnprintf(calls + used, sizeof(calls) - used, format, arguments);
+	va_end(arguments);
+}
+
+static void assert_called(const char *text)
+{
+	assert_string_equal(calls, text);
+	*calls = '\0';
+}
+
+int say_error(enum command_status status, const char *hint, const char *format, ...)
+{
+	char text[700];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	called("error %d %s [%s];", (int)status, text, hint ? hint : "-");
+	return status;
+}
+
+void say_note(const char *format, ...)
+{
+	char text[700];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	called("note %s;", text);
+}
+
+void say_start(const struct common_options *common, const char *verb)
+{
+	(void)common;
+	assert_null(verb);
+	called("start;");
+}
+
+static struct kernel_event events_there[4];
+static bool on_there[4], wanted_there[4];
+static int switch_result[4];
+static size_t nr_there;
+static int listen_result, create_result, look_result, told_result;
+static const char *listen_text = "", *listen_mend = "";
+static const char *why_text = "";
+static struct kernel_record *const the_record = (struct kernel_record *)(uintptr_t)0x1000;
+static struct events *const the_events = (struct events *)(uintptr_t)0x2000;
+static bool monotonic_there;
+static bool reached_there;
+static size_t nr_wanted;
+static const char *place_there;
+static enum change change_there;
+
+void kernel_listen_each(struct kernel_record *record,
+		void (*call)(void *user, const struct kernel_event *event, bool on), void *user)
+{
+	assert_ptr_equal(record, the_record);
+	for (size_t i = 0; i < nr_there; i++)
+		call(user, &events_there[i], on_there[i]);
+}
+
+bool events_wanted(const struct kernel_event *event)
+{
+	return wanted_there[event - events_there];
+}
+
+int kernel_listen_switch(struct kernel_record *record, const struct kernel_event *event, bool on,
+		struct kernel_record_error *error)
+{
+	size_t i = (size_t)(event - events_there);
+
+	assert_ptr_equal(record, the_record);
+	assert_int_equal(error->code, 0);
+	called("switch %zu %d;", i, on);
+	if (!switch_result[i])
+		on_there[i] = on;
+	return switch_result[i];
+}
+
+bool kernel_listen_drain(struct kernel_record *record, bool losses)
+{
+	assert_ptr_equal(record, the_record);
+	called("drain %d;", losses);
+	return false;
+}
+
+int kernel_listen_choose(struct kernel_record *record, const struct kernel_record_choice *choices,
+		size_t nr, struct kernel_record_error *error)
+{
+	assert_ptr_equal(record, the_record);
+	assert_non_null(error);
+	called("choose %zu %s;", nr, nr ? choices[0].pattern : "-");
+	return 0;
+}
+
+bool kernel_listen_look(struct kernel_record *record)
+{
+	assert_ptr_equal(record, the_record);
+	called("look;");
+	return look_result;
+}
+
+bool kernel_listen_is_told(struct kernel_record *record)
+{
+	assert_ptr_equal(record, the_record);
+	called("told;");
+	return told_result;
+}
+
+void kernel_listen_seen(struct kernel_record *record)
+{
+	assert_ptr_equal(record, the_record);
+	called("seen;");
+}
+
+void kernel_listen_wait(struct kernel_record *record, int fd, int timeout_ms)
+{
+	assert_ptr_equal(record, the_record);
+	called("wait %d %d;", fd, timeout_ms);
+}
+
+bool kernel_listen_knows(const struct kernel_record *record, const char *pattern)
+{
+	assert_ptr_equal(record, the_record);
+	called("knows %s;", pattern);
+	return !strcmp(pattern, "sched:*");
+}
+
+uint32_t kernel_listen_filtered(const struct kernel_record *record)
+{
+	assert_ptr_equal(record, the_record);
+	return 5;
+}
+
+void kernel_record_way(const struct kernel_record *record, const char **way, const char **why)
+{
+	assert_ptr_equal(record, the_record);
+	*way = "some way";
+	*why = why_text;
+}
+
+int kernel_listen_open(const struct kernel_record_options *options,
+		const struct kernel_listener *listener, struct kernel_record **record,
+		struct kernel_record_error *error)
+{
+	assert_ptr_equal(listener->user, the_events);
+	called("open %d %llu;", (int)options->way, (unsigned long long)options->buffer_size);
+	*record = listen_result ? NULL : the_record;
+	error->code = listen_result;
+	(void)snprintf(error->text, sizeof(error->text), "%s", listen_text);
+	(void)snprintf(error->mend, sizeof(error->mend), "%s", listen_mend);
+	return listen_result;
+}
+
+void kernel_record_close(struct kernel_record *record)
+{
+	called("close %d;", record == the_record);
+}
+
+int events_create(bool monotonic, struct events **events)
+{
+	assert_int_equal(monotonic, monotonic_there);
+	*events = the_events;
+	return create_result;
+}
+
+void events_free(struct events *events)
+{
+	called("free %d;", events == the_events);
+}
+
+bool events_choose_clock(struct kernel_record_options *options)
+{
+	(void)options;
+	return monotonic_there;
+}
+
+void events_listener(struct events *events, struct kernel_listener *listener)
+{
+	*listener = (struct kernel_listener){.user = events};
+}
+
+void events_hello(const struct events *events, const char *way, const char *why)
+{
+	assert_ptr_equal(events, the_events);
+	called("hello %s (%s);", way, why);
+}
+
+void events_figures(const struct events *events, uint64_t *said, uint64_t *lost)
+{
+	assert_ptr_equal(events, the_events);
+	*said = 17;
+	*lost = 19;
+}
+
+void wanted_ask(struct wanted *wanted)
+{
+	static struct kernel_record_choice choice = {.pattern = "sched:*"};
+
+	called("ask;");
+	*wanted = (struct wanted){.choices = &choice, .nr = nr_wanted, .reached = reached_there};
+}
+
+void wanted_free(struct wanted *wanted)
+{
+	called("unwant %zu;", wanted->nr);
+	*wanted = (struct wanted){.nr = 0};
+}
+
+bool wanted_place(char *path, size_t size)
+{
+	assert_int_equal(size, 256);
+	(void)snprintf(path, size, "%s", place_there ? place_there : "");
+	return place_there;
+}
+
+void clock_look(void)
+{
+	called("clock;");
+}
+
+void change_open(void)
+{
+	called("changes;");
+}
+
+enum change change_take(void)
+{
+	return change_there;
+}
+
+void change_done(void)
+{
+	called("done;");
+}
+
+int command_main(char **words)
+{
+	called("command %s;", words[1]);
+	return 42;
+}
+
+static unsigned int nr_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	unsigned int nr = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		nr++;
+	closedir(folder);
+	return nr;
+}
+
+/* ---- arguments ---- */
+
+static bool take_words(struct work *work, const char *first, ...)
+{
+	char *words[16] = {(char *)(uintptr_t) "side-kernel"};
+	va_list list;
+	int nr = 1;
+
+	*work = (struct work){.ready = -1};
+	va_start(list, first);
+	for (const char *word = first; word; word = va_arg(list, const char *))
+		words[nr++] = (char *)(uintptr_t)word;
+	va_end(list);
+	return take_arguments(work, words);
+}
+
+static void test_arguments(void **unused)
+{
+	struct work work;
+	char text[16], closed[16];
+	int fd = open("/dev/null", O_RDONLY);
+
+	(void)unused;
+	assert_true(fd > 2);
+	(void)snprintf(text, sizeof(text), "%d", fd);
+	(void)snprintf(closed, sizeof(closed), "%d", 900);
+	assert_true(take_words(
+			&work, "--way", "perf", "--buffer", "123456789012", "--ready", text, NULL));
+	assert_int_equal(work.options.way, KERNEL_RECORD_PERF);
+	assert_int_equal(work.options.buffer_size, 123456789012);
+	assert_int_equal(work.ready, fd);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_true(take_words(&work, "--ready", text, "--way", "tracefs", NULL));
+	assert_int_equal(work.options.way, KERNEL_RECORD_TRACEFS);
+	assert_true(take_words(&work, "--ready", text, "--way", "other", NULL));
+	assert_int_equal(work.options.way, KERNEL_RECORD_BEST);
+	assert_false(take_words(&work, "--ready", NULL));
+	assert_false(take_words(&work, "--way", "perf", NULL));
+	assert_false(take_words(&work, NULL));
+	assert_false(take_words(&work, "--ready", text, "--other", "x", NULL));
+	assert_false(take_words(&work, "--ready", text, "--buffer", NULL));
+	assert_false(take_words(&work, "--ready", "-1", NULL));
+	assert_false(take_words(&work, "--ready", closed, NULL));
+	close(fd);
+}
+
+/* ---- switching ---- */
+
+static void test_switching(void **unused)
+{
+	struct work work = {
+			.record = the_record, .events = the_events, .nr_on = 77, .nr_events = 78};
+	char text[300], expected[300];
+
+	(void)unused;
+	nr_there = 4;
+	memcpy(on_there, ((bool[]){true, false, true, false}), sizeof(on_there));
+	memcpy(wanted_there, ((bool[]){true, true, false, false}), sizeof(wanted_there));
+	switch_all(&work);
+	assert_called("switch 1 1;switch 2 0;");
+	assert_int_equal(work.nr_events, 4);
+	assert_int_equal(work.nr_on, 2);
+	switch_all(&work);
+	assert_called("");
+	assert_int_equal(work.nr_on, 2);
+	/* One that the kernel refuses is not on, and is tried again. */
+	wanted_there[3] = true;
+	switch_result[3] = -EINVAL;
+	for (int i = 0; i < 2; i++) {
+		switch_all(&work);
+		assert_called("switch 3 1;");
+		assert_int_equal(work.nr_on, 2);
+	}
+	switch_result[3] = 0;
+	switch_all(&work);
+	assert_called("switch 3 1;");
+	assert_int_equal(work.nr_on, 3);
+	why_text = "because";
+	describe(&work, text, sizeof(text));
+	(void)snprintf(expected, sizeof(expected),
+			"\"way\":\"some way\",\"why\":\"because\",\"pid\":%d,\"events\":4,\"on\":3,\"filtered\":5,\"said\":17,\"lost\":19",
+			(int)getpid());
+	assert_string_equal(text, expected);
+	why_text = "";
+	assert_true(knows(&work, "sched:*"));
+	assert_false(knows(&work, "x:*"));
+	assert_called("knows sched:*;knows x:*;");
+	nr_there = 0;
+}
+
+/* The kernel's clock is compared only where it is another one and something is recorded. */
+static void test_draining(void **unused)
+{
+	struct work work = {.record = the_record, .monotonic = true, .nr_on = 1};
+
+	(void)unused;
+	drain(&work);
+	assert_called("clock;drain 1;");
+	take(&work, false);
+	assert_called("clock;drain 0;");
+	work.nr_on = 0;
+	drain(&work);
+	assert_called("drain 1;");
+	work.nr_on = 1;
+	work.monotonic = false;
+	drain(&work);
+	assert_called("drain 1;");
+}
+
+static void test_looking(void **unused)
+{
+	struct work work = {.record = the_record, .needed = 5, .wanted = {.nr = 3}};
+
+	(void)unused;
+	played_now = 7000000001;
+	reached_there = false;
+	nr_wanted = 1;
+	look_result = true;
+	look(&work);
+	assert_called("ask;unwant 1;drain 1;");
+	assert_int_equal(work.wanted.nr, 3);
+	assert_int_equal(work.asked, 7000000001);
+	assert_int_equal(work.needed, 5);
+	assert_false(work.late);
+	reached_there = true;
+	look(&work);
+	assert_called("ask;unwant 3;choose 1 sched:*;look;drain 1;");
+	assert_int_equal(work.wanted.nr, 1);
+	assert_int_equal(work.needed, 7000000001);
+	assert_true(work.late);
+	played_now = 8000000002;
+	nr_wanted = 0;
+	look_result = false;
+	look(&work);
+	assert_called("ask;unwant 1;choose 0 -;look;drain 1;");
+	assert_int_equal(work.needed, 7000000001);
+	assert_int_equal(work.asked, 8000000002);
+	assert_false(work.late);
+}
+
+static void test_sessions(void **unused)
+{
+	struct work work = {.record = the_record};
+
+	(void)unused;
+	reached_there = false;
+	nr_wanted = 0;
+	/* The daemon is asked after more than two seconds, if nothing is on or nothing is wanted. */
+	played_now = UINT64_C(102000000000);
+	work.asked = UINT64_C(100000000000);
+	work.needed = played_now;
+	look_at_sessions(&work);
+	assert_called("");
+	played_now++;
+	look_at_sessions(&work);
+	assert_called("ask;unwant 0;drain 1;");
+	assert_int_equal(work.asked, played_now);
+	work.asked = 0;
+	work.nr_on = 1;
+	work.needed = 1;
+	work.wanted.nr = 1;
+	look_at_sessions(&work);
+	assert_called("");
+	assert_int_equal(work.needed, played_now);
+	work.wanted.nr = 0;
+	look_at_sessions(&work);
+	assert_called("ask;unwant 0;drain 1;");
+	work.wanted.nr = 1;
+	work.nr_on = 0;
+	work.asked = played_now - 1;
+	/* Eight seconds without anything to do. */
+	work.needed = played_now - UINT64_C(8000000000);
+	look_at_sessions(&work);
+	assert_false(work.over);
+	work.needed--;
+	look_at_sessions(&work);
+	assert_true(work.over);
+	work.over = false;
+	work.needed = played_now + 1;
+	look_at_sessions(&work);
+	assert_false(work.over);
+	assert_called("");
+}
+
+/* ---- turns ---- */
+
+static void test_signals(void **unused)
+{
+	struct work work = {.record = the_record};
+	unsigned int before = nr_descriptors();
+	sigset_t set, old;
+
+	(void)unused;
+	(void)sigprocmask(SIG_SETMASK, NULL, &old);
+	assert_int_equal(prepare_signals(&work), 0);
+	assert_int_equal(nr_descriptors(), before + 2);
+	assert_int_equal(fcntl(work.signals, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(work.epoll, F_GETFD), FD_CLOEXEC);
+	(void)sigprocmask(SIG_SETMASK, NULL, &set);
+	assert_true(sigismember(&set, SIGINT) && sigismember(&set, SIGTERM) &&
+			sigismember(&set, CHANGE_SIGNAL));
+	assert_false(sigismember(&set, SIGHUP) || sigismember(&set, SIGQUIT));
+	assert_ptr_equal(signal(SIGHUP, SIG_DFL), SIG_IGN);
+	take_signals(&work);
+	assert_false(work.over);
+	(void)kill(getpid(), CHANGE_SIGNAL);
+	take_signals(&work);
+	assert_false(work.over);
+	(void)kill(getpid(), SIGTERM);
+	(void)kill(getpid(), CHANGE_SIGNAL);
+	take_signals(&work);
+	assert_true(work.over);
+	work.over = false;
+	(void)kill(getpid(), SIGINT);
+	take_signals(&work);
+	assert_true(work.over);
+	assert_int_equal(listen_to(&work, work.signals), 0);
+	assert_int_equal(listen_to(&work, work.signals), -EEXIST);
+	(void)kill(getpid(), CHANGE_SIGNAL);
+	{
+		struct epoll_event ready;
+
+		assert_int_equal(epoll_wait(work.epoll, &ready, 1, 0), 1);
+		assert_int_equal(ready.data.fd, work.signals);
+		assert_int_equal(ready.events, EPOLLIN);
+	}
+	take_signals(&work);
+	close(work.signals);
+	close(work.epoll);
+	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+static void test_changes(void **unused)
+{
+	struct work work = {.record = the_record};
+
+	(void)unused;
+	nr_there = 1;
+	on_there[0] = false;
+	wanted_there[0] = true;
+	change_there = CHANGE_NONE;
+	take_change(&work);
+	assert_called("");
+	change_there = CHANGE_BEGINS;
+	take_change(&work);
+	assert_called("drain 1;done;");
+	change_there = CHANGE_ENDS;
+	take_change(&work);
+	assert_called("drain 1;switch 0 1;done;");
+	change_there = CHANGE_NONE;
+	nr_there = 0;
+}
+
+static void test_turn(void **unused)
+{
+	struct work work = {.record = the_record, .epoll = 33, .signals = -1, .wanted = {.nr = 1}};
+	struct server server = {.fd = -1, .lock = -1};
+
+	(void)unused;
+	work.server = &server;
+	played_now = work.asked = work.needed = 1000;
+	told_result = look_result = false;
+	turn(&work);
+	assert_called("wait 33 100;drain 0;told;seen;");
+	told_result = look_result = true;
+	turn(&work);
+	assert_called("wait 33 100;drain 0;told;look;seen;");
+	assert_true(work.late);
+	told_result = look_result = false;
+	turn(&work);
+	assert_called("wait 33 50;drain 0;told;look;seen;");
+	assert_false(work.late);
+	nr_there = 1;
+	on_there[0] = true;
+	wanted_there[0] = false;
+	turn(&work);
+	assert_called("wait 33 100;drain 0;told;switch 0 0;seen;");
+	nr_there = 0;
+}
+
+/* ---- life ---- */
+
+static void test_open_kernel(void **unused)
+{
+	struct work work = {.options = {.way = KERNEL_RECORD_PERF, .buffer_size = 99}};
+
+	(void)unused;
+	monotonic_there = true;
+	assert_int_equal(open_kernel(&work), COMMAND_DONE);
+	assert_called("clock;open 1 99;");
+	assert_true(work.monotonic);
+	assert_ptr_equal(work.record, the_record);
+	monotonic_there = false;
+	listen_text = "a reason";
+	listen_mend = "a hint";
+	listen_result = -EACCES;
+	assert_int_equal(open_kernel(&work), COMMAND_NOT_PERMITTED);
+	assert_called("clock;open 1 99;error 3 the kernel's events cannot be recorded: a reason [a hint];");
+	assert_false(work.monotonic);
+	listen_result = -EPERM;
+	listen_mend = "";
+	assert_int_equal(open_kernel(&work), COMMAND_NOT_PERMITTED);
+	assert_called("clock;open 1 99;error 3 the kernel's events cannot be recorded: a reason [-];");
+	listen_result = -ENOENT;
+	assert_int_equal(open_kernel(&work), COMMAND_FAILED);
+	assert_called("clock;open 1 99;error 1 the kernel's events cannot be recorded: a reason [-];");
+	listen_result = 0;
+	create_result = -ENOMEM;
+	assert_int_equal(open_kernel(&work), COMMAND_FAILED);
+	assert_called("clock;error 1 out of memory [-];");
+	create_result = 0;
+}
+
+static char folder[64];
+
+static void test_open_server(void **unused)
+{
+	struct work work = {
+			.epoll = epoll_create1(EPOLL_CLOEXEC), .signals = eventfd(0, EFD_CLOEXEC)};
+	unsigned int before = nr_descriptors();
+
+	(void)unused;
+	place_there = NULL;
+	assert_int_equal(open_server(&work), COMMAND_FAILED);
+	assert_called("error 1 the kernel's events cannot be recorded: No such file or directory [-];");
+	place_there = folder;
+	assert_int_equal(open_server(&work), COMMAND_DONE);
+	assert_called("");
+	assert_false(work.over);
+	assert_int_equal(listen_to(&work, server_fd(work.server)), -EEXIST);
+	assert_int_equal(listen_to(&work, work.signals), -EEXIST);
+	assert_int_equal(nr_descriptors(), before + 2);
+	server_close(work.server);
+	assert_int_equal(nr_descriptors(), before);
+	place_there = NULL;
+	close(work.epoll);
+	close(work.signals);
+}
+
+/* The whole of it in a process of its own, which leaves its output. */
+static int live(const char *way, char *log, size_t size)
+{
+	int ready[2], out[2];
+	char number[16], byte = 0;
+	char *words[] = {(char *)(uintptr_t) "side-kernel", (char *)(uintptr_t) "--ready", number,
+			(char *)(uintptr_t)way, (char *)(uintptr_t) "perf", NULL};
+	pid_t child;
+	ssize_t got;
+	int status;
+
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(out), 0);
+	(void)snprintf(number, sizeof(number), "%d", ready[1]);
+	child = fork();
+	if (!child) {
+		int code = kernel_main(5, words);
+		bool closed = fcntl(ready[1], F_GETFD) < 0;
+		char name[100] = "";
+
+		(void)!readlink("/proc/self/fd/1", name, sizeof(name) - 1);
+		called("%s %s;", closed ? "closed" : "open",
+				strncmp(name, "/dev/null", 9) ? "own" : "null");
+		(void)!write(out[1], calls, strlen(calls));
+		_exit(code);
+	}
+	assert_true(child > 0);
+	close(ready[1]);
+	close(out[1]);
+	got = read(out[0], log, size - 1);
+	log[got > 0 ? got : 0] = '\0';
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (read(ready[0], &byte, 1) == 1)
+		assert_int_equal(byte, '+');
+	(void)snprintf(log + strlen(log), size - strlen(log), "%s", byte ? "+" : "-");
+	close(ready[0]);
+	close(out[0]);
+	return WEXITSTATUS(status);
+}
+
+static void test_life(void **unused)
+{
+	char log[2000],
+			*words[] = {(char *)(uintptr_t) "side-kernel",
+					(char *)(uintptr_t) "--record", NULL};
+
+	(void)unused;
+	assert_int_equal(kernel_main(2, words), 42);
+	assert_called("start;command --record;");
+	assert_int_equal(live("--other", log, sizeof(log)), COMMAND_USAGE);
+	assert_string_equal(log,
+			"start;error 2 this program is a part of side, which runs it by itself [see `side enable-event --help`];open own;-");
+	assert_int_equal(live("--way", log, sizeof(log)), COMMAND_FAILED);
+	assert_string_equal(log,
+			"start;error 1 the kernel's events cannot be recorded: No such file or directory [-];close 0;free 0;unwant 0;open own;-");
+	place_there = folder;
+	/* Nothing is wanted: it ends after its time. The clock stands still until it is asked. */
+	reached_there = false;
+	listen_result = -EACCES;
+	assert_int_equal(live("--way", log, sizeof(log)), COMMAND_NOT_PERMITTED);
+	assert_string_equal(log,
+			"start;clock;open 1 0;error 3 the kernel's events cannot be recorded: a reason [-];close 0;free 1;unwant 0;open own;-");
+	listen_result = 0;
+	/* Another one is there already: whoever waits asks that one. */
+	{
+		struct server_calls none = {.user = NULL};
+		struct server *server;
+
+		assert_int_equal(server_open(folder, &none, &server), 0);
+		assert_int_equal(live("--way", log, sizeof(log)), COMMAND_DONE);
+		assert_string_equal(log, "start;close 0;free 0;unwant 0;closed null;+");
+		server_close(server);
+	}
+	place_there = NULL;
+}
+
+/* It is said how the kernel is heard, the daemon is asked, and whoever waits goes on. */
+static void test_start(void **unused)
+{
+	char log[2000];
+	pid_t child;
+	int ready[2], out[2], status;
+	ssize_t got;
+	char byte = 0;
+
+	(void)unused;
+	place_there = folder;
+	why_text = "for a reason";
+	played_now = 55;
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(out), 0);
+	child = fork();
+	if (!child) {
+		struct work work = {.ready = ready[1]};
+		int code = start(&work);
+
+		called("%llu %d;", (unsigned long long)work.needed, work.over);
+		(void)!write(out[1], calls, strlen(calls));
+		_exit(code);
+	}
+	close(out[1]);
+	close(ready[1]);
+	got = read(out[0], log, sizeof(log) - 1);
+	log[got > 0 ? got : 0] = '\0';
+	assert_string_equal(log,
+			"clock;open 0 0;note the kernel's events come by some way: for a reason;hello some way (for a reason);"
+			"ask;unwant 0;drain 1;changes;55 0;");
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(byte, '+');
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(ready[0]);
+	close(out[0]);
+	why_text = "";
+	place_there = NULL;
+}
+
+/* ---- the server ---- */
+
+static void serve_look(void *user)
+{
+	called("look %s;", (char *)user);
+}
+
+static void serve_drain(void *user)
+{
+	called("drain %s;", (char *)user);
+}
+
+static bool serve_knows(void *user, const char *pattern)
+{
+	called("knows %s %s;", (char *)user, pattern);
+	return *pattern == 'y';
+}
+
+static size_t describe_size;
+
+static void serve_describe(void *user, char *text, size_t size)
+{
+	describe_size = size;
+	(void)snprintf(text, size, "\"user\":\"%s\"", (char *)user);
+}
+
+static const struct server_calls served = {.user = (void *)(uintptr_t) "me",
+		.look = serve_look,
+		.drain = serve_drain,
+		.knows = serve_knows,
+		.describe = serve_describe};
+
+static int connect_to(const char *where)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/kernel.sock", where);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static void ask_server(struct server *server, const char *words, size_t size, const char *expected)
+{
+	char text[4096];
+	int fd = connect_to(folder);
+	ssize_t got;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, words, size), size);
+	(void)shutdown(fd, SHUT_WR);
+	server_turn(server);
+	got = read(fd, text, sizeof(text) - 1);
+	/* It has closed its end with bytes that it has not read. */
+	if (got < 0)
+		got = 0;
+	text[got] = '\0';
+	assert_string_equal(text, expected);
+	if (got)
+		assert_int_equal(read(fd, text, 1), 0);
+	close(fd);
+}
+
+static void test_server(void **unused)
+{
+	unsigned int before = nr_descriptors();
+	struct server *server, *other;
+	char path[400], words[1100], long_place[400];
+	struct stat status;
+	pid_t child;
+	int code;
+
+	(void)unused;
+	assert_int_equal(server_open(folder, &served, &server), 0);
+	assert_int_equal(nr_descriptors(), before + 2);
+	assert_int_equal(fcntl(server->lock, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(server->fd, F_GETFD), FD_CLOEXEC);
+	(void)snprintf(path, sizeof(path), "%s/kernel.sock", folder);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0660);
+	(void)snprintf(path, sizeof(path), "%s/kernel.lock", folder);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+	assert_int_equal(umask(022), 022);
+	server_turn(server);
+	ask_server(server, "look\n", 5, "{\"user\":\"me\"}\n");
+	assert_called("look me;");
+	/* The answer has 2048 bytes with its braces, its line and its zero. */
+	assert_int_equal(describe_size, 2048 - 1 - 3);
+	ask_server(server, "drain\n", 6, "{\"user\":\"me\"}\n");
+	assert_called("drain me;");
+	ask_server(server, "status\n", 7, "{\"user\":\"me\"}\n");
+	assert_called("");
+	ask_server(server, "knows yes no\n", 13, "{\"known\":true}\n");
+	assert_called("knows me yes no;");
+	ask_server(server, "knows no\n", 9, "{\"known\":false}\n");
+	assert_called("knows me no;");
+	ask_server(server, "knows\n", 6, "{\"user\":\"me\"}\n");
+	assert_called("");
+	/* Without a line nothing is answered. */
+	ask_server(server, "look", 4, "");
+	assert_called("");
+	memset(words, 'y', sizeof(words));
+	memcpy(words, "knows ", 6);
+	words[1022] = '\n';
+	words[1023] = '\0';
+	ask_server(server, words, 1023, "{\"known\":true}\n");
+	assert_int_equal(strlen(calls), strlen("knows me ;") + 1016);
+	*calls = '\0';
+	words[1022] = 'y';
+	words[1023] = '\n';
+	ask_server(server, words, 1024, "");
+	assert_called("");
+	/* Another process finds it taken; it is free afterwards. */
+	child = fork();
+	if (!child) {
+		struct server *mine;
+		int ret = server_open(folder, &served, &mine);
+
+		_exit(ret == -EBUSY && mine->fd < 0 && nr_descriptors() == before + 2 ? 7 : 8);
+	}
+	assert_int_equal(waitpid(child, &code, 0), child);
+	assert_int_equal(WEXITSTATUS(code), 7);
+	(void)snprintf(path, sizeof(path), "%s/kernel.sock", folder);
+	server_close(server);
+	assert_int_equal(nr_descriptors(), before);
+	assert_int_equal(access(path, F_OK), -1);
+	child = fork();
+	if (!child) {
+		struct server *mine;
+
+		_exit(server_open(folder, &served, &mine) ? 8 : 7);
+	}
+	assert_int_equal(waitpid(child, &code, 0), child);
+	assert_int_equal(WEXITSTATUS(code), 7);
+	/* A socket that a killed one has left. */
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(server_open(folder, &served, &other), 0);
+	ask_server(other, "status\n", 7, "{\"user\":\"me\"}\n");
+	server_close(other);
+	server_close(NULL);
+	/* Paths: /kernel.sock behind 95 bytes is the longest address; /kernel.lock behind 287 the longest lock. */
+	memset(long_place, '/', sizeof(long_place));
+	memcpy(long_place, folder, strlen(folder));
+	long_place[95] = '\0';
+	assert_int_equal(server_open(long_place, &served, &other), 0);
+	server_close(other);
+	long_place[95] = '/';
+	long_place[96] = '\0';
+	assert_int_equal(server_open(long_place, &served, &other), -ENAMETOOLONG);
+	assert_true(other->lock >= 0);
+	server_close(other);
+	long_place[96] = '/';
+	long_place[287] = '\0';
+	assert_int_equal(server_open(long_place, &served, &other), -ENAMETOOLONG);
+	assert_true(other->lock >= 0);
+	server_close(other);
+	long_place[287] = '/';
+	long_place[288] = '\0';
+	assert_int_equal(server_open(long_place, &served, &other), -ENAMETOOLONG);
+	assert_int_equal(other->lock, -ENAMETOOLONG);
+	server_close(other);
+	assert_int_equal(server_open("/none", &served, &other), -ENOENT);
+	server_close(other);
+	assert_int_equal(nr_descriptors(), before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_arguments),
+			cmocka_unit_test(test_switching),
+			cmocka_unit_test(test_draining),
+			cmocka_unit_test(test_looking),
+			cmocka_unit_test(test_sessions),
+			cmocka_unit_test(test_signals),
+			cmocka_unit_test(test_changes),
+			cmocka_unit_test(test_turn),
+			cmocka_unit_test(test_open_kernel),
+			cmocka_unit_test(test_open_server),
+			cmocka_unit_test(test_server),
+			cmocka_unit_test(test_life),
+			cmocka_unit_test(test_start),
+	};
+	char path[100];
+	int ret;
+
+	(void)umask(022);
+	(void)snprintf(folder, sizeof(folder), "/tmp/side-turns-XXXXXX");
+	if (!mkdtemp(folder))
+		return 1;
+	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	(void)snprintf(path, sizeof(path), "%s/kernel.lock", folder);
+	(void)unlink(path);
+	(void)snprintf(path, sizeof(path), "%s/kernel.sock", folder);
+	(void)unlink(path);
+	(void)rmdir(folder);
+	return ret;
+}
