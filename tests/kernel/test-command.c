@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: MIT */
+/* side-kernel as the command of one recording, with a kernel that the test plays: arguments, the command that runs, its status, and what is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+
+#include "cmd/kernel/command.c"
+
+/* ---- what it calls ---- */
+
+static char calls[4096];
+
+static void called(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void called(const char *format, ...)
+{
+	va_list arguments;
+	size_t used = strlen(calls);
+
+	va_start(arguments, format);
+	(void)vsnprintf(calls + used, sizeof(calls) - used, format, arguments);
+	va_end(arguments);
+}
+
+static void assert_called(const char *text)
+{
+	assert_string_equal(calls, text);
+	*calls = '\0';
+}
+
+int say_error(enum command_status status, const char *hint, const char *format, ...)
+{
+	char text[700];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	called("error %d %s [%s];", (int)status, text, hint ? hint : "-");
+	return status;
+}
+
+void say_note(const char *format, ...)
+{
+	char text[700];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	called("note %s;", text);
+}
+
+static int listen_result, create_result, told_times;
+static uint64_t kinds_there, kinds_found;
+static const char *why_text = "", *mend_text = "";
+static bool monotonic_there;
+static struct kernel_record *const the_record = (struct kernel_record *)(uintptr_t)0x1000;
+static struct events *const the_events = (struct events *)(uintptr_t)0x2000;
+static struct kernel_record_summary summary = {
+		.way = "some way", .why = "for a reason", .kinds = 3, .plain = 5};
+
+int kernel_listen_open(const struct kernel_record_options *options,
+		const struct kernel_listener *listener, struct kernel_record **record,
+		struct kernel_record_error *error)
+{
+	assert_ptr_equal(listener->user, the_events);
+	called("open %zu %s;", options->nr_choices, options->choices[0].pattern);
+	*record = listen_result ? NULL : the_record;
+	error->code = listen_result;
+	(void)snprintf(error->text, sizeof(error->text), "a reason");
+	(void)snprintf(error->mend, sizeof(error->mend), "%s", mend_text);
+	return listen_result;
+}
+
+void kernel_record_way(const struct kernel_record *record, const char **way, const char **why)
+{
+	assert_ptr_equal(record, the_record);
+	*way = "some way";
+	*why = why_text;
+}
+
+void kernel_record_close(struct kernel_record *record)
+{
+	called("close %d;", record == the_record);
+}
+
+bool kernel_listen_drain(struct kernel_record *record, bool losses)
+{
+	assert_ptr_equal(record, the_record);
+	called("drain %d;", losses);
+	return true;
+}
+
+bool kernel_listen_look(struct kernel_record *record)
+{
+	assert_ptr_equal(record, the_record);
+	called("look;");
+	kinds_there += kinds_found;
+	return false;
+}
+
+bool kernel_listen_is_told(struct kernel_record *record)
+{
+	assert_ptr_equal(record, the_record);
+	return told_times-- > 0;
+}
+
+void kernel_listen_seen(struct kernel_record *record)
+{
+	assert_ptr_equal(record, the_record);
+	called("seen;");
+}
+
+void kernel_listen_wait(struct kernel_record *record, int fd, int timeout_ms)
+{
+	struct pollfd one = {.fd = fd, .events = POLLIN};
+
+	assert_ptr_equal(record, the_record);
+	called("wait %d;", timeout_ms);
+	(void)poll(&one, 1, timeout_ms);
+}
+
+uint64_t kernel_listen_kinds(const struct kernel_record *record)
+{
+	assert_ptr_equal(record, the_record);
+	return kinds_there;
+}
+
+const struct kernel_record_summary *kernel_listen_end(struct kernel_record *record)
+{
+	assert_ptr_equal(record, the_record);
+	called("end;");
+	return &summary;
+}
+
+int events_create(bool monotonic, struct events **events)
+{
+	assert_int_equal(monotonic, monotonic_there);
+	*events = the_events;
+	return create_result;
+}
+
+void events_free(struct events *events)
+{
+	called("free %d;", events == the_events);
+}
+
+bool events_choose_clock(struct kernel_record_options *options)
+{
+	(void)options;
+	return monotonic_there;
+}
+
+void events_listener(struct events *events, struct kernel_listener *listener)
+{
+	*listener = (struct kernel_listener){.user = events};
+}
+
+void events_figures(const struct events *events, uint64_t *said, uint64_t *lost)
+{
+	assert_ptr_equal(events, the_events);
+	*said = 17;
+	*lost = 19;
+}
+
+void clock_look(void)
+{
+	called("clock;");
+}
+
+static unsigned int nr_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	unsigned int nr = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		nr++;
+	closedir(folder);
+	return nr;
+}
+
+/* ---- arguments ---- */
+
+static char *words_of[24];
+
+static char **list(const char *first, ...)
+{
+	va_list arguments;
+	int nr = 1;
+
+	words_of[0] = (char *)(uintptr_t) "side-kernel";
+	va_start(arguments, first);
+	for (const char *word = first; word; word = va_arg(arguments, const char *))
+		words_of[nr++] = (char *)(uintptr_t)word;
+	va_end(arguments);
+	words_of[nr] = NULL;
+	return words_of;
+}
+
+static int take(struct command *command, char **words)
+{
+	*command = (struct command){.tell = -1};
+	return take_arguments(command, words);
+}
+
+static void test_arguments(void **unused)
+{
+	struct command command;
+	int fd = open("/dev/null", O_RDONLY);
+	char text[16];
+
+	(void)unused;
+	assert_true(fd >= 3);
+	(void)snprintf(text, sizeof(text), "%d", fd);
+	assert_int_equal(take(&command,
+					 list("--record", text, "--way", "perf", "--buffer",
+							 "123456789012", "--kernel", "a:*",
+							 "--kernel-filter", "x > 1", "--kernel",
+							 "b:*", "--", "true", "-x", NULL)),
+			0);
+	assert_int_equal(command.tell, fd);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(command.options.way, KERNEL_RECORD_PERF);
+	assert_int_equal(command.options.buffer_size, 123456789012);
+	assert_int_equal(command.options.nr_choices, 2);
+	assert_string_equal(command.options.choices[0].pattern, "a:*");
+	assert_string_equal(command.options.choices[0].filter, "x > 1");
+	assert_string_equal(command.options.choices[1].pattern, "b:*");
+	assert_null(command.options.choices[1].filter);
+	assert_string_equal(command.words[0], "true");
+	assert_string_equal(command.words[1], "-x");
+	assert_false(command.options.machine || command.wait_all || command.portable);
+	assert_null(command.user_events);
+	free(command.choices);
+	assert_int_equal(take(&command,
+					 list("--record", text, "--way", "tracefs", "--machine",
+							 "yes", "--wait", "yes", "--portable",
+							 "yes", "--user-events", "mine", "--kernel",
+							 "a:*", NULL)),
+			0);
+	assert_int_equal(command.options.way, KERNEL_RECORD_TRACEFS);
+	assert_true(command.options.machine && command.wait_all && command.portable);
+	assert_string_equal(command.user_events, "mine");
+	assert_null(command.words);
+	free(command.choices);
+	assert_int_equal(take(&command, list("--record", text, "--kernel", "a:*", "--", NULL)), 0);
+	assert_null(command.words);
+	free(command.choices);
+	/* A filter of nothing; no event; no descriptor; an option that is none, or that lacks its value. */
+	assert_int_equal(take(&command,
+					 list("--record", text, "--kernel-filter", "x", "--kernel",
+							 "a:*", NULL)),
+			-EINVAL);
+	assert_int_equal(take(&command, list("--record", text, NULL)), -EINVAL);
+	assert_int_equal(take(&command, list("--record", "2", "--kernel", "a:*", NULL)), -EINVAL);
+	free(command.choices);
+	assert_int_equal(take(&command, list("--kernel", "a:*", NULL)), -EINVAL);
+	free(command.choices);
+	assert_int_equal(take(&command, list("--record", "900", "--kernel", "a:*", NULL)), -EBADF);
+	free(command.choices);
+	assert_int_equal(take(&command,
+					 list("--record", text, "--kernel", "a:*", "--other", "x",
+							 NULL)),
+			-EINVAL);
+	free(command.choices);
+	assert_int_equal(take(&command, list("--record", text, "--kernel", "a:*", "--way", NULL)),
+			-EINVAL);
+	free(command.choices);
+	close(fd);
+	/* Three is the least. */
+	fd = open("/dev/null", O_RDONLY);
+	assert_int_equal(take(&command, list("--record", "3", "--kernel", "a:*", NULL)),
+			fcntl(3, F_GETFD) < 0 ? -EBADF : 0);
+	free(command.choices);
+	close(fd);
+}
+
+static void test_environment(void **unused)
+{
+	struct command command = {.portable = false};
+
+	(void)unused;
+	(void)setenv("SIDE_AGENT_KERNEL", "1", 1);
+	(void)setenv("SIDE_RING_PORTABLE", "1", 1);
+	(void)setenv("SIDE_USER_EVENTS", "ours", 1);
+	command.portable = true;
+	command.user_events = "theirs";
+	restore_environment(&command);
+	assert_null(getenv("SIDE_AGENT_KERNEL"));
+	assert_string_equal(getenv("SIDE_RING_PORTABLE"), "1");
+	assert_string_equal(getenv("SIDE_USER_EVENTS"), "theirs");
+	command.portable = false;
+	command.user_events = NULL;
+	restore_environment(&command);
+	assert_null(getenv("SIDE_RING_PORTABLE"));
+	assert_null(getenv("SIDE_USER_EVENTS"));
+}
+
+/* ---- the kernel ---- */
+
+static void test_open_kernel(void **unused)
+{
+	struct kernel_record_choice choice = {.pattern = "a:*"};
+	struct command command = {.options = {.choices = &choice, .nr_choices = 1}};
+
+	(void)unused;
+	monotonic_there = true;
+	assert_int_equal(open_kernel(&command), 0);
+	assert_true(command.monotonic);
+	assert_called("clock;open 1 a:*;");
+	monotonic_there = false;
+	why_text = "for a reason";
+	assert_int_equal(open_kernel(&command), 0);
+	assert_called("clock;open 1 a:*;note the kernel's events come by some way: for a reason;");
+	why_text = "";
+	mend_text = "a hint";
+	{
+		static const struct {
+			int code, status;
+		} results[] = {{-EINVAL, COMMAND_USAGE}, {-EACCES, COMMAND_NOT_PERMITTED},
+				{-EPERM, COMMAND_NOT_PERMITTED}, {-ENOENT, COMMAND_FAILED}};
+
+		for (size_t i = 0; i < 4; i++) {
+			char text[200];
+
+			listen_result = results[i].code;
+			assert_int_equal(open_kernel(&command), results[i].status);
+			(void)snprintf(text, sizeof(text),
+					"clock;open 1 a:*;error %d the kernel's events are not recorded: a reason [a hint];",
+					results[i].status);
+			assert_called(text);
+		}
+	}
+	mend_text = "";
+	assert_int_equal(open_kernel(&command), COMMAND_FAILED);
+	assert_called("clock;open 1 a:*;error 1 the kernel's events are not recorded: a reason [-];");
+	listen_result = 0;
+	create_result = -ENOMEM;
+	assert_int_equal(open_kernel(&command), COMMAND_FAILED);
+	assert_called("clock;error 1 out of memory [-];");
+	create_result = 0;
+}
+
+/* Events that appear without a word of their program are late, unless one tells within half a second. */
+static void test_turn(void **unused)
+{
+	struct command command = {.record = the_record, .events = the_events, .epoll = -1};
+
+	(void)unused;
+	kinds_found = 3;
+	kinds_there = 10;
+	turn(&command);
+	assert_called("wait 50;drain 0;look;");
+	assert_int_equal(command.late.unsure, 3);
+	assert_int_equal(command.late.late, 0);
+	kinds_found = 4;
+	turn(&command);
+	assert_int_equal(command.late.unsure, 7);
+	*calls = '\0';
+	command.monotonic = true;
+	told_times = 1;
+	turn(&command);
+	assert_called("wait 50;clock;drain 0;look;seen;");
+	assert_int_equal(command.late.unsure, 0);
+	kinds_found = 2;
+	turn(&command);
+	assert_called("wait 50;clock;drain 0;look;");
+	/* Half a second later they are certain. */
+	command.late.since -= 499;
+	{
+		struct kernel_late late = command.late;
+
+		late.since = kernel_late_now() - KERNEL_LATE_DOUBT_MS;
+		kernel_late_found(&late, 5);
+		assert_int_equal(late.late, 2);
+		assert_int_equal(late.unsure, 5);
+		assert_int_equal(kernel_late_all(&late), 7);
+		assert_true(kernel_late_now() - late.since < KERNEL_LATE_DOUBT_MS);
+		late.since = kernel_late_now() - KERNEL_LATE_DOUBT_MS + 200;
+		kernel_late_found(&late, 0);
+		assert_int_equal(late.late, 2);
+		assert_int_equal(late.unsure, 5);
+	}
+	{
+		struct timespec now;
+		uint64_t ms;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+		assert_in_range(kernel_late_now(), ms, ms + 60000);
+	}
+	kinds_found = 0;
+}
+
+static void test_finish(void **unused)
+{
+	struct command command = {.record = the_record,
+			.events = the_events,
+			.late = {.late = 2, .unsure = 9}};
+	struct kernel_told told;
+	int fds[2];
+
+	(void)unused;
+	assert_int_equal(pipe(fds), 0);
+	command.tell = fds[1];
+	command.told.status = 7;
+	finish(&command);
+	assert_called("end;");
+	assert_int_equal(read(fds[0], &told, sizeof(told)), sizeof(told));
+	assert_int_equal(told.status, 7);
+	assert_int_equal(told.pid, getpid());
+	assert_int_equal(told.kinds, 3);
+	assert_int_equal(told.events, 17);
+	assert_int_equal(told.lost, 19);
+	assert_int_equal(told.late, 11);
+	assert_int_equal(told.plain, 5);
+	assert_string_equal(told.way, "some way");
+	assert_string_equal(told.why, "for a reason");
+	command.monotonic = true;
+	finish(&command);
+	assert_called("clock;end;");
+	assert_int_equal(read(fds[0], &told, sizeof(told)), sizeof(told));
+	command = (struct command){.tell = fds[1], .told = {.status = 3}};
+	finish(&command);
+	assert_called("");
+	assert_int_equal(read(fds[0], &told, sizeof(told)), sizeof(told));
+	assert_int_equal(told.status, 3);
+	assert_int_equal(told.kinds, 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void test_status(void **unused)
+{
+	static char *words[] = {(char *)(uintptr_t) "x", NULL};
+	struct command command = {.told = {.status = 9}};
+
+	(void)unused;
+	assert_int_equal(status_of(&command), 9);
+	command.words = words;
+	assert_int_equal(status_of(&command), COMMAND_FAILED);
+	command.ended.si_pid = 5;
+	command.ended.si_code = CLD_EXITED;
+	command.ended.si_status = 11;
+	assert_int_equal(status_of(&command), 11);
+	command.ended.si_code = CLD_KILLED;
+	assert_int_equal(status_of(&command), 128 + 11);
+	command.ended.si_code = CLD_DUMPED;
+	assert_int_equal(status_of(&command), 128 + 11);
+}
+
+/* ---- the whole of it, in a process of its own ---- */
+
+static struct kernel_told told_last;
+
+static int live(char *log, size_t size, void (*between)(pid_t child), const char *first, ...)
+{
+	int tell[2], out[2], status;
+	char number[16],
+			*words[24] = {(char *)(uintptr_t) "side-kernel",
+					(char *)(uintptr_t) "--record", number};
+	va_list arguments;
+	pid_t child;
+	ssize_t got;
+	int nr = 3;
+
+	va_start(arguments, first);
+	for (const char *word = first; word; word = va_arg(arguments, const char *))
+		words[nr++] = (char *)(uintptr_t)word;
+	va_end(arguments);
+	assert_int_equal(pipe2(tell, 0), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	(void)snprintf(number, sizeof(number), "%d", tell[1]);
+	child = fork();
+	if (!child) {
+		unsigned int before = nr_descriptors();
+		int code = command_main(words);
+
+		called("%u;", nr_descriptors() - before);
+		(void)!write(out[1], calls, strlen(calls));
+		_exit(code);
+	}
+	assert_true(child > 0);
+	close(tell[1]);
+	close(out[1]);
+	if (between)
+		between(child);
+	got = read(out[0], log, size - 1);
+	log[got > 0 ? got : 0] = '\0';
+	assert_int_equal(waitpid(child, &status, 0), child);
+	memset(&told_last, 0, sizeof(told_last));
+	(void)!read(tell[0], &told_last, sizeof(told_last));
+	close(tell[0]);
+	close(out[0]);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static void send_term(pid_t child)
+{
+	char path[64], text[4096], *at;
+	FILE *file;
+
+	/* As soon as it is blocked. */
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)child);
+	for (bool blocked = false; !blocked; usleep(1000)) {
+		file = fopen(path, "re");
+		text[file ? fread(text, 1, sizeof(text) - 1, file) : 0] = '\0';
+		if (file)
+			(void)fclose(file);
+		at = strstr(text, "SigBlk:");
+		blocked = at && strtoull(at + 7, NULL, 16) >> (SIGTERM - 1) & 1;
+	}
+	(void)kill(child, SIGTERM);
+}
+
+static void test_life(void **unused)
+{
+	char log[4096];
+
+	(void)unused;
+	assert_int_equal(live(log, sizeof(log), NULL, "--other", "x", NULL), COMMAND_USAGE);
+	assert_string_equal(log,
+			"error 2 this program is a part of side, which runs it by itself [see `side record --help`];0;");
+	/* What was misunderstood does not run; what cannot be recorded does. */
+	listen_result = -EINVAL;
+	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "true", NULL),
+			COMMAND_USAGE);
+	assert_int_equal(told_last.status, COMMAND_USAGE);
+	assert_true(told_last.pid > 0);
+	listen_result = -EACCES;
+	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", NULL),
+			COMMAND_NOT_PERMITTED);
+	assert_int_equal(told_last.status, COMMAND_NOT_PERMITTED);
+	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
+					 "exit 23", NULL),
+			23);
+	assert_int_equal(told_last.status, COMMAND_NOT_PERMITTED);
+	assert_int_equal(told_last.kinds, 0);
+	assert_string_equal(log,
+			"clock;open 1 a:*;error 3 the kernel's events are not recorded: a reason [-];close 0;free 1;3;");
+	listen_result = 0;
+	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
+					 "sleep 0.1; exit 24", NULL),
+			24);
+	assert_int_equal(told_last.status, 0);
+	assert_int_equal(told_last.kinds, 3);
+	assert_int_equal(told_last.events, 17);
+	assert_non_null(strstr(log, "wait 50;drain 0;look;"));
+	assert_non_null(strstr(log, "end;close 1;free 1;"));
+	/* Its signals are as they were, and it gets those that others send. */
+	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
+					 "kill -TERM $$", NULL),
+			128 + SIGTERM);
+	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
+					 "kill -INT $PPID; sleep 10", NULL),
+			128 + SIGINT);
+	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/none/such", NULL),
+			COMMAND_NOT_FOUND);
+	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/dev/null", NULL),
+			COMMAND_NOT_EXECUTABLE);
+	/* Without a command a signal ends it. */
+	assert_int_equal(live(log, sizeof(log), send_term, "--kernel", "a:*", NULL), 0);
+	assert_int_equal(told_last.kinds, 3);
+	assert_non_null(strstr(log, "end;close 1;free 1;"));
+	/* All that it leaves behind is waited for, if that is asked. */
+	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--wait", "yes", "--",
+					 "/bin/sh", "-c", "(sleep 0.3; rm -f \"$MARK\") & exit 25",
+					 NULL),
+			25);
+	assert_int_equal(access(getenv("MARK"), F_OK), -1);
+	/* The limit of descriptors is the command's own. */
+	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
+					 "test \"$(ulimit -n)\" = \"$FILES\" && exit 26", NULL),
+			26);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_arguments),
+			cmocka_unit_test(test_environment),
+			cmocka_unit_test(test_open_kernel),
+			cmocka_unit_test(test_turn),
+			cmocka_unit_test(test_finish),
+			cmocka_unit_test(test_status),
+			cmocka_unit_test(test_life),
+	};
+	char mark[] = "/tmp/side-command-XXXXXX", files[32];
+	struct rlimit limit;
+	int fd = mkstemp(mark), ret;
+
+	if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit))
+		return 1;
+	close(fd);
+	(void)snprintf(files, sizeof(files), "%llu", (unsigned long long)limit.rlim_cur);
+	if (setenv("MARK", mark, 1) || setenv("FILES", files, 1))
+		return 1;
+	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	(void)unlink(mark);
+	return ret;
+}
