@@ -560,7 +560,7 @@ static void test_life(void **unused)
 					 "kill -TERM $$", NULL),
 			128 + SIGTERM);
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
-					 "kill -INT $PPID; sleep 10", NULL),
+					 "kill -INT $PPID; exec sleep 10", NULL),
 			128 + SIGINT);
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/none/such", NULL),
 			COMMAND_NOT_FOUND);

@@ -667,7 +667,7 @@ static int live(const char *way, char *log, size_t size)
 	(void)snprintf(number, sizeof(number), "%d", ready[1]);
 	child = fork();
 	if (!child) {
-		int code = kernel_main(5, words);
+		int code = dup2(out[1], 1) == 1 ? kernel_main(5, words) : 99;
 		bool closed = fcntl(ready[1], F_GETFD) < 0;
 		char name[100] = "";
 

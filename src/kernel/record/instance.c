@@ -56,8 +56,11 @@ static unsigned long long start_of(long pid)
 	int field;
 
 	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-	if (tracefs_read(path, &text) <= 0)
+	/* An empty file has a text, too. */
+	if (tracefs_read(path, &text) <= 0) {
+		free(text);
 		return 0;
+	}
 	at = strrchr(text, ')');
 	/* One that nobody has waited for has ended all the same. */
 	if (at && (!strncmp(at, ") Z", 3) || !strncmp(at, ") X", 3)))
@@ -415,8 +418,10 @@ static uint64_t way_lost(struct kernel_record *record, const struct kind *kind, 
 	if (kind != record->kinds)
 		return 0;
 	(void)snprintf(path, sizeof(path), "%s/per_cpu/cpu%u/stats", instance->path, cpu);
-	if (tracefs_read(path, &text) <= 0)
+	if (tracefs_read(path, &text) <= 0) {
+		free(text);
 		return 0;
+	}
 	at = strstr(text, "\ndropped events: ");
 	if (at)
 		lost += strtoull(at + 17, NULL, 10);
