@@ -597,6 +597,8 @@ int main(void)
 	struct rlimit limit;
 	int fd = mkstemp(mark), ret;
 
+	/* A shell ignores it for what it starts in the background. */
+	(void)signal(SIGINT, SIG_DFL);
 	if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit))
 		return 1;
 	close(fd);

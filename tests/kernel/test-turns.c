@@ -959,6 +959,8 @@ int main(void)
 	char path[100];
 	int ret;
 
+	/* A shell ignores it for what it starts in the background. */
+	(void)signal(SIGINT, SIG_DFL);
 	(void)umask(022);
 	(void)snprintf(folder, sizeof(folder), "/tmp/side-turns-XXXXXX");
 	if (!mkdtemp(folder))
