@@ -452,6 +452,7 @@ static int write_packet(struct receive *receive, const struct trace *trace, stru
 
 	if (ret)
 		return ret;
+	stream->begun = true;
 	stream->size += (off_t)packet->size;
 	stream->discarded = packet->discarded;
 	stream->sequence = packet->sequence;
@@ -474,7 +475,6 @@ static int begin_stream(struct receive *receive, const struct trace *trace, stru
 	first.sequence = stream->earlier_packets && first.sequence ? first.sequence - 1 : 0;
 	first.discarded = 0;
 	ctf_packet_make_empty(&first, header_size);
-	stream->begun = true;
 	return write_packet(receive, trace, stream, &first);
 }
 
@@ -544,7 +544,6 @@ static void finish_packet(struct receive *receive, struct session *session)
 		return;
 	if (stream->lost_events)
 		ctf_packet_set_discarded(&packet, packet.discarded + stream->lost_events);
-	stream->begun = true;
 	/* What cannot be written is lost as if it had not come. */
 	if (write_packet(receive, trace, stream, &packet))
 		return;
