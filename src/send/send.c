@@ -609,6 +609,9 @@ static void drop_packet(struct send *send, struct spool_entry *entry, struct fol
 	follow_pass(stream, packet, 0);
 	stream->at.packets = mark.packets;
 	stream->delivered = stream->at;
+	/* It was counted as one that waits, and packets are numbered without those that were dropped. */
+	if (stream->counted.offset > before)
+		stream->counted.packets--;
 	stream->dropped_bytes += stream->at.offset - before;
 	spool_note(stream->trace, events, stream->at.offset - before, &send->own);
 	say_drop(send, entry);
