@@ -43,7 +43,8 @@ enum command {
 static int control_listener, data_listener, control, data;
 static pthread_t daemon_thread;
 static uint32_t major_version, answer_code;
-static enum command refused_command;
+static enum command refused_command,
+		closing_command; /* The daemon refuses the one, and closes instead of an answer to the other. */
 static uint32_t pending;
 static uint64_t next_handle;
 /* Written by the daemon's thread, read when it has answered or ended. */
@@ -113,6 +114,10 @@ static void *serve(void *unused)
 		if (command->size)
 			(void)recv(control, command->payload, command->size, MSG_WAITALL);
 		nr_commands++;
+		if (command->number == closing_command) {
+			shutdown(control, SHUT_RDWR);
+			break;
+		}
 		answer(command->number);
 	}
 	return NULL;
@@ -146,7 +151,7 @@ static void make_sink(void)
 	nr_commands = 0;
 	major_version = 2;
 	answer_code = 10;
-	refused_command = 0;
+	refused_command = closing_command = 0;
 	pending = 0;
 	next_handle = 500;
 	assert_int_equal(pthread_create(&daemon_thread, NULL, serve, NULL), 0);
@@ -824,11 +829,34 @@ static void test_ends(void **unused)
 	free_trace();
 }
 
+/* The daemon closes the connection instead of an answer: that is the error, not its protocol. */
+static void test_closed(void **unused)
+{
+	static const enum command first[] = {VERSION, CREATE_SESSION},
+				  later[] = {ADD_STREAM, STREAMS_SENT};
+
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		make_sink();
+		closing_command = first[i];
+		assert_int_equal(sink->ops->open(sink, &send_error), -ECONNRESET);
+		assert_int_equal(nr_commands, i + 1);
+		free_sink();
+		open_sink();
+		closing_command = later[i];
+		assert_int_equal(sink->ops->meet(sink, &streams[0]), -ECONNRESET);
+		assert_false(trace.announced);
+		free_sink();
+		free_trace();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_sessions),
 			cmocka_unit_test(test_sessions_refused),
+			cmocka_unit_test(test_closed),
 			cmocka_unit_test(test_streams),
 			cmocka_unit_test(test_metadata),
 			cmocka_unit_test(test_packets),
