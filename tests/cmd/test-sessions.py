@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The verbs that ask the daemon: what they ask, against one that notes it; what they say of its answers."""
 import pwd
+import socket
+import threading
 import time
 
 from fake_daemon import FakeDaemon
@@ -331,6 +333,179 @@ def test_status_and_list():
     many = [{"name": f"s{i}", "state": "defined", "output": "/t/" + "x" * 100} for i in range(1000)]
     fake.answers["status"] = {"ok": True, "sessions": many}
     equal(len(json_lines(ask("status", "-a", "--json")[0].out)), 1000)
+
+
+FULL = {
+    "name": "now", "state": "active", "error": "a\x1bdisk", "output": "/t/now", "recorded": 8001, "bytes": 81920, "lost": 12,
+    "overwritten": 2048, "snapshots": 3, "snapshot-recorded": 1, "restarts": 4, "missed-starts": 5, "other-releases": 1,
+    "refused": 1234, "idle": 6,
+    "sending": {"to": "tcp://there:4000", "connected": False, "since": 86400 * 10**9 + 3723 * 10**9, "connections": 2, "why": "it is\x07gone",
+                "packets": 1, "bytes": 3072, "events": 1001, "pending-packets": 7, "pending": 5120, "dropped-packets": 8,
+                "dropped-events": 1, "dropped-users": [{"uid": 1009, "packets": 1, "events": 2}, {"packets": 3, "events": 1}]},
+    "channels": [{"channel": "ring", "recorded": 7999, "bytes": 81900, "lost": 13}, {"channel": "empty", "recorded": 1, "bytes": 20}],
+    "definition": {
+        "track": [{"name": "redis*"}, {"pid": 14, "exclude": True}, {"uid": 15}, {"gid": 16}, {"cgroup": "/c"}, {"container": "d"}],
+        "channels": [{"channel": "ring", "mode": "overwrite", "buffer-size": 4194304, "context": ["vtid", "vpid"],
+                      "rules": [{"event": ["db:*", "!db:tick"], "filter": "size > 4", "event-context": ["ip", "tid"]}, {"event": []}]},
+                     {"channel": "empty", "buffer-size": 65536, "per-thread": True, "rules": []}]},
+    "processes": [{"pid": 4711, "name": "redis\x1b", "control": "thread", "events": 1090, "recorded": 9000, "bytes": 91920, "lost": 17, "live": True},
+                  {"pid": 4712, "name": "old", "control": "sync", "events": 2, "recorded": 18, "bytes": 19, "lost": 0, "live": False}],
+    "waiting": [{"name": "w\x1b", "pid": 21, "uid": 22, "reason": "no\x1bmemory"}],
+    "losses": [{"process": "redis-4711", "event": "db:x", "reason": "ring full", "count": 1023}, {"process": "old-4712", "reason": "other", "count": 24}],
+    "messages": ["m0"], "message-hints": ["h0"], "messages-unkept": 2,
+    "messages-of-users": [{"uid": 25, "count": 1}, {"count": 26}]}
+
+FULL_TEXT = r"""session now  active
+  because    a\x1bdisk
+  traces     /t/now
+  recorded   8,001 events, 80.0 KiB; lost 12
+  overwritten 2.0 KiB of older events
+  snapshots  3, 1 event in all of them together
+  restarts   4
+  missed     the start of 5 programs, while there was no recorder
+  missed     1 program with the agent of another release; restart it
+  sending    to tcp://there:4000
+             not connected since 1970-01-02 01:02:03, the 2. time: it is\x07gone
+             sent 1 packet, 3.0 KiB, 1,001 events; waiting 7 packets, 5.0 KiB; lost 8 packets, with 1 event
+             lost of user 1009: 1 packet, with 2 events: the spool is full
+             lost of further users: 3 packets, with 1 event: the spool is full
+  of         name redis*, not pid 14, uid 15, gid 16, cgroup /c, container d
+  channel ring  overwrite, 4.0 MiB a CPU, with vtid vpid
+    recorded 7,999 events, 80.0 KiB; lost 13
+    db:* !db:tick  if size > 4  with ip tid
+    all events
+  channel empty  discard, 64.0 KiB a thread
+    recorded 1 event, 20 bytes
+    no events
+
+  PROCESS                   PID  CONTROL   CLASSES         EVENTS        BYTES         LOST
+  redis\x1b                4711  thread      1,090          9,000     89.8 KiB           17
+  old                      4712  sync            2             18     19 bytes            0  ended
+
+  NOT RECORDED  1,234 programs since the recorder began; those that run ask again
+  w\x1b                      21  user 22: no\x1bmemory
+
+  6 idle programs have ring memory that was reclaimed: the next event gets it again
+
+  LOST
+         1,023  redis-4711  db:x (ring full)
+            24  old-4712  events not known by name (other)
+"""
+
+FULL_NOTES = r"""side: m0
+hint: h0
+side: 2 more messages
+hint: `--json` prints the first 100
+side: 1 message about programs of user 25 in the log of the daemon
+side: 26 messages about programs of further users in the log of the daemon
+side: process 27, and programs that see the same files, cannot find this daemon: the rendezvous socket /d of the one before cannot be opened again (denied)
+hint: `side attach --daemon -p 27` makes another one
+"""
+
+
+def test_status_of_everything():
+    """All of it as text, value by value: each number is another one."""
+    make_current()
+    fake.answers["status"] = {"ok": True, "sessions": [FULL], "programs": 3,
+                              "closed-doors": [{"pid": 27, "door": "/d", "why": "denied"}]}
+    result = side("status", "now", env={**ENVIRONMENT, "TZ": "UTC"})
+    equal((result.status, result.out, result.err), (0, FULL_TEXT, FULL_NOTES))
+    # In colors: what is wrong is red, and all of it ends.
+    colored = side("status", "now", "--color=always", env={**ENVIRONMENT, "TZ": "UTC"}).out
+    equal(re.sub("\x1b\\[[0-9;]*m", "", colored), FULL_TEXT)
+    equal(re.findall("\x1b\\[1;31m(.*?)\x1b\\[0m", colored), ["because", "; lost 12", "missed", "missed", "not connected", "; lost 8 packets, with 1 event", "lost of user 1009: 1 packet, with 2 events: the spool is full", "lost of further users: 3 packets, with 1 event: the spool is full", "; lost 13", "          17", "NOT RECORDED"])
+    equal(re.findall("\x1b\\[1m(.*?)\x1b\\[0m", colored), ["session now", "channel ring", "channel empty", "PROCESS                   PID  CONTROL   CLASSES         EVENTS        BYTES         LOST", "LOST"])
+    # The short form, with a loss and without.
+    fake.answers["status"] = {"ok": True, "sessions": [{**FULL, "name": "other", "lost": 0, "output": "/o"}, {**FULL, "recorded": 1}]}
+    equal(ask("status", "-a")[0].out, '  other                active       8,001 events      80.0 KiB  /o\n* now                  active            1 event      80.0 KiB  /t/now  lost 12\n')
+    contains(side("status", "-a", "--color=always", env=ENVIRONMENT).out, "/t/now  lost \x1b[1;31m12\n\x1b[0m")
+    # Nothing at all.
+    fake.answers["status"] = {"ok": True, "sessions": [{"name": "now", "state": "stopped", "definition": {"channels": []}}]}
+    equal(ask("status", "now")[0].out, "session now  stopped\n  recorded   0 events, 0 bytes\n"
+          "  no channels: add events with `side enable-event`\n")
+    # No program has joined, or no event has happened.
+    for programs, text in ((0, "\n  no running program has joined; programs that started before the daemon join with `side attach --daemon -p PID`\n"),
+                           (1, "\n  1 program has joined, and no event that the session records has happened\n"),
+                           (2, "\n  2 programs have joined, and no event that the session records has happened\n")):
+        session = {"name": "now", "state": "active", "processes": []}
+        fake.answers["status"] = {"ok": True, "sessions": [session], "programs": programs}
+        equal(ask("status", "now")[0].out, "session now  active\n  recorded   0 events, 0 bytes\n" + text)
+        for more in ({"refused": 1}, {"untracked": 1}, {"state": "stopped"}, {"processes": [{"pid": 1}]}):
+            fake.answers["status"] = {"ok": True, "sessions": [{**session, **more}], "programs": programs}
+            true(text not in ask("status", "now")[0].out, str(more))
+    # Of one each.
+    one = {"refused": 1, "idle": 1, "missed-starts": 1, "other-releases": 2,
+           "sending": {"to": "u", "connected": True, "since": 86400 * 10**9, "connections": 1, "packets": 2, "bytes": 1, "events": 1, "pending-packets": 1, "pending": 2,
+                       "dropped-packets": 1, "dropped-events": 3}}
+    fake.answers["status"] = {"ok": True, "sessions": [{"name": "now", "state": "active", **one}]}
+    equal(side("status", "now", env={**ENVIRONMENT, "TZ": "UTC"}).out, 'session now  active\n  recorded   0 events, 0 bytes\n  missed     the start of 1 program, while there was no recorder\n  missed     2 programs with the agent of another release; restart them\n  sending    to u\n             connected since 1970-01-02 00:00:00\n             sent 2 packets, 1 bytes, 1 event; waiting 1 packet, 2 bytes; lost 1 packet, with 3 events\n\n  NOT RECORDED  1 program since the recorder began; those that run ask again\n\n  1 idle program has ring memory that was reclaimed: the next event gets it again\n')
+    fake.answers["status"] = {"ok": True, "sessions": [{"name": "now", "state": "active", "sending": {"to": "u"}}]}
+    equal(ask("status", "now")[0].out, "session now  active\n  recorded   0 events, 0 bytes\n  sending    to u\n             not connected yet\n"
+          "             sent 0 packets, 0 bytes; waiting 0 packets, 0 bytes\n")
+    fake.answers["status"] = {"ok": True, "sessions": []}
+    equal(ask("status", "-a")[0].err, "side: there are no sessions\nhint: `side create` makes one\n")
+    equal(ask("status", "-a", "--json")[0].err, "")
+    # 10 messages are printed, and how many there are more.
+    for count, more in ((10, ""), (11, "side: 1 more message\nhint: `--json` prints the first 100\n"), (12, "side: 2 more messages\nhint: `--json` prints the first 100\n")):
+        fake.answers["status"] = {"ok": True, "sessions": [{"name": "now", "messages": [f"m{i}" for i in range(count)]}]}
+        equal(ask("status", "now")[0].err, "".join(f"side: m{i}\n" for i in range(10)) + more)
+
+
+PROBED = {
+    "event": ["p:a", "p:a_return"], "probe": "--function a", "pid": 31, "state": "set", "programs": [
+        {"pid": 32, "name": "one\x1b", "answered": True, "absent": 33, "resting": 34, "refused": 35, "cut": 36, "lost": 37, "unseen": 38,
+         "methods": {"jump": 1039, "padding": 40, "short": 41, "punned": 42, "breakpoint": 43, "uprobe": 44},
+         "refusals": [{"first": 45, "count": 1, "why": "x"}, {"first": 46, "count": 3, "why": "y"}]},
+        {"pid": 47, "name": "two", "answered": True, "why": "it cannot"}, {"pid": 48, "name": "three"}, {"pid": 49, "name": "four", "answered": True}]}
+
+
+def test_status_of_probes():
+    make_current()
+    session = {"name": "now", "state": "active", "probes": [PROBED, {**PROBED, "pid": 0, "exe": "/e", "state": "no table", "programs": []},
+                                                            {"event": ["q"], "probe": "--sdt x:y"}]}
+    fake.answers["status"] = {"ok": True, "sessions": [session]}
+    head = "session now  active\n  recorded   0 events, 0 bytes\n"
+    text = (head + "  probes\n    p:a p:a_return  --function a  in process 31  set\n"
+            "      one\\x1b 32: 1,039 by jump, 40 by jump into padding, 41 by short jump, 42 by punned jump, 43 by breakpoint, 44 by uprobe, "
+            "33 not loaded, 34 idle, 35 refused, 36 hits inside of others not seen, 37 hits lost, 38 returns not seen\n"
+            "        location 45: x\n        location 46 to 48: y\n"
+            "      two 47: none, because it cannot\n      three 48: not answered yet\n      four 49: nothing to set\n"
+            "    p:a p:a_return  --function a  in /e  not resolved: enable it again\n    q  --sdt x:y  in all programs\n")
+    equal(ask("status", "now")[0].out, text)
+    colored = side("status", "now", "--color=always", env=ENVIRONMENT).out
+    equal(re.findall("\x1b\\[1;31m(.*?)\x1b\\[0m", colored),
+          ["35 refused", "37 hits lost", "38 returns not seen", "none, because it cannot", "not resolved: enable it again"])
+    equal(re.sub("\x1b\\[[0-9;]*m", "", colored), text)
+
+
+def test_status_of_the_kernel():
+    """What the program that records the kernel's events answers."""
+    make_current()
+    session = {"name": "now", "state": "active", "definition": {"channels": [{"channel": "ring", "rules": [{"event": ["kernel::x"]}]}]}}
+    fake.answers["status"] = {"ok": True, "sessions": [session]}
+    contains(ask("status", "now")[0].out, "  kernel     nobody records its events: `side start` begins again\n")
+    answers = [{"way": "perf", "on": 51, "events": 1052}, {"way": "tracefs", "on": 53, "events": 54, "lost": 1055, "filtered": 56}]
+    asked = []
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(os.path.join(RUNTIME, "kernel.sock"))
+    listener.listen(4)
+    listener.settimeout(60)
+
+    def serve():
+        for answer in answers:
+            connection = listener.accept()[0]
+            with connection:
+                asked.append(connection.recv(100))
+                connection.send(json.dumps(answer).encode() + b"\n")
+    thread = threading.Thread(target=serve)
+    thread.start()
+    outputs = [ask("status", "now")[0].out for _ in answers]
+    thread.join()
+    listener.close()
+    os.unlink(os.path.join(RUNTIME, "kernel.sock"))
+    equal(asked, [b"status\n"] * 2)
+    contains(outputs[0], "  kernel     51 of 1052 events switched on, by perf\n")
+    contains(outputs[1], "  kernel     53 of 54 events switched on, by tracefs; 56 with a filter of the kernel's; lost 1,055\n")
 
 
 def test_save_and_load():
