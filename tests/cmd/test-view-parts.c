@@ -262,6 +262,29 @@ static void test_plain_values(void **unused)
 	written("{ size = 0xc8, opt = 0x9, state = \"busy\" | \"all\" (2), ok = false, f = 2.5, s = \"a\\\"\\n\", l = [ 0x7, 0x8 ] }");
 }
 
+/* What is coloured ends with the code that ends it. */
+static void test_colours(void **unused)
+{
+	static const struct ctf_type text = {.kind = CTF_STRING},
+				     number = {.kind = CTF_INTEGER, .size = 8, .base = 10};
+	const struct ctf_value values[] = {
+			{.type = &text, .text = "ab", .size = 2, .is_text = true, .span = 1},
+			{.type = &number, .u = 7, .span = 1}};
+	struct view_sink sink = sink_of(false);
+	char wanted[128];
+
+	(void)unused;
+	sink.ops = &view_colour_ops;
+	assert_true(view_colour_ops.text_begin.size && view_colour_ops.text_end.size);
+	assert_true(view_colour_ops.number_begin.size && view_colour_ops.number_end.size);
+	view_plain_value(&sink, &values[0]);
+	view_plain_value(&sink, &values[1]);
+	snprintf(wanted, sizeof(wanted), "%s\"ab\"%s%s7%s", view_colour_ops.text_begin.text,
+			view_colour_ops.text_end.text, view_colour_ops.number_begin.text,
+			view_colour_ops.number_end.text);
+	written(wanted);
+}
+
 /* ---- system calls ---- */
 
 static void note_is(const char *event, const char *name, uint64_t number, const char *note)
@@ -582,6 +605,7 @@ int main(void)
 			cmocka_unit_test(test_labels),
 			cmocka_unit_test(test_bitmaps_of_lists),
 			cmocka_unit_test(test_plain_values),
+			cmocka_unit_test(test_colours),
 			cmocka_unit_test(test_system_calls),
 			cmocka_unit_test(test_expressions),
 			cmocka_unit_test(test_levels_of_patterns),
