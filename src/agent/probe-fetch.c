@@ -122,8 +122,11 @@ static uint64_t as_double(uint64_t bits, uint64_t head)
 		return sign | infinite | (bits << 1 ? UINT64_C(1) << 51 : 0);
 	if (exponent >= 0x7ff)
 		return sign | infinite;
-	if (!bits || exponent < -51)
+	if (!bits || exponent < -52)
 		return sign;
+	/* At least half of the smallest number: all bits go, and round_off() cannot drop so many. */
+	if (exponent == -52)
+		return sign | (bits > UINT64_C(1) << 63);
 	if (exponent <= 0)
 		return sign | round_off(bits, (unsigned int)(12 - exponent));
 	/* A carry out of the fraction counts the exponent up, as it should. */
