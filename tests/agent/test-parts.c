@@ -291,6 +291,26 @@ static void test_door_connect(void **state)
 	calls.answer_size = calls.message_size[0];
 	assert_int_equal(agent_door_connect("/session", 5), pair[0]);
 	assert_int_equal(calls.nr_closed, 3);
+	/* Descriptor 0 is a socket like another one. */
+	assert_int_equal(agent_door_set("/zero"), 0);
+	calls_begin();
+	calls.received = 1;
+	calls.connected[0] = -EIO;
+	assert_int_equal(agent_door_connect("/session", 5), -EIO);
+	assert_int_equal(calls.nr_sent, 0);
+	calls.connected[1] = 0;
+	(void)agent_door_connect("/session", 5);
+	assert_true(calls.nr_sent + calls.nr_closed > 0);
+	assert_int_equal(agent_door_set("/door"), 0);
+	door.owner = getuid();
+	door.known = true;
+	calls_begin();
+	calls.received = 1;
+	pass.path = "/session";
+	calls.answer_size = (size_t)wire_encode_pass(calls.answer, sizeof(calls.answer), &pass);
+	for (int i = 0; i < 4; i++)
+		calls.connected[i] = i < 3 ? -EIO : pair[0];
+	calls.nr_connected = 4;
 	/* Sessions that are given, or of a static configuration, are connected to directly. */
 	assert_true(agent_session_by_door(&session));
 	session.given = true;
