@@ -51,25 +51,23 @@ static void fake_end(void *before)
 	begun--;
 }
 
-/* As the wrapper libraries have them. */
-void side_wrap_own_libc(bool begins) __attribute__((weak));
-void side_wrap_own_libc(bool begins)
-{
-	strcat(order, begins ? "L" : "l");
-}
-
-void side_wrap_own_pthread(bool begins) __attribute__((weak));
-void side_wrap_own_pthread(bool begins)
-{
-	strcat(order, begins ? "P" : "p");
-}
-
 static uint64_t own_threads[PATCH_NR_OWN];
 
 #define patch_own_begin fake_begin
 #define patch_own_end fake_end
 #define patch_own_threads own_threads
 #include "agent/probes-own.c"
+
+/* As the wrapper libraries have them. */
+void side_wrap_own_libc(bool begins)
+{
+	strcat(order, begins ? "L" : "l");
+}
+
+void side_wrap_own_pthread(bool begins)
+{
+	strcat(order, begins ? "P" : "p");
+}
 
 /* ---- published changes ---- */
 
