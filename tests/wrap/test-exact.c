@@ -204,7 +204,7 @@ static bool fake_ready(void)
 
 static struct {
 	ElfW(Ehdr) header;
-	ElfW(Phdr) parts[4];
+	ElfW(Phdr) parts[5];
 } linker_image;
 static bool has_linker;
 
@@ -338,7 +338,7 @@ static void test_start(void)
 	CHECK(nr_walks == 0 && nr_recorders == 0);
 	is_ready = true;
 	errno = E2BIG;
-	wrap_start();
+	wrap_loaded();
 	CHECK(nr_walks == 1 && nr_recorders == 1 && errno == E2BIG);
 	wrap_start();
 	wrap_loaded();
@@ -391,19 +391,20 @@ static void test_early(void)
 	while_finding = ask_early;
 	has_leaks = true;
 	has_linker = true;
-	linker_image.header = (ElfW(Ehdr)){.e_phoff = sizeof(ElfW(Ehdr)), .e_phnum = 3};
+	linker_image.header = (ElfW(Ehdr)){.e_phoff = sizeof(ElfW(Ehdr)), .e_phnum = 4};
 	linker_image.parts[0] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = 0, .p_memsz = 0x100};
 	linker_image.parts[1] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = 0x300, .p_memsz = 0x50};
 	linker_image.parts[2] = (ElfW(Phdr)){.p_type = PT_NOTE, .p_vaddr = 0x900, .p_memsz = 0x50};
-	linker_image.parts[3] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = 0x900, .p_memsz = 0x50};
+	linker_image.parts[3] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = 0x340, .p_memsz = 0x40};
+	linker_image.parts[4] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = 0x900, .p_memsz = 0x50};
 	CHECK(wrap_malloc(6) == block && !strcmp(behind_call.function, "malloc") &&
 			behind_call.size == 6);
 	CHECK(early[0] && !finding && next_found);
-	CHECK(linker.begin == (uintptr_t)&linker_image && linker.size == 0x350);
+	CHECK(linker.begin == (uintptr_t)&linker_image && linker.size == 0x380);
 	/* Blocks for the dynamic linker are no leaks. */
-	CHECK(of_caller(block, (void *)((uintptr_t)&linker_image + 0x34f)) == block &&
+	CHECK(of_caller(block, (void *)((uintptr_t)&linker_image + 0x37f)) == block &&
 			nr_ignored == 1 && ignored == block);
-	CHECK(of_caller(block, (void *)((uintptr_t)&linker_image + 0x350)) == block &&
+	CHECK(of_caller(block, (void *)((uintptr_t)&linker_image + 0x380)) == block &&
 			nr_ignored == 1);
 	CHECK(of_caller(NULL, &linker_image) == NULL && nr_ignored == 1);
 	CHECK(of_caller(block, &linker_image) == block && nr_ignored == 2);
