@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact values of threads and signals at probes: contexts that are moved to a site and back, how a handler ends, words of stacks, calls
+ * that are made again, actions as the kernel and as the C library have them. The files are included, with arenas of the test.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "probe/patch/actions.h"
+#include "probe/patch/arena.h"
+
+#define CHECK(condition)                                                                \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                        \
+		}                                                                       \
+	} while (0)
+
+static struct patch_arena fake_arenas[3];
+static size_t nr_fake_arenas;
+
+static struct patch_kind fake_kind(uint64_t body)
+{
+	(void)body;
+	return fake_arenas[1].kind;
+}
+
+static const uint8_t *fake_frames(bool follows)
+{
+	static uint8_t frames[2][256];
+
+	for (int i = 0; i < 256; i++) {
+		frames[0][i] = (uint8_t)(8 + i);
+		frames[1][i] = (uint8_t)(16 + i);
+	}
+	return frames[follows];
+}
+
+#define patch_arenas fake_arenas
+#define patch_nr_arenas nr_fake_arenas
+#define patch_body_kind fake_kind
+#define patch_body_frames fake_frames
+#include "probe/patch/moved.c"
+#undef patch_arenas
+#undef patch_nr_arenas
+#undef patch_body_kind
+
+#define segments stack_segments
+#include "probe/patch/passed.c"
+#undef segments
+#include "probe/patch/resume.c"
+#include "probe/patch/threads.c"
+
+/* ---- contexts at a site ---- */
+
+static struct patch_probe probes[4];
+static struct patch_hot hot;
+
+static void make_arenas(void)
+{
+	memset(fake_arenas, 0, sizeof(fake_arenas));
+	memset(probes, 0, sizeof(probes));
+	fake_arenas[0] = (struct patch_arena){.start = 0x10000, .size = 0x1000};
+	fake_arenas[1] = (struct patch_arena){.start = 0x20000,
+			.size = 4 * HEADS_BYTES,
+			.kind = {.bytes = HEADS_BYTES, .follows = true},
+			.probes = probes};
+	nr_fake_arenas = 2;
+	hot.copy = 0x20000 + HEADS_BYTES + 20;
+	probes[1] = (struct patch_probe){.hot = &hot,
+			.site = {.runtime = 0x5000},
+			.body = 0x20000 + HEADS_BYTES,
+			.places = {0x5000, 0x5003, 0x5005, 0x5009},
+			.begins = {23, 25, 255, 255, 255},
+			.pushed = 27};
+}
+
+static bool moves(uint64_t from, struct patch_moved *moved, ucontext_t *context, siginfo_t *info)
+{
+	memset(context, 0, sizeof(*context));
+	context->uc_mcontext.gregs[REG_RIP] = (greg_t)from;
+	context->uc_mcontext.gregs[REG_RSP] = 0x7000;
+	return patch_move_to_site(info, context, moved);
+}
+
+static void test_moved(void)
+{
+	const uint64_t body = 0x20000 + HEADS_BYTES;
+	static const struct {
+		unsigned int at;
+		uint64_t to;
+		int64_t away;
+	} rows[] = {{0, 0x5000, 8}, {5, 0x5000, 13}, {19, 0x5000, 27}, {20, 0x5000, 0},
+			{22, 0x5000, 0}, {23, 0x5003, 0}, {24, 0x5003, 0}, {25, 0x5005, 0},
+			{26, 0x5005, 0}, {27, 0x5005, 8}, {60, 0x5005, 8}};
+	struct patch_moved moved;
+	ucontext_t context;
+	siginfo_t info = {.si_code = SEGV_MAPERR};
+
+	make_arenas();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t from = body + rows[i].at;
+
+		info.si_addr = (void *)from;
+		CHECK(moves(from, &moved, &context, &info));
+		CHECK(moved.probe == &probes[1] && moved.from == from && moved.to == rows[i].to &&
+				moved.away == rows[i].away);
+		CHECK((uint64_t)context.uc_mcontext.gregs[REG_RIP] == rows[i].to);
+		CHECK(context.uc_mcontext.gregs[REG_RSP] == 0x7000 + rows[i].away &&
+				moved.stack == 0x7000u + (uint64_t)rows[i].away);
+		CHECK(info.si_addr == (void *)rows[i].to);
+		patch_move_back(&context, &moved);
+		CHECK((uint64_t)context.uc_mcontext.gregs[REG_RIP] == from &&
+				context.uc_mcontext.gregs[REG_RSP] == 0x7000);
+	}
+	/* The program has chosen another address, or another stack: both stay. */
+	CHECK(moves(body + 27, &moved, &context, &info));
+	context.uc_mcontext.gregs[REG_RIP]++;
+	patch_move_back(&context, &moved);
+	CHECK(context.uc_mcontext.gregs[REG_RIP] == 0x5006 &&
+			context.uc_mcontext.gregs[REG_RSP] == 0x7008);
+	CHECK(moves(body + 27, &moved, &context, &info));
+	context.uc_mcontext.gregs[REG_RSP]++;
+	patch_move_back(&context, &moved);
+	CHECK(context.uc_mcontext.gregs[REG_RIP] == 0x5005 &&
+			context.uc_mcontext.gregs[REG_RSP] == 0x7009);
+	/* Another address in the siginfo_t, or a signal that was sent. */
+	info.si_addr = (void *)(body + 1);
+	CHECK(moves(body, &moved, &context, &info) && info.si_addr == (void *)(body + 1));
+	info.si_code = SI_USER;
+	info.si_addr = (void *)body;
+	CHECK(moves(body, &moved, &context, &info) && info.si_addr == (void *)body);
+	/* Nowhere: slots, heads, another body, behind the end, a probe that is not set. */
+	CHECK(!moves(0x10000, &moved, &context, &info) && !moved.probe &&
+			context.uc_mcontext.gregs[REG_RIP] == 0x10000);
+	CHECK(!moves(0x20000 + HEADS_BYTES - 1, &moved, &context, &info));
+	CHECK(!moves(0x20000 + 2 * HEADS_BYTES, &moved, &context, &info));
+	CHECK(!moves(0x20000 + 4 * HEADS_BYTES, &moved, &context, &info) &&
+			!moves(0x1ffff, &moved, &context, &info));
+	probes[1].site.runtime = 0;
+	CHECK(!moves(body, &moved, &context, &info));
+	make_arenas();
+	probes[1].body++;
+	CHECK(!moves(body, &moved, &context, &info));
+	nr_fake_arenas = 1;
+	make_arenas();
+	nr_fake_arenas = 1;
+	CHECK(!moves(body, &moved, &context, &info));
+}
+
+static void test_moved_for_good(void)
+{
+	static uint8_t code[8] __attribute__((aligned(8))) = {1, 2, 3, 4, 5, 6, 7, 8};
+	struct patch_moved moved = {.probe = &probes[1]};
+
+	make_arenas();
+	probes[1].site = (struct probe_site){
+			.runtime = (uintptr_t)code, .patched = 5, .bytes = {1, 2, 3, 4, 5}};
+	probes[1].method = PROBE_JUMP;
+	CHECK(patch_move_for_good(&moved));
+	CHECK(code[0] == 1 && code[4] == 5 && code[5] == 6);
+}
+
+/* ---- how a handler ends ---- */
+
+static struct {
+	_Alignas(64) uint8_t bytes[1024];
+} state;
+
+static void make_context(ucontext_t *context, uint32_t magic, uint64_t components)
+{
+	const struct resume_note one = {.magic = magic, .components = components};
+
+	memset(context, 0, sizeof(*context));
+	memset(&state, 0, sizeof(state));
+	memcpy(state.bytes + 464, &one, sizeof(one));
+	context->uc_mcontext.fpregs = (void *)&state;
+	context->uc_mcontext.gregs[REG_CSGSFS] = (greg_t)(code_segment() | UINT64_C(0x2b) << 48);
+}
+
+static void test_resume(void)
+{
+	ucontext_t context;
+
+	resumes = true;
+	pkru_at = 0;
+	if (has_shadow_stack())
+		return;
+	make_context(&context, NOTE_MAGIC, 7);
+	CHECK(is_plain(&context) && patch_resume_components(&context) == 7);
+	context.uc_mcontext.gregs[REG_CSGSFS]++;
+	CHECK(!is_plain(&context) && !patch_resume_components(&context));
+	make_context(&context, NOTE_MAGIC, 7);
+	context.uc_mcontext.gregs[REG_CSGSFS] &= 0xffff;
+	CHECK(!is_plain(&context));
+	/* The stack segment is above bit 48, and others do not count. */
+	context.uc_mcontext.gregs[REG_CSGSFS] |= (greg_t)(UINT64_C(0xffff) << 32);
+	CHECK(!is_plain(&context));
+	context.uc_mcontext.gregs[REG_CSGSFS] |= (greg_t)(UINT64_C(1) << 48);
+	CHECK(is_plain(&context));
+	for (unsigned int bit = 0; bit < 22; bit++) {
+		make_context(&context, NOTE_MAGIC, 7);
+		context.uc_mcontext.gregs[REG_EFL] = 1 << bit;
+		CHECK(is_plain(&context) == (bit != 8 && bit != 14));
+	}
+	make_context(&context, NOTE_MAGIC, 7);
+	context.uc_stack.ss_flags = (int)(1u << 31);
+	CHECK(!is_plain(&context));
+	context.uc_stack.ss_flags = 1 << 30;
+	CHECK(is_plain(&context));
+	make_context(&context, NOTE_MAGIC + 1, 7);
+	CHECK(!patch_resume_components(&context));
+	make_context(&context, NOTE_MAGIC, 7);
+	context.uc_mcontext.fpregs = (void *)(state.bytes + 32);
+	memmove(state.bytes + 32 + 464, state.bytes + 464, 16);
+	CHECK(!patch_resume_components(&context));
+	context.uc_mcontext.fpregs = NULL;
+	CHECK(!patch_resume_components(&context));
+	/* Protection keys that cannot be compared. */
+	make_context(&context, NOTE_MAGIC, 7 | 1u << 9);
+	CHECK(!patch_resume_components(&context));
+	resumes = false;
+	make_context(&context, NOTE_MAGIC, 7);
+	CHECK(!patch_resumes() && !patch_resume_components(&context));
+	resumes = true;
+	CHECK(patch_resumes());
+	patch_resume_never();
+	CHECK(!patch_resumes());
+	never = false;
+}
+
+/* Names of processors and of an emulator, in the order of their registers. */
+static void test_names(void)
+{
+	uint32_t registers[4];
+	char name[13] = "", other[13];
+
+	resume_cpuid(0, 0, registers);
+	memcpy(name, &registers[1], 4);
+	memcpy(name + 4, &registers[3], 4);
+	memcpy(name + 8, &registers[2], 4);
+	CHECK(resume_has_name(0, name, 3));
+	for (int i = 0; i < 12; i++) {
+		memcpy(other, name, 13);
+		other[i] ^= 1;
+		CHECK(!resume_has_name(0, other, 3));
+	}
+	memcpy(other, name, 4);
+	memcpy(other + 4, name + 8, 4);
+	memcpy(other + 8, name + 4, 4);
+	CHECK(resume_has_name(0, other, 2));
+}
+
+/* ---- words of stacks ---- */
+
+static uint64_t wanted_address;
+
+static bool is_wanted(uint64_t address)
+{
+	return address == wanted_address;
+}
+
+static void test_mappings(void)
+{
+	static struct mapping made[8];
+	struct stacks stacks = {.most = 1000};
+
+	mappings = made;
+	nr_mappings = 0;
+	add_mapping(&(struct mapping){0x1000, 0x2000, true});
+	add_mapping(&(struct mapping){0x2000, 0x3000, true});
+	CHECK(nr_mappings == 1 && made[0].start == 0x1000 && made[0].end == 0x3000);
+	add_mapping(&(struct mapping){0x3000, 0x4000, false});
+	add_mapping(&(struct mapping){0x4000, 0x5000, true});
+	add_mapping(&(struct mapping){0x6000, 0x7000, true});
+	CHECK(nr_mappings == 4 && made[3].start == 0x6000);
+	CHECK(end_of_mapping(0xfff) == 0 && end_of_mapping(0x1000) == 0x3000 &&
+			end_of_mapping(0x2fff) == 0x3000);
+	CHECK(end_of_mapping(0x3000) == 0x4000 && end_of_mapping(0x5000) == 0 &&
+			end_of_mapping(0x6fff) == 0x7000);
+	CHECK(end_of_mapping(0x7000) == 0 && end_of_mapping(0x5fff) == 0);
+	CHECK(add_stack(&stacks, 0x1015) && stacks.nr == 1 && stacks.parts[0].start == 0x1010 &&
+			stacks.parts[0].end == 0x3000);
+	CHECK(add_stack(&stacks, 0x1010) && add_stack(&stacks, 0x2fff) && stacks.nr == 1);
+	CHECK(add_stack(&stacks, 0x100f) && stacks.nr == 2 && stacks.parts[1].start == 0x1008);
+	CHECK(!add_stack(&stacks, 0x5000));
+	stacks.nr = 7;
+	CHECK(add_stack(&stacks, 0x6008) && stacks.nr == 8);
+	CHECK(!add_stack(&stacks, 0x6000) && add_stack(&stacks, 0x6010) && stacks.nr == 8);
+	nr_mappings = 0;
+	CHECK(end_of_mapping(0x1000) == 0);
+}
+
+static void test_words(void)
+{
+	static uint64_t stack[16];
+	static struct mapping made[1];
+	struct stacks stacks = {.most = sizeof(stack)};
+
+	mappings = made;
+	made[0] = (struct mapping){(uintptr_t)stack, (uintptr_t)(stack + 16), true};
+	nr_mappings = 1;
+	is_there = is_wanted;
+	stack_segments = 0x3300000000002b;
+	wanted_address = 77;
+	CHECK(is_clear(&stacks, (uintptr_t)stack) && stacks.most == 0);
+	stacks = (struct stacks){.most = sizeof(stack) - 1};
+	CHECK(!is_clear(&stacks, (uintptr_t)stack));
+	for (int i = 0; i < 16; i++) {
+		stack[i] = 77;
+		stacks = (struct stacks){.most = 4096};
+		CHECK(!is_clear(&stacks, (uintptr_t)stack));
+		stacks = (struct stacks){.most = 4096, .frames_only = true};
+		CHECK(is_clear(&stacks, (uintptr_t)stack));
+		stack[i] = 0;
+	}
+	/* What the kernel puts there: stack pointer, program counter, flags, segments. */
+	stack[3] = (uintptr_t)&stack[8];
+	stack[6] = stack_segments;
+	stacks = (struct stacks){.most = 4096, .frames_only = true};
+	CHECK(is_clear(&stacks, (uintptr_t)stack) && stacks.nr == 1);
+	stack[4] = 77;
+	stacks = (struct stacks){.most = 4096, .frames_only = true};
+	CHECK(!is_clear(&stacks, (uintptr_t)stack));
+	stack[4] = 0;
+	stack[3] = 8;
+	stacks = (struct stacks){.most = 4096, .frames_only = true};
+	CHECK(!is_clear(&stacks, (uintptr_t)stack));
+	stacks = (struct stacks){.most = 4096};
+	CHECK(!is_clear(&stacks, 8));
+}
+
+static void test_same_places(void)
+{
+	const struct place one = {
+			.call = 1, .stack_pointer = 2, .program_counter = 3, .switches = 4};
+	struct place other = one;
+
+	CHECK(is_same_place(&one, &other));
+	other.call++;
+	CHECK(!is_same_place(&one, &other));
+	other = one;
+	other.stack_pointer++;
+	CHECK(!is_same_place(&one, &other));
+	other = one;
+	other.program_counter++;
+	CHECK(!is_same_place(&one, &other));
+	other = one;
+	other.switches++;
+	CHECK(!is_same_place(&one, &other));
+	other.call = SYS_vfork;
+	CHECK(waits_for_child(&other));
+	other.call = SYS_clone;
+	CHECK(waits_for_child(&other));
+	other.call = SYS_clone3;
+	CHECK(waits_for_child(&other));
+	other.call = SYS_fork;
+	CHECK(!waits_for_child(&other));
+}
+
+/* ---- threads ---- */
+
+static unsigned int nr_told;
+
+static void count_threads(pid_t tid, void *data)
+{
+	CHECK(data == &nr_told && tid == getpid());
+	nr_told++;
+}
+
+static void test_threads(void)
+{
+	static const long again[] = {SYS_epoll_wait, SYS_epoll_pwait, SYS_rt_sigtimedwait,
+			SYS_semop, SYS_semtimedop, SYS_msgrcv, SYS_io_getevents, SYS_io_uring_enter,
+			SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_write,
+			SYS_writev, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_accept, SYS_accept4,
+			SYS_connect};
+	struct patch_thread thread;
+	unsigned int nr = 0;
+	sigset_t set, before;
+
+	for (size_t i = 0; i < sizeof(again) / sizeof(*again); i++)
+		CHECK(may_be_made_again((unsigned long long)again[i]));
+	for (unsigned long long call = 0; call < 600; call++)
+		nr += may_be_made_again(call);
+#ifdef SYS_epoll_pwait2
+	nr--;
+#endif
+	CHECK(nr == sizeof(again) / sizeof(*again));
+	CHECK(has_name_of_worker("Name:\tiou-wrk-5\n") && has_name_of_worker("Name:\tvhost-12\n"));
+	CHECK(!has_name_of_worker("Name:\tiou\n") && !has_name_of_worker("Name:\tvhost\n") &&
+			!has_name_of_worker("State:\tiou-\n"));
+	CHECK(!is_worker(getpid()) && !is_worker(0));
+	CHECK(patch_threads_each(count_threads, &nr_told) && nr_told == 1);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, &before);
+	raise(SIGUSR1);
+	CHECK(patch_thread_look(getpid(), &thread));
+	CHECK(thread.tid == getpid() && thread.state == 'R' && !thread.traced);
+	CHECK(thread.blocked & UINT64_C(1) << (SIGUSR1 - 1) &&
+			thread.pending == UINT64_C(1) << (SIGUSR1 - 1));
+	sigpending(&set);
+	CHECK(sigismember(&set, SIGUSR1));
+	signal(SIGUSR1, SIG_IGN);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	signal(SIGUSR1, SIG_DFL);
+	CHECK(!patch_thread_look(0, &thread) && thread.state == 0 && thread.tid == 0);
+}
+
+/* ---- actions ---- */
+
+static void handle(int number)
+{
+	(void)number;
+}
+
+static void test_actions(void)
+{
+	const struct patch_action one = {1, 2, 3, 4};
+	struct patch_action other = one, now = {0}, before = {.handler = 1};
+	struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART | SA_ONSTACK};
+	struct sigaction again;
+
+	CHECK(patch_is_same_action(&one, &other));
+	other.handler++;
+	CHECK(!patch_is_same_action(&one, &other));
+	other = one;
+	other.flags++;
+	CHECK(!patch_is_same_action(&one, &other));
+	other = one;
+	other.restorer++;
+	CHECK(!patch_is_same_action(&one, &other));
+	other = one;
+	other.mask++;
+	CHECK(!patch_is_same_action(&one, &other));
+	sigemptyset(&action.sa_mask);
+	sigaddset(&action.sa_mask, SIGHUP);
+	sigaddset(&action.sa_mask, 64);
+	patch_restorer_of_libc = 0x1234;
+	now = patch_action_as_kernel(&action);
+	CHECK(now.handler == (uintptr_t)handle && now.restorer == 0x1234 &&
+			now.mask == (UINT64_C(1) | UINT64_C(1) << 63));
+	CHECK(now.flags == (SA_RESTART | SA_ONSTACK | 0x4000000));
+	again = patch_action_as_libc(&now);
+	CHECK(again.sa_handler == handle && again.sa_flags == (int)now.flags);
+	CHECK(sigismember(&again.sa_mask, SIGHUP) && sigismember(&again.sa_mask, 64) &&
+			!sigismember(&again.sa_mask, SIGINT));
+	CHECK(patch_exchange_action(SIGUSR2, NULL, &before) == 0 && before.handler == 0);
+	now = (struct patch_action){
+			.handler = (uintptr_t)handle, .flags = 0x4000000, .restorer = 5, .mask = 6};
+	CHECK(patch_exchange_action(SIGUSR2, &now, &before) == 0);
+	CHECK(patch_exchange_action(SIGUSR2, NULL, &before) == 0 &&
+			patch_is_same_action(&now, &before));
+	now.handler = 0;
+	CHECK(patch_exchange_action(SIGUSR2, &now, NULL) == 0);
+	CHECK(patch_exchange_action(SIGKILL, &now, NULL) == -EINVAL);
+	patch_restorer_of_libc = 0;
+}
+
+int main(void)
+{
+	test_moved();
+	test_moved_for_good();
+	test_resume();
+	test_names();
+	test_mappings();
+	test_words();
+	test_same_places();
+	test_threads();
+	test_actions();
+	return 0;
+}
