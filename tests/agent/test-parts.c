@@ -604,21 +604,20 @@ static uint32_t late_reason(struct agent_session *session)
 
 static struct agent_session *late_session(void)
 {
-	static struct {
-		struct agent_batch batch;
-		struct agent_event event[2];
-	} batch;
+	static _Alignas(64) unsigned char
+			memory[sizeof(struct agent_batch) + 2 * sizeof(struct agent_event)];
+	struct agent_batch *batch = (void *)memory;
 	static struct agent_session session;
 
 	memset(&late, 0, sizeof(late));
 	memset(&waits, 0, sizeof(waits));
 	memset(&session, 0, sizeof(session));
 	side_ptr_set(description.provider_name, "app");
-	batch.batch.nr_events = 2;
-	memset(batch.batch.events, 0, 2 * sizeof(struct agent_event));
-	batch.batch.events[1].registered = true;
-	batch.batch.events[1].description = &description;
-	session.batches = &batch.batch;
+	batch->nr_events = 2;
+	memset(batch->events, 0, 2 * sizeof(struct agent_event));
+	batch->events[1].registered = true;
+	batch->events[1].description = &description;
+	session.batches = batch;
 	strcpy(session.path, "/late");
 	clock_step = 0;
 	return &session;

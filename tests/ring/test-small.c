@@ -197,10 +197,8 @@ static bool fake_pending(const struct ring_consumer *consumer)
 
 #define RINGS 3
 
-static struct {
-	struct ring_producer producer;
-	struct ring_place places[RINGS];
-} made;
+static _Alignas(64) unsigned char made[sizeof(struct ring_producer) +
+		RINGS * sizeof(struct ring_place)];
 static uint64_t owners[RINGS], locks[RINGS * RING_LOCK_WORDS], stalled[RINGS];
 static struct ring_control controls[RINGS];
 static unsigned char data[RINGS][64];
@@ -209,9 +207,9 @@ static struct ring_lease lease;
 
 static struct ring_producer *make_producer(void)
 {
-	struct ring_producer *producer = &made.producer;
+	struct ring_producer *producer = (void *)made;
 
-	memset(&made, 0, sizeof(made));
+	memset(made, 0, sizeof(made));
 	memset(owners, 0, sizeof(owners));
 	memset(controls, 0, sizeof(controls));
 	memset(&doorbell, 0, sizeof(doorbell));
@@ -598,22 +596,21 @@ static void test_leave(void)
 static struct ring_consumer *make_consumer(void)
 {
 	static _Alignas(64) unsigned char base[2 * 4096 + RINGS * sizeof(struct ring_control)];
-	static struct {
-		struct ring_consumer consumer;
-		struct ring_view views[RINGS];
-	} one;
+	static _Alignas(64) unsigned char
+			memory[sizeof(struct ring_consumer) + RINGS * sizeof(struct ring_view)];
+	struct ring_consumer *one = (void *)memory;
 
 	memset(base, 0, sizeof(base));
-	memset(&one, 0, sizeof(one));
-	one.consumer.memory.base = base;
-	one.consumer.memory.geometry = (struct ring_geometry){
+	memset(memory, 0, sizeof(memory));
+	one->memory.base = base;
+	one->memory.geometry = (struct ring_geometry){
 			.rings = RINGS, .flags = RING_LEASED, .size = 4096, .event_slots = 1};
-	one.consumer.memory.layout.lost_offset = 8192;
-	one.consumer.memory.layout.data_offset = 12288;
-	one.consumer.memory.layout.total = 12288 + RINGS * 4096;
+	one->memory.layout.lost_offset = 8192;
+	one->memory.layout.data_offset = 12288;
+	one->memory.layout.total = 12288 + RINGS * 4096;
 	for (uint32_t i = 0; i < RINGS; i++)
-		one.consumer.views[i].control = ring_memory_control(&one.consumer.memory, i);
-	return &one.consumer;
+		one->views[i].control = ring_memory_control(&one->memory, i);
+	return one;
 }
 
 static void test_consumer_words(void)
