@@ -285,8 +285,10 @@ static int take_line(struct symbols *symbols, struct process *process, char *lin
 		return 0;
 	name.path = line + path;
 	mapping.module = module_of(symbols, &name);
+	if (!mapping.module)
+		return -ENOMEM;
 	mappings = one_more(process->mappings, process->nr_mappings, sizeof(mapping));
-	if (!mapping.module || !mappings)
+	if (!mappings)
 		return -ENOMEM;
 	process->mappings = mappings;
 	mappings[process->nr_mappings++] = mapping;
@@ -398,12 +400,16 @@ static const struct symbol *answer(
 	struct answer wanted = {.module = module, .address = place, .call = call}, *slot;
 	struct symbol *symbol;
 
-	if (symbols->nr_answers >= symbols->room / 2 &&
-			(symbols->nr_answers >= SYMBOLS_MAX || !grow(symbols)))
+	if (!symbols->room && !grow(symbols))
 		return &nothing;
 	slot = find_answer(symbols->answers, symbols->room, &wanted);
 	if (slot->module)
 		return slot->symbol;
+	if (symbols->nr_answers >= symbols->room / 2) {
+		if (symbols->nr_answers >= SYMBOLS_MAX || !grow(symbols))
+			return &nothing;
+		slot = find_answer(symbols->answers, symbols->room, &wanted);
+	}
 	symbol = calloc(1, sizeof(*symbol));
 	if (!symbol)
 		return &nothing;
