@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../check.h"
+
 #include "ring/clock.h"
 #include "ring/consumer.h"
 #include "ring/doorbell.h"
@@ -27,14 +29,6 @@
 #include "ring/portable.h"
 #include "ring/room.h"
 #include "ring/slots.h"
-
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                        \
-		}                                                                       \
-	} while (0)
 
 /* ---- clocks and calls ---- */
 

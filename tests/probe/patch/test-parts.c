@@ -12,16 +12,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../../check.h"
 #include "probe/patch/actions.h"
 #include "probe/patch/arena.h"
-
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                        \
-		}                                                                       \
-	} while (0)
 
 static struct patch_arena fake_arenas[3];
 static size_t nr_fake_arenas;
