@@ -125,6 +125,8 @@ static void test_geometry(void)
 	CHECK(ring_geometry_check(&geometry) == 0, "one slot");
 	geometry.size = RING_SIZE_MIN;
 	CHECK(ring_geometry_check(&geometry) == 0, "the smallest");
+	geometry.size = RING_SIZE_MIN / 2;
+	CHECK(ring_geometry_check(&geometry) == -EINVAL, "smaller");
 	geometry.size = RING_SIZE_MAX;
 	CHECK(ring_geometry_check(&geometry) == 0, "the largest");
 	CHECK(check_with(RING_COUNTS, RING_MODE_DISCARD) == 0, "counts");
@@ -359,6 +361,7 @@ static void test_skip(void)
 	CHECK(ring_consumer_skip(scene.consumer, 0, data, 13, 500) == 0, "the first record");
 	CHECK(ring_consumer_position(scene.consumer, 0) == 13, "behind the first record");
 	CHECK(ring_consumer_skip(scene.consumer, 0, data + 13, 13, 499) == -EINVAL, "earlier");
+	CHECK(ring_consumer_skip(scene.consumer, 0, wrong, 0, 499) == 0, "nothing, earlier");
 	expect_span(&scene, &span, 13, 13, 600, 600);
 	CHECK(ring_consumer_skip(scene.consumer, 0, data + 13, 13, 600) == 0, "all");
 	CHECK(ring_consumer_peek(scene.consumer, 0, &span) == 0, "no record is left");

@@ -552,6 +552,12 @@ static void test_claim(void)
 	CHECK(!ring_lease_claim(producer, true) &&
 			producer->lease_until_ns == (uint64_t)clock_ns + 300000000);
 	ring_lease_timeout_factor(1);
+	/* Granted and recalled again at once: taken once more. */
+	producer->lease_again_ns = 0;
+	lease.word = RING_LEASE_REVOKED;
+	answer = RING_LEASE_RECALLED;
+	CHECK(ring_lease_claim(producer, true) && (lease.word & 0xff) == RING_LEASE_USED);
+	lease.word = RING_LEASE_REVOKED;
 	/* Without a doorbell, too. */
 	producer->doorbell = NULL;
 	producer->lease_again_ns = 0;
