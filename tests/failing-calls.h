@@ -95,7 +95,8 @@ char *__wrap_strndup(const char *text, size_t size)
 	return failing_is_due("strndup", ENOMEM) ? NULL : __real_strndup(text, size);
 }
 
-static inline int failing_print(char **text, const char *format, va_list arguments)
+static inline __attribute__((format(printf, 2, 0))) int failing_print(
+		char **text, const char *format, va_list arguments)
 {
 	return failing_is_due("asprintf", ENOMEM) ? -1 : vasprintf(text, format, arguments);
 }
