@@ -209,7 +209,7 @@ static void test_turnstile(void)
 
 static void test_report(void)
 {
-	char text[512] = "";
+	char text[2048] = "";
 	int pipes[2], saved = dup(2);
 
 	CHECK(!pipe(pipes) && dup2(pipes[1], 2) == 2);
@@ -223,14 +223,30 @@ static void test_report(void)
 	report_once(REPORT_NULL_ARGUMENT);
 	report_once(REPORT_NULL_ARGUMENT);
 	report_once(REPORT_STATE_VERSION);
+	report_once(REPORT_DESCRIPTION_VERSION);
+	report_once(REPORT_DESCRIPTION_SIZE);
+	report_once(REPORT_VARIADIC);
+	report_once(REPORT_VARIADIC);
 	CHECK(errno == 77 && dup2(saved, 2) == 2);
-	close(saved);
 	CHECK(read(pipes[0], text, sizeof(text) - 1) > 0);
 	CHECK(!strcmp(text,
 			"side: an event was emitted without state, arguments, variadic part or key (NULL); the call is ignored\n"
 			"side: an event's state has a version that this library does not know; the event is ignored\n"
-			"hint: use a newer libside\n"));
+			"hint: use a newer libside\n"
+			"side: an event's description has a version that this library does not know; no tracer can use the event\n"
+			"hint: use a newer libside\n"
+			"side: an event's description is shorter than version 0 demands; no tracer can use the event\n"
+			"hint: its producer must set struct_size\n"
+			"side: an event was emitted by the wrong function; the call is ignored\n"
+			"hint: side_call_variadic is for variadic events, side_call for all others\n"));
 	close(pipes[0]);
+	/* Standard error may be closed: errno stays, and nothing else happens. */
+	close(2);
+	memset(said, 0, sizeof(said));
+	report_once(REPORT_VARIADIC);
+	CHECK(errno == 77 && said[REPORT_VARIADIC]);
+	CHECK(dup2(saved, 2) == 2);
+	close(saved);
 }
 
 int main(void)

@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "libside/lock.h"
 
 enum { NEVER = -1 };
@@ -31,9 +35,21 @@ static uintptr_t hooked_identity(void)
 #define owned_lock_try hooked_try
 #include "libside/registry.c"
 #undef owned_lock_try
+
+/* All calls of armed.c are sleeps of 1 ms. */
+static int sleeps;
+
+static long counted_sleep(long number, const struct timespec *time, void *remaining)
+{
+	sleeps += number == SYS_nanosleep && !time->tv_sec && time->tv_nsec == 1000000;
+	return syscall(number, time, remaining);
+}
+
 #define thread_identity hooked_identity
+#define syscall(number, time, remaining) counted_sleep(number, time, remaining)
 #include "libside/armed.c"
 #undef thread_identity
+#undef syscall
 
 #include "event.h"
 
@@ -187,6 +203,7 @@ static void test_busy_meanwhile(void)
 	armed_call();
 	CHECK_EQUAL(nr_hooks, 0);
 	CHECK(monotonic_ms() - begun >= HOOK_WAIT_MS);
+	CHECK_EQUAL(sleeps, HOOK_WAIT_MS);
 	CHECK_EQUAL(busy, 1);
 	/* A call by that thread does not wait. */
 	other_thread_ends();
@@ -215,11 +232,14 @@ static void test_registry_is_held(void)
 	CHECK_EQUAL(identities, 1);
 	registry_unlock();
 	lock.lock.word = 1;
+	sleeps = 0;
 	run_hook();
 	CHECK_EQUAL(nr_hooks, 0);
+	CHECK_EQUAL(sleeps, HOOK_WAIT_MS);
 	lock.lock.word = 0;
 	run_hook();
 	CHECK_EQUAL(nr_hooks, 1);
+	CHECK_EQUAL(sleeps, HOOK_WAIT_MS);
 }
 
 int main(void)
