@@ -55,7 +55,9 @@ int ctf_unzstd_is_meant(int fd, const char *name)
 
 	if (!ctf_is_compressed(name, NULL))
 		return 0;
-	got = pread(fd, &magic, 4, 0);
+	do
+		got = pread(fd, &magic, 4, 0);
+	while (got < 0 && errno == EINTR);
 	if (got != 4)
 		return got < 0 ? -errno : 0;
 	magic = le32toh(magic);
