@@ -465,7 +465,8 @@ static size_t stack_check(const uint8_t *bytes, size_t size)
 	at += sizeof(small);
 	if (bytes[at] == 0x76) /* jbe */
 		return at + 2;
-	return bytes[at] == 0x0f && bytes[at + 1] == 0x86 ? at + 6 : 0;
+	/* Only with an instruction behind it, which is the location of the probe. */
+	return bytes[at] == 0x0f && bytes[at + 1] == 0x86 && size > at + 6 ? at + 6 : 0;
 }
 
 int code_entry(struct code_file *file, const struct code_function *function,

@@ -77,6 +77,17 @@ static bool gives_stack(const ZydisDecodedInstruction *decoded)
 			(decoded->raw.modrm.reg != 5 || (rex && decoded->raw.rex.R));
 }
 
+/* xchg with the stack pointer, in all forms. */
+static bool exchanges_stack(const ZydisDecodedInstruction *decoded)
+{
+	const bool rex = decoded->attributes & ZYDIS_ATTRIB_HAS_REX;
+
+	if (!(decoded->attributes & ZYDIS_ATTRIB_HAS_MODRM))
+		return decoded->opcode == 0x94 && !(rex && decoded->raw.rex.B);
+	return uses_stack_pointer(decoded) ||
+			(decoded->raw.modrm.reg == 4 && !(rex && decoded->raw.rex.R));
+}
+
 /* Memory at a distance from the stack or frame pointer. */
 static void describe_stack(const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
 {
@@ -176,7 +187,7 @@ static void describe_other(const ZydisDecodedInstruction *decoded, struct x86_in
 	case ZYDIS_MNEMONIC_LEA: out->lea = true; break;
 	case ZYDIS_MNEMONIC_POP: out->pop = true; break;
 	case ZYDIS_MNEMONIC_MOV: out->moves_stack = gives_stack(decoded); break;
-	case ZYDIS_MNEMONIC_XCHG: out->moves_stack = uses_stack_pointer(decoded); break;
+	case ZYDIS_MNEMONIC_XCHG: out->moves_stack = exchanges_stack(decoded); break;
 	default: break;
 	}
 }
