@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,8 +18,17 @@
 
 #include "probe/code/parts.h"
 
+/* A sanitizer needs the address space. */
+#ifdef __SANITIZE_ADDRESS__
+#define HAS_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_SANITIZER
+#endif
+#endif
+
 #define BASE 0x10000u
-#define SECTIONS 12
+#define SECTIONS 16
 #define BYTES 4096u
 
 static struct {
@@ -226,6 +237,12 @@ static char versioned[256];
 static bool note_version(const void *user, const char *name)
 {
 	strcat(strcat(versioned, name), " ");
+	return user != NULL;
+}
+
+static bool is_there(const void *user, const char *name)
+{
+	(void)name;
 	return user != NULL;
 }
 
@@ -624,6 +641,585 @@ static void test_no_programs(void **unused)
 	code_close(NULL);
 }
 
+/* ---- returns ---- */
+
+/* A function of the first bytes, and its symbol. */
+static uint64_t put_function(const void *bytes, size_t size)
+{
+	static const char texts[] = "\0f";
+	size_t at = put(bytes, size);
+	Elf64_Sym symbols = symbol(1, STB_GLOBAL, STT_FUNC, address_of(at), size);
+	unsigned int strings = section("names", SHT_STRTAB, texts, sizeof(texts), 0);
+
+	(void)section("symbols", SHT_SYMTAB, &symbols, sizeof(symbols), strings);
+	return address_of(at);
+}
+
+static const char *no_exit(void)
+{
+	const struct code_function *function;
+	struct probe_site site;
+	const char *why;
+
+	assert_open();
+	assert_int_equal(code_functions(file, &function), 1);
+	assert_int_equal(code_entry(file, function, &site), 0);
+	why = site.no_exit;
+	code_close(file);
+	return why ? why : "none";
+}
+
+/* Texts in sections: of runtimes that know return addresses. */
+static void test_runtimes(void **unused)
+{
+	static const char ocaml
+			[] = "it is a function of OCaml, whose runtime finds stack maps by return addresses",
+		   profiled[] = "its file is compiled for gprof (-pg), which reads return addresses",
+		   copies[] = "its file copies parts of stacks away and back, with return addresses";
+	static const struct {
+		const char *section, *text, *wanted;
+	} cases[] = {{".dynstr", "caml_frametable", ocaml}, {".strtab", "x_frametable", ocaml},
+			{".rodata", "OCAMLRUNPARAM", ocaml}, {".rodata", "OCAMLRUNPARAm", "none"},
+			{".rodata", "frametable", "none"}, {".dynstr", "frametables", "none"},
+			{".data", "frametable", "none"}, {".dynstr", "PyInit__greenlet", copies},
+			{".strtab", "Init_continuation", copies},
+			{".dynstr", "scm_c_with_continuation_barrier", copies},
+			{".strtab", "slp_switch", copies}, {".dynstr", "slp_switches", "none"}};
+	static const char *const called[] = {
+			"mcount", "_mcount", "__fentry__", "mcounts", "fentry"};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		begin();
+		(void)put_function("\xc3", 1);
+		(void)section(cases[i].section, SHT_PROGBITS, cases[i].text,
+				strlen(cases[i].text) + 1, 0);
+		assert_string_equal(no_exit(), cases[i].wanted);
+	}
+	/* Without its end it is another text. */
+	begin();
+	(void)put_function("\xc3", 1);
+	(void)section(".dynstr", SHT_PROGBITS, "frametable", 10, 0);
+	assert_string_equal(no_exit(), "none");
+	for (size_t i = 0; i < 2 * sizeof(called) / sizeof(*called); i++) {
+		const bool is_own = i % 2;
+		Elf64_Sym symbols[2] = {{0}, {.st_name = 1, .st_shndx = is_own}};
+		char texts[32] = "";
+
+		strcpy(texts + 1, called[i / 2]);
+		begin();
+		(void)put_function("\xc3", 1);
+		(void)section(".dynstr", SHT_STRTAB, texts, sizeof(texts), 0);
+		(void)section(".dynsym", SHT_DYNSYM, symbols, sizeof(symbols), 0);
+		assert_string_equal(no_exit(), !is_own && i < 6 ? profiled : "none");
+		/* The last symbol is truncated, or its name is outside. */
+		image.sections[5].sh_size--;
+		assert_string_equal(no_exit(), "none");
+		image.sections[5].sh_size++;
+		symbols[1].st_name = sizeof(texts);
+		memcpy(image.bytes +
+						(image.sections[5].sh_offset -
+								offsetof(__typeof__(image), bytes)),
+				symbols, sizeof(symbols));
+		assert_string_equal(no_exit(), "none");
+	}
+}
+
+/* How many bytes of a function of Go ask for stack. */
+static void test_stack_checks(void **unused)
+{
+	static const struct {
+		const char *bytes;
+		unsigned int size, behind;
+	} cases[] = {{"\x49\x3b\x66\x10\x76\x10", 6, 6}, {"\x49\x3b\x66\x10\x77\x10", 6, 0},
+			{"\x49\x3b\x66\x11\x76\x10", 6, 0},
+			{"\x49\x3b\x66\x10\x0f\x86\x01\x02\x03\x04", 10, 10},
+			{"\x49\x3b\x66\x10\x0f\x87\x01\x02\x03\x04", 10, 0},
+			{"\x4d\x3b\x66\x10\x76\x10", 6, 0},
+			{"\x4c\x8d\x64\x24\xf0\x4d\x3b\x66\x10\x76\x10", 11, 11},
+			{"\x4c\x8d\x64\x24\xf0\x49\x3b\x66\x10\x76\x10", 11, 0},
+			{"\x4c\x8d\xa4\x24\x01\x02\x03\x04\x4d\x3b\x66\x10\x76\x10", 14, 14},
+			{"\x49\x89\xe4\x4d\x3b\x66\x10\x76\x10", 9, 9}, {"\x90", 1, 0}};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		/* The function is long enough, or one byte too short. */
+		for (unsigned int cut = 0; cut < 2; cut++) {
+			const struct code_function *function;
+			uint8_t code[64];
+			struct probe_site site;
+			uint64_t address;
+			bool is_long = cases[i].size == 10;
+			size_t size = cases[i].size + (is_long ? 1 : 4) - cut;
+
+			memset(code, 0x90, sizeof(code));
+			memcpy(code, cases[i].bytes, cases[i].size);
+			if (size > cases[i].size)
+				code[size - 1] = 0xc3;
+			begin();
+			address = put_function(code, size);
+			(void)section(".note.go.buildid", SHT_PROGBITS, NULL, 8, 0);
+			image.sections[image.header.e_shnum] =
+					(Elf64_Shdr){.sh_name = (uint32_t)names_used,
+							.sh_type = SHT_PROGBITS,
+							.sh_flags = SHF_ALLOC,
+							.sh_addr = address,
+							.sh_offset = address - BASE,
+							.sh_size = size};
+			strcpy(image.names + names_used, ".text");
+			image.header.e_shnum++;
+			assert_open();
+			assert_int_equal(code_functions(file, &function), 1);
+			assert_int_equal(code_entry(file, function, &site), 0);
+			assert_int_equal(site.address - address, cut ? 0 : cases[i].behind);
+			assert_int_equal(site.method, PROBE_KERNEL);
+			assert_string_equal(site.no_exit,
+					"it is a function of Go, whose runtime reads return addresses");
+			code_close(file);
+		}
+	}
+}
+
+/* ---- bytes that the program changes ---- */
+
+static void show_kept(char *text, uint64_t from)
+{
+	*text = '\0';
+	assert_int_equal(code_sweep(file), 0);
+	for (size_t i = 0; i < file->nr_kept; i++)
+		sprintf(text + strlen(text), "%llu+%llu%s ",
+				(unsigned long long)(file->kept[i].from - from),
+				(unsigned long long)(file->kept[i].to - file->kept[i].from),
+				file->kept[i].is_prologue ? "!" : "");
+}
+
+static void test_sleds(void **unused)
+{
+	uint8_t entries[9][32] = {{0}};
+	uint64_t address;
+	char shown[256];
+	unsigned int table;
+
+	(void)unused;
+	begin();
+	address = put_function(NULL, 256);
+	for (unsigned int i = 0; i < 9; i++) {
+		uint64_t sled = address + 20 * i;
+
+		memcpy(entries[i], &sled, 8);
+		entries[i][16] = (uint8_t)(i < 8 ? i : 0);
+		entries[i][18] = i == 8 ? 2 : 1;
+	}
+	table = section("xray_instr_map", SHT_PROGBITS, NULL, sizeof(entries), 0);
+	{
+		uint64_t away = address + 160 -
+				(image.sections[table].sh_addr + sizeof(entries[0]) * 8);
+
+		memcpy(entries[8], &away, 8);
+	}
+	memcpy((uint8_t *)&image + image.sections[table].sh_offset, entries, sizeof(entries));
+	assert_open();
+	show_kept(shown, address);
+	assert_string_equal(shown, "0+11! 20+11 40+11 60+11! 80+2 100+2 120+2 140+2 160+11! ");
+	assert_string_equal(code_kept_at(file, address, 1)->reason,
+			"the program changes its bytes itself (a sled of XRay)");
+	{
+		uint64_t end = 0;
+
+		assert_true(code_is_sled_of_entry(file, address, &end));
+		assert_int_equal(end, address + 11);
+		assert_false(code_is_sled_of_entry(file, address + 1, &end));
+		assert_false(code_is_sled_of_entry(file, address + 20, &end));
+		assert_false(code_is_sled_of_entry(file, address + 11, &end));
+	}
+	code_close(file);
+	image.sections[table].sh_size--;
+	assert_open();
+	show_kept(shown, address);
+	assert_string_equal(shown, "0+11! 20+11 40+11 60+11! 80+2 100+2 120+2 140+2 ");
+	code_close(file);
+}
+
+static void test_keys(void **unused)
+{
+	/* Nops of 5, 2, 4 and 3 bytes, a jump of 5 and one of 2, a call, another instruction of 5. */
+	static const char code[] =
+			"\x0f\x1f\x44\0\0\x66\x90\x0f\x1f\x40\0\x0f\x1f\0\xe9\0\0\0\0\xeb\0\xe8\0\0\0\0\xb8\0\0\0\0\xc3";
+	static const uint8_t at[] = {0, 5, 7, 11, 14, 19, 21, 26};
+	static const char *const keys[] = {"jump_table", "__jump_label", "x_jump_entries",
+			"static_key", "static_call", "static_branch", ".altinstr", "alternatives",
+			"parainstr", "patch_sites"};
+	static const char all[] = "0+5 5+2 14+5 19+2 21+5 ", nops[] = "5+2 ";
+	uint64_t address, words[8];
+	int32_t away[8];
+	char shown[256];
+	unsigned int table;
+
+	(void)unused;
+	/* Distances in a section of keys. */
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		begin();
+		address = put_function(code, sizeof(code) - 1);
+		table = section(keys[i], SHT_PROGBITS, NULL, sizeof(away), 0);
+		for (unsigned int k = 0; k < 8; k++)
+			away[k] = (int32_t)(address + at[k] -
+					(image.sections[table].sh_addr + 4 * k));
+		memcpy((uint8_t *)&image + image.sections[table].sh_offset, away, sizeof(away));
+		/* Data, not code. */
+		image.sections[table].sh_addr += 0x100000;
+		for (unsigned int k = 0; k < 8; k++)
+			away[k] -= 0x100000;
+		memcpy((uint8_t *)&image + image.sections[table].sh_offset, away, sizeof(away));
+		assert_open();
+		show_kept(shown, address);
+		assert_string_equal(shown, all);
+		assert_string_equal(code_kept_at(file, address, 1)->reason,
+				"the program changes its bytes itself (a static key)");
+		code_close(file);
+		/* The last distance but two is truncated. */
+		image.sections[table].sh_size = 4 * 7 - 1;
+		assert_open();
+		show_kept(shown, address);
+		assert_string_equal(shown, "0+5 5+2 14+5 19+2 ");
+		code_close(file);
+	}
+	/* Addresses in data of a file with fixed addresses: only nops inside a function, but not in a section for tracers. */
+	for (unsigned int i = 0; i < 4; i++) {
+		static const char *const names[] = {"data", "__mcount_loc",
+				"__patchable_function_entries", "static_key"};
+
+		begin();
+		image.header.e_type = ET_EXEC;
+		address = put_function(code, sizeof(code) - 1);
+		table = section(names[i], SHT_PROGBITS, NULL, sizeof(words), 0);
+		for (unsigned int k = 0; k < 8; k++)
+			words[k] = address + at[k];
+		memcpy((uint8_t *)&image + image.sections[table].sh_offset, words, sizeof(words));
+		image.sections[table].sh_addr = 0x100000;
+		image.segments[1] = (Elf64_Phdr){.p_type = PT_LOAD,
+				.p_flags = PF_R,
+				.p_offset = image.sections[table].sh_offset,
+				.p_vaddr = 0x100000,
+				.p_filesz = sizeof(words),
+				.p_memsz = sizeof(words)};
+		assert_open();
+		show_kept(shown, address);
+		/* A section of keys is read as words, and again as data. */
+		assert_string_equal(shown,
+				i == 0 ? nops
+						: i < 3
+						? ""
+						: "0+5 5+2 14+5 19+2 21+5 0+5 5+2 14+5 19+2 21+5 ");
+		code_close(file);
+	}
+}
+
+/* Bytes that the loader changes, and pointers that it writes to data. */
+static void test_text_relocations(void **unused)
+{
+	static const char code[] = "\x0f\x1f\x44\0\0\x66\x90\x90\xc3";
+	Elf64_Rela relas[2];
+	uint64_t address;
+	Elf64_Dyn tags[3];
+	char shown[256];
+	size_t at;
+
+	(void)unused;
+	begin();
+	address = put_function(code, sizeof(code) - 1);
+	relas[0] = (Elf64_Rela){.r_offset = address + 2,
+			.r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE),
+			.r_addend = (int64_t)address + 7};
+	relas[1] = (Elf64_Rela){.r_offset = 0x900000,
+			.r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE),
+			.r_addend = (int64_t)address + 5};
+	tags[0] = (Elf64_Dyn){DT_RELA, {address_of(put(relas, sizeof(relas)))}};
+	tags[1] = (Elf64_Dyn){DT_RELASZ, {sizeof(relas)}};
+	tags[2] = (Elf64_Dyn){DT_NULL, {0}};
+	at = put(tags, sizeof(tags));
+	image.segments[1] = (Elf64_Phdr){.p_type = PT_DYNAMIC, .p_vaddr = address_of(at)};
+	assert_open();
+	show_kept(shown, address);
+	assert_string_equal(shown, "2+8 5+2 ");
+	assert_string_equal(code_kept_at(file, address + 2, 1)->reason,
+			"the loader changes its bytes (a text relocation)");
+	assert_true(code_is_target(file, address + 7));
+	assert_true(code_is_target(file, address + 5));
+	assert_false(code_is_target(file, address + 6));
+	code_close(file);
+}
+
+/* The builtins of V8: of the size that the file contains, else up to the end of the functions with such names. */
+static void test_embedded(void **unused)
+{
+	static const char texts[] =
+			"\0v8_Default_embedded_blob_code_\0v8_Default_embedded_blob_code_size_\0"
+			"Builtins_a\0Builtins_b\0Builtin_c\0v_Default_embedded_blob_code_";
+	const uint32_t size = 0x30;
+	size_t code, number;
+	unsigned int strings;
+	char shown[128];
+
+	(void)unused;
+	for (unsigned int i = 0; i < 3; i++) {
+		Elf64_Sym symbols[5];
+
+		begin();
+		code = put(NULL, 256);
+		number = put(&size, sizeof(size));
+		symbols[0] = symbol(i == 2 ? 101 : 1, STB_GLOBAL, STT_NOTYPE, address_of(code), 0);
+		symbols[1] = symbol(32, STB_GLOBAL, STT_NOTYPE, address_of(number), 0);
+		symbols[2] = symbol(68, STB_GLOBAL, STT_FUNC, address_of(code), 0x20);
+		symbols[3] = symbol(79, STB_GLOBAL, STT_FUNC, address_of(code) + 0x20, 0x20);
+		symbols[4] = symbol(90, STB_GLOBAL, STT_FUNC, address_of(code) + 0x40, 0x20);
+		if (i)
+			symbols[1].st_name = 0;
+		strings = section("names", SHT_STRTAB, texts, sizeof(texts), 0);
+		(void)section("symbols", SHT_SYMTAB, symbols, sizeof(symbols), strings);
+		assert_open();
+		show_kept(shown, address_of(code));
+		assert_string_equal(shown, i == 0 ? "0+48 " : i == 1 ? "0+64 " : "");
+		code_close(file);
+	}
+}
+
+/* ---- where exceptions land ---- */
+
+static void test_landings(void **unused)
+{
+	/* Augmentation zPLR: no personality encoding, a pointer to call sites of 8 bytes, addresses of 8 bytes. */
+	static const uint8_t common[] = {24, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'L', 'R', 0, 1, 0x78, 16,
+			2, 0x00, 0x00, 0x0c, 7, 8, 0x90, 1, 0, 0, 0, 0};
+	/* No base, no types; the encoding of udata2; three call sites, of which the second has no landing. */
+	uint8_t sites[] = {0xff, 0xff, 0x02, 21, 0, 0, 1, 0, 9, 0, 0, 1, 0, 1, 0, 0, 0, 0, 2, 0, 1,
+			0, 5, 0, 0};
+	uint8_t frames[sizeof(common) + 36] = {0};
+	const uint32_t length = 32, back = sizeof(common) + 4;
+	uint64_t address, table, words[2];
+	static const char *const names[] = {"__gxx_personality_v0", "rust_eh_personality",
+			"__gnat_personality_v0", "__gdc_personality_v0", "_d_eh_personality",
+			"__objc_personality_v0", "__gcc_personality_v0"};
+
+	(void)unused;
+	for (unsigned int i = 0; i < 9; i++) {
+		begin();
+		address = put_function(NULL, 64);
+		table = address_of(put(sites, i == 8 ? sizeof(sites) - 4 : sizeof(sites)));
+		if (i == 8) /* longer than the file */
+			memset(image.bytes + (table - address_of(0)) + 3, 0xff, 2);
+		words[0] = address;
+		words[1] = 64;
+		memcpy(frames, common, sizeof(common));
+		memcpy(frames + sizeof(common), &length, 4);
+		memcpy(frames + sizeof(common) + 4, &back, 4);
+		memcpy(frames + sizeof(common) + 8, words, 16);
+		frames[sizeof(common) + 24] = 8;
+		memcpy(frames + sizeof(common) + 25, &table, 8);
+		(void)section(".eh_frame", SHT_PROGBITS, frames, sizeof(frames), 0);
+		if (i < 7)
+			(void)section(".symtab", SHT_PROGBITS, "", 1, 0);
+		if (i < 7)
+			(void)section(i % 2 ? ".dynstr" : ".strtab", SHT_PROGBITS, names[i],
+					strlen(names[i]) + 1, 0);
+		assert_open();
+		if (i == 8) {
+			code_close(file);
+			continue;
+		}
+		assert_int_equal(file->nr_frames, 1);
+		assert_int_equal(file->nr_landings, 2);
+		assert_int_equal(file->landings[0], address + 9);
+		assert_int_equal(file->landings[1], address + 5);
+		assert_int_equal(file->call_sites, 3);
+		/* A personality routine of a language; without tables of symbols the owner is unknown. */
+		assert_int_equal(code_has_exceptions(file), i < 6 || i == 7);
+		code_close(file);
+	}
+}
+
+/* ---- names beside the file ---- */
+
+static const char *name_beside(void)
+{
+	static char name[32];
+	const struct code_function *functions;
+
+	assert_open();
+	assert_int_equal(code_functions(file, &functions), 0 + (file->nr_functions > 0));
+	snprintf(name, sizeof(name), "%s",
+			file->nr_functions && code_name(file, functions, 0)
+					? code_name(file, functions, 0)
+					: "none");
+	code_close(file);
+	return name;
+}
+
+/* The file with debug information: a table of symbols, with the build id in a note. */
+static void write_beside(const char *path, const uint8_t *note, size_t note_size, unsigned int flaw)
+{
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Shdr sections[4];
+		Elf64_Sym symbols[1];
+		char names[8];
+		uint8_t note[128];
+	} beside = {.header = {.e_shoff = offsetof(__typeof__(beside), sections),
+				    .e_shnum = 4,
+				    .e_shentsize = sizeof(Elf64_Shdr)}};
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	memcpy(beside.header.e_ident, ELFMAG, SELFMAG);
+	beside.header.e_ident[EI_CLASS] = flaw == 1 ? ELFCLASS32 : ELFCLASS64;
+	strcpy(beside.names + 1, "beside");
+	memcpy(beside.note, note, note_size);
+	beside.symbols[0] = symbol(1, STB_GLOBAL, STT_FUNC, address_of(0), 16);
+	beside.sections[1] = (Elf64_Shdr){.sh_type = SHT_NOTE,
+			.sh_offset = offsetof(__typeof__(beside), note),
+			.sh_size = note_size};
+	beside.sections[2] = (Elf64_Shdr){.sh_type = flaw == 2 ? SHT_PROGBITS : SHT_STRTAB,
+			.sh_offset = offsetof(__typeof__(beside), names),
+			.sh_size = sizeof(beside.names)};
+	beside.sections[3] = (Elf64_Shdr){.sh_type = flaw == 3 ? SHT_DYNSYM : SHT_SYMTAB,
+			.sh_offset = flaw == 6 ? sizeof(beside) - sizeof(beside.symbols) + 1
+					       : offsetof(__typeof__(beside), symbols),
+			.sh_size = sizeof(beside.symbols),
+			.sh_link = flaw == 4 ? 4 : 2};
+	if (flaw == 5)
+		beside.header.e_shentsize--;
+	if (flaw == 7)
+		beside.header.e_ident[0] = 'E';
+	if (flaw == 8)
+		beside.note[note_size - 4] ^= 1;
+	assert_true(fd >= 0 && write(fd, &beside, sizeof(beside)) == sizeof(beside));
+	close(fd);
+}
+
+static void test_beside(void **unused)
+{
+	char folder[] = "/tmp/side-test-beside-XXXXXX", path[512], hex[160], both[256];
+	static const unsigned int sizes[] = {1, 2, 20, 64, 65};
+
+	(void)unused;
+	assert_non_null(mkdtemp(folder));
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct {
+			Elf64_Nhdr other;
+			char other_name[4], other_content[8];
+			Elf64_Nhdr header;
+			char name[4];
+			uint8_t id[68];
+		} note = {.other = {4, 5, NT_GNU_BUILD_ID},
+				.other_name = "XYZ",
+				.header = {4, sizes[i], NT_GNU_BUILD_ID},
+				.name = "GNU"};
+		size_t size = offsetof(__typeof__(note), id) + (sizes[i] + 3) / 4 * 4;
+
+		for (unsigned int k = 0; k < sizes[i]; k++) {
+			note.id[k] = (uint8_t)(0x10 + k * 3 + i);
+			sprintf(hex + 2 * k, "%02x", note.id[k]);
+		}
+		begin();
+		used = 64;
+		(void)section("note", SHT_NOTE, &note, size, 0);
+		snprintf(path, sizeof(path), "%s/.build-id", folder);
+		mkdir(path, 0700);
+		snprintf(path, sizeof(path), "%s/.build-id/%.2s", folder, hex);
+		mkdir(path, 0700);
+		snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", folder, hex, hex + 2);
+		snprintf(both, sizeof(both), "/nowhere::%s", folder);
+		setenv("SIDE_DEBUG_PATH", both, 1);
+		for (unsigned int flaw = 0; flaw < 9; flaw++) {
+			const bool is_read = !flaw && i > 0 && i < 4;
+
+			/* The last byte is filled with zeros up to a multiple of 4. */
+			if (flaw == 8 && sizes[i] % 4)
+				continue;
+			write_beside(path, (const uint8_t *)&note, size, flaw);
+			assert_string_equal(name_beside(), is_read ? "beside" : "none");
+		}
+		unsetenv("SIDE_DEBUG_PATH");
+		assert_string_equal(name_beside(), "none");
+		setenv("SIDE_DEBUG_PATH", folder, 1);
+		write_beside(path, (const uint8_t *)&note, size, 0);
+		/* A truncated note, and a file that has a table of symbols itself. */
+		image.sections[2].sh_size = offsetof(__typeof__(note), id) + sizes[i] - 1;
+		assert_string_equal(name_beside(), "none");
+		image.sections[2].sh_size = size;
+		(void)section("symbols", SHT_SYMTAB, NULL, 0, 1);
+		assert_string_equal(name_beside(), "none");
+		unlink(path);
+		*strrchr(path, '/') = '\0';
+		rmdir(path);
+		*strrchr(path, '/') = '\0';
+		rmdir(path);
+	}
+	unsetenv("SIDE_DEBUG_PATH");
+	assert_int_equal(rmdir(folder), 0);
+}
+
+/* A version's name of 511 bytes with that of the function is known, one of 512 is not. */
+static void test_long_versions(void **unused)
+{
+	static char texts[600];
+
+	(void)unused;
+	for (unsigned int i = 0; i < 2; i++) {
+		const uint64_t a = BASE + 0x40;
+		Elf64_Sym symbols[1] = {symbol(1, STB_GLOBAL, STT_FUNC, a, 8)};
+		uint16_t numbers[1] = {2};
+		struct {
+			Elf64_Verdef first;
+			Elf64_Verdaux name;
+		} definition = {{.vd_ndx = 2, .vd_aux = sizeof(Elf64_Verdef)}, {.vda_name = 3}};
+		unsigned int strings, table;
+
+		memset(texts, 0, sizeof(texts));
+		texts[1] = 'f';
+		memset(texts + 3, 'V', 508 + i);
+		begin();
+		strings = section(".dynstr", SHT_STRTAB, texts, sizeof(texts), 0);
+		table = section(".dynsym", SHT_DYNSYM, symbols, sizeof(symbols), strings);
+		(void)section(".gnu.version", SHT_GNU_versym, numbers, sizeof(numbers), table);
+		(void)section(".gnu.version_d", SHT_GNU_verdef, &definition, sizeof(definition),
+				strings);
+		assert_open();
+		*versioned = '\0';
+		assert_int_equal(code_name_version(file, code_function_at(file, a), 0, is_there,
+						 "user"),
+				!i);
+		code_close(file);
+	}
+}
+
+/* A file of 2 GiB is read if there is memory for it; one byte more is refused. */
+static void test_large_files(void **unused)
+{
+	int fd = memfd_create("large", MFD_CLOEXEC);
+
+	(void)unused;
+#ifndef HAS_SANITIZER
+	{
+		struct rlimit before, limit;
+
+		assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+		limit = (struct rlimit){(rlim_t)1 << 30, before.rlim_max};
+		assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+		assert_int_equal(ftruncate(fd, (off_t)(UINT64_C(2) << 30)), 0);
+		assert_int_equal(code_open_fd(fd, "file", &file, &error), -ENOMEM);
+		assert_string_equal(error.text, "out of memory: cannot read file");
+		assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+	}
+#endif
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)((UINT64_C(2) << 30) + 1)), 0);
+	assert_int_equal(code_open_fd(fd, "file", &file, &error), -EFBIG);
+	assert_string_equal(error.text, "file is larger than 2 GiB, which is more than is read");
+	assert_int_equal(ftruncate(fd, 16), 0);
+	assert_int_equal(code_open_fd(fd, "file", &file, &error), -ENOEXEC);
+	assert_string_equal(error.text, "file is no ELF file");
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -634,6 +1230,16 @@ int main(void)
 			cmocka_unit_test(test_sequences),
 			cmocka_unit_test(test_segments),
 			cmocka_unit_test(test_no_programs),
+			cmocka_unit_test(test_runtimes),
+			cmocka_unit_test(test_stack_checks),
+			cmocka_unit_test(test_sleds),
+			cmocka_unit_test(test_keys),
+			cmocka_unit_test(test_text_relocations),
+			cmocka_unit_test(test_embedded),
+			cmocka_unit_test(test_landings),
+			cmocka_unit_test(test_beside),
+			cmocka_unit_test(test_long_versions),
+			cmocka_unit_test(test_large_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
