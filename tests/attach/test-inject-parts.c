@@ -1,0 +1,1054 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The steps of an attach, one by one: which thread is borrowed, what its registers become, and the calls that the new thread makes. The
+ * test includes the files, so that it can call their static functions. This process is also the program: where an attach waits, the test
+ * makes the call that the new thread would make. The clock advances only by what an attach waits.
+ */
+#include "probe/inject/inject.c"
+#include "probe/inject/thread.c"
+
+#include <elfutils/libdwfl.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "../resources.h"
+
+#include "../check.h"
+
+static uint64_t skew;
+static void (*while_waiting)(void);
+static unsigned int nr_pauses;
+
+uint64_t __real_inject_now(void);
+uint64_t __wrap_inject_now(void);
+void __wrap_inject_pause_us(long us);
+
+uint64_t __wrap_inject_now(void)
+{
+	return __real_inject_now() + skew;
+}
+
+void __wrap_inject_pause_us(long us)
+{
+	nr_pauses++;
+	skew += (uint64_t)us * 1000;
+	if (while_waiting)
+		while_waiting();
+}
+
+static struct inject_report report;
+
+static bool is_failure(int ret, enum inject_kind kind, const char *text)
+{
+	char wanted[INJECT_TEXT_MAX], name[64];
+
+	(void)snprintf(wanted, sizeof(wanted), "cannot attach to %d (%s): %s", getpid(),
+			inject_name(getpid(), name, sizeof(name)), text);
+	if (ret == -1 && report.kind == kind && !strcmp(report.text, wanted))
+		return true;
+	fprintf(stderr, "%d, %d: %s\n", ret, (int)report.kind, report.text);
+	return false;
+}
+
+/* ---- candidates ---- */
+
+static void test_endless(void)
+{
+	static const struct {
+		uint64_t number, arguments[6];
+		bool endless;
+	} cases[] = {{SYS_epoll_wait, {1, 1, 1, UINT64_MAX}, true},
+			{SYS_epoll_wait, {1, 1, 1, 0xffffffff}, true},
+			{SYS_epoll_wait, {1, 1, 1, 0}, false},
+			{SYS_epoll_pwait, {1, 1, 1, UINT64_MAX}, true},
+			{SYS_epoll_pwait, {1, 1, 1, 5}, false},
+			{SYS_epoll_pwait2, {1, 1, 1, 0, 1}, true},
+			{SYS_epoll_pwait2, {0, 0, 0, 1}, false},
+			{SYS_rt_sigtimedwait, {1, 1, 0, 1}, true},
+			{SYS_rt_sigtimedwait, {0, 0, 1}, false}, {SYS_semop, {1, 1, 1, 1}, true},
+			{SYS_msgrcv, {1, 1, 1, 1}, true}, {SYS_semtimedop, {1, 1, 1, 0}, true},
+			{SYS_semtimedop, {0, 0, 0, 1}, false}, {SYS_read, {0}, false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		CHECK(waits_for_ever(cases[i].number, cases[i].arguments) == cases[i].endless);
+}
+
+struct waiter {
+	pthread_t thread;
+	pid_t id;
+	enum rank rank;
+	int fd, lock;
+	uint32_t word;
+	uint64_t stack;
+	bool stop;
+};
+
+static void *wait_somehow(void *user)
+{
+	struct waiter *waiter = user;
+	struct epoll_event event;
+	struct flock lock = {.l_type = F_WRLCK};
+	char byte;
+
+	waiter->stack = (uint64_t)(uintptr_t)&byte;
+	__atomic_store_n(&waiter->id, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	switch (waiter->fd) {
+	case 0: (void)!read(waiter->lock, &byte, 1); break;
+	case 1: syscall(SYS_futex, &waiter->word, 0, 0, NULL, NULL, 0); break;
+	case 2:
+		while (!__atomic_load_n(&waiter->stop, __ATOMIC_RELAXED))
+			;
+		break;
+	case 3: epoll_wait(waiter->lock, &event, 1, 600000); break;
+	case 4: epoll_wait(waiter->lock, &event, 1, -1); break;
+	default: fcntl(waiter->lock, F_OFD_SETLKW, &lock); break;
+	}
+	return NULL;
+}
+
+/* Until the kernel shows that the thread is where it waits. */
+static bool has_rank(struct waiter *waiter)
+{
+	for (int i = 0; i < 20000; i++) {
+		struct candidate candidate = {.thread = waiter->id};
+
+		if (rank_of(getpid(), &candidate) == waiter->rank &&
+				(waiter->rank == RANK_RUNS || waiter->rank == RANK_NONE ||
+						(candidate.code && candidate.stack &&
+								candidate.stack <=
+										waiter->stack + 4096 &&
+								waiter->stack - candidate.stack <
+										65536)))
+			return true;
+		usleep(500);
+	}
+	return false;
+}
+
+static bool find_waiter(const struct candidate *found, size_t nr, const struct waiter *waiter)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (found[i].thread == waiter->id)
+			return found[i].rank == waiter->rank;
+	}
+	return waiter->rank == RANK_NONE;
+}
+
+static void test_ranks(void)
+{
+	static const enum rank ranks[] = {
+			RANK_WAITS, RANK_FUTEX, RANK_RUNS, RANK_EINTR, RANK_WAITS, RANK_NONE};
+	static struct candidate found[THREADS_MAX];
+	struct candidate gone = {.thread = INT32_MAX};
+	struct waiter waiters[6];
+	struct flock lock = {.l_type = F_WRLCK};
+	char path[] = "/tmp/side-inject-XXXXXX";
+	int ends[2], poll = epoll_create1(0), file = mkstemp(path), other;
+	size_t nr;
+
+	CHECK(!pipe(ends) && poll >= 0 && file >= 0 && !fcntl(file, F_OFD_SETLKW, &lock));
+	other = open(path, O_RDWR);
+	CHECK(!epoll_ctl(poll, EPOLL_CTL_ADD, ends[0], &(struct epoll_event){.events = EPOLLIN}));
+	CHECK(rank_of(getpid(), &gone) == RANK_NONE);
+	for (int i = 0; i < 6; i++) {
+		waiters[i] = (struct waiter){.fd = i,
+				.rank = ranks[i],
+				.lock = i == 0           ? ends[0]
+						: i == 5 ? other
+							 : poll};
+		CHECK(!pthread_create(&waiters[i].thread, NULL, wait_somehow, &waiters[i]));
+		while (!__atomic_load_n(&waiters[i].id, __ATOMIC_ACQUIRE))
+			usleep(100);
+		CHECK(has_rank(&waiters[i]));
+	}
+	nr = find_candidates(getpid(), found);
+	CHECK(nr >= 5 && nr < 10);
+	for (int i = 0; i < 6; i++)
+		CHECK(find_waiter(found, nr, &waiters[i]));
+	for (size_t i = 1; i < nr; i++)
+		CHECK(found[i - 1].rank < found[i].rank ||
+				(found[i - 1].rank == found[i].rank &&
+						found[i - 1].thread < found[i].thread));
+	CHECK(!find_candidates(INT32_MAX, found));
+	/* A thread that runs has no known location. */
+	CHECK(!inject_nobody_at(getpid(), 1, 2) && !inject_nobody_at(INT32_MAX, 1, 2));
+	waiters[2].stop = true;
+	fcntl(file, F_OFD_SETLK, &(struct flock){.l_type = F_UNLCK});
+	syscall(SYS_futex, &waiters[1].word, 1, 1, NULL, NULL, 0);
+	CHECK(write(ends[1], "12", 2) == 2);
+	for (int i = 5; i >= 0; i--)
+		pthread_join(waiters[i].thread, NULL);
+	close(ends[0]);
+	close(ends[1]);
+	close(poll);
+	close(file);
+	close(other);
+	unlink(path);
+}
+
+/* The thread of this test is in the call that reads where it is. */
+static void test_nobody(void)
+{
+	struct candidate self = {.thread = getpid()};
+
+	CHECK(rank_of(getpid(), &self) == RANK_WAITS && self.code);
+	CHECK(!inject_nobody_at(getpid(), self.code, self.code + 1) &&
+			inject_nobody_at(getpid(), self.code + 1, self.code + 9) &&
+			inject_nobody_at(getpid(), self.code - 9, self.code));
+}
+
+static void test_order(void)
+{
+	struct candidate one = {.rank = RANK_FUTEX, .thread = 5}, other = one;
+
+	CHECK(by_rank(&one, &other) == 0);
+	other.thread = 6;
+	CHECK(by_rank(&one, &other) == -1 && by_rank(&other, &one) == 1);
+	one.rank = RANK_RUNS;
+	CHECK(by_rank(&one, &other) == 1 && by_rank(&other, &one) == -1);
+}
+
+static void *wait_for_end(void *user)
+{
+	(void)!read(*(int *)user, &(char){0}, 1);
+	return NULL;
+}
+
+/* The system call in which the program waits; -1: none. */
+static long call_of(pid_t pid)
+{
+	char path[64];
+	long number = -1;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	file = fopen(path, "re");
+	CHECK(file);
+	if (fscanf(file, "%ld", &number) != 1)
+		number = -1;
+	(void)fclose(file);
+	return number;
+}
+
+static pid_t start(void)
+{
+	int ends[2];
+	pid_t child;
+
+	CHECK(!pipe(ends));
+	child = fork();
+	if (!child) {
+		(void)!write(ends[1], "", 1);
+		for (;;)
+			pause();
+	}
+	CHECK(child > 0 && read(ends[0], &(char){0}, 1) == 1);
+	while (call_of(child) != SYS_pause)
+		usleep(100);
+	close(ends[0]);
+	close(ends[1]);
+	return child;
+}
+
+static void end(pid_t child)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+/* A program with the highest number of threads that are tried, and one with one more. */
+static void test_many_threads(void)
+{
+	static struct candidate found[THREADS_MAX + 1];
+	pthread_attr_t attributes;
+	pthread_t *threads = calloc(THREADS_MAX, sizeof(*threads));
+	int ends[2];
+
+	CHECK(threads && !pipe(ends) && !pthread_attr_init(&attributes) &&
+			!pthread_attr_setstacksize(&attributes, 65536));
+	for (int i = 0; i < THREADS_MAX; i++)
+		CHECK(!pthread_create(&threads[i], &attributes, wait_for_end, &ends[0]));
+	CHECK(find_candidates(getpid(), found) == THREADS_MAX && !found[THREADS_MAX].thread);
+	close(ends[1]);
+	for (int i = 0; i < THREADS_MAX; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(find_candidates(getpid(), found) < THREADS_MAX);
+	close(ends[0]);
+	free(threads);
+	pthread_attr_destroy(&attributes);
+}
+
+/* ---- registers ---- */
+
+static void test_registers(void)
+{
+	struct borrowing borrowing = {.mask = 0x1234};
+	struct user_regs_struct *before = &borrowing.before;
+	struct inject_values values = {.scratch = 77, .ids = 1};
+	static const struct {
+		uint64_t rax, orig, wanted_rax, moved;
+	} calls[] = {{(uint64_t)-512, 7, 7, 2}, {(uint64_t)-513, 8, 8, 2},
+			{(uint64_t)-514, 9, 9, 2}, {(uint64_t)-516, 35, 219, 2},
+			{(uint64_t)-515, 5, (uint64_t)-515, 0},
+			{(uint64_t)-511, 5, (uint64_t)-511, 0},
+			{(uint64_t)-512, UINT64_MAX, (uint64_t)-512, 0}, {512, 7, 512, 0}};
+
+	*before = (struct user_regs_struct){.rax = 1,
+			.rbx = 2,
+			.rcx = 3,
+			.rdx = 4,
+			.rsi = 5,
+			.rdi = 6,
+			.rbp = 7,
+			.rsp = 8,
+			.r8 = 9,
+			.r9 = 10,
+			.r10 = 11,
+			.r11 = 12,
+			.r12 = 13,
+			.r13 = 14,
+			.r14 = 15,
+			.r15 = 16,
+			.rip = 17,
+			.eflags = 0xfffff,
+			.orig_rax = UINT64_MAX};
+	fill_values(&borrowing, &values);
+	CHECK(values.rax == 1 && values.rbx == 2 && values.rcx == 3 && values.rdx == 4 &&
+			values.rsi == 5 && values.rdi == 6 && values.rbp == 7 && values.rsp == 8);
+	CHECK(values.r8 == 9 && values.r9 == 10 && values.r10 == 11 && values.r11 == 12 &&
+			values.r12 == 13 && values.r13 == 14 && values.r14 == 15 &&
+			values.r15 == 16 && values.rip == 17);
+	CHECK(values.flags == 0xd501 && values.mask == 0x1234 && values.scratch == 77);
+	/* All signals are blocked but SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV and SIGSYS. */
+	CHECK(values.blocked ==
+					~(UINT64_C(1) << 3 | 1u << 4 | 1u << 6 | 1u << 7 |
+							1u << 10 | 1u << 30) &&
+			values.ids == UINT64_C(1) << 32);
+	before->eflags = 0x247;
+	fill_values(&borrowing, &values);
+	CHECK(values.flags == 0x4500);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		before->rip = 0x1000;
+		before->rax = calls[i].rax;
+		before->orig_rax = calls[i].orig;
+		fill_values(&borrowing, &values);
+		CHECK(values.rax == calls[i].wanted_rax && values.rip == 0x1000 - calls[i].moved);
+	}
+	CHECK(!blocks_ids(&borrowing));
+	borrowing.mask = ~(UINT64_C(1) << 32);
+	CHECK(!blocks_ids(&borrowing));
+	borrowing.mask = UINT64_C(1) << 32;
+	CHECK(blocks_ids(&borrowing));
+}
+
+static void test_interrupted(void)
+{
+	struct user_regs_struct call = {.orig_rax = SYS_epoll_wait,
+						.rax = (uint64_t)-EINTR,
+						.r10 = UINT64_MAX},
+				now;
+
+	now = call;
+	mend_interrupted(&now);
+	CHECK(now.rax == (uint64_t)-514);
+	now = call;
+	now.r10 = 5; /* milliseconds */
+	mend_interrupted(&now);
+	CHECK(now.rax == (uint64_t)-EINTR);
+	now = call;
+	now.rax = (uint64_t)-EAGAIN;
+	mend_interrupted(&now);
+	CHECK(now.rax == (uint64_t)-EAGAIN);
+	now = call;
+	now.orig_rax = SYS_read;
+	mend_interrupted(&now);
+	CHECK(now.rax == (uint64_t)-EINTR);
+	now.orig_rax = UINT64_MAX;
+	CHECK(!is_in_call(&now));
+	mend_interrupted(&now);
+	CHECK(now.rax == (uint64_t)-EINTR);
+	now.orig_rax = 0;
+	CHECK(is_in_call(&now));
+	now = (struct user_regs_struct){
+			.orig_rax = SYS_rt_sigtimedwait, .rax = (uint64_t)-EINTR, .rdx = 1};
+	mend_interrupted(&now);
+	CHECK(now.rax == (uint64_t)-EINTR);
+	now.rdx = 0;
+	mend_interrupted(&now);
+	CHECK(now.rax == (uint64_t)-514);
+	now = (struct user_regs_struct){.orig_rax = SYS_epoll_pwait2,
+			.rax = (uint64_t)-EINTR,
+			.r10 = 0,
+			.rdi = 1,
+			.rsi = 1,
+			.rdx = 1,
+			.r8 = 1,
+			.r9 = 1};
+	mend_interrupted(&now);
+	CHECK(now.rax == (uint64_t)-514);
+}
+
+static void test_stop_kinds(void)
+{
+	CHECK(kind_of_stop(PTRACE_EVENT_STOP << 16 | SIGTRAP << 8 | 0x7f) == -1);
+	CHECK(kind_of_stop(PTRACE_EVENT_STOP << 16 | SIGSTOP << 8 | 0x7f) == -2);
+	CHECK(kind_of_stop(PTRACE_EVENT_EXEC << 16 | SIGTRAP << 8 | 0x7f) == -1);
+	CHECK(kind_of_stop(SIGTRAP << 8 | 0x7f) == SIGTRAP);
+	CHECK(kind_of_stop(SIGUSR1 << 8 | 0x7f) == SIGUSR1);
+}
+
+static void test_stops(void)
+{
+	struct inject_target target = {.report = &report};
+	struct borrowing borrowing = {.target = &target};
+
+	report = (struct inject_report){
+			.stops = 4, .stopped_ns = 3000000000, .stopped_total_ns = 7};
+	borrowing.stopped_at = inject_now() - 2000000000;
+	count_stop(&borrowing);
+	CHECK(report.stops == 5 && report.stopped_ns == 3000000000 &&
+			report.stopped_total_ns >= 2000000007 &&
+			report.stopped_total_ns < 2900000000);
+	borrowing.stopped_at = inject_now() - 4000000000;
+	count_stop(&borrowing);
+	CHECK(report.stops == 6 && report.stopped_ns >= 4000000000 &&
+			report.stopped_ns < 4900000000);
+}
+
+/* ---- a stopped program ---- */
+
+static void test_stopping(void)
+{
+	struct inject_target target = {.report = &report, .pid = start()};
+	struct borrowing borrowing = {.target = &target, .thread = target.pid};
+	int status;
+
+	CHECK(stop(&borrowing) == 0);
+	CHECK(inject_status(target.pid, 0, "State", report.text, 32) && *report.text == 't');
+	report = (struct inject_report){.stops = 0};
+	detach(&borrowing, 0);
+	CHECK(report.stops == 1);
+	/* A signal that is on its way is delivered. */
+	CHECK(!ptrace(PTRACE_SEIZE, target.pid, 0, 0));
+	CHECK(wait_until(&borrowing, &status, inject_now() + 1000000) == -EAGAIN);
+	CHECK(!ptrace(PTRACE_INTERRUPT, target.pid, 0, 0));
+	CHECK(wait_until(&borrowing, &status, UINT64_MAX) == 0 && kind_of_stop(status) == -1);
+	CHECK(stop(&borrowing) == -EPERM);
+	detach(&borrowing, 0);
+	kill(target.pid, SIGKILL);
+	CHECK(waitpid(target.pid, &status, 0) == target.pid && WTERMSIG(status) == SIGKILL);
+	CHECK(stop(&borrowing) == -ESRCH);
+	CHECK(wait_until(&borrowing, &status, UINT64_MAX) == -ESRCH);
+	/* A stopped program remains stopped. */
+	target.pid = borrowing.thread = start();
+	CHECK(!kill(target.pid, SIGSTOP) && waitpid(target.pid, &status, WUNTRACED) == target.pid);
+	CHECK(stop(&borrowing) == -EBUSY);
+	for (int i = 0; i < 10000 && *report.text != 'T'; i++) {
+		CHECK(inject_status(target.pid, 0, "State", report.text, 32));
+		usleep(500);
+	}
+	CHECK(*report.text == 'T');
+	end(target.pid);
+	/* A program that ends. */
+	target.pid = borrowing.thread = start();
+	CHECK(!ptrace(PTRACE_SEIZE, target.pid, 0, 0) && !kill(target.pid, SIGKILL));
+	CHECK(wait_until(&borrowing, &status, UINT64_MAX) == -ESRCH);
+}
+
+/* The instruction at which the program is stopped, the kind of the stop, and the state in its memory. */
+static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t state)
+{
+	struct user_regs_struct registers;
+	char path[64];
+	int ret, status;
+
+	borrowing->target->pid = borrowing->thread = start();
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", borrowing->thread);
+	borrowing->target->memory = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(stop(borrowing) == 0);
+	/* The stop before a signal is delivered. */
+	if (kind > 0)
+		CHECK(!kill(borrowing->thread, kind) &&
+				!ptrace(PTRACE_CONT, borrowing->thread, 0, 0) &&
+				waitpid(borrowing->thread, &status, __WALL) == borrowing->thread &&
+				kind_of_stop(status) == kind);
+	CHECK(get_registers(borrowing->thread, &borrowing->before));
+	CHECK(inject_write(borrowing->target, borrowing->place->scratch, &state, sizeof(state)));
+	registers = borrowing->before;
+	registers.rip = borrowing->place->code + at;
+	registers.r14 = 4711;
+	registers.orig_rax = UINT64_MAX;
+	CHECK(set_registers(borrowing->thread, &registers));
+	report.stops = 0;
+	ret = look(borrowing, kind);
+	/* It was given back with the registers that it had, or is still stopped. */
+	if (ret == -1) {
+		CHECK(!report.stops && get_registers(borrowing->thread, &registers) &&
+				registers.rip == borrowing->place->code + at);
+	} else {
+		CHECK(report.stops == 1);
+		if (kind > 0 && ret != ATTEMPT_FAILED) {
+			CHECK(waitpid(borrowing->thread, &status, 0) == borrowing->thread &&
+					WTERMSIG(status) == kind);
+		} else if (ret != ATTEMPT_DONE || at < borrowing->code.size) {
+			/* It waits again. */
+			CHECK(stop(borrowing) == 0 &&
+					get_registers(borrowing->thread, &registers) &&
+					registers.rsp == borrowing->before.rsp);
+			CHECK(registers.rip - borrowing->place->code >= borrowing->code.size);
+		}
+	}
+	end(borrowing->thread);
+	close(borrowing->target->memory);
+	return ret;
+}
+
+static void test_looks(void)
+{
+	struct inject_target target = {.report = &report};
+	struct inject_place place = {.code = 0x700000000000};
+	struct borrowing borrowing = {.target = &target,
+			.place = &place,
+			.code = inject_code_get(),
+			.code_of_failure = 5};
+	const struct inject_code *code = &borrowing.code;
+	static uint32_t state;
+
+	CHECK(code->entry < code->masked && code->masked < code->spin &&
+			code->spin < code->refused && code->refused < code->failed &&
+			code->failed < code->thread && code->thread < code->name &&
+			code->name + 16 == code->size);
+	place.scratch = (uint64_t)(uintptr_t)&state;
+	/* Before the signals are blocked, one is delivered as if nothing had happened. */
+	CHECK(look_at(&borrowing, code->entry, SIGUSR1, 0) == ATTEMPT_NEXT);
+	CHECK(look_at(&borrowing, code->masked, SIGUSR1, 0) == ATTEMPT_NEXT);
+	CHECK(look_at(&borrowing, code->masked, -1, 0) == -1 && borrowing.code_of_failure == 5);
+	CHECK(look_at(&borrowing, code->masked + 1, SIGUSR1, 1) == ATTEMPT_FAILED &&
+			borrowing.code_of_failure == EFAULT);
+	CHECK(look_at(&borrowing, code->spin - 1, -1, 1) == -1);
+	CHECK(look_at(&borrowing, code->spin, -1, 2) == ATTEMPT_DONE);
+	CHECK(look_at(&borrowing, code->refused - 1, -1, 2) == ATTEMPT_DONE);
+	CHECK(look_at(&borrowing, code->refused, -1, 1) == -1);
+	CHECK(look_at(&borrowing, code->failed - 1, -1, 1) == -1);
+	CHECK(look_at(&borrowing, code->failed, -1, 1) == ATTEMPT_FAILED &&
+			borrowing.code_of_failure == 4711);
+	CHECK(look_at(&borrowing, code->thread - 1, -1, 1) == ATTEMPT_FAILED);
+	CHECK(look_at(&borrowing, code->thread, -1, 1) == -1);
+	CHECK(look_at(&borrowing, code->size - 1, -1, 2) == -1);
+	CHECK(look_at(&borrowing, code->size, -1, 1) == -1);
+	CHECK(look_at(&borrowing, code->size, -1, 2) == ATTEMPT_DONE);
+	CHECK(look_at(&borrowing, UINT64_MAX, SIGUSR1, 2) == ATTEMPT_DONE);
+	borrowing.thread = INT32_MAX;
+	CHECK(look(&borrowing, -1) == ATTEMPT_FAILED);
+}
+
+static void test_permitted(void)
+{
+	struct inject_target target = {.report = &report, .pid = start()};
+	struct borrowing borrowing = {.target = &target, .thread = target.pid};
+	struct inject_request request = {.pid = target.pid};
+	int status;
+
+	while (!may_be_stopped(&borrowing, &request))
+		usleep(100);
+	CHECK(!kill(target.pid, SIGSTOP) && waitpid(target.pid, &status, WUNTRACED) == target.pid);
+	CHECK(!may_be_stopped(&borrowing, &request));
+	end(target.pid);
+	CHECK(!may_be_stopped(&borrowing, &request));
+}
+
+static void test_failures(void)
+{
+	struct inject_target target = {.report = &report, .pid = getpid()};
+	struct borrowing borrowing = {.target = &target, .code_of_failure = EAGAIN};
+	static const char text[] =
+			"no thread can be made in it: Resource temporarily unavailable (are its limits of memory or processes reached?)";
+
+	*report.text = '\0';
+	CHECK(is_failure(say_failure(&borrowing), INJECT_FAILED, text));
+	strcpy(report.text, "known");
+	CHECK(say_failure(&borrowing) == -1 && !strcmp(report.text, "known"));
+	*report.text = '\0';
+	borrowing.code_of_failure = ETIMEDOUT;
+	CHECK(say_failure(&borrowing) == -ETIMEDOUT);
+}
+
+/* ---- the new thread ---- */
+
+static struct inject_scratch *scratch;
+static struct injection injection;
+static struct inject_request request;
+static unsigned int nr_calls;
+static bool is_deaf;
+
+/* Does what the new thread does: calls the function of the command. */
+static void take_command(void)
+{
+	uint64_t (*function)(uint64_t, uint64_t, uint64_t);
+
+	if (is_deaf || !scratch || scratch->command == scratch->done)
+		return;
+	if (!scratch->function) {
+		munmap(scratch, INJECT_SCRATCH_SIZE);
+		scratch = NULL;
+		CHECK(!prctl(PR_SET_NAME, "program"));
+		return;
+	}
+	nr_calls++;
+	function = (uint64_t(*)(uint64_t, uint64_t, uint64_t))(uintptr_t)scratch->function;
+	scratch->result = function(
+			scratch->arguments[0], scratch->arguments[1], scratch->arguments[2]);
+	scratch->done = scratch->command;
+}
+
+static const char *path_of(void *function)
+{
+	Dl_info info;
+
+	CHECK(dladdr(function, &info));
+	return info.dli_fname;
+}
+
+static void begin_injection(void)
+{
+	struct inject_target *target = &injection.target;
+	const struct inject_mapping *mapping;
+	char *path = realpath(path_of((void *)(uintptr_t)atoi), NULL);
+	int fd = open(path, O_RDONLY);
+
+	free(path);
+	report = (struct inject_report){.kind = INJECT_DONE};
+	request = (struct inject_request){.pid = getpid(), .function = "atoi", .argument = "4711"};
+	injection = (struct injection){.request = &request, .lock = -1, .code = inject_code_get()};
+	*target = (struct inject_target){.pid = getpid(),
+			.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC),
+			.report = &report};
+	CHECK(target->memory >= 0 && fd >= 0 && !inject_maps_read(target) &&
+			!inject_elf_read(fd, &target->libc));
+	mapping = inject_mapping_of(target, (uintptr_t)atoi);
+	CHECK(inject_elf_bias(&target->libc, mapping->offset, mapping->begin, &target->libc_bias));
+	close(fd);
+	scratch = mmap(NULL, INJECT_SCRATCH_SIZE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(scratch != MAP_FAILED);
+	injection.place.scratch = (uint64_t)(uintptr_t)scratch;
+	strcpy(injection.name, "side-attach1");
+	CHECK(!prctl(PR_SET_NAME, injection.name));
+	while_waiting = take_command;
+	nr_calls = nr_pauses = 0;
+	is_deaf = false;
+}
+
+static void end_injection(void)
+{
+	while_waiting = NULL;
+	if (scratch)
+		munmap(scratch, INJECT_SCRATCH_SIZE);
+	free(injection.overwritten);
+	inject_target_close(&injection.target);
+	if (injection.lock >= 0)
+		close(injection.lock);
+}
+
+static void test_functions(void)
+{
+	begin_injection();
+	CHECK(function_of(&injection, "atoi") == (uintptr_t)atoi &&
+			!function_of(&injection, "nothing_of_this_name"));
+	end_injection();
+}
+
+static void test_timeout(void)
+{
+	static const struct {
+		const char *text;
+		unsigned int factor;
+	} cases[] = {{"1", 1}, {"7", 7}, {"3600", 3600}, {"3601", 1}, {"0", 1}, {"", 1}, {"x", 1},
+			{"-5", 1}, {"5x", 1}, {" 5", 1}, {"09", 9}, {"99999999999999999999", 1}};
+
+	unsetenv("SIDE_TIMEOUT_FACTOR");
+	CHECK(call_timeout() == UINT64_C(15000000000));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		setenv("SIDE_TIMEOUT_FACTOR", cases[i].text, 1);
+		CHECK(call_timeout() == UINT64_C(15000000000) * cases[i].factor);
+	}
+	unsetenv("SIDE_TIMEOUT_FACTOR");
+}
+
+static uint64_t add_arguments(uint64_t one, uint64_t other, uint64_t third)
+{
+	return one * 100 + other * 10 + third;
+}
+
+static void test_calls(void)
+{
+	const uint64_t arguments[3] = {1, 2, 3};
+	uint64_t result = 0, began;
+
+	begin_injection();
+	CHECK(!call(&injection, (uintptr_t)add_arguments, arguments, &result) && result == 123 &&
+			injection.command == 1 && nr_calls == 1);
+	CHECK(!call(&injection, (uintptr_t)add_arguments, (const uint64_t[3]){4, 5, 6}, &result) &&
+			result == 456 && injection.command == 2);
+	CHECK(put_text(&injection, 5, "abc") == (uintptr_t)scratch->text + 5 &&
+			!strcmp(scratch->text + 5, "abc"));
+	/* No answer: the limit counts from the last time at which the thread has run. */
+	is_deaf = true;
+	CHECK(!prctl(PR_SET_NAME, "program"));
+	began = inject_now();
+	CHECK(is_failure(call(&injection, 1, arguments, &result), INJECT_FAILED,
+			"it does not come to the end of loading the agent (it may be loading something else all the time)"));
+	CHECK(inject_now() - began >= UINT64_C(15000000000) &&
+			inject_now() - began < UINT64_C(25000000000));
+	CHECK(time_of(getpid(), getpid()) && !time_of(INT32_MAX, 1));
+	CHECK(!prctl(PR_SET_NAME, injection.name));
+	result = 0;
+	CHECK(has_run(&injection, &result) && result);
+	result = UINT64_MAX;
+	CHECK(!has_run(&injection, &result));
+	/* The program has ended. */
+	injection.place.scratch = 16;
+	CHECK(call(&injection, 1, arguments, &result) == -1 && report.kind == INJECT_GONE);
+	CHECK(!put_text(&injection, 0, "a"));
+	end_injection();
+	CHECK(!prctl(PR_SET_NAME, "program"));
+}
+
+static void test_names(void)
+{
+	char name[] = "side-attach1234";
+
+	CHECK(!prctl(PR_SET_NAME, name));
+	CHECK(has_name(getpid(), getpid(), "side-attach") && has_name(getpid(), getpid(), name) &&
+			!has_name(getpid(), getpid(), "side-attach12345") &&
+			!has_name(getpid(), getpid(), "ide"));
+	CHECK(find_thread(getpid(), "side-att") == getpid() && !find_thread(getpid(), "cook") &&
+			!find_thread(INT32_MAX, "side"));
+	CHECK(!prctl(PR_SET_NAME, "program"));
+}
+
+static void test_lock(void)
+{
+	struct injection other;
+	uint64_t began;
+
+	begin_injection();
+	while_waiting = NULL;
+	other = injection;
+	CHECK(!take_lock(&injection) && injection.lock >= 0);
+	began = inject_now();
+	CHECK(is_failure(take_lock(&other), INJECT_FAILED, "another `side attach` is at it"));
+	CHECK(inject_now() - began > UINT64_C(5000000000) &&
+			inject_now() - began < UINT64_C(9000000000));
+	close(other.lock);
+	close(injection.lock);
+	CHECK(!take_lock(&other));
+	injection.lock = other.lock;
+	end_injection();
+}
+
+static void test_memory(void)
+{
+	char path[64], file[] = "/tmp/side-inject-XXXXXX";
+	int memory = memfd_create("memory", MFD_CLOEXEC), named = mkstemp(file), fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", memory);
+	fd = open_memory(path);
+	CHECK(fd >= 0 && write(fd, "x", 1) == 1);
+	close(fd);
+	/* It is not empty, has a name, or is no file. */
+	CHECK(open_memory(path) == -EPERM);
+	CHECK(named >= 0 && open_memory(file) == -EPERM && open_memory("/tmp") == -EPERM &&
+			open_memory("/nowhere") == -ENOENT && open_memory("/dev/null") == -EPERM);
+	close(memory);
+	close(named);
+	unlink(file);
+}
+
+static void test_loaded(void)
+{
+	char one[] = "/a/libside.so.0.0.1", other[] = "libside.so.0";
+	struct inject_mapping mappings[] = {{.path = other}, {.path = one}};
+	struct inject_target target = {.mappings = mappings, .nr_mappings = 2};
+
+	CHECK(has_loaded(&target, "libside.so.0") && !has_loaded(&target, "libside.so.1") &&
+			!has_loaded(&target, "side.so"));
+	target.nr_mappings = 1;
+	CHECK(!has_loaded(&target, "libside.so.0"));
+}
+
+static unsigned int nr_descriptors(void)
+{
+	unsigned int nr = 0;
+	DIR *all = opendir("/proc/self/fd");
+
+	while (readdir(all))
+		nr++;
+	closedir(all);
+	return nr;
+}
+
+static void test_load(void)
+{
+	char *path = realpath(path_of((void *)(uintptr_t)atoi), NULL);
+	char other[] = "/tmp/side-inject-XXXXXX";
+	uint64_t handle = 0;
+	int descriptor = -1, fd, lowest;
+	unsigned int before;
+
+	begin_injection();
+	request.agent = path;
+	request.libside = path;
+	CHECK(is_same_file(&injection));
+	CHECK(!load_agent(&injection) && !report.from_memory &&
+			injection.target.agent_function == (uintptr_t)atoi);
+	injection.target.agent_function = 0;
+	CHECK(!talk(&injection) && report.result == 4711);
+	/* The agent is there already. */
+	nr_calls = 0;
+	request.argument = "-5";
+	CHECK(!talk(&injection) && report.result == -5 && nr_calls == 1);
+	/* A function that it has not. */
+	injection.target.agent_function = 0;
+	request.function = "nothing_of_this_name";
+	CHECK(load_agent(&injection) == -1 && report.kind == INJECT_FAILED &&
+			strstr(report.text, "undefined symbol: nothing_of_this_name"));
+	/* Memory of the program, which gets the bytes of the file. */
+	before = nr_descriptors();
+	CHECK(!give_file(&injection, path, &descriptor) && descriptor >= 0 &&
+			nr_descriptors() == before + 1);
+	{
+		struct stat one, two;
+
+		CHECK(!stat(path, &one) && !fstat(descriptor, &two) && one.st_size == two.st_size);
+	}
+	close(descriptor);
+	CHECK(is_failure(give_file(&injection, "/nowhere/at-all", &descriptor), INJECT_FAILED,
+			"No such file or directory"));
+	close(descriptor);
+	CHECK(nr_descriptors() == before);
+	/* A file that is no library: the loader gives the reason, after memory and all copies. */
+	fd = mkstemp(other);
+	CHECK(fd >= 0 && write(fd, "text\n", 5) == 5);
+	request.agent = other;
+	report.from_memory = false;
+	lowest = dup(0);
+	close(lowest);
+	CHECK(is_same_file(&injection));
+	CHECK(load_agent(&injection) == -1 && report.from_memory &&
+			strstr(report.text, "file too short"));
+	/* The new thread would close them at its end. */
+	CHECK(!close(lowest) && !close(lowest + 1) && nr_descriptors() == before + 1);
+	CHECK(!load(&injection, path, &handle) && handle);
+	CHECK(scratch->arguments[1] == (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) &&
+			scratch->function == (uintptr_t)dlopen && !scratch->arguments[2]);
+	handle = 5;
+	CHECK(!load_copy(&injection, other, &handle) && !handle);
+	close(fd);
+	unlink(other);
+	CHECK(!is_same_file(&injection));
+	end_injection();
+	free(path);
+	CHECK(!prctl(PR_SET_NAME, "program"));
+}
+
+/* ---- space for the code ---- */
+
+/* Not that of a library that is before it. */
+static uint64_t of_libc(const char *name)
+{
+	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+	uint64_t address = (uintptr_t)dlsym(libc, name);
+
+	CHECK(libc && address && !dlclose(libc));
+	return address;
+}
+
+static void test_room(void)
+{
+	uint8_t before[INJECT_PAGE];
+	struct inject_values values;
+	struct inject_elf libc;
+	size_t size;
+	uint64_t at;
+
+	begin_injection();
+	size = injection.code.size;
+	injection.place.scratch = 0;
+	CHECK(!find_room(&injection) && injection.place.code && injection.place.scratch);
+	at = injection.place.code;
+	/* Whole bytes of code that nothing uses, and memory that is not mapped. */
+	CHECK(!strcmp(inject_mapping_of(&injection.target, at)->access, "r-xp") &&
+			inject_mapping_of(&injection.target, at + size - 1) ==
+					inject_mapping_of(&injection.target, at));
+	CHECK(!inject_mapping_of(&injection.target, injection.place.scratch) &&
+			!inject_mapping_of(&injection.target,
+					injection.place.scratch + INJECT_SCRATCH_SIZE - 1) &&
+			!(injection.place.scratch % INJECT_SCRATCH_SIZE));
+	CHECK(injection.place.scratch < UINT64_C(1) << 47);
+	memcpy(before, (const void *)(uintptr_t)at, size);
+	injection.target.own = (struct inject_own){.begin = 1, .end = 2, .thread = 3};
+	injection.target.report->kind = INJECT_DONE;
+	CHECK(!put_code(&injection) && !memcmp(injection.overwritten, before, size));
+	CHECK(!memcmp((const uint8_t *)(uintptr_t)at + sizeof(values),
+			injection.code.bytes + sizeof(values),
+			injection.code.name - sizeof(values)));
+	{
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "side-attach%04x",
+				(unsigned int)getpid() & 0xffff);
+		CHECK(!strcmp(injection.name, name) &&
+				!strcmp((const char *)(uintptr_t)at + injection.code.name, name));
+	}
+	values = injection.place.values;
+	CHECK(values.scratch == injection.place.scratch && values.states == inject_code_states() &&
+			values.pause[0] == 0 && values.pause[1] == 50000 && values.own.begin == 1 &&
+			values.own.end == 2 && values.own.thread == 3);
+	CHECK(values.errno_location == of_libc("__errno_location") &&
+			values.attr_init == of_libc("pthread_attr_init") &&
+			values.attr_setdetachstate == of_libc("pthread_attr_setdetachstate") &&
+			values.attr_setstacksize == of_libc("pthread_attr_setstacksize") &&
+			values.attr_destroy == of_libc("pthread_attr_destroy") &&
+			values.create == of_libc("pthread_create"));
+	/* The bytes of a process that was killed are used again once its memory has gone and no thread is in them. */
+	injection.place.code = 0;
+	CHECK(inject_write(&injection.target, at, &values, sizeof(values)));
+	CHECK(!prctl(PR_SET_NAME, "program"));
+	CHECK(is_left_alone(&injection, at));
+	CHECK(!prctl(PR_SET_NAME, "side-attach5"));
+	CHECK(!is_left_alone(&injection, at));
+	CHECK(!prctl(PR_SET_NAME, "program"));
+	values.scratch = (uintptr_t)&values;
+	CHECK(inject_write(&injection.target, at, &values, sizeof(values)) &&
+			!is_left_alone(&injection, at) && !is_left_alone(&injection, 16));
+	CHECK(inject_write(&injection.target, at, before, size));
+	/* None of the pages has as many bytes. */
+	injection.place.code = 0;
+	injection.code.size = INJECT_PAGE + 1;
+	CHECK(is_failure(find_room(&injection), INJECT_UNSUITABLE,
+			"none of its pages of code has room for the few bytes that load the agent"));
+	injection.code.size = size;
+	/* A C library without one of the functions. */
+	libc = injection.target.libc;
+	injection.target.libc.nr_symbols = 0;
+	CHECK(is_failure(put_code(&injection), INJECT_UNSUITABLE,
+			"its C library has not what it takes"));
+	injection.target.libc = libc;
+	free(injection.overwritten);
+	injection.overwritten = NULL;
+	injection.place.code = 16;
+	CHECK(is_failure(put_code(&injection), INJECT_FAILED,
+			"its memory cannot be written (does the kernel forbid it, proc_mem.force_override?)"));
+	end_injection();
+	CHECK(!prctl(PR_SET_NAME, "program"));
+}
+
+/* At the end the thread goes, and the bytes return. */
+static void test_end(void)
+{
+	static uint8_t code[64];
+	static uint8_t original[64] = {1, 2, 3};
+
+	begin_injection();
+	injection.command = 4;
+	scratch->done = 4;
+	injection.place.code = (uintptr_t)code;
+	injection.code.size = sizeof(code);
+	injection.overwritten = malloc(sizeof(code));
+	memcpy(injection.overwritten, original, sizeof(code));
+	memset(code, 0xcc, sizeof(code));
+	clean_up(&injection);
+	CHECK(!scratch && !memcmp(code, original, sizeof(code)) && injection.command == 5);
+	end_injection();
+	/* A thread that hangs keeps its code. */
+	begin_injection();
+	injection.place.code = (uintptr_t)code;
+	injection.code.size = sizeof(code);
+	injection.overwritten = malloc(sizeof(code));
+	is_deaf = true;
+	memset(code, 0xcc, sizeof(code));
+	memset(injection.overwritten, 1, sizeof(code));
+	clean_up(&injection);
+	CHECK(code[0] == 0xcc && scratch->command == 1 && !scratch->function);
+	end_injection();
+	CHECK(!prctl(PR_SET_NAME, "program"));
+}
+
+static void test_process(void)
+{
+	struct inject_request of_nothing = {.pid = INT32_MAX, .function = "f", .argument = ""};
+	pid_t child = 0;
+	int fd = inject_begin(&of_nothing, &child), ends[2];
+
+	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	inject_end(fd, child, &report);
+	CHECK(report.kind == INJECT_GONE &&
+			!strcmp(report.text, "there is no process 2147483647") && report.total_ns);
+	of_nothing.pid = getpid();
+	fd = inject_begin(&of_nothing, &child);
+	inject_end(fd, child, &report);
+	CHECK(report.kind == INJECT_UNSUITABLE);
+	/* A child that ends without a whole report. */
+	CHECK(!pipe(ends));
+	child = fork();
+	if (!child) {
+		(void)!write(ends[1], &report, sizeof(report) - 1);
+		_exit(0);
+	}
+	close(ends[1]);
+	inject_end(ends[0], child, &report);
+	CHECK(report.kind == INJECT_FAILED &&
+			!strcmp(report.text,
+					"attaching was ended before it was done, and the program goes on"));
+	CHECK(waitpid(child, NULL, 0) == -1 && errno == ECHILD);
+	CHECK(close(ends[0]) == -1);
+}
+
+/* The memory that XSAVE needs fits, and the keys of memory protection are left out. */
+static void test_processor(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+	CHECK(inject_code_states() == (((uint64_t)high << 32 | low) & ~UINT64_C(0x200)));
+}
+
+int main(void)
+{
+	struct resources before = {0};
+
+	test_many_threads();
+	for (int round = 0; round < 2; round++) {
+		test_endless();
+		test_ranks();
+		test_nobody();
+		test_order();
+		test_registers();
+		test_interrupted();
+		test_stop_kinds();
+		test_stops();
+		test_stopping();
+		test_looks();
+		test_permitted();
+		test_failures();
+		test_functions();
+		test_timeout();
+		test_calls();
+		test_names();
+		test_lock();
+		test_memory();
+		test_loaded();
+		test_load();
+		test_room();
+		test_end();
+		test_process();
+		test_processor();
+		if (!round)
+			before = resources_now();
+	}
+	CHECK(resources_now().descriptors == before.descriptors);
+	return 0;
+}
