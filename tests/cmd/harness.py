@@ -53,6 +53,13 @@ def side(*args, env=None, cwd=None, text=True, timeout=60, stdin=subprocess.DEVN
     return Result(run.returncode, run.stdout, run.stderr)
 
 
+def generated(name):
+    """What the generator of documents writes for a page or a shell."""
+    with tempfile.NamedTemporaryFile("r") as file:
+        subprocess.run([os.environ["GENERATE"], name, file.name], check=True)
+        return file.read()
+
+
 def unguarded(text):
     """babeltrace2's text, with each value behind a pointer shown without its variant: `_s_tag = ( "some" : … ), s = { "text" }` is `s = "text"`."""
     text = re.sub(r'_\w+_tag = \( "(?:some|none)" : container = \d+ \), ', "", text)

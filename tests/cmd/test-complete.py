@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Completions: bash loads them and offers what is there; zsh (where it is installed) parses them."""
+import pathlib
 import shutil
 import time
 
@@ -28,6 +29,12 @@ exit 0
     equal(run.stderr, "", line)
     equal(run.returncode, 0, line)
     return sorted(set(run.stdout.split()))
+
+
+def test_completions_are_generated():
+    """The build has written what the generator writes now. This also makes the generator part of what these tests execute."""
+    for shell, path in (("bash", BASH), ("zsh", ZSH)):
+        equal(generated(shell), pathlib.Path(path).read_text(), shell)
 
 
 def test_bash_loads_it():

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Man pages: mandoc has nothing to say, and each option stands in them."""
+import pathlib
 import shutil
 
 from harness import *
@@ -11,6 +12,12 @@ PAGES = {os.path.basename(path)[:-2]: path for path in os.environ["PAGES"].split
 def test_pages_are_there():
     verbs = [line["name"] for line in json_lines(side("help", "--json").out)]
     equal(sorted(PAGES), sorted(["side"] + ["side-" + name for name in verbs if name != "help"]))
+
+
+def test_pages_are_generated():
+    """The build has written what the generator writes now. This also makes the generator part of what these tests execute."""
+    for page, path in PAGES.items():
+        equal(generated(page), pathlib.Path(path).read_text(), page)
 
 
 def test_lint():
