@@ -218,16 +218,31 @@ EXPORT int chroot(const char *path)
 
 /* ---- names, sandboxes ---- */
 
-EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+/* Of the wrapper library of threads, if it is preloaded: the program's caller of the function that it wraps as well (wrap/pthread.c). */
+extern const void *side_wrap_pass_pthread(const void *caller) __attribute__((weak));
+
+static int set_name(pthread_t thread, const char *name, const void *caller)
 {
 	void *found = find_next(NEXT_PTHREAD_SETNAME_NP);
 	__typeof__(&pthread_setname_np) real;
-	int saved_errno, result;
+	const void *before;
+	int result;
 
 	memcpy(&real, &found, sizeof(real));
 	if (!real)
 		return ENOSYS;
+	if (!side_wrap_pass_pthread)
+		return real(thread, name);
+	before = side_wrap_pass_pthread(caller);
 	result = real(thread, name);
+	(void)side_wrap_pass_pthread(before);
+	return result;
+}
+
+EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+	int result = set_name(thread, name, __builtin_return_address(0)), saved_errno;
+
 	if (result)
 		return result;
 	saved_errno = errno;

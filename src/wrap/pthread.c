@@ -168,9 +168,34 @@ WAITING_FUNCTION(pthread_join, NULL, (pthread_t thread, void **value), (thread, 
 		WRAP_LIST(side_field_pointer("thread")), WRAP_LIST(side_arg_pointer(thread)))
 THREAD_FUNCTION(pthread_detach, NULL, (pthread_t thread), (thread),
 		WRAP_LIST(side_field_pointer("thread")), WRAP_LIST(side_arg_pointer(thread)))
-THREAD_FUNCTION(pthread_setname_np, NULL, (pthread_t thread, const char *name), (thread, name),
-		WRAP_LIST(side_field_pointer("thread"), side_field_string("name")),
-		WRAP_LIST(side_arg_pointer(thread), side_arg_string(name)))
+/*
+ * The agent defines this function too (agent/context-watch.c), and is found before us: then it is our caller. It gives the address to which
+ * it returns, in the thread, and gets the one before. Signal-safe.
+ */
+const void *side_wrap_pass_pthread(const void *caller) __attribute__((visibility("default")));
+
+static __thread const void *passed_caller __attribute__((tls_model("initial-exec")));
+
+const void *side_wrap_pass_pthread(const void *caller)
+{
+	const void *before = passed_caller;
+
+	passed_caller = caller;
+	return before;
+}
+
+THREAD_EVENT(pthread_setname_np, WRAP_LIST(side_field_pointer("thread"), side_field_string("name")))
+WRAP_NEXT(int, pthread_setname_np, NULL, pthread_t, const char *)
+WRAP_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+	const void *const wrap_caller = passed_caller ? passed_caller : __builtin_return_address(0);
+	const int result = next_pthread_setname_np()(thread, name);
+
+	WRAP_EMIT(event_pthread_setname_np, side_arg_pointer(thread), side_arg_string(name),
+			side_arg_s32(result), side_arg_pointer(wrap_caller));
+	return result;
+}
+
 THREAD_FUNCTION(pthread_kill, NULL, (pthread_t thread, int number), (thread, number),
 		WRAP_LIST(side_field_pointer("thread"), side_field_s32("signal")),
 		WRAP_LIST(side_arg_pointer(thread), side_arg_s32(number)))

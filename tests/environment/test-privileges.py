@@ -28,7 +28,8 @@ ROOMS = ("environment", "libside", "agent", "kernel", "console", "validate", "wr
 CALLED = {"side_kernel_start", "side_kernel_begin", "side_agent_start", "side_agent_note_allocator", "side_agent_note_copy",
           "side_agent_request"}
 OTHERS = {"side_agent_lost", "side_agent_on_change", "side_agent_replay",  # count or write an event
-          "side_agent_own_begin", "side_agent_own_end", "side_agent_own_thread", "side_wrap_own_libc", "side_wrap_own_pthread",  # mark the calling thread
+          "side_agent_own_begin", "side_agent_own_end", "side_agent_own_thread", "side_wrap_own_libc", "side_wrap_own_pthread",
+          "side_wrap_pass_pthread",  # mark the calling thread
           "side_probe_kept", "side_probe_pads", "side_probe_traps",  # numbers for tests and debuggers
           "side_kernel_table_0"}  # data
 PATHS = {"SIDE_AGENT_SOCKET": "agents.sock", "SIDE_BOOT": "boot.conf", "SIDE_USER_EVENTS": "boot.conf"}

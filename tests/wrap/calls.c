@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls wrapped functions and says on descriptor 3, as one JSON object a line, what the events must
- * be. Says so by raw system calls, which no wrapper sees. Checks itself that errno and results are
+ * Calls wrapped functions, and writes the events that they must become (calls.h). Checks itself that errno and results are
  * what they would be without wrappers.
  */
 #include <errno.h>
@@ -24,30 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
-{
-	char line[512];
-	va_list list;
-	int size;
-
-	va_start(list, format);
-	size = vsnprintf(line, sizeof(line) - 1, format, list);
-	va_end(list);
-	line[size++] = '\n';
-	if (syscall(SYS_write, 3, line, size) != size)
-		_exit(99);
-}
-
-#define CHECK(condition)                                                                         \
-	do {                                                                                     \
-		if (!(condition)) {                                                              \
-			fprintf(stderr, "%s:%d: %s, errno %d\n", __FILE__, __LINE__, #condition, \
-					errno);                                                  \
-			_exit(98);                                                               \
-		}                                                                                \
-	} while (0)
-
-#define P(pointer) ((uint64_t)(uintptr_t)(pointer))
+#include "calls.h"
 
 /* Keep the compiler from pairing malloc with free. */
 static void *volatile keep;
@@ -295,6 +271,10 @@ int main(int argc, char **argv)
 		files(argv[2]);
 	if (strchr(argv[1], 'l'))
 		locks();
+	if (strchr(argv[1], 'd'))
+		descriptors(argv[2]);
+	if (strchr(argv[1], 'w'))
+		waits();
 	if (strchr(argv[1], 's'))
 		signals();
 	return 0;

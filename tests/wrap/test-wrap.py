@@ -61,8 +61,9 @@ def matches(event, want):
 
 
 def test_values():
-    """Each call of calls.c is an event with its arguments, in the order of the calls."""
-    for mode, wrappers in (("m", ["libc"]), ("f", ["libc"]), ("l", ["pthread"]), ("mfl", ["libc", "pthread"])):
+    """Each call of wrap-calls is an event with its arguments, in the order of the calls."""
+    for mode, wrappers in (("m", ["libc"]), ("f", ["libc"]), ("l", ["pthread"]), ("d", ["libc"]), ("w", ["pthread"]),
+                           ("mfldw", ["libc", "pthread"])):
         said = os.path.join(work.name, "said-" + mode)
         with open(said, "wb") as out:
             fd = out.fileno()
