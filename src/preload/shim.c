@@ -45,16 +45,16 @@ enum {
 };
 #define SHIM_IS_64 1
 
+/* The fifth argument is 0. sendto() alone has a sixth, the length of the address, and ignores it without an address. */
 static long shim_call(long number, long a, long b, long c, long d)
 {
 	register long fourth __asm__("r10") = d;
 	register long fifth __asm__("r8") = 0;
-	register long sixth __asm__("r9") = 0;
 	long result;
 
 	__asm__ volatile("syscall"
 			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth)
 			 : "rcx", "r11", "memory");
 	return result;
 }

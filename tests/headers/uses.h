@@ -674,7 +674,7 @@ static int use_helpers(void)
 	struct use_slots slots;
 	const int *it;
 	int sum = 0, USE_ID = 1, USE_ID_2 = 2, host = -1;
-	unsigned int i = 0, right = 0;
+	unsigned int i = 0, right = 0, reversed = 0;
 	char bytes[16];
 	/* clang 16 warns about constant operands of &&. */
 	const int constants[] = {SIDE_BITS_PER_LONG == sizeof(long) * 8,
@@ -699,10 +699,12 @@ static int use_helpers(void)
 	for (i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (char) i;
 	side_bswap_128p(bytes);
+	for (i = 0; i < sizeof(bytes); i++)
+		reversed += bytes[i] == (char) (15 - i);
 	for (i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
 		right += constants[i] != 0;
 	host = SIDE_TYPE_BYTE_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_LE ? SIDE_LITTLE_ENDIAN : SIDE_BIG_ENDIAN;
-	return visitor == &use_visitor && sum == 2 + 6 && bytes[0] == 15 && bytes[15] == 0 &&
+	return visitor == &use_visitor && sum == 2 + 6 && reversed == sizeof(bytes) &&
 		side_ptr_get(slots.text)[0] == 'x' && slots.text.v[SIDE_U128_PTR_IDX(1)] == NULL &&
 		side_enum_get(slots.level) == SIDE_LOGLEVEL_ERR &&
 		side_array_length(&use_slots_object.numbers) == 3 &&
