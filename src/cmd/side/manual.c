@@ -204,10 +204,11 @@ static const struct term *terms_of(const struct topic *topic)
 	return strcmp(topic->name, "contexts") ? topic->terms : command_context_terms();
 }
 
-/* What has no place of its own among the sections. */
+/* A topic that has no section of its own. */
 static void topic_subsection(struct page *page, const struct topic *topic)
 {
-	static const char *const placed[] = {"patterns", "json", "environment", "status", NULL};
+	static const char *const placed[] = {
+			"patterns", "json", "environment", "exit-status", NULL};
 
 	for (size_t i = 0; placed[i]; i++) {
 		if (!strcmp(placed[i], topic->name))
