@@ -344,6 +344,8 @@ static int fill_folder(struct agent_session *session, const struct boot_facts *f
 		ret = publish(session, facts, place, temporary, folder);
 	if (ret && folder >= 0)
 		remove_folder(session, place, temporary, folder);
+	else if (ret)
+		raw_call(SYS_unlinkat, place, temporary, AT_REMOVEDIR);
 	wire_close(folder);
 	return ret;
 }
