@@ -38,29 +38,35 @@
 /* ---- landlock ---- */
 
 #ifdef HAVE_LANDLOCK
-static void isolate_allow_below(int rules, const char *path, uint64_t rights)
+static int isolate_allow_below(int rules, const char *path, uint64_t rights)
 {
 	struct landlock_path_beneath_attr rule = {
 			.allowed_access = rights,
 			.parent_fd = open(path, O_PATH | O_CLOEXEC),
 	};
+	int ret = 0;
 
 	if (rule.parent_fd < 0)
-		return;
-	syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+		return -errno;
+	if (syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0))
+		ret = -errno;
 	close(rule.parent_fd);
+	return ret;
 }
 
-/* Rights to the entries of a directory mean nothing for a file. */
-static void isolate_allow_path(int rules, const char *path, uint64_t directory, uint64_t file)
+/* Rights to the entries of a directory mean nothing for a file. A path that does not exist needs no rule. */
+static int isolate_allow_path(int rules, const char *path, uint64_t directory, uint64_t file)
 {
 	struct stat status;
+	int ret = stat(path, &status) ? -errno : 0;
 
-	if (!stat(path, &status))
-		isolate_allow_below(rules, path, S_ISDIR(status.st_mode) ? directory | file : file);
+	if (!ret)
+		ret = isolate_allow_below(
+				rules, path, S_ISDIR(status.st_mode) ? directory | file : file);
+	return ret == -ENOENT || ret == -ENOTDIR ? 0 : ret;
 }
 
-void isolate_files(const char *const *writable)
+int isolate_files(const char *const *writable)
 {
 	uint64_t directory = LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
 			LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |
@@ -73,25 +79,30 @@ void isolate_files(const char *const *writable)
 	};
 	long version = syscall(
 			SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	int rules;
+	int rules, ret = 0;
 
 	/* Version 1 refuses every move between directories. These processes do move files. */
 	if (version < 2)
-		return;
+		return 0;
 #ifdef LANDLOCK_ACCESS_FS_REFER
 	attributes.handled_access_fs |= LANDLOCK_ACCESS_FS_REFER;
 	directory |= LANDLOCK_ACCESS_FS_REFER;
 #else
-	return;
+	return 0;
 #endif
 	rules = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0);
 	if (rules < 0)
-		return;
-	for (; *writable; writable++)
-		isolate_allow_path(rules, *writable, directory, LANDLOCK_ACCESS_FS_WRITE_FILE);
-	isolate_allow_below(rules, "/dev/null", LANDLOCK_ACCESS_FS_WRITE_FILE);
+		return 0;
+	for (; *writable; writable++) {
+		int failed = isolate_allow_path(
+				rules, *writable, directory, LANDLOCK_ACCESS_FS_WRITE_FILE);
+
+		ret = ret ? ret : failed;
+	}
+	(void)isolate_allow_below(rules, "/dev/null", LANDLOCK_ACCESS_FS_WRITE_FILE);
 	syscall(SYS_landlock_restrict_self, rules, 0);
 	close(rules);
+	return ret;
 }
 
 /* As in newer kernels than the headers may know. The kernel accepts the first members alone. */
@@ -164,18 +175,19 @@ static void isolate_paths(const struct isolate_limits *limits)
 	if (rules < 0)
 		return;
 	for (size_t i = 0; always[i]; i++)
-		isolate_allow_path(rules, always[i], read_directory, read_file);
+		(void)isolate_allow_path(rules, always[i], read_directory, read_file);
 	for (size_t i = 0; i < limits->nr_readable; i++)
-		isolate_allow_path(rules, limits->readable[i], read_directory, read_file);
+		(void)isolate_allow_path(rules, limits->readable[i], read_directory, read_file);
 	for (size_t i = 0; i < limits->nr_writable; i++)
-		isolate_allow_path(rules, limits->writable[i], change, write_file);
+		(void)isolate_allow_path(rules, limits->writable[i], change, write_file);
 	syscall(SYS_landlock_restrict_self, rules, 0);
 	close(rules);
 }
 #else
-void isolate_files(const char *const *writable)
+int isolate_files(const char *const *writable)
 {
 	(void)writable;
+	return 0;
 }
 
 static void isolate_paths(const struct isolate_limits *limits)

@@ -9,8 +9,11 @@
 
 #include <linux/filter.h>
 
-/* Landlock: the process may write below these paths (ends with NULL) and nowhere else, and executes nothing. */
-void isolate_files(const char *const *writable);
+/*
+ * Landlock: the process may write below these paths (ends with NULL) and nowhere else, and executes nothing. 0, also if the kernel has no
+ * landlock; or a negative errno: the process cannot write below one of the paths that exist.
+ */
+int isolate_files(const char *const *writable);
 
 /* System calls that no recorder, receiver or parser needs: programs, processes, tracing, mounts and the like. Ends with NULL. */
 extern const char *const isolate_refused[];

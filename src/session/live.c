@@ -159,9 +159,13 @@ int session_open(const struct session_options *options, const struct session_liv
 		ret = open_parts(session, options, live, error);
 	if (!ret)
 		ret = adopt(session, error);
-	if (!ret && drain_start(session))
-		ret = session_fail(error, SESSION_ERROR_FAILED, EAGAIN,
-				"cannot start a thread to write the traces");
+	if (!ret) {
+		ret = drain_start(session);
+		if (ret)
+			ret = session_fail(error, SESSION_ERROR_FAILED, -ret,
+					"cannot start a thread to write the traces: %s",
+					strerror(-ret));
+	}
 	if (ret)
 		session_destroy(session);
 	else
@@ -313,6 +317,16 @@ int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t 
 	*number = session->nr_snapshots;
 	memcpy(name, session->snapshot_last, SESSION_SNAPSHOT_NAME_MAX);
 	*ret_recorded = session->snapshot_last_recorded;
+	pthread_mutex_unlock(&session->lock);
+	return ret;
+}
+
+int session_snapshot_error(struct session *session)
+{
+	int ret;
+
+	pthread_mutex_lock(&session->lock);
+	ret = session->snapshot_error;
 	pthread_mutex_unlock(&session->lock);
 	return ret;
 }

@@ -124,6 +124,8 @@ int session_flush(struct session *session, unsigned int timeout_ms);
  */
 int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *number,
 		char name[SESSION_SNAPSHOT_NAME_MAX], uint64_t *ret_recorded);
+/* Why the last snapshot could not be written: a negative errno. 0: it was written, or there was none. */
+int session_snapshot_error(struct session *session);
 
 /* ---- what is going on ---- */
 

@@ -281,6 +281,18 @@ static void count_snapshot(struct session *session, const char *name, uint64_t r
 	pthread_mutex_unlock(&session->lock);
 }
 
+static void note_result(struct session *session, int ret)
+{
+	pthread_mutex_lock(&session->lock);
+	session->snapshot_error = ret;
+	pthread_mutex_unlock(&session->lock);
+	if (!ret)
+		return;
+	report_failure(session, ret);
+	report(session, true, "a snapshot could not be written to %s: %s", session->output,
+			strerror(-ret));
+}
+
 uint32_t snapshot_make(struct session *session, struct instance *active, const char *suffix)
 {
 	struct snapshot snapshot = {.session = session};
@@ -289,8 +301,10 @@ uint32_t snapshot_make(struct session *session, struct instance *active, const c
 	uint32_t number = 0;
 	int ret = 0;
 
-	if (asprintf(&snapshot.path, "%s/.snapshot-%d", session->output, (int)getpid()) < 0)
+	if (asprintf(&snapshot.path, "%s/.snapshot-%d", session->output, (int)getpid()) < 0) {
+		note_result(session, -ENOMEM);
 		return 0;
+	}
 	/* What is there is of one that found no room. */
 	retain_remove_tree(snapshot.path);
 	if (mkdir(snapshot.path, CTF_DIRECTORY_MODE))
@@ -304,11 +318,7 @@ uint32_t snapshot_make(struct session *session, struct instance *active, const c
 	/* An empty one is an answer, too: nobody waits for it in vain. */
 	if (!ret)
 		ret = publish(&snapshot, suffix, &number, name);
-	if (ret) {
-		report_failure(session, ret);
-		report(session, true, "a snapshot could not be written to %s: %s", session->output,
-				strerror(-ret));
-	}
+	note_result(session, ret);
 	copy_free(&snapshot.copy);
 	free(snapshot.path);
 	if (ret)

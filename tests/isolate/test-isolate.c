@@ -39,6 +39,8 @@ static struct {
 	long version;    /* of landlock */
 	int ruleset;     /* the descriptor that is returned */
 	bool is_refused; /* no ruleset is created */
+	unsigned int rule_refused,
+			rules_asked; /* the number of the rule that is refused; 0: none */
 	unsigned int rulesets, restricted, closed;
 	uint64_t attributes[3];
 	size_t attributes_size;
@@ -81,6 +83,10 @@ static long add_rule(
 	assert_int_equal(ruleset, kernel.ruleset);
 	assert_int_equal(type, LANDLOCK_RULE_PATH_BENEATH);
 	assert_int_equal(flags, 0);
+	if (++kernel.rules_asked == kernel.rule_refused) {
+		errno = ENOMEM;
+		return -1;
+	}
 	assert_true(kernel.nr_rules < RULES_MAX);
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", rule->parent_fd);
 	assert_true(fcntl(rule->parent_fd, F_GETFL) & O_PATH);
@@ -210,14 +216,14 @@ static void test_files(void **unused)
 	(void)unused;
 	begin();
 	for (kernel.version = -1; kernel.version < 2; kernel.version++) {
-		isolate_files(writable);
+		assert_int_equal(isolate_files(writable), 0);
 		assert_int_equal(kernel.rulesets, 0);
 	}
 	kernel.is_refused = true;
-	isolate_files(writable);
+	assert_int_equal(isolate_files(writable), 0);
 	assert_int_equal(kernel.restricted + kernel.closed + kernel.nr_rules, 0);
 	kernel.is_refused = false;
-	isolate_files(writable);
+	assert_int_equal(isolate_files(writable), 0);
 	assert_int_equal(kernel.attributes[0], CHANGE_DIRECTORY | WRITE_FILE | EXECUTE);
 	assert_int_equal(kernel.nr_rules, 3);
 	assert_rule(0, base, CHANGE_DIRECTORY | WRITE_FILE);
@@ -230,13 +236,13 @@ static void test_files(void **unused)
 	begin();
 	kernel.version = 2;
 	kernel.ruleset = 0;
-	isolate_files(writable);
+	assert_int_equal(isolate_files(writable), 0);
 	assert_int_equal(kernel.nr_rules, 3);
 	assert_int_equal(kernel.restricted, 1);
 	assert_int_equal(kernel.closed, 1);
 }
 
-/* A path without a descriptor has no rule. The other rules stay. */
+/* A path without a descriptor has no rule, which is reported. The other rules stay. */
 static void test_no_descriptors(void **unused)
 {
 	const char *const writable[] = {base, NULL};
@@ -250,16 +256,36 @@ static void test_no_descriptors(void **unused)
 	none = before;
 	none.rlim_cur = 0;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	isolate_files(writable);
+	assert_int_equal(isolate_files(writable), -EMFILE);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(kernel.nr_rules, 0);
 	assert_int_equal(kernel.restricted, 1);
 	/* In the rules of a process without an input, the descriptor is 0. */
 	close(STDIN_FILENO);
-	isolate_files(writable);
+	assert_int_equal(isolate_files(writable), 0);
 	assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
 	close(input);
 	assert_int_equal(kernel.nr_rules, 2);
+}
+
+/* The kernel refuses the rule of a path: the caller learns the first error. The other rules stay. */
+static void test_refused_rule(void **unused)
+{
+	const char *const writable[] = {missing, base, file, NULL};
+	unsigned int descriptors = count_descriptors();
+
+	(void)unused;
+	for (unsigned int refused = 1; refused <= 3; refused++) {
+		begin();
+		kernel.version = 3;
+		kernel.rule_refused = refused;
+		/* The third one is that of /dev/null, which no caller needs. */
+		assert_int_equal(isolate_files(writable), refused < 3 ? -ENOMEM : 0);
+		assert_int_equal(kernel.nr_rules, 2);
+		assert_int_equal(kernel.restricted, 1);
+		assert_int_equal(kernel.closed, 1);
+		assert_int_equal(count_descriptors(), descriptors);
+	}
 }
 
 /* The rights that each version handles (files, network, scopes), and the size of the structure that it knows. */
@@ -595,6 +621,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_files),
 			cmocka_unit_test(test_no_descriptors),
+			cmocka_unit_test(test_refused_rule),
 			cmocka_unit_test(test_versions),
 			cmocka_unit_test(test_limits_change_rules),
 			cmocka_unit_test(test_parser_calls),

@@ -163,7 +163,7 @@ static int in_child(void)
 
 	snprintf(in, sizeof(in), "%s", below("in"));
 	snprintf(also, sizeof(also), "%s", below("also"));
-	isolate_session(writable, false, NULL);
+	CHECK(!isolate_session(writable, false, NULL));
 	files();
 	calls();
 	capabilities();

@@ -104,11 +104,39 @@ bool client_send(struct daemon *daemon, struct client *client, struct json_objec
 	return client_flush(daemon, client);
 }
 
-void client_answer(struct daemon *daemon, struct client *client, struct json_object *answer)
+/* An answer that cannot be made or queued is replaced by its error. 0, or the negative errno in that error. */
+static int put_answer(struct client *client, struct json_object *answer)
 {
+	int ret = answer ? frame_put(&client->out, answer) : -ENOMEM;
+	struct control_error error;
+	struct json_object *instead;
+
+	if (!ret)
+		return 0;
+	if (ret == -ENOMEM)
+		control_no_memory(&error);
+	else
+		control_fail(&error, CONTROL_FAILED, ret, NULL, "cannot send the answer: %s",
+				strerror(-ret));
+	instead = json_error(&error);
+	/* Without an answer, the client must not wait for one. */
+	if (!instead || frame_put(&client->out, instead))
+		client->last = true;
+	json_object_put(instead);
+	return ret;
+}
+
+int client_answer(struct daemon *daemon, struct client *client, struct json_object *answer)
+{
+	int ret = 0;
+
 	client->busy = false;
-	client_send(daemon, client, answer);
+	if (!client->object.is_closed) {
+		ret = put_answer(client, answer);
+		client_flush(daemon, client);
+	}
 	json_object_put(answer);
+	return ret;
 }
 
 void client_fail(struct daemon *daemon, struct client *client, const struct control_error *error)
@@ -257,9 +285,19 @@ static bool take_share(struct daemon *daemon, uid_t uid)
 	return shares_used(shares, uid) < LIMIT_CLIENTS_OF_USER && shares_take(shares, uid, 1);
 }
 
-static int check_peer(
-		struct daemon *daemon, int fd, const struct peer *peer, struct control_error *error)
+static int fail_connection(int code, struct control_error *error)
 {
+	return control_fail(error, CONTROL_FAILED, code, NULL, "cannot accept the connection: %s",
+			strerror(-code));
+}
+
+/* Who is it, and may it control the daemon? */
+static int check_peer(struct daemon *daemon, int fd, struct peer *peer, struct control_error *error)
+{
+	int ret = runtime_peer(fd, peer);
+
+	if (ret)
+		return fail_connection(ret, error);
 	if (peer->uid != daemon->uid && peer->uid != 0 &&
 			!(daemon->system && runtime_peer_in_group(fd, peer, daemon->group)))
 		return control_fail(error, CONTROL_PERMISSION, -EPERM,
@@ -274,7 +312,10 @@ static int check_peer(
 	return 0;
 }
 
-/* Send the reason in one message, if the socket accepts it, and close the connection. */
+/*
+ * Send the reason in one message, if the socket accepts it, and close the connection. Do not call close(): unread data would turn the end
+ * of the connection into an error, and can have descriptors.
+ */
 static void turn_away(int fd, const struct control_error *error)
 {
 	struct json_object *answer = json_error(error);
@@ -292,12 +333,11 @@ static void client_accept(struct daemon *daemon, int fd)
 {
 	struct client *client = calloc(1, sizeof(*client));
 	struct control_error error;
-	int room = SEND_ROOM;
+	int room = SEND_ROOM, ret;
 
-	/* Do not call close(): unread data would turn the end of the connection into an error, and can have descriptors. */
-	if (!client || runtime_peer(fd, &client->peer)) {
-		free(client);
-		peer_close(fd, false);
+	if (!client) {
+		control_no_memory(&error);
+		turn_away(fd, &error);
 		return;
 	}
 	if (check_peer(daemon, fd, &client->peer, &error)) {
@@ -310,10 +350,12 @@ static void client_accept(struct daemon *daemon, int fd)
 	client->watch.owner = client->timer.owner = client->interval_timer.owner = &client->object;
 	client->handover = (struct watch){.fd = -1, .owner = &client->object};
 	frame_out_init(&client->out);
-	if (loop_watch(daemon, &client->watch, fd, EPOLLIN, client_ready)) {
+	ret = loop_watch(daemon, &client->watch, fd, EPOLLIN, client_ready);
+	if (ret) {
 		shares_give_back(&daemon->client_shares, client->peer.uid, 1);
 		object_close(daemon, &client->object);
-		peer_close(fd, false);
+		fail_connection(ret, &error);
+		turn_away(fd, &error);
 		return;
 	}
 	client->heard = loop_now();

@@ -467,6 +467,7 @@ static void keep_closed(struct daemon *daemon, const struct door *facts, int err
 	daemon->closed_doors = closed;
 }
 
+/* NULL: out of memory. */
 struct json_object *doors_closed_json(struct daemon *daemon)
 {
 	struct json_object *list = json_object_new_array();
@@ -479,11 +480,14 @@ struct json_object *doors_closed_json(struct daemon *daemon)
 				session_process_start(closed->pid) != closed->started)
 			continue;
 		object = json_object_new_object();
-		if (!json_put_number(object, "pid", (uint64_t)closed->pid) ||
-				!json_put_text(object, "door", closed->path) ||
-				!json_put_text(object, "why", strerror(closed->error)) ||
-				json_object_array_add(list, object))
-			json_object_put(object);
+		if (json_put_number(object, "pid", (uint64_t)closed->pid) &&
+				json_put_text(object, "door", closed->path) &&
+				json_put_text(object, "why", strerror(closed->error)) &&
+				!json_object_array_add(list, object))
+			continue;
+		json_object_put(object);
+		json_object_put(list);
+		return NULL;
 	}
 	return list;
 }

@@ -110,8 +110,10 @@ static void refuse_calls(bool owned)
 	(CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_SETUID) | \
 			CAPABILITY(CAP_SETGID))
 
-void isolate_session(const char *const *writable, bool looks_at_others, const struct owner *owner)
+int isolate_session(const char *const *writable, bool looks_at_others, const struct owner *owner)
 {
+	int ret = 0;
+
 	keep_capabilities(geteuid() ? 0
 				    : CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH) |
 							CAPABILITY(CAP_SYS_RESOURCE) |
@@ -122,9 +124,10 @@ void isolate_session(const char *const *writable, bool looks_at_others, const st
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	/* Behind that wall a process sees nothing of others, not even what they have mapped. */
 	if (!looks_at_others)
-		isolate_files(writable);
+		ret = isolate_files(writable);
 	if (!owner)
 		refuse_calls(false);
+	return ret;
 }
 
 int isolate_as(const struct owner *owner)

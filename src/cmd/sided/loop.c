@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +13,9 @@
 #include "sided.h"
 
 #define EVENTS_AT_ONCE 64
+#define TIMERS_FIRST 64
+/* More than this one after the other, and the daemon ends: one alone changes nothing. */
+#define FAILED_WAITS_MAX 16
 #define NS_PER_MS 1000000u
 
 uint64_t loop_now(void)
@@ -25,7 +29,13 @@ uint64_t loop_now(void)
 int loop_open(struct daemon *daemon)
 {
 	daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
-	return daemon->epoll < 0 ? -errno : 0;
+	if (daemon->epoll < 0)
+		return -errno;
+	daemon->timers = calloc(TIMERS_FIRST, sizeof(struct timer *));
+	if (!daemon->timers)
+		return -ENOMEM;
+	daemon->room_timers = TIMERS_FIRST;
+	return 0;
 }
 
 int loop_watch(struct daemon *daemon, struct watch *watch, int fd, uint32_t events,
@@ -50,7 +60,12 @@ void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events)
 	if (watch->fd < 0 || watch->events == events)
 		return;
 	watch->events = events;
-	epoll_ctl(daemon->epoll, EPOLL_CTL_MOD, watch->fd, &event);
+	if (!epoll_ctl(daemon->epoll, EPOLL_CTL_MOD, watch->fd, &event))
+		return;
+	/* Otherwise its owner would never be called again. */
+	epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
+	if (epoll_ctl(daemon->epoll, EPOLL_CTL_ADD, watch->fd, &event))
+		say("cannot wait for a descriptor: %s", strerror(errno));
 }
 
 int loop_release(struct daemon *daemon, struct watch *watch)
@@ -132,20 +147,29 @@ void loop_cancel(struct daemon *daemon, struct timer *timer)
 		object_put(daemon, timer->owner);
 }
 
+/* Before the last slot is used: a timer that cannot be set is a request that never ends, so a failure has many further attempts. */
+static void grow(struct daemon *daemon)
+{
+	size_t room = daemon->room_timers * 2;
+	struct timer **timers;
+
+	if (daemon->nr_timers < daemon->room_timers / 2)
+		return;
+	timers = realloc(daemon->timers, room * sizeof(struct timer *));
+	if (!timers)
+		return;
+	daemon->timers = timers;
+	daemon->room_timers = room;
+}
+
 void loop_timer(struct daemon *daemon, struct timer *timer, uint64_t in_ms,
 		void (*expired)(struct daemon *, struct timer *))
 {
 	loop_cancel(daemon, timer);
+	grow(daemon);
 	if (daemon->nr_timers == daemon->room_timers) {
-		size_t room = daemon->room_timers ? daemon->room_timers * 2 : 64;
-		struct timer **timers = realloc(daemon->timers, room * sizeof(struct timer *));
-
-		if (!timers) {
-			say("out of memory: cannot create a timer");
-			return;
-		}
-		daemon->timers = timers;
-		daemon->room_timers = room;
+		say("out of memory: cannot create a timer");
+		return;
 	}
 	timer->at = loop_now() + in_ms * NS_PER_MS;
 	timer->expired = expired;
@@ -183,11 +207,14 @@ static int time_left(const struct daemon *daemon)
 int loop_run(struct daemon *daemon)
 {
 	struct epoll_event events[EVENTS_AT_ONCE];
+	unsigned int failed = 0;
 
 	while (!daemon->stop) {
 		int nr = epoll_wait(daemon->epoll, events, EVENTS_AT_ONCE, time_left(daemon)), i;
 
-		if (nr < 0 && errno != EINTR)
+		if (nr >= 0)
+			failed = 0;
+		else if (errno != EINTR && ++failed > FAILED_WAITS_MAX)
 			return -errno;
 		for (i = 0; i < nr; i++) {
 			struct watch *watch = events[i].data.ptr;

@@ -92,10 +92,11 @@ struct operation {
 	struct timer timer;
 	struct json_object *answer; /* of the process */
 	struct json_object *pending, *unchanged;
-	int table;       /* of probes: the descriptor that came with the request, or -1 */
-	uint32_t number; /* and the number that it got */
-	uid_t uid;       /* who asks */
-	uid_t scope;     /* whose programs the session records */
+	bool is_incomplete; /* out of memory: a member of the answer is missing */
+	int table;          /* of probes: the descriptor that came with the request, or -1 */
+	uint32_t number;    /* and the number that it got */
+	uid_t uid;          /* who asks */
+	uid_t scope;        /* whose programs the session records */
 	gid_t gid;
 };
 
@@ -186,12 +187,14 @@ static bool take_over(struct json_object *answer, struct json_object *from)
 	return true;
 }
 
+/* NULL: out of memory. */
 static struct json_object *make_answer(struct daemon *daemon, const struct operation *operation)
 {
 	struct json_object *answer = json_object_new_object();
 	const struct session_entry *entry = operation->entry;
 
-	if (json_put_flag(answer, "ok", true) && take_over(answer, operation->answer) &&
+	if (!operation->is_incomplete && json_put_flag(answer, "ok", true) &&
+			take_over(answer, operation->answer) &&
 			(!operation->flow->pokes ||
 					json_put_number(answer, "programs",
 							programs_count(daemon,
@@ -236,6 +239,7 @@ static void out_of_time(struct daemon *daemon, struct timer *timer)
 
 	json_object_put(operation->pending);
 	operation->pending = programs_pending(daemon, operation->serial, operation->scope);
+	operation->is_incomplete |= !operation->pending;
 	if (operation->left > 0 && !operation->is_hurried && operation->timeout_ms >= LATE_AFTER_MS)
 		programs_be_late(daemon, operation->serial, operation->scope);
 	programs_done(daemon, operation);
@@ -301,9 +305,9 @@ static void session_gone(struct daemon *daemon, struct operation *operation)
 
 	if (!operation->answer)
 		operation->answer = json_object_new_object();
-	if (entry->output)
-		json_put_text(operation->answer, "output", entry->output);
-	json_put_text(operation->answer, "session", entry->definition->name);
+	if ((entry->output && !json_put_text(operation->answer, "output", entry->output)) ||
+			!json_put_text(operation->answer, "session", entry->definition->name))
+		operation->is_incomplete = true;
 	/* What was only there to be sent has gone with the sender; anything else stays. */
 	if (entry->output && definition_is_spooled(entry->definition))
 		rmdir(entry->output);
@@ -419,6 +423,7 @@ static void recorder_done(struct daemon *daemon, struct session_entry *entry, st
 		return;
 	}
 	operation->unchanged = programs_unchanged(daemon, operation->scope);
+	operation->is_incomplete |= !operation->unchanged;
 	/* Nothing of the session is needed while it waits: the next one may begin, and it may go. */
 	if (!operation->flow->last)
 		release_session(daemon, operation);

@@ -533,64 +533,85 @@ static struct json_object *program_json(const struct program *program)
 	return NULL;
 }
 
-/* Elements for those that are wanted. A list that is cut short for want of memory is still one. */
+/* Which programs a list has, and its element of each. */
+struct program_list {
+	bool (*has)(const struct program *program, uint64_t serial);
+	struct json_object *(*element)(const struct program *program);
+};
+
+/* NULL: out of memory. */
 static struct json_object *make_list(struct daemon *daemon, uint64_t serial, uid_t scope,
-		struct json_object *(*make)(const struct program *program, uint64_t serial))
+		const struct program_list *kind)
 {
-	struct json_object *list = json_object_new_array();
+	struct json_object *list = json_object_new_array(), *element;
 	const struct program *program;
 	size_t i;
 
 	for (i = 0; list && i < PROGRAM_BUCKETS; i++) {
 		for (program = daemon->programs[i]; program; program = program->next) {
-			struct json_object *element = is_in_scope(scope, program->uid)
-					? make(program, serial)
-					: NULL;
-
-			if (element && json_object_array_add(list, element))
-				json_object_put(element);
+			if (!is_in_scope(scope, program->uid) || !kind->has(program, serial))
+				continue;
+			element = kind->element(program);
+			if (element && !json_object_array_add(list, element))
+				continue;
+			json_object_put(element);
+			json_object_put(list);
+			return NULL;
 		}
 	}
 	return list;
 }
 
-static struct json_object *make_pending(const struct program *program, uint64_t serial)
+static bool is_pending(const struct program *program, uint64_t serial)
+{
+	return is_awaited(program) && program->since < serial && program->done < serial;
+}
+
+static struct json_object *pending_json(const struct program *program)
 {
 	char why[128];
 
-	if (!is_awaited(program) || program->since >= serial || program->done >= serial)
-		return NULL;
 	find_reason(program, why, sizeof(why));
 	return with_reason(program, why);
 }
 
-static struct json_object *make_unchanged(const struct program *program, uint64_t serial)
+static bool is_unchanged(const struct program *program, uint64_t serial)
 {
 	(void)serial;
-	return !program->agent && program->control == WIRE_CONTROL_SYNC
-			? with_reason(program, "control mode sync")
-			: NULL;
+	return !program->agent && program->control == WIRE_CONTROL_SYNC;
 }
 
-static struct json_object *make_program(const struct program *program, uint64_t serial)
+static struct json_object *unchanged_json(const struct program *program)
 {
+	return with_reason(program, "control mode sync");
+}
+
+static bool is_any(const struct program *program, uint64_t serial)
+{
+	(void)program;
 	(void)serial;
-	return program_json(program);
+	return true;
 }
 
 struct json_object *programs_pending(struct daemon *daemon, uint64_t serial, uid_t scope)
 {
-	return make_list(daemon, serial, scope, make_pending);
+	static const struct program_list pending = {is_pending, pending_json};
+
+	return make_list(daemon, serial, scope, &pending);
 }
 
 struct json_object *programs_unchanged(struct daemon *daemon, uid_t scope)
 {
-	return make_list(daemon, 0, scope, make_unchanged);
+	static const struct program_list unchanged = {is_unchanged, unchanged_json};
+
+	return make_list(daemon, 0, scope, &unchanged);
 }
 
 struct json_object *programs_json(struct daemon *daemon, uid_t scope)
 {
-	return make_list(daemon, 0, scope, make_program);
+	static const struct program_list all = {is_any, program_json};
+
+	return make_list(daemon, 0, scope, &all);
 }
 
 size_t programs_count(struct daemon *daemon, uid_t scope)

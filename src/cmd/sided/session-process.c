@@ -86,10 +86,14 @@ static void keep_message(struct recording *recording, const char *text, const ch
 	say_suppressed(recording, now);
 	if (lines_take(&recording->lines, now, recording->owner, 0))
 		say_message(text, hint);
-	if (recording->messages.count < MESSAGES_MAX && words_add(&recording->messages, text))
-		words_add(&recording->hints, hint ? hint : "");
-	else
-		recording->nr_unkept++;
+	if (recording->messages.count < MESSAGES_MAX &&
+			words_add(&recording->hints, hint ? hint : "")) {
+		if (words_add(&recording->messages, text))
+			return;
+		/* Each message has the hint of its number. */
+		free(recording->hints.items[--recording->hints.count]);
+	}
+	recording->nr_unkept++;
 }
 
 static void count_message(struct recording *recording, uid_t uid)
@@ -294,9 +298,13 @@ static int prepare(struct recording *recording, const struct opening *opening,
 		ret = make_state_directory(opening, error);
 	if (!ret)
 		ret = make_sender(recording, opening, error);
+	if (ret)
+		return ret;
+	ret = isolate_session(writable, opening->boot, owner_of(opening));
 	if (!ret)
-		isolate_session(writable, opening->boot, owner_of(opening));
-	return ret;
+		return 0;
+	return control_fail(error, CONTROL_FAILED, ret, NULL,
+			"cannot permit the session to write its files: %s", strerror(-ret));
 }
 
 static int become_owner(void *user)
@@ -355,6 +363,12 @@ static int watch(struct recording *recording, struct control_error *error)
 	return 0;
 }
 
+static int put_generation(
+		struct json_object *answer, uint64_t generation, struct control_error *error)
+{
+	return json_put_number(answer, "generation", generation) ? 0 : control_no_memory(error);
+}
+
 static int take_open(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct control_error *error)
 {
@@ -370,7 +384,7 @@ static int take_open(struct recording *recording, struct json_object *request,
 	if (!ret)
 		ret = watch(recording, error);
 	if (!ret)
-		json_put_number(answer, "generation", session_generation(recording->session));
+		ret = put_generation(answer, session_generation(recording->session), error);
 	/* What a recorder before has left is in order now. */
 	if (!ret && recording->sender)
 		sender_go(recording->sender);
@@ -412,18 +426,15 @@ static int take_change(struct recording *recording, struct json_object *request,
 	definition_free(definition);
 	if (ret)
 		return ret;
-	json_put_number(answer, "generation", generation);
 	push_put(recording->session, answer);
-	return 0;
+	return put_generation(answer, generation, error);
 }
 
 static int take_hello(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct control_error *error)
 {
 	(void)request;
-	(void)error;
-	json_put_number(answer, "generation", session_generation(recording->session));
-	return 0;
+	return put_generation(answer, session_generation(recording->session), error);
 }
 
 /* Of the table that was just asked for. */
@@ -445,9 +456,7 @@ static int take_statedump(struct recording *recording, struct json_object *reque
 		struct json_object *answer, struct control_error *error)
 {
 	(void)request;
-	(void)error;
-	json_put_number(answer, "generation", session_statedump(recording->session));
-	return 0;
+	return put_generation(answer, session_statedump(recording->session), error);
 }
 
 static bool put_messages(const struct recording *recording, struct json_object *answer)
@@ -503,10 +512,16 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 	if (ret)
 		return control_fail(error, CONTROL_FAILED, ret, NULL,
 				"the snapshot is not there yet: %s", strerror(-ret));
-	json_put_text(answer, "path", name);
-	json_put_number(answer, "snapshots", number);
-	json_put_flag(answer, "empty", !recorded);
-	return put_messages(recording, answer) ? 0 : control_no_memory(error);
+	ret = session_snapshot_error(recording->session);
+	if (ret)
+		return control_fail(error, CONTROL_FAILED, ret, NULL,
+				"cannot write the snapshot: %s", strerror(-ret));
+	return json_put_text(answer, "path", name) &&
+					json_put_number(answer, "snapshots", number) &&
+					json_put_flag(answer, "empty", !recorded) &&
+					put_messages(recording, answer)
+			? 0
+			: control_no_memory(error);
 }
 
 static int await_rotation(struct recording *recording, uint32_t number, const char *what,
@@ -522,9 +537,7 @@ static int await_rotation(struct recording *recording, uint32_t number, const ch
 		if (session_turn(recording->session, ROTATE_TURN_MS, &session_error))
 			return definition_session_error(&session_error, error);
 	}
-	if (answer)
-		json_put_text(answer, "path", name);
-	return 0;
+	return !answer || json_put_text(answer, "path", name) ? 0 : control_no_memory(error);
 }
 
 static int take_rotate(struct recording *recording, struct json_object *request,
@@ -582,12 +595,13 @@ static int take_close(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct control_error *error)
 {
 	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
-	int ret;
 
 	(void)request;
 	session_finish(recording->session);
 	take_messages(recording);
-	ret = put_figures(recording, answer, true, error);
+	/* Nothing is lost: the process that adopts the session is asked again. */
+	if (put_figures(recording, answer, true, error))
+		_exit(EXIT_FAILURE);
 	session_close(recording->session, true, &session_error);
 	recording->session = NULL;
 	recording->end = true;
@@ -598,8 +612,9 @@ static int take_close(struct recording *recording, struct json_object *request,
 		sender_finish(recording->sender, take_sentence, recording);
 		json_put(answer, "sending", sender_json(recording->sender));
 	}
+	/* Out of memory: the answer has the former messages, and the log has all of them. The session is closed in any case. */
 	put_messages(recording, answer);
-	return ret;
+	return 0;
 }
 
 static const struct request_kind {
@@ -643,14 +658,16 @@ static void answer_request(struct recording *recording, struct json_object *requ
 {
 	struct json_object *answer = json_object_new_object();
 	struct control_error error;
+	int ret = json_put_flag(answer, "ok", true)
+			? take_request(recording, request, answer, &error)
+			: control_no_memory(&error);
 
-	if (take_request(recording, request, answer, &error)) {
+	if (ret) {
 		json_object_put(answer);
 		answer = json_error(&error);
-	} else {
-		json_put_flag(answer, "ok", true);
 	}
-	if (!answer || frame_put(&recording->out, answer))
+	/* Try twice: after "close", no other process has this answer. */
+	if (!answer || (frame_put(&recording->out, answer) && frame_put(&recording->out, answer)))
 		_exit(EXIT_FAILURE);
 	json_object_put(answer);
 }
@@ -716,7 +733,7 @@ static int turn(struct recording *recording)
 	int nr = epoll_wait(recording->epoll, events, 4, recording->session ? TURN_MS : -1), i;
 
 	if (recording->session && session_turn(recording->session, 0, &error)) {
-		say("the recording cannot go on: %s", error.text);
+		say("%s", error.text);
 		return EXIT_FAILURE;
 	}
 	for (i = 0; i < nr; i++)

@@ -311,12 +311,16 @@ static int take_named(struct daemon *daemon, struct session_entry *entry, bool o
 
 	if (ret)
 		return ret;
+	entry->output = strdup(path);
+	if (!entry->output)
+		return control_no_memory(error);
 	if (of_member)
 		ret = make_new(entry, true, path);
-	if (ret)
-		return fail_directory(error, ret, path);
-	entry->output = strdup(path);
-	return entry->output ? 0 : control_no_memory(error);
+	if (!ret)
+		return 0;
+	free(entry->output);
+	entry->output = NULL;
+	return fail_directory(error, ret, path);
 }
 
 static int choose_output(
@@ -340,7 +344,10 @@ static int choose_output(
 		ret = make_new(entry, of_member, path);
 		if (!ret) {
 			entry->output = strdup(path);
-			return entry->output ? 0 : control_no_memory(error);
+			if (entry->output)
+				return 0;
+			rmdir(path);
+			return control_no_memory(error);
 		}
 		if (ret != -EEXIST)
 			break;
@@ -365,8 +372,10 @@ static int choose_place(
 		return fail_directory(error, -errno, path);
 	snprintf(whole, sizeof(whole), "%s/%s", path, entry->definition->name);
 	entry->place = strdup(whole);
-	if (!entry->place)
+	if (!entry->place) {
+		rmdir(path);
 		return control_no_memory(error);
+	}
 	place_link(daemon, entry, link, sizeof(link));
 	unlink(link);
 	if (symlink(whole, link))

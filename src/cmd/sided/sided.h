@@ -216,8 +216,11 @@ void notify_store(int fd, const char *name);
 
 int clients_open(struct daemon *daemon);
 void clients_ready(struct daemon *daemon, struct watch *watch, uint32_t events);
-/* The answer to its oldest request, which this puts. NULL: there was no memory. */
-void client_answer(struct daemon *daemon, struct client *client, struct json_object *answer);
+/*
+ * The answer to its oldest request, which this puts. NULL: out of memory. 0, also if the client is closed; or a negative errno: the
+ * client gets an error instead.
+ */
+int client_answer(struct daemon *daemon, struct client *client, struct json_object *answer);
 void client_fail(struct daemon *daemon, struct client *client, const struct control_error *error);
 /* A message that nobody asked for just now. False: the client is gone. */
 bool client_send(struct daemon *daemon, struct client *client, struct json_object *message);
@@ -594,9 +597,9 @@ struct owner {
 /*
  * In a session process: it may write below these (NULL at the end), and execute nothing. One that looks for
  * processes by what they have mapped (boot.c) is not kept from files. With an owner (else NULL) the process still has the
- * capabilities that isolate_as() takes from it.
+ * capabilities that isolate_as() takes from it. 0, or a negative errno: it cannot write below one of them.
  */
-void isolate_session(const char *const *writable, bool looks_at_others, const struct owner *owner);
+int isolate_session(const char *const *writable, bool looks_at_others, const struct owner *owner);
 /* From now on all accesses to files are the owner's, with the owner's permissions. 0 or a negative errno. */
 int isolate_as(const struct owner *owner);
 /* After that: do something with root's files, in a thread that has root's permissions. False: there is no thread. */

@@ -17,9 +17,10 @@ struct query {
 	struct client *client; /* a reference */
 	struct daemon *daemon;
 	struct json_object *sessions;
-	bool for_top;     /* of a subscription: no request waits for the answer */
-	bool whole;       /* one session was named, or it is for top */
-	bool is_answered; /* those that answer later are ignored */
+	bool for_top;       /* of a subscription: no request waits for the answer */
+	bool whole;         /* one session was named, or it is for top */
+	bool is_answered;   /* those that answer later are ignored */
+	bool is_incomplete; /* out of memory: the client gets an error */
 	unsigned int left;
 	struct timer timer;
 };
@@ -64,7 +65,7 @@ static bool put_state(struct json_object *about, const struct session_entry *ent
 			(!entry->error || json_put_text(about, "error", entry->error));
 }
 
-/* In the list `sessions`, or NULL. */
+/* In the list `sessions`. NULL: out of memory. */
 static struct json_object *describe(
 		struct json_object *sessions, const struct session_entry *entry, bool whole)
 {
@@ -80,19 +81,38 @@ static struct json_object *describe(
 	return NULL;
 }
 
-static struct json_object *wrap(struct json_object *sessions, bool timed)
+static bool put_time(struct json_object *answer)
 {
-	struct json_object *answer = json_object_new_object();
 	struct timespec now;
 
-	json_put_flag(answer, "ok", true);
-	if (timed) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		json_put_number(answer, "time",
-				(uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
-	}
-	json_put(answer, "sessions", json_object_get(sessions));
-	return answer;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return json_put_number(
+			answer, "time", (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+}
+
+static bool put_sessions(struct json_object *answer, struct json_object *sessions)
+{
+	return json_put_flag(answer, "ok", true) &&
+			json_put(answer, "sessions", json_object_get(sessions));
+}
+
+/* NULL: out of memory. */
+static struct json_object *make_answer(const struct query *query)
+{
+	struct json_object *answer = json_object_new_object();
+	uid_t scope = peer_scope(query->daemon, &query->client->peer);
+
+	if (!query->is_incomplete && put_sessions(answer, query->sessions) &&
+			(query->for_top ? put_time(answer)
+					: json_put(answer, "closed-doors",
+							  doors_closed_json(query->daemon)) &&
+									json_put_number(answer,
+											"programs",
+											programs_count(query->daemon,
+													scope))))
+		return answer;
+	json_object_put(answer);
+	return NULL;
 }
 
 static void next_time(struct daemon *daemon, struct timer *timer);
@@ -105,17 +125,14 @@ static void query_answer(struct query *query)
 	if (query->is_answered || client->object.is_closed)
 		return;
 	query->is_answered = true;
-	answer = wrap(query->sessions, query->for_top);
+	answer = make_answer(query);
 	if (!query->for_top) {
-		json_put(answer, "closed-doors", doors_closed_json(query->daemon));
-		json_put_number(answer, "programs",
-				programs_count(query->daemon,
-						peer_scope(query->daemon, &client->peer)));
 		client_answer(query->daemon, client, answer);
 		return;
 	}
 	client->is_asking = false;
-	if (client_send(query->daemon, client, answer))
+	/* Out of memory: the next update has all figures again. */
+	if (!answer || client_send(query->daemon, client, answer))
 		loop_timer(query->daemon, &client->interval_timer, client->interval_ms, next_time);
 	json_object_put(answer);
 }
@@ -139,20 +156,26 @@ static void take_figures(struct daemon *daemon, struct session_entry *entry, str
 		struct json_object *answer, const struct control_error *error)
 {
 	const struct question *question = container_of(user, struct question, object);
+	struct query *query = question->query;
 
 	(void)daemon;
 	(void)entry;
-	if (!error) {
+	if (error) {
+		/* Without its figures, but with the reason. */
+		if (!json_put_text(question->about, "error", error->text))
+			query->is_incomplete = true;
+	} else {
 		json_object_object_foreach(answer, name, value)
 		{
 			bool is_long = json_object_is_type(value, json_type_array);
 
 			/* In short: sums, without lists. */
-			if (strcmp(name, "ok") != 0 && (question->query->whole || !is_long))
-				json_put(question->about, name, json_object_get(value));
+			if (strcmp(name, "ok") != 0 && (query->whole || !is_long) &&
+					!json_put(question->about, name, json_object_get(value)))
+				query->is_incomplete = true;
 		}
 	}
-	query_less(question->query);
+	query_less(query);
 }
 
 static void ask_session(struct query *query, struct session_entry *entry)
@@ -160,11 +183,14 @@ static void ask_session(struct query *query, struct session_entry *entry)
 	struct json_object *about = describe(query->sessions, entry, query->whole), *request;
 	struct question *question = NULL;
 
+	if (!about)
+		query->is_incomplete = true;
 	if (!about || !worker_is_ready(entry))
 		return;
 	question = calloc(1, sizeof(*question));
 	request = json_object_new_object();
 	if (!question || !json_put_text(request, "verb", "status")) {
+		query->is_incomplete = true;
 		free(question);
 		json_object_put(request);
 		return;
@@ -220,18 +246,25 @@ void status_begin(struct daemon *daemon, struct client *client, const char *sess
 
 void status_list(struct daemon *daemon, struct client *client, const char *session)
 {
-	struct json_object *sessions = json_object_new_array(), *answer;
+	struct json_object *sessions = json_object_new_array(), *answer = json_object_new_object();
 	struct session_entry *entry;
+	bool is_whole = sessions;
 
-	for (entry = daemon->sessions; entry; entry = entry->next)
+	for (entry = daemon->sessions; entry && is_whole; entry = entry->next)
 		if (session_permits(daemon, &client->peer, entry) &&
 				(!session || !strcmp(session, entry->definition->name)))
-			describe(sessions, entry, session);
-	answer = wrap(sessions, false);
+			is_whole = describe(sessions, entry, session);
+	is_whole = is_whole && put_sessions(answer, sessions) &&
+			(session ||
+					json_put(answer, "processes",
+							programs_json(daemon,
+									peer_scope(daemon,
+											&client->peer))));
 	json_object_put(sessions);
-	if (!session)
-		json_put(answer, "processes",
-				programs_json(daemon, peer_scope(daemon, &client->peer)));
+	if (!is_whole) {
+		json_object_put(answer);
+		answer = NULL;
+	}
 	client_answer(daemon, client, answer);
 }
 
@@ -256,10 +289,16 @@ void status_top(struct daemon *daemon, struct client *client, const char *sessio
 		uint64_t interval_ns)
 {
 	struct json_object *answer = json_object_new_object();
+	char *name = session ? strdup(session) : NULL;
 
-	json_put_flag(answer, "ok", true);
+	if (!json_put_flag(answer, "ok", true) || (session && !name)) {
+		json_object_put(answer);
+		free(name);
+		client_answer(daemon, client, NULL);
+		return;
+	}
 	free(client->top_session);
-	client->top_session = session ? strdup(session) : NULL;
+	client->top_session = name;
 	client->interval_ms = (interval_ns + 999999) / 1000000;
 	client->subscribed = true;
 	if (!client->is_asking)

@@ -20,12 +20,14 @@ struct request {
 	struct control_error error;
 };
 
-static void answer_ok(struct request *request, struct json_object *answer)
+/* `is_whole`: the answer has all of its members. Otherwise the client gets an error. Returns what client_answer() returns. */
+static int answer_ok(struct request *request, struct json_object *answer, bool is_whole)
 {
-	if (!answer)
-		answer = json_object_new_object();
-	json_put_flag(answer, "ok", true);
-	client_answer(request->daemon, request->client, answer);
+	if (!is_whole || !json_put_flag(answer, "ok", true)) {
+		json_object_put(answer);
+		answer = NULL;
+	}
+	return client_answer(request->daemon, request->client, answer);
 }
 
 /* ---- sessions ---- */
@@ -103,8 +105,9 @@ static int add_session(struct request *request, struct definition *definition)
 	}
 	session_save(request->daemon, entry);
 	answer = json_object_new_object();
-	json_put_text(answer, "session", entry->definition->name);
-	answer_ok(request, answer);
+	/* A session that the client does not know about would be in the way of its next attempt. */
+	if (answer_ok(request, answer, json_put_text(answer, "session", entry->definition->name)))
+		session_remove(request->daemon, entry);
 	return 0;
 }
 
@@ -202,6 +205,7 @@ static int take_save(struct request *request)
 	static const char *const members[] = {OF_EVERY_REQUEST, NULL};
 	struct json_object *answer, *list;
 	struct session_entry *entry = NULL;
+	bool is_whole;
 	int ret = json_only(request->json, members, "a request of this kind", &request->error);
 
 	if (ret)
@@ -215,18 +219,20 @@ static int take_save(struct request *request)
 		return -EPERM;
 	answer = json_object_new_object();
 	list = json_object_new_array();
-	for (entry = request->daemon->sessions; entry; entry = entry->next) {
+	is_whole = list;
+	for (entry = request->daemon->sessions; entry && is_whole; entry = entry->next) {
 		struct json_object *definition;
 
 		if ((request->session && strcmp(request->session, entry->definition->name) != 0) ||
 				!session_permits(request->daemon, &request->client->peer, entry))
 			continue;
 		definition = definition_json(entry->definition);
-		if (definition && json_object_array_add(list, definition))
+		is_whole = definition && !json_object_array_add(list, definition);
+		if (!is_whole)
 			json_object_put(definition);
 	}
-	json_put(answer, "definitions", list);
-	answer_ok(request, answer);
+	is_whole = json_put(answer, "definitions", list) && is_whole;
+	answer_ok(request, answer, is_whole);
 	return 0;
 }
 
@@ -266,10 +272,10 @@ static int take_ping(struct request *request)
 	if (ret)
 		return ret;
 	answer = json_object_new_object();
-	json_put_text(answer, "version", SIDE_VERSION);
-	json_put_number(answer, "pid", (uint64_t)getpid());
-	json_put_flag(answer, "system", request->daemon->system);
-	answer_ok(request, answer);
+	answer_ok(request, answer,
+			json_put_text(answer, "version", SIDE_VERSION) &&
+					json_put_number(answer, "pid", (uint64_t)getpid()) &&
+					json_put_flag(answer, "system", request->daemon->system));
 	return 0;
 }
 
@@ -330,9 +336,11 @@ static int take_door(struct request *request)
 	if (ret)
 		return ret;
 	answer = json_object_new_object();
-	json_put_text(answer, "path", door_for(request->daemon, (pid_t)pid));
-	json_put_flag(answer, "known", program_is_reached(request->daemon, (pid_t)pid));
-	answer_ok(request, answer);
+	answer_ok(request, answer,
+			json_put_text(answer, "path", door_for(request->daemon, (pid_t)pid)) &&
+					json_put_flag(answer, "known",
+							program_is_reached(request->daemon,
+									(pid_t)pid)));
 	return 0;
 }
 

@@ -91,27 +91,19 @@ static void flush(struct daemon *daemon, struct worker *worker)
 		loop_change(daemon, &worker->watch, ret ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-static void send_request(struct daemon *daemon, struct worker *worker, struct json_object *request,
+/* False: out of memory, and nothing is sent. */
+static bool send_request(struct daemon *daemon, struct worker *worker, struct json_object *request,
 		unsigned int timeout_ms)
 {
-	loop_timer(daemon, &worker->patience, timeout_ms, out_of_patience);
-	if (!request || frame_put(&worker->out, request))
+	if (!request || frame_put(&worker->out, request)) {
 		say_about(daemon, worker->entry->uid,
 				"out of memory: cannot ask the process that records the session %s",
 				worker->entry->definition->name);
-	else
-		flush(daemon, worker);
-}
-
-static void ask_next(struct daemon *daemon, struct worker *worker)
-{
-	struct call *call = worker->calls;
-
-	if (worker->state != WORKER_READY || worker->asked || !call)
-		return;
-	worker->asked = true;
-	call->attempts++;
-	send_request(daemon, worker, call->request, call->timeout_ms);
+		return false;
+	}
+	loop_timer(daemon, &worker->patience, timeout_ms, out_of_patience);
+	flush(daemon, worker);
+	return true;
 }
 
 /* The first call has its answer, or will never have one. */
@@ -130,6 +122,25 @@ static void finish_call(struct daemon *daemon, struct worker *worker, struct jso
 	object_put(daemon, call->user);
 	json_object_put(call->request);
 	free(call);
+}
+
+static void ask_next(struct daemon *daemon, struct worker *worker)
+{
+	const struct session_entry *entry = worker->entry;
+	struct control_error error;
+
+	/* The worker can be closed by the end of a call that fails. */
+	while (entry->worker == worker && worker->state == WORKER_READY && !worker->asked &&
+			worker->calls) {
+		struct call *call = worker->calls;
+
+		worker->asked = true;
+		call->attempts++;
+		if (send_request(daemon, worker, call->request, call->timeout_ms))
+			return;
+		control_no_memory(&error);
+		finish_call(daemon, worker, NULL, &error);
+	}
 }
 
 static void fail_calls(
@@ -204,7 +215,10 @@ static void restart(struct daemon *daemon, struct timer *timer)
 	worker->watch.ready = worker_ready;
 	worker->state = WORKER_OPENING;
 	opening = session_opening(daemon, worker->entry);
-	send_request(daemon, worker, opening, OPEN_MS);
+	if (!send_request(daemon, worker, opening, OPEN_MS)) {
+		worker_kill(worker);
+		worker_died(daemon, worker);
+	}
 	json_object_put(opening);
 }
 
