@@ -392,6 +392,172 @@ static void test_owners(void **unused)
 	assert_int_equal(resources_now().descriptors, before.descriptors);
 }
 
+/* ---- failing calls of the loop ---- */
+
+static struct {
+	unsigned int waits, failed_waits; /* calls; the first ones of which so many fail */
+	unsigned int good_wait;           /* but not the one with this number; 0: all of them */
+	int wait_error;
+	unsigned int failed_reallocs; /* as many of the next calls fail */
+	int failed_operation; /* of epoll_ctl(): EPOLL_CTL_MOD fails, or both it and EPOLL_CTL_ADD */
+} loop_calls;
+
+int __real_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout);
+int __wrap_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout);
+int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+int __wrap_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout)
+{
+	if (loop_calls.waits++ >= loop_calls.failed_waits)
+		return __real_epoll_wait(epoll, events, most, timeout);
+	errno = loop_calls.wait_error;
+	return loop_calls.waits == loop_calls.good_wait ? 0 : -1;
+}
+
+int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+	if (!loop_calls.failed_operation ||
+			(operation != EPOLL_CTL_MOD && operation != loop_calls.failed_operation))
+		return __real_epoll_ctl(epoll, operation, fd, event);
+	errno = ENOMEM;
+	return -1;
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	if (!loop_calls.failed_reallocs)
+		return __real_realloc(old, size);
+	loop_calls.failed_reallocs--;
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void stop(struct daemon *daemon, struct timer *timer)
+{
+	(void)timer;
+	daemon->stop = true;
+}
+
+static int run_with_failed_waits(struct daemon *daemon, unsigned int failed, int error)
+{
+	struct timer timer = {.slot = 0};
+	int ret;
+
+	daemon->stop = false;
+	loop_calls.waits = 0;
+	loop_calls.failed_waits = failed;
+	loop_calls.wait_error = error;
+	loop_timer(daemon, &timer, 20, stop);
+	ret = loop_run(daemon);
+	loop_cancel(daemon, &timer);
+	loop_calls.failed_waits = 0;
+	return ret;
+}
+
+/* 16 failed waits in a row change nothing, one more ends the loop. A signal is no failure, and timers expire meanwhile. */
+static void test_failed_waits(void **unused)
+{
+	struct daemon daemon = {.epoll = -1};
+	struct timer due = {.slot = 0};
+
+	(void)unused;
+	assert_int_equal(loop_open(&daemon), 0);
+	assert_int_equal(run_with_failed_waits(&daemon, 16, EIO), 0);
+	assert_true(loop_calls.waits > 16);
+	assert_int_equal(run_with_failed_waits(&daemon, 17, EIO), -EIO);
+	assert_int_equal(loop_calls.waits, 17);
+	assert_int_equal(run_with_failed_waits(&daemon, 17, EBADF), -EBADF);
+	assert_int_equal(run_with_failed_waits(&daemon, 40, EINTR), 0);
+	assert_true(loop_calls.waits > 40);
+	/* Two times 16 with a good one in between. */
+	loop_calls.good_wait = 17;
+	assert_int_equal(run_with_failed_waits(&daemon, 33, EIO), 0);
+	loop_calls.good_wait = 18;
+	assert_int_equal(run_with_failed_waits(&daemon, 33, EIO), -EIO);
+	loop_calls.good_wait = 0;
+	loop_timer(&daemon, &due, 0, stop);
+	daemon.stop = false;
+	loop_calls.waits = 0;
+	loop_calls.failed_waits = 1;
+	loop_calls.wait_error = EIO;
+	assert_int_equal(loop_run(&daemon), 0);
+	assert_int_equal(loop_calls.waits, 1);
+	loop_calls.failed_waits = 0;
+	loop_close(&daemon);
+}
+
+/* The space for timers grows when half of it is used: 32 failed allocations lose no timer, and the 33rd loses the 65th timer. */
+static void test_no_memory_for_timers(void **unused)
+{
+	struct daemon daemon = {.epoll = -1};
+
+	(void)unused;
+	assert_int_equal(loop_open(&daemon), 0);
+	nr_said = 0;
+	for (size_t i = 0; i < 32; i++)
+		loop_timer(&daemon, &timers[i], 100000 + i, note);
+	loop_calls.failed_reallocs = 33;
+	for (size_t i = 32; i < 64; i++) {
+		loop_timer(&daemon, &timers[i], 100000 - i, note);
+		assert_int_equal(loop_calls.failed_reallocs, 33 - (i - 31));
+	}
+	assert_int_equal(daemon.nr_timers, 64);
+	assert_int_equal(nr_said, 0);
+	loop_timer(&daemon, &timers[64], 1, note);
+	assert_int_equal(nr_said, 1);
+	assert_int_equal(timers[64].slot, 0);
+	assert_int_equal(daemon.nr_timers, 64);
+	assert_int_equal(loop_calls.failed_reallocs, 0);
+	loop_timer(&daemon, &timers[64], 1, note);
+	assert_int_equal(nr_said, 1);
+	assert_int_equal(timers[64].slot, 1);
+	assert_int_equal(daemon.nr_timers, 65);
+	assert_int_equal(daemon.room_timers, 128);
+	for (size_t i = 0; i < 65; i++)
+		loop_cancel(&daemon, &timers[i]);
+	assert_int_equal(daemon.nr_timers, 0);
+	loop_close(&daemon);
+}
+
+static uint32_t ready_events;
+
+static void ready(struct daemon *daemon, struct watch *watch, uint32_t events)
+{
+	(void)watch;
+	ready_events = events;
+	daemon->stop = true;
+}
+
+/* A change of the events that the kernel refuses is made by a new registration. If that fails too, the daemon reports it. */
+static void test_failed_changes(void **unused)
+{
+	struct daemon daemon = {.epoll = -1};
+	struct watch watch = {.fd = -1};
+	int ends[2];
+
+	(void)unused;
+	assert_int_equal(loop_open(&daemon), 0);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(loop_watch(&daemon, &watch, ends[1], 0, ready), 0);
+	nr_said = 0;
+	loop_calls.failed_operation = EPOLL_CTL_MOD;
+	loop_change(&daemon, &watch, EPOLLOUT);
+	assert_int_equal(watch.events, EPOLLOUT);
+	assert_int_equal(nr_said, 0);
+	assert_int_equal(loop_run(&daemon), 0);
+	assert_int_equal(ready_events, EPOLLOUT);
+	loop_calls.failed_operation = EPOLL_CTL_ADD;
+	loop_change(&daemon, &watch, 0);
+	assert_int_equal(nr_said, 1);
+	loop_calls.failed_operation = 0;
+	loop_unwatch(&daemon, &watch);
+	close(ends[0]);
+	loop_close(&daemon);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -399,6 +565,9 @@ int main(void)
 			cmocka_unit_test(test_push),
 			cmocka_unit_test(test_timers),
 			cmocka_unit_test(test_owners),
+			cmocka_unit_test(test_failed_waits),
+			cmocka_unit_test(test_no_memory_for_timers),
+			cmocka_unit_test(test_failed_changes),
 	};
 	int failed;
 
