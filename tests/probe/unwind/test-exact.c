@@ -144,6 +144,29 @@ static void test_signal(void)
 	CHECK(is_walk(walk_from(0x1050, at(10), 0, true), 0x1020, 0x2001, 0));
 	words[10 + 168 / 8] = 0;
 	CHECK(is_walk(walk_from(0x1050, at(10), 0, true), 0, 0, 0));
+	/* Only the first frame can be at the beginning of an unknown function: here the frame pointer decides. */
+	words[10 + 168 / 8] = 0x5000;
+	words[10 + 120 / 8] = 0;
+	words[50] = 0x2002;
+	CHECK(is_walk(walk_from(0x1050, at(10), 0, true), 0x5000, 0, 0));
+	words[10 + 120 / 8] = at(54);
+	words[55] = 0x2003;
+	CHECK(is_walk(walk_from(0x1050, at(10), 0, true), 0x5000, 0x2003, 0));
+}
+
+/* A return address belongs to the row of the call before it, also after the first frame. */
+static void test_return_addresses(void)
+{
+	memset(words, 0, sizeof(words));
+	words[11] = 0x1020;
+	words[13] = 0x2001;
+	CHECK(is_walk(walk_from(0x1010, at(10), 0, true), 0x1020, 0x2001, 0));
+	words[11] = 0x1010;
+	CHECK(is_walk(walk_from(0x1010, at(10), 0, true), 0x1010, 0, 0));
+	/* A saved begin that cannot be read. */
+	words[13] = 0;
+	CHECK(is_walk(walk_from(0x1030, at(10), 0x9008, true), 0, 0, 0));
+	CHECK(is_walk(walk_from(0x1030, at(10), 0x7008, true), 0, 0, 0) && nr_reads > 0);
 }
 
 static void test_unknown(void)
@@ -365,11 +388,59 @@ static void test_build(void)
 	CHECK(build_with(2, 0x03, 0x3b, 0x1000) == 0 && build_with(1, 0x03, 0x3b, 0x1040) == 0);
 }
 
+/* The table has two functions of 0x20 bytes, which begin at these addresses. */
+static size_t build_two(uint64_t one, uint64_t other, struct unwind_row rows[8])
+{
+	unsigned char bytes[160] = {1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0, 2, 0, 0, 0};
+	static const unsigned char cie[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1,
+			0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0};
+	struct unwind_image image = {.bytes = bytes,
+			.size = sizeof(bytes),
+			.address = 0x1000,
+			.header = 0x1000,
+			.lowest = 0x2000};
+	const uint64_t begins[2] = {one, other};
+
+	memcpy(bytes + 32, cie, sizeof(cie));
+	for (unsigned int i = 0; i < 2; i++) {
+		/* The second function pushes a register after 4 bytes. */
+		const unsigned char rules[4] = {0, i ? 0x44 : 0, i ? 0x0e : 0, i ? 16 : 0};
+		const uint32_t at = 56 + 24 * i, head[2] = {20, at + 4 - 32};
+		const int32_t where = (int32_t)at, code = (int32_t)(begins[i] - (0x1000 + at + 8));
+
+		memcpy(bytes + 16 + 8 * i, &where, 4);
+		memcpy(bytes + at, head, 8);
+		memcpy(bytes + at + 8, &code, 4);
+		bytes[at + 12] = 0x20;
+		memcpy(bytes + at + 16, rules, 4);
+	}
+	return unwind_build(&image, rows, 8);
+}
+
+static void test_two_functions(void)
+{
+	struct unwind_row rows[8];
+
+	/* One directly after the other: the row of the first one continues. */
+	CHECK(build_two(0x2000, 0x2020, rows) == 3);
+	CHECK(rows[0].at == 0 && rows[0].distance == 1 && rows[1].at == 0x24 &&
+			rows[1].distance == 2 && rows[2].at == 0x40 &&
+			rows[2].kind == UNWIND_UNKNOWN);
+	/* With a gap. */
+	CHECK(build_two(0x2000, 0x2021, rows) == 5 && rows[1].at == 0x20 &&
+			rows[1].kind == UNWIND_UNKNOWN && rows[2].at == 0x21);
+	/* A function that overlaps with the one before it is ignored. */
+	CHECK(build_two(0x2000, 0x201f, rows) == 2 && rows[1].at == 0x20 &&
+			rows[1].kind == UNWIND_UNKNOWN);
+}
+
 int main(void)
 {
+	test_two_functions();
 	test_kinds();
 	test_slots();
 	test_signal();
+	test_return_addresses();
 	test_unknown();
 	test_ends();
 	test_modules();
