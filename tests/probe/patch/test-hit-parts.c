@@ -1,0 +1,876 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact values of hits: entries of threads, their stacks, indices of calls whose returns are watched, calls that are abandoned and come back,
+ * what handlers get. The test includes the file, so that it can call its static functions; tables are those of the test.
+ */
+#include "probe/patch/hit.c"
+
+#include <sys/wait.h>
+
+#include "../../check.h"
+
+static bool waitpid_of(pid_t child)
+{
+	return waitpid(child, NULL, 0) == child;
+}
+
+static struct patch_return table[1 << 12];
+static uint64_t slots[1 << 12];
+static struct patch_hot probe, next_probe[3];
+static unsigned int nr_unseen, nr_entries, nr_exits;
+static enum patch_unseen last_unseen;
+static struct patch_hit seen;
+static bool is_refused;
+
+static void note_unseen(const struct patch_hit *hit, enum patch_unseen why)
+{
+	CHECK(hit->user == probe.user);
+	nr_unseen++;
+	last_unseen = why;
+}
+
+static bool ask(void)
+{
+	return !is_refused;
+}
+
+static void note_entry(const struct patch_hit *hit)
+{
+	nr_entries++;
+	seen = *hit;
+}
+
+static void note_exit(const struct patch_hit *hit)
+{
+	nr_exits++;
+	seen = *hit;
+}
+
+/* Space for what a hit has on its stack, with the return address of the function. */
+static struct {
+	struct patch_hit hit;
+	uint64_t words[64];
+} frame __attribute__((aligned(64)));
+
+static uint64_t *place_of(struct patch_hit *hit)
+{
+	return (uint64_t *)(void *)((char *)&hit->registers.rbp + PATCH_FRAME_BYTES);
+}
+
+static struct thread *begin_table(void)
+{
+	static bool started;
+
+	if (!started) {
+		CHECK(!patch_hit_start());
+		started = true;
+	}
+	memset(threads, 0, 64 * sizeof(*threads));
+	memset(table, 0, sizeof(table));
+	memset(block_ready, 0, 256);
+	memset(block_next, 0, 256 * sizeof(*block_next));
+	returns = table;
+	return_code = (uint8_t *)(uintptr_t)0x700000000000;
+	most_returns = sizeof(table) / sizeof(*table);
+	nr_blocks = nr_threads = 0;
+	lost = foreign = 0;
+	copies = PATCH_COPIES_UNKNOWN;
+	clock_unit = UINT64_C(1) << 32;
+	*process = getpid();
+	hooks = (struct patch_hooks){.unseen = note_unseen};
+	memset(&probe, 0, sizeof(probe));
+	probe = (struct patch_hot){.entry = note_entry,
+			.exit = note_exit,
+			.user = &nr_exits,
+			.generation = 5,
+			.since = 5,
+			.address = 0x1234,
+			.copy = 0x5678,
+			.follows = true};
+	memset(&frame, 0, sizeof(frame));
+	memset(&seen, 0, sizeof(seen));
+	nr_unseen = nr_entries = nr_exits = 0;
+	is_refused = false;
+	self = NULL;
+	self = find_entry(true);
+	CHECK(self == threads && self->tid == getpid() && self->pid == getpid());
+	return self;
+}
+
+/* The list of free indices of a thread. */
+static bool has_free(const struct thread *thread, uint32_t first, uint32_t second)
+{
+	return thread->free == first && (first == NONE || returns[first].next == second);
+}
+
+static struct patch_return *open_call_at(struct thread *thread, uint32_t index)
+{
+	struct patch_return *each = &returns[index];
+
+	*each = (struct patch_return){.address = 0x9000 + index,
+			.slot = &slots[index],
+			.probe = &probe,
+			.owner = thread->number,
+			.state = PATCH_OPEN,
+			.call = 100 + index};
+	each->generation = 5;
+	slots[index] = gate_of(index);
+	return each;
+}
+
+/* ---- entries ---- */
+
+static void test_entries(void)
+{
+	struct thread *first = begin_table(), *second;
+	pid_t child = fork();
+
+	CHECK(first->scan == SCAN_FIRST && first->free == NONE && first->blocks == NONE &&
+			first->calls == 0 && !first->number);
+	if (!child)
+		_exit(0);
+	CHECK(waitpid_of(child));
+	/* The same thread again, then an entry of its own. */
+	CHECK(find_entry(true) == first && nr_threads == 1);
+	first->tid = 1;
+	first->pid = 1;
+	second = find_entry(true);
+	CHECK(second == threads + 1 && nr_threads == 2 && second->number == 1 &&
+			second->calls == UINT64_C(1) << 48);
+	/* The entry of a thread that has ended is taken over, with what it owns. */
+	second->tid = second->pid = child;
+	second->free = 77;
+	second->scan = 999;
+	second->inside = &probe;
+	second->unaligned = true;
+	second->shares = 5;
+	second->stack = (struct stack){1, 2};
+	second->stacks[2] = (struct stack){3, 4};
+	CHECK(has_ended(child, child) && !has_ended(getpid(), getpid()) && !has_ended(1, 1));
+	CHECK(find_entry(true) == second && second->free == 77 && second->scan == 999 &&
+			nr_threads == 2);
+	CHECK(!second->inside && !second->unaligned && !second->shares && !second->stack.size &&
+			!second->stacks[2].size && second->tid == getpid() &&
+			second->pid == getpid());
+	/* Where no call is allowed, it has a name that no thread has; entries of others stay. */
+	second->tid = second->pid = child;
+	CHECK(find_entry(false) == threads + 2 && threads[2].tid < 0 && !threads[2].pid &&
+			nr_threads == 3);
+	CHECK(nameless() == threads[2].tid - 1);
+	threads[1].tid = 0;
+	CHECK(find_entry(false) == threads + 1);
+	/* The last entry, and none. */
+	for (uint32_t i = 0; i < THREADS_MAX; i++)
+		threads[i].tid = threads[i].pid = 1;
+	nr_threads = THREADS_MAX - 1;
+	threads[THREADS_MAX - 1].tid = 0;
+	CHECK(find_entry(true) == threads + THREADS_MAX - 1 && nr_threads == THREADS_MAX &&
+			threads[THREADS_MAX - 1].number == THREADS_MAX - 1);
+	threads[THREADS_MAX - 1].tid = threads[THREADS_MAX - 1].pid = 1;
+	CHECK(!find_entry(true) && nr_threads == THREADS_MAX);
+	CHECK(is_entry(threads) && is_entry(threads + THREADS_MAX - 1) &&
+			!is_entry(threads + THREADS_MAX) && !is_entry(NULL) && !is_entry(&own));
+	memset(threads, 0, THREADS_MAX * sizeof(*threads));
+}
+
+static void test_insides(void)
+{
+	struct thread *thread = begin_table();
+
+	threads[1].tid = threads[1].pid = 1;
+	threads[1].inside = &probe;
+	nr_threads = 2;
+	CHECK(patch_hit_is_inside(&probe) && !patch_hit_is_inside(&next_probe[0]));
+	nr_threads = 1;
+	CHECK(!patch_hit_is_inside(&probe));
+	nr_threads = 2;
+	threads[1].tid = threads[1].pid = INT32_MAX;
+	CHECK(!patch_hit_is_inside(&probe));
+	/* The calling thread does not wait for itself. */
+	thread->inside = &next_probe[0];
+	CHECK(!patch_hit_is_inside(&next_probe[0]));
+	CHECK(patch_hit_number() == 0 && patch_hit_scratch() == scratch);
+	self = threads + 1;
+	threads[1].number = 1;
+	CHECK(patch_hit_number() == 1 && patch_hit_scratch() == scratch + PATCH_SCRATCH_BYTES);
+	self = &own;
+	CHECK(patch_hit_number() == -1 && !patch_hit_scratch() && !patch_hit_is_unaligned());
+	self = thread;
+	thread->inside = NULL;
+	CHECK(!patch_hit_is_unaligned() && !thread->unaligned);
+	enter_thread(thread, &probe);
+	CHECK(thread->inside == &probe && patch_hit_is_unaligned() && thread->unaligned);
+	thread->unaligned = false;
+	leave_thread(thread);
+	CHECK(!thread->inside);
+}
+
+/* ---- stacks ---- */
+
+static bool widens(uint64_t start, uint64_t size, uint64_t address, uint64_t new_start,
+		uint64_t new_end)
+{
+	struct stack stack = {start, size};
+	bool done = widen(&stack, address);
+
+	if (!done)
+		return !new_end && stack.start == start && stack.size == size;
+	return stack.start == new_start && stack.start + stack.size == new_end;
+}
+
+static void test_stacks(void)
+{
+	const struct stack stack = {0x10000, 0x2000};
+
+	CHECK(is_on(&stack, 0x10000) && is_on(&stack, 0x11fff) && !is_on(&stack, 0xffff) &&
+			!is_on(&stack, 0x12000));
+	CHECK(widens(0x100000, 0x2000, 0x101234, 0x100000, 0x102000));
+	CHECK(widens(0x100000, 0x2000, 0x102000, 0x100000, 0x103000));
+	CHECK(widens(0x100000, 0x2000, 0xfffff, 0xff000, 0x102000));
+	CHECK(widens(0x100000, 0x2000, 0xf0000, 0xf0000, 0x102000));
+	CHECK(widens(0x100000, 0x2000, 0xeffff, 0, 0));
+	CHECK(widens(0x100000, 0x2000, 0x112000, 0x100000, 0x113000));
+	CHECK(widens(0x100000, 0x2000, 0x112fff, 0x100000, 0x113000));
+	CHECK(widens(0x100000, 0x2000, 0x113000, 0, 0));
+	CHECK(widens(0x100000, 0, 0x100000, 0, 0));
+}
+
+static bool has_stack(const struct stack *stack, uint64_t start, uint64_t size)
+{
+	return stack->start == start && stack->size == size;
+}
+
+static void test_kept_stacks(void)
+{
+	struct thread *thread = begin_table();
+
+	keep_stack(thread, 0x100010);
+	CHECK(has_stack(&thread->stack, 0x100000, 0x1000) && thread->next_stack == 1 &&
+			!thread->stacks[0].size);
+	keep_stack(thread, 0x101010);
+	CHECK(has_stack(&thread->stack, 0x100000, 0x2000) && thread->next_stack == 1);
+	/* Other stacks take the entries in turn; the previous one is kept. */
+	keep_stack(thread, 0x200000);
+	CHECK(has_stack(&thread->stack, 0x200000, 0x1000) &&
+			has_stack(&thread->stacks[1], 0x100000, 0x2000));
+	keep_stack(thread, 0x300000);
+	CHECK(has_stack(&thread->stack, 0x300000, 0x1000) &&
+			has_stack(&thread->stacks[2], 0x200000, 0x1000));
+	keep_stack(thread, 0x400000);
+	CHECK(has_stack(&thread->stacks[0], 0x300000, 0x1000) && thread->next_stack == 4);
+	/* Back on one of them, and beside one. */
+	keep_stack(thread, 0x101fff);
+	CHECK(has_stack(&thread->stack, 0x100000, 0x2000) &&
+			has_stack(&thread->stacks[1], 0x400000, 0x1000) && thread->next_stack == 4);
+	keep_stack(thread, 0x201000);
+	CHECK(has_stack(&thread->stack, 0x200000, 0x2000) &&
+			has_stack(&thread->stacks[2], 0x100000, 0x2000));
+}
+
+static void test_own(void)
+{
+	struct thread *thread = begin_table();
+	pid_t child;
+
+	/* A new stack of this thread. */
+	CHECK(is_own(thread, 0x100000) && has_stack(&thread->stack, 0x100000, 0x1000));
+	/* An entry of another process, which shares the memory: its stack is not kept. */
+	thread->tid = 1;
+	CHECK(!is_own(thread, 0x200000) && thread->shares == getpid() && !thread->stack.size);
+	CHECK(!is_alone(thread));
+	/* A known stack is not enough while it is shared. */
+	thread->stacks[1] = (struct stack){0x300000, 0x1000};
+	CHECK(!is_own(thread, 0x300000));
+	thread->shares = 0;
+	CHECK(is_own(thread, 0x300000) && has_stack(&thread->stack, 0x300000, 0x1000));
+	/* The process with which it was shared has ended. */
+	child = fork();
+	if (!child)
+		_exit(0);
+	CHECK(waitpid_of(child));
+	thread->shares = child;
+	thread->shared_hits = 1;
+	for (unsigned int i = 1; i < SHARED_CHECK; i++)
+		CHECK(!is_alone(thread) && thread->shared_hits == i + 1);
+	CHECK(is_alone(thread) && !thread->shares);
+	thread->shares = child;
+	thread->shared_hits = 0;
+	hooks.may_ask = ask;
+	is_refused = true;
+	CHECK(!is_alone(thread) && thread->shares == child && !may_ask());
+	/* No call is possible: it counts as own. */
+	CHECK(is_own(thread, 0x900000) && thread->shares == child);
+	is_refused = false;
+	thread->shares = -1;
+	CHECK(!is_alone(thread) && may_ask());
+	/* With vfork() the child may use the entry. */
+	thread->shares = 0;
+	hooks.is_vforked = ask;
+	CHECK(is_own(thread, 0x900000) && thread->tid == 1 && !thread->shares);
+	is_refused = true;
+	CHECK(!is_vforked(thread));
+	is_refused = false;
+	/* After fork() without handlers, all entries but this one are free. */
+	*process = 0;
+	hooks.is_vforked = NULL;
+	threads[3] = (struct thread){.tid = 1, .pid = 1, .inside = &probe, .shares = 9};
+	nr_threads = 4;
+	patch_own_threads[0] = 99;
+	CHECK(is_copied() && is_own(thread, 0xa00000) && thread->tid == getpid());
+	CHECK(!threads[3].tid && !threads[3].inside && !threads[3].shares &&
+			threads[3].pid == getpid() && *process == getpid() &&
+			!patch_own_threads[0]);
+	patch_thread_shares(123);
+	CHECK(thread->shares == 123 && !thread->stack.size);
+	self = &own;
+	patch_thread_shares(124);
+	CHECK(thread->shares == 123 && !own.shares);
+	self = thread;
+}
+
+static void test_found(void)
+{
+	struct thread *thread = begin_table();
+	struct patch_hit *hit = &frame.hit;
+	void *before;
+
+	CHECK(is_of_library());
+	CHECK(find_thread(hit, &probe) == thread && is_on(&thread->stack, (uint64_t)hit) &&
+			is_at_once(thread, hit));
+	thread->inside = &probe;
+	CHECK(!find_thread(hit, &probe) && thread->cut == 1 && !is_at_once(thread, hit));
+	thread->inside = NULL;
+	/* A thread of side, and one without an entry. */
+	before = patch_own_begin();
+	CHECK(before == thread && self == &own && !find_thread(hit, &probe) && !foreign);
+	patch_own_end(before);
+	CHECK(self == thread);
+	self = NULL;
+	CHECK(find_thread(hit, &probe) == thread && self == thread);
+	self = NULL;
+	patch_thread_begin();
+	CHECK(self == thread);
+	/* A thread that side has created. */
+	self = NULL;
+	patch_own_threads[PATCH_NR_OWN - 1] = base();
+	CHECK(!find_thread(hit, &probe) && self == &own);
+	patch_own_threads[PATCH_NR_OWN - 1] = 0;
+	/* Another process: counted, under an entry that is free again afterwards. */
+	self = NULL;
+	*process = 1;
+	CHECK(!find_thread(hit, &probe) && foreign == 1 && nr_unseen == 1 &&
+			last_unseen == PATCH_UNSEEN_PROCESS && hit->user == &nr_exits && !self);
+	CHECK(nr_threads == 2 && !threads[1].tid && !threads[1].inside);
+	CHECK(!find_thread(hit, NULL) && foreign == 1);
+	*process = getpid();
+	self = thread;
+	thread->stack.size = 0;
+	thread->tid = 1;
+	CHECK(!find_thread(hit, &probe) && foreign == 2);
+	/* No entry is free: a hit is lost. */
+	self = NULL;
+	for (uint32_t i = 0; i < THREADS_MAX; i++)
+		threads[i].tid = threads[i].pid = 1;
+	nr_threads = THREADS_MAX;
+	CHECK(!find_thread(hit, &probe) && lost == 1 && foreign == 2);
+	memset(threads, 0, THREADS_MAX * sizeof(*threads));
+}
+
+/* ---- indices ---- */
+
+static void test_indices(void)
+{
+	begin_table();
+	block_ready[0] = true;
+	CHECK(gate_of(0) == 0x700000000000 + RETURNS_HEAD_BYTES &&
+			gate_of(3) - gate_of(0) == 3 * RETURN_BYTES);
+	CHECK(index_of(gate_of(0)) == 0 && index_of(gate_of(5)) == 5 &&
+			index_of(gate_of(63)) == 63);
+	CHECK(index_of(gate_of(5) + RETURN_CALL_BYTES) == 5 &&
+			index_of(gate_of(5) + RETURN_CALL_BYTES - 1) == NONE &&
+			index_of(gate_of(5) + RETURN_CALL_BYTES + 1) == NONE);
+	CHECK(index_of(gate_of(64)) == NONE && index_of(gate_of(0) - 1) == NONE &&
+			index_of(gate_of(0) - RETURN_BYTES) == NONE && index_of(0) == NONE);
+	block_ready[1] = true;
+	CHECK(index_of(gate_of(64)) == 64);
+	block_ready[most_returns / BLOCK - 1] = true;
+	CHECK(index_of(gate_of(most_returns - 1)) == most_returns - 1 &&
+			index_of(gate_of(most_returns)) == NONE);
+	returns[5].address = 0x4321;
+	CHECK(patch_return_address(gate_of(5)) == 0x4321 && patch_return_address(0x99) == 0x99);
+}
+
+static void test_blocks(void)
+{
+	struct thread *thread = begin_table();
+
+	take_block(thread, 2);
+	CHECK(thread->blocks == 2 && block_next[2] == NONE && thread->owned == BLOCK &&
+			block_ready[2] && !block_ready[1] && !block_ready[3]);
+	CHECK(has_free(thread, 128, 129) && returns[191].next == NONE &&
+			returns[191].state == PATCH_FREE && returns[191].owner == 0);
+	thread->number = 7;
+	take_block(thread, 0);
+	CHECK(thread->blocks == 0 && block_next[0] == 2 && thread->owned == 2 * BLOCK &&
+			has_free(thread, 0, 1) && returns[63].next == 128 &&
+			returns[63].owner == 7);
+	/* One block after the other, up to the last one. */
+	thread = begin_table();
+	nr_blocks = 5;
+	take_blocks(thread);
+	CHECK(nr_blocks == 6 && has_free(thread, 320, 321) && thread->owned == BLOCK);
+	nr_blocks = most_returns / BLOCK - 1;
+	take_blocks(thread);
+	CHECK(nr_blocks == most_returns / BLOCK &&
+			has_free(thread, most_returns - 64, most_returns - 63));
+	take_blocks(thread);
+	CHECK(nr_blocks == most_returns / BLOCK && thread->owned == 2 * BLOCK);
+	/* After those that are usable from the beginning, only where a call is allowed. */
+	hooks.may_ask = ask;
+	is_refused = true;
+	most_returns = RETURNS_FIRST + 2 * RETURNS_GROW;
+	nr_blocks = RETURNS_FIRST / BLOCK;
+	take_blocks(thread);
+	CHECK(nr_blocks == RETURNS_FIRST / BLOCK);
+	most_returns = sizeof(table) / sizeof(*table);
+	is_refused = false;
+	/* How many may be set aside. */
+	nr_threads = 0;
+	most_returns = 1 << 16;
+	CHECK(aside_max() == 16384);
+	nr_threads = 2;
+	CHECK(aside_max() == 8192);
+	most_returns = (1 << 16) + 400;
+	nr_threads = 1;
+	CHECK(aside_max() == 16384);
+	most_returns = (1 << 16) - 4;
+	CHECK(aside_max() == 16383);
+}
+
+static void test_leads(void)
+{
+	struct thread *thread = begin_table();
+
+	take_block(thread, 0);
+	take_block(thread, 1);
+	open_call_at(thread, 3);
+	CHECK(leads_to(3, gate_of(3)) && leads_to(3, gate_of(3) + RETURN_CALL_BYTES) &&
+			!leads_to(3, 0x9000) && !leads_to(3, gate_of(4)));
+	/* A tail call: its gate is in the slot of the first one. */
+	open_call_at(thread, 4);
+	returns[4].state = PATCH_TAIL;
+	returns[4].under = 3;
+	returns[4].slot = &slots[3];
+	CHECK(next_of(&returns[4]) == gate_of(3) + RETURN_CALL_BYTES &&
+			next_of(&returns[3]) == 0x9003);
+	CHECK(leads_to(3, gate_of(4)) && !leads_to(4, gate_of(3)));
+	CHECK(is_overwritten(3, 0x9000) && !is_overwritten(3, 3) && is_overwritten(3, 4) &&
+			!is_overwritten(3, gate_of(4)));
+	returns[4].slot = &slots[5];
+	CHECK(!leads_to(3, gate_of(4)));
+	returns[4].slot = &slots[3];
+	returns[4].state = PATCH_FREE;
+	CHECK(!leads_to(3, gate_of(4)));
+	returns[4].state = PATCH_LEFT;
+	CHECK(!leads_to(3, gate_of(4)) && !is_open(&returns[4]));
+	returns[4].state = PATCH_TAIL | PATCH_ASIDE;
+	CHECK(leads_to(3, gate_of(4)) && is_open(&returns[4]));
+	/* So many tail calls are followed; beyond them it is not known, so the call stays. */
+	for (uint32_t i = 10; i < 80; i++) {
+		open_call_at(thread, i);
+		returns[i].slot = &slots[3];
+		returns[i].state = PATCH_TAIL;
+		returns[i].under = i - 1;
+	}
+	returns[10].address = 0x9999;
+	returns[10].state = PATCH_OPEN;
+	CHECK(!leads_to(3, gate_of(10 + TAIL_CALLS_MAX - 2)) &&
+			leads_to(3, gate_of(10 + TAIL_CALLS_MAX - 1)));
+}
+
+/* ---- ends of calls ---- */
+
+static void test_closes(void)
+{
+	struct thread *thread = begin_table();
+	struct patch_return *each;
+	uint64_t place = 0x9002;
+
+	take_block(thread, 0);
+	threads[1].abandoned = threads[0].abandoned = 5;
+	nr_threads = 2;
+	each = open_call_at(thread, 2);
+	close_call(thread, each, &place);
+	CHECK(each->state == PATCH_FREE && has_free(thread, 2, 0) && place == 0x9002);
+	/* In another thread: the owner takes it back later. */
+	each = open_call_at(thread, 3);
+	each->owner = 1;
+	close_call(thread, each, &place);
+	CHECK(each->state == PATCH_LEFT && has_free(thread, 2, 0));
+	/* A tail call continues in the gate of the first one. */
+	each = open_call_at(thread, 4);
+	each->state = PATCH_TAIL;
+	each->under = 9;
+	close_call(thread, each, &place);
+	CHECK(each->state == PATCH_FREE && has_free(thread, 4, 2) &&
+			place == gate_of(9) + RETURN_CALL_BYTES);
+	CHECK(copies == PATCH_COPIES_UNKNOWN);
+	/* It seemed abandoned: it was in a copy of the stack, unless it returns in another thread. */
+	each = open_call_at(thread, 5);
+	each->state = PATCH_OPEN | PATCH_ASIDE;
+	each->owner = 1;
+	close_call(thread, each, &place);
+	CHECK(each->state == PATCH_LEFT && threads[1].abandoned == 4 && threads[0].abandoned == 5 &&
+			copies == PATCH_COPIES_UNKNOWN && place == 0x9005);
+	each = open_call_at(thread, 6);
+	each->state = PATCH_OPEN | PATCH_ASIDE;
+	close_call(thread, each, &place);
+	CHECK(each->state == PATCH_FREE && threads[0].abandoned == 4 &&
+			copies == PATCH_COPIES_ONCE && has_free(thread, 6, 4));
+	/* A call that can return several times keeps its index. */
+	each = open_call_at(thread, 7);
+	each->state = PATCH_OPEN | PATCH_KEPT;
+	close_call(thread, each, &place);
+	CHECK(each->state == (PATCH_OPEN | PATCH_KEPT) && has_free(thread, 6, 4) &&
+			place == 0x9007);
+	/* A call that has returned before returns again: calls are not watched any more, and open ones are kept. */
+	each = open_call_at(thread, 8);
+	open_call_at(thread, 9);
+	open_call_at(thread, 10);
+	returns[10].state = PATCH_TAIL | PATCH_ASIDE;
+	nr_blocks = 2;
+	each->state = PATCH_FREE;
+	place = 1;
+	close_call(thread, each, &place);
+	CHECK(each->state == PATCH_FREE && copies == PATCH_COPIES_OFTEN && place == 1 &&
+			has_free(thread, 6, 4));
+	CHECK(returns[9].state == (PATCH_OPEN | PATCH_KEPT) &&
+			returns[10].state == (PATCH_TAIL | PATCH_ASIDE | PATCH_KEPT) &&
+			returns[6].state == PATCH_FREE && returns[3].state == PATCH_LEFT);
+	/* It only grows. */
+	patch_hit_copies(PATCH_COPIES_ONCE);
+	CHECK(copies == PATCH_COPIES_OFTEN && known_copies() == PATCH_COPIES_OFTEN);
+}
+
+static void test_slots(void)
+{
+	uint64_t value = 7;
+
+	slots[0] = 0x1122;
+	CHECK(read_slot(&slots[0], &value) && value == 0x1122);
+	CHECK(read_slot((uint64_t *)(uintptr_t)16, &value) && value == 0);
+}
+
+static void test_abandoned(void)
+{
+	struct thread *thread = begin_table();
+
+	take_block(thread, 0);
+	nr_blocks = 1;
+	thread->free = NONE;
+	for (uint32_t i = 0; i < BLOCK; i++)
+		open_call_at(thread, i);
+	CHECK(open_calls() == BLOCK);
+	/* Returned elsewhere, overwritten, just returning, a kept one, and memory that is gone. */
+	returns[3].state = PATCH_LEFT;
+	slots[4] = 0x77;
+	slots[5] = 5;
+	slots[6] = 0x77;
+	returns[6].state = PATCH_OPEN | PATCH_KEPT;
+	returns[7].slot = (uint64_t *)(uintptr_t)16;
+	find_abandoned(thread, 100);
+	CHECK(has_free(thread, 3, NONE) && returns[3].state == PATCH_FREE);
+	CHECK(returns[4].state == (PATCH_OPEN | PATCH_ASIDE) && returns[5].state == PATCH_OPEN &&
+			returns[6].state == (PATCH_OPEN | PATCH_KEPT) &&
+			returns[7].state == (PATCH_OPEN | PATCH_ASIDE) &&
+			returns[8].state == PATCH_OPEN);
+	CHECK(thread->abandoned == 2 && thread->aside == 2 && thread->set_aside == 2 &&
+			returns[4].aside == 0 && returns[7].aside == 1 &&
+			thread->scan == SCAN_FIRST);
+	CHECK(open_calls() == BLOCK - 3);
+	/* Its slot has its gate again: a copy of the stack has come back. */
+	slots[4] = gate_of(4);
+	find_abandoned(thread, 100);
+	CHECK(returns[4].state == PATCH_OPEN && thread->abandoned == 1 &&
+			copies == PATCH_COPIES_ONCE && thread->aside == 0);
+	/* No index is used again from then on. */
+	find_abandoned(thread, 0);
+	CHECK(returns[7].state == (PATCH_OPEN | PATCH_ASIDE) && has_free(thread, 3, NONE));
+	copies = PATCH_COPIES_UNKNOWN;
+	/* A number in its place is no gate: it is open, and no copy. */
+	slots[9] = 0x77;
+	find_abandoned(thread, 100);
+	CHECK(returns[9].state == (PATCH_OPEN | PATCH_ASIDE) && returns[9].aside == 2 &&
+			thread->aside == 2);
+	slots[9] = 9;
+	find_abandoned(thread, 100);
+	CHECK(returns[9].state == PATCH_OPEN && copies == PATCH_COPIES_UNKNOWN &&
+			thread->aside == 1);
+	/* After so many others it is over. */
+	thread->set_aside = 1 + 100 - 1;
+	find_abandoned(thread, 100);
+	CHECK(returns[7].state == (PATCH_OPEN | PATCH_ASIDE));
+	thread->set_aside++;
+	find_abandoned(thread, 100);
+	CHECK(returns[7].state == PATCH_FREE && has_free(thread, 7, 3) && thread->aside == 0);
+	/* Where no call is allowed, only calls that returned elsewhere are taken back. */
+	hooks.may_ask = ask;
+	is_refused = true;
+	slots[10] = 0x77;
+	returns[11].state = PATCH_LEFT;
+	find_abandoned(thread, 0);
+	CHECK(returns[10].state == PATCH_OPEN && has_free(thread, 11, 7));
+	is_refused = false;
+	/* A change by the other thread wins. */
+	CHECK(!change_state(&returns[10], PATCH_LEFT, PATCH_FREE) &&
+			returns[10].state == PATCH_OPEN);
+}
+
+static void test_more(void)
+{
+	struct thread *thread = begin_table();
+
+	CHECK(more_returns(thread) == 0 && nr_blocks == 1 && thread->owned == BLOCK);
+	/* Twice as many as are open, until they are scanned again. */
+	for (unsigned int i = 1; i < 4; i++)
+		take_blocks(thread);
+	CHECK(thread->owned == SCAN_FIRST && nr_blocks == 4);
+	for (uint32_t i = 0; i < SCAN_FIRST; i++)
+		open_call_at(thread, i);
+	thread->free = NONE;
+	returns[200].state = PATCH_LEFT;
+	CHECK(more_returns(thread) == 200 && thread->scan == 2 * (SCAN_FIRST - 1) &&
+			nr_blocks == 4);
+	/* None is left: those that are aside are used. */
+	thread->free = NONE;
+	returns[200].state = PATCH_OPEN;
+	nr_blocks = most_returns / BLOCK;
+	slots[20] = 0x77;
+	thread->scan = 1;
+	CHECK(more_returns(thread) == 20 && returns[20].state == PATCH_FREE);
+	thread->free = NONE;
+	open_call_at(thread, 20);
+	thread->scan = 10000;
+	thread->aside = 0;
+	slots[21] = 0x77;
+	CHECK(more_returns(thread) == NONE && returns[21].state == PATCH_OPEN);
+}
+
+/* ---- hits ---- */
+
+static void test_enter(void)
+{
+	struct thread *thread = begin_table();
+	struct patch_hit *hit = &frame.hit;
+
+	hit->call = 9;
+	patch_enter(hit, &probe);
+	CHECK(nr_entries == 1 && seen.user == &nr_exits && seen.address == 0x1234 && !seen.call &&
+			seen.stack == place_of(hit));
+	CHECK(!thread->inside);
+	thread->inside = &probe;
+	patch_enter(hit, &probe);
+	CHECK(nr_entries == 1 && thread->cut == 1);
+	thread->inside = NULL;
+	probe.entry = NULL;
+	patch_enter(hit, &probe);
+	CHECK(nr_entries == 1 && !thread->inside);
+}
+
+static void test_followed(void)
+{
+	struct thread *thread = begin_table();
+	struct patch_hit *hit = &frame.hit;
+	static const struct patch_code code = {0x400000, 0x1000};
+	uint64_t *slot = place_of(hit);
+	struct patch_return *each;
+	uint16_t *marks;
+
+	take_block(thread, 0);
+	probe.caller = &code;
+	*slot = 0x400fff;
+	CHECK(patch_enter_followed(hit, &probe) && nr_entries == 1 && *slot == gate_of(0));
+	each = &returns[0];
+	CHECK(each->address == 0x400fff && each->copy == 0x5678 && each->slot == slot &&
+			each->probe == &probe && each->generation == 5 && each->call == 1 &&
+			each->state == PATCH_OPEN && each->marks == 0);
+	CHECK(each->began && seen.call == 1 && seen.returns_to == 0x400fff &&
+			seen.began == &each->began && has_free(thread, 1, 2) && !thread->inside);
+	marks = patch_hit_marks(&seen, false);
+	CHECK(marks == &each->marks);
+	*marks = 0x55;
+	/* Its return. */
+	each->began = 1;
+	frame.hit.registers.rax = 3;
+	{
+		uint64_t place = 0;
+
+		patch_clock(UINT64_C(1) << 31);
+		patch_leave(hit, &place);
+		CHECK(nr_exits == 1 && place == 0x400fff && seen.call == 1 &&
+				seen.stack == slot + 1 && seen.returns_to == 0x400fff &&
+				seen.user == &nr_exits && seen.address == 0x1234);
+		CHECK(seen.elapsed == (seen.now - 1) / 2);
+	}
+	/* Its index is the first that is used again. */
+	CHECK(each->state == PATCH_FREE && has_free(thread, 0, 1) && !thread->inside);
+	/* A caller that is not known, in no file. */
+	*slot = 0x500000;
+	hit->call = 5;
+	CHECK(!patch_enter_followed(hit, &probe) && nr_entries == 2 && *slot == 0x500000 &&
+			!seen.call && nr_unseen == 1 && last_unseen == PATCH_UNSEEN_CALLER &&
+			thread->unseen == 1 && has_free(thread, 0, 1));
+	CHECK(!patch_hit_marks(&seen, false) && probe.caller == &code);
+	/* A tail call: the gate of the first call is there. */
+	*slot = 0x400001;
+	CHECK(patch_enter_followed(hit, &probe) && *slot == gate_of(0));
+	CHECK(patch_enter_followed(hit, &probe) && *slot == gate_of(1) &&
+			returns[1].state == PATCH_TAIL && returns[1].under == 0 &&
+			returns[1].address == 0x400001 && seen.returns_to == 0x400001 &&
+			returns[1].call == 3);
+	/* None is free, and there are no more. */
+	*slot = gate_of(0);
+	thread->free = NONE;
+	nr_blocks = most_returns / BLOCK;
+	CHECK(!patch_enter_followed(hit, &probe) && last_unseen == PATCH_UNSEEN_FULL &&
+			nr_unseen == 2);
+	nr_blocks = 1;
+	CHECK(patch_enter_followed(hit, &probe) && *slot == gate_of(64) && nr_blocks == 2);
+	/* The stack is copied. */
+	copies = PATCH_COPIES_OFTEN;
+	*slot = 0x600000;
+	CHECK(!patch_enter_followed(hit, &probe) && last_unseen == PATCH_UNSEEN_COPIED &&
+			nr_unseen == 3 && thread->unseen == 3);
+	/* Removed meanwhile. */
+	probe.follows = false;
+	nr_entries = 0;
+	CHECK(!patch_enter_followed(hit, &probe) && !nr_entries && !thread->inside);
+}
+
+static void test_marks(void)
+{
+	struct patch_hit *hit = &frame.hit;
+	uint64_t *place = (uint64_t *)(uintptr_t)patch_returning_slot(hit);
+
+	begin_table();
+	returns[3].call = 8;
+	hit->call = 8;
+	*place = 3;
+	CHECK(patch_hit_marks(hit, true) == &returns[3].marks);
+	hit->call = 9;
+	CHECK(!patch_hit_marks(hit, true));
+	hit->call = 0;
+	CHECK(!patch_hit_marks(hit, true));
+	hit->call = 8;
+	*place = most_returns;
+	CHECK(!patch_hit_marks(hit, true));
+	returns[most_returns - 1].call = 8;
+	*place = most_returns - 1;
+	CHECK(patch_hit_marks(hit, true) == &returns[most_returns - 1].marks);
+	CHECK((char *)place - (char *)&hit->registers.rbp == PATCH_RETURN_FRAME_BYTES);
+}
+
+/* The call began before its probe was set anew. */
+static void test_goes_on(void)
+{
+	struct thread *thread = begin_table();
+	struct patch_hit *hit = &frame.hit;
+	struct patch_return *each;
+	uint64_t place;
+
+	take_block(thread, 0);
+	each = open_call_at(thread, 2);
+	each->generation = 4;
+	place = 2;
+	patch_leave(hit, &place);
+	CHECK(!nr_exits && place == 0x9002 && each->state == PATCH_FREE);
+	each = open_call_at(thread, 2);
+	each->generation = 4;
+	probe.since = 4;
+	place = 2;
+	patch_leave(hit, &place);
+	CHECK(nr_exits == 1);
+	each = open_call_at(thread, 2);
+	each->generation = 4;
+	probe.since = UINT32_MAX - 1; /* older: the numbers begin anew */
+	place = 2;
+	patch_leave(hit, &place);
+	CHECK(nr_exits == 2);
+	/* Another probe of the same location goes on with it. */
+	next_probe[0] = probe;
+	next_probe[0].exit = NULL;
+	next_probe[0].successor = 2;
+	next_probe[2] = probe;
+	next_probe[2].since = 4;
+	next_probe[2].address = 0x7777;
+	each = open_call_at(thread, 2);
+	each->generation = 4;
+	each->probe = next_probe;
+	place = 2;
+	patch_leave(hit, &place);
+	CHECK(nr_exits == 3 && seen.address == 0x7777 && !thread->inside);
+	next_probe[2].since = 5;
+	each = open_call_at(thread, 2);
+	each->generation = 4;
+	each->probe = next_probe;
+	place = 2;
+	patch_leave(hit, &place);
+	CHECK(nr_exits == 3 && place == 0x9002);
+	/* A signal within a handler: not seen, and the index is found later. */
+	each = open_call_at(thread, 2);
+	thread->inside = &probe;
+	place = 2;
+	patch_leave(hit, &place);
+	CHECK(nr_exits == 3 && place == 0x9002 && each->state == PATCH_OPEN && thread->cut == 1);
+	thread->inside = NULL;
+}
+
+static void test_figures(void)
+{
+	struct patch_figures figures = {.cut = 1, .unseen = 2, .abandoned = 3};
+	struct thread *thread = begin_table();
+
+	take_block(thread, 0);
+	nr_blocks = 2; /* the second one is not ready */
+	open_call_at(thread, 1);
+	open_call_at(thread, 2)->state = PATCH_TAIL;
+	open_call_at(thread, 3)->state = PATCH_OPEN | PATCH_ASIDE;
+	open_call_at(thread, 64);
+	nr_threads = 2;
+	threads[0].cut = 10;
+	threads[1].cut = 100;
+	threads[0].unseen = 20;
+	threads[1].unseen = 200;
+	threads[0].abandoned = 30;
+	threads[1].abandoned = 300;
+	threads[2].cut = threads[2].unseen = 5000;
+	lost = 7;
+	foreign = 70;
+	patch_hit_figures(&figures);
+	CHECK(figures.cut == 111 && figures.unseen == 222 && figures.abandoned == 333 &&
+			figures.lost == 77 && figures.open == 2);
+}
+
+int main(void)
+{
+	test_entries();
+	test_insides();
+	test_stacks();
+	test_kept_stacks();
+	test_own();
+	test_found();
+	test_indices();
+	test_blocks();
+	test_leads();
+	test_closes();
+	test_slots();
+	test_abandoned();
+	test_more();
+	test_enter();
+	test_followed();
+	test_marks();
+	test_goes_on();
+	test_figures();
+	self = NULL;
+	return 0;
+}
