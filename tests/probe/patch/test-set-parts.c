@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact values of setting and removing probes: bytes of jumps, distances, which bytes must be those of the file, and which probe goes on
+ * with calls. The test includes the file, so that it can call its static functions.
+ */
+#include "probe/patch/set.c"
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "../../check.h"
+
+static uint8_t *code; /* a page of the test */
+
+static struct probe_site site_of(enum probe_method method, unsigned int patched,
+		unsigned int nr_pieces, const unsigned int lengths[])
+{
+	struct probe_site site = {.address = 0x1000,
+			.runtime = (uint64_t)(uintptr_t)code,
+			.method = method,
+			.patched = (uint8_t)patched,
+			.nr_pieces = (uint8_t)nr_pieces};
+	unsigned int at = 0;
+
+	for (unsigned int i = 0; i < nr_pieces; i++) {
+		site.pieces[i] = (struct probe_piece){
+				.at = (uint8_t)at, .length = (uint8_t)lengths[i]};
+		at += lengths[i];
+	}
+	site.displaced = (uint8_t)at;
+	site.nr_bytes = (uint8_t)(at > PROBE_JUMP_BYTES ? at : PROBE_JUMP_BYTES);
+	for (unsigned int i = 0; i < site.nr_bytes; i++)
+		site.bytes[i] = (uint8_t)(0x40 + i);
+	memcpy(code, site.bytes, sizeof(site.bytes));
+	return site;
+}
+
+static bool is_distance(const struct patch_distance *distance, const char *wanted)
+{
+	char text[16] = "";
+
+	for (unsigned int i = 0; i < 4; i++)
+		snprintf(text + strlen(text), 4, distance->fixed[i] ? "%02x" : "--",
+				distance->value[i]);
+	if (strcmp(text, wanted) != 0)
+		fprintf(stderr, "%s instead of %s\n", text, wanted);
+	return !strcmp(text, wanted);
+}
+
+static void test_distances(void)
+{
+	struct patch_distance distance;
+	struct patch_probe probe = {.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5})};
+
+	CHECK(!wants_distance(&probe, 0xcc, &distance) && is_distance(&distance, "--------"));
+	/* Inner instructions trap; one that begins behind the jump is not changed. */
+	probe.site = site_of(PROBE_JUMP, 5, 4, (const unsigned int[]){1, 2, 1, 3});
+	CHECK(wants_distance(&probe, 0x3f, &distance) && is_distance(&distance, "3f--3f3f"));
+	probe.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){5, 3});
+	CHECK(!wants_distance(&probe, 0x3f, &distance));
+	probe.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){4, 3});
+	CHECK(wants_distance(&probe, 0x3f, &distance) && is_distance(&distance, "------3f"));
+	/* Bytes of the next instructions stay. */
+	probe.site = site_of(PROBE_PUNNED, 2, 2, (const unsigned int[]){1, 1});
+	CHECK(wants_distance(&probe, 0x2f, &distance) && is_distance(&distance, "2f424344"));
+	probe.site = site_of(PROBE_PUNNED, 4, 1, (const unsigned int[]){4});
+	CHECK(wants_distance(&probe, 0x2f, &distance) && is_distance(&distance, "------44"));
+	CHECK(jump_reaches(0x100000000, 0x100000005 + INT64_C(0x7fffffff)) &&
+			!jump_reaches(0x100000000, 0x100000005 + INT64_C(0x80000000)));
+	CHECK(jump_reaches(0x100000000, 0x100000005 - INT64_C(0x80000000)) &&
+			!jump_reaches(0x100000000, 0x100000005 - INT64_C(0x80000001)));
+}
+
+static void test_fits(void)
+{
+	struct patch_probe probe = {
+			.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 2}),
+			.bytes = {0xe9, 1, 0xcc, 2, 0x3f}};
+
+	for (unsigned int i = 0; i < 256; i++) {
+		static const uint8_t traps_of_test[] = {0xcc, 0x3f, 0x2f, 0x1e, 0x06};
+
+		probe.bytes[2] = (uint8_t)i;
+		CHECK(bytes_fit(&probe) == (memchr(traps_of_test, (int)i, 5) != NULL));
+	}
+	probe.bytes[2] = 0xcc;
+	probe.bytes[4] = 1;
+	CHECK(!bytes_fit(&probe));
+	/* A piece behind the jump can be anything. */
+	probe.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){5, 2});
+	probe.bytes[4] = 1;
+	CHECK(bytes_fit(&probe));
+	probe.site = site_of(PROBE_PUNNED, 3, 1, (const unsigned int[]){3});
+	memcpy(probe.bytes, (const uint8_t[]){0xe9, 1, 2, 0x43, 0x44}, 5);
+	CHECK(bytes_fit(&probe));
+	probe.bytes[3]++;
+	CHECK(!bytes_fit(&probe));
+	probe.bytes[3]--;
+	probe.bytes[4]++;
+	CHECK(!bytes_fit(&probe));
+	probe.site.method = PROBE_JUMP;
+	CHECK(bytes_fit(&probe));
+}
+
+static void test_jumps(void)
+{
+	struct patch_probe probe = {.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5}),
+			.method = PROBE_JUMP,
+			.bytes = {1, 1, 1, 1, 1}};
+
+	probe.body = probe.site.runtime + 0x12345;
+	put_jump(&probe);
+	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xe9, 0x40, 0x23, 1, 0}, 5));
+	probe.slot = probe.site.runtime - 0x100;
+	put_jump(&probe);
+	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xe9, 0xfb, 0xfe, 0xff, 0xff}, 5));
+	probe.method = PROBE_BREAKPOINT;
+	put_jump(&probe);
+	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xcc, 0xfb, 0xfe, 0xff, 0xff}, 5));
+	probe.method = PROBE_SHORT;
+	probe.slot = probe.site.runtime + 0x50;
+	put_jump(&probe);
+	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xeb, 0x4e, 0xfe, 0xff, 0xff}, 5));
+	/* Only the first instruction. */
+	probe.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 2});
+	probe.site.ends = true;
+	cut_to_first(&probe.site);
+	CHECK(probe.site.nr_pieces == 1 && probe.site.displaced == 2 && !probe.site.ends);
+	probe.site.ends = true;
+	cut_to_first(&probe.site);
+	CHECK(probe.site.ends && probe.site.displaced == 2);
+}
+
+static void test_needed(void)
+{
+	struct probe_site site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 3});
+
+	CHECK(bytes_needed(&site, false) == 7 && bytes_needed(&site, true) == 2);
+	CHECK(stands_as_in_file(&site, false) && stands_as_in_file(&site, true) &&
+			stands_below_breakpoint(&site) && stands_beside_pads(&site));
+	/* A change behind the first instruction. */
+	code[6] ^= 1;
+	CHECK(!stands_as_in_file(&site, false) && stands_as_in_file(&site, true) &&
+			!stands_beside_pads(&site));
+	code[6] = 0xcc;
+	CHECK(stands_beside_pads(&site));
+	code[6] = site.bytes[6];
+	code[7] ^= 1;
+	CHECK(stands_as_in_file(&site, false) && stands_beside_pads(&site));
+	/* Within the first instruction. */
+	code[1] = 0xcc;
+	CHECK(!stands_as_in_file(&site, true) && !stands_below_breakpoint(&site) &&
+			!stands_beside_pads(&site) && is_watched(&site));
+	code[1] = 0xe8;
+	CHECK(!is_watched(&site));
+	site.bytes[1] = 0x0f;
+	CHECK(is_watched(&site));
+	code[1] = site.bytes[1] = 0x41;
+	code[0] = 0xcc;
+	CHECK(!stands_as_in_file(&site, true) && stands_below_breakpoint(&site) &&
+			is_watched(&site));
+	code[0] = 0xe8;
+	CHECK(!stands_below_breakpoint(&site) && !is_watched(&site));
+	site.bytes[0] = 0x0f;
+	CHECK(is_watched(&site));
+	site.bytes[0] = code[0] = 0x40;
+	CHECK(!is_watched(&site));
+	code[2] = 0xcc;
+	CHECK(!is_watched(&site) && stands_beside_pads(&site));
+	code[2] = site.bytes[2];
+	/* Not so many bytes are known. */
+	site.nr_bytes = 6;
+	CHECK(!stands_as_in_file(&site, false) && stands_as_in_file(&site, true));
+	site.nr_bytes = 1;
+	CHECK(!stands_as_in_file(&site, true) && !stands_below_breakpoint(&site));
+	/* The bytes of a distance count, too. */
+	site = site_of(PROBE_PUNNED, 2, 1, (const unsigned int[]){2});
+	CHECK(bytes_needed(&site, false) == 5 && bytes_needed(&site, true) == 2);
+	site = site_of(PROBE_PADDING, 5, 1, (const unsigned int[]){1});
+	CHECK(bytes_needed(&site, false) == 5 && bytes_needed(&site, true) == 1);
+	site = site_of(PROBE_SHORT, 2, 1, (const unsigned int[]){3});
+	CHECK(bytes_needed(&site, false) == 3);
+}
+
+static void test_writes(void)
+{
+	static const uint8_t bytes[] = {0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6};
+	struct patch_probe probe = {
+			.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3}),
+			.method = PROBE_JUMP};
+	struct patch_writer writer;
+
+	CHECK(is_inner_begin(&probe, 2) && is_inner_begin(&probe, 3) &&
+			!is_inner_begin(&probe, 0) && !is_inner_begin(&probe, 1) &&
+			!is_inner_begin(&probe, 4));
+	patch_writer_open(&writer);
+	CHECK(!write_bytes(&writer, &probe, bytes, FIRST));
+	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0x41, 0x42, 0x43, 0x44, 0x45}, 6));
+	CHECK(!write_bytes(&writer, &probe, bytes, INNER));
+	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0x41, 0xa2, 0xa3, 0x44, 0x45}, 6));
+	CHECK(!write_bytes(&writer, &probe, bytes, BETWEEN));
+	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0x45}, 6));
+	CHECK(!write_breakpoint(&writer, &probe) && code[0] == 0xcc && code[1] == 0xa1);
+	/* Several bytes between two begins. */
+	probe.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){4, 3});
+	CHECK(!write_bytes(&writer, &probe, bytes, BETWEEN));
+	CHECK(!memcmp(code, (const uint8_t[]){0x40, 0xa1, 0xa2, 0xa3, 0x44, 0x45}, 6));
+	/* Within a word of 16 bytes all at once, not over its end. */
+	probe.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5});
+	CHECK(at_once(&probe, &writer, bytes) && probe.whole);
+	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0xa1, 0xa2, 0xa3, 0xa4}, 5));
+	probe.site.runtime += 11;
+	CHECK(at_once(&probe, &writer, bytes) && code[15] == 0xa4);
+	probe.site.runtime++;
+	CHECK(!at_once(&probe, &writer, bytes) && !probe.whole && code[16] != 0xa4);
+	CHECK(patch_exchange(&writer, (uint64_t)(uintptr_t)code + 12, bytes, 5) == -EXDEV &&
+			!patch_exchange(&writer, (uint64_t)(uintptr_t)code + 12, bytes, 4));
+	CHECK(!write_jump(&writer, (uint64_t)(uintptr_t)code, (uint64_t)(uintptr_t)code + 0x105) &&
+			!memcmp(code, (const uint8_t[]){0xe9, 0, 1, 0, 0}, 5));
+	CHECK(write_jump(&writer, (uint64_t)(uintptr_t)code,
+			      (uint64_t)(uintptr_t)code + UINT64_C(0x80000005)) == -ERANGE);
+	CHECK(!change_jump(&writer, (uint64_t)(uintptr_t)code, (uint64_t)(uintptr_t)code + 0x205) &&
+			!memcmp(code, (const uint8_t[]){0xe9, 0, 2, 0, 0}, 5));
+	CHECK(change_jump(&writer, (uint64_t)(uintptr_t)code,
+			      (uint64_t)(uintptr_t)code + UINT64_C(0x80000005)) == -ERANGE);
+	patch_writer_close(&writer);
+}
+
+/* Probes of one location: the one that was set last, and the jump that stands there. */
+static void test_others(void)
+{
+	static struct patch_hot hot[3];
+	struct patch_probe probes[3] = {{.hot = &hot[0]}, {.hot = &hot[1]}, {.hot = &hot[2]}};
+	struct patch_probe **place;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		probes[i].site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5});
+		probes[i].method = PROBE_JUMP;
+		probes[i].next = i < 2 ? &probes[i + 1] : NULL;
+		probes[i].flags = PATCH_EXIT;
+		hot[i] = (struct patch_hot){
+				.generation = 10 + i, .since = 100 + i, .successor = 77};
+	}
+	place = patch_place_of(probes[0].site.runtime);
+	CHECK(!*place);
+	*place = &probes[0];
+	generations = 500;
+	CHECK(take_over(&probes[0]) == 102 && hot[0].successor == 77 && hot[1].successor == -1 &&
+			hot[2].successor == -2);
+	probes[2].flags = 0;
+	CHECK(take_over(&probes[1]) == 501 && hot[0].successor == 1 && hot[2].successor == -1);
+	/* Generations begin anew after 2^32. */
+	hot[0].generation = 0x80000005;
+	hot[2].generation = UINT32_MAX;
+	hot[1].generation = 3;
+	CHECK(take_over(&probes[0]) == 100 || take_over(&probes[0]) == 101);
+	hot[0].generation = UINT32_MAX;
+	hot[2].generation = UINT32_MAX - 1;
+	CHECK(take_over(&probes[0]) == 101);
+	/* Another location of the same list. */
+	probes[1].site.runtime++;
+	hot[1].successor = 77;
+	CHECK(take_over(&probes[0]) == 100 && hot[1].successor == 77);
+	probes[0].slot = 0;
+	probes[1].slot = 0x111;
+	probes[2].slot = 0x222;
+	CHECK(inherited_slot(&probes[0]) == 0x222);
+	probes[2].method = PROBE_PUNNED;
+	CHECK(!inherited_slot(&probes[0]));
+	probes[2].method = PROBE_JUMP;
+	probes[2].slot = 0;
+	CHECK(!inherited_slot(&probes[0]));
+	*place = NULL;
+}
+
+static int error_of(const struct patch_request *request)
+{
+	struct patch_request copy = *request;
+
+	CHECK(patch_set(&copy, 1) == 1 && !copy.probe);
+	return copy.error;
+}
+
+/* Requests that are refused, each with its error. */
+static void test_refused(void)
+{
+	struct probe_site site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5});
+	struct patch_request request = {.site = &site};
+
+	site.method = PROBE_NONE;
+	CHECK(error_of(&request) == -EINVAL);
+	site.method = PROBE_JUMP;
+	site.nr_pieces = 0;
+	CHECK(error_of(&request) == -EINVAL);
+	site.nr_pieces = 1;
+	site.runtime = 0;
+	CHECK(error_of(&request) == -EINVAL);
+	site.runtime = (uint64_t)(uintptr_t)code;
+	site.method = PROBE_KERNEL;
+	CHECK(error_of(&request) == -EREMOTE);
+	site.method = PROBE_JUMP;
+	site.no_exit = "it returns more than once";
+	request.flags = PATCH_EXIT;
+	CHECK(error_of(&request) == -EOPNOTSUPP);
+	request.flags = 0;
+	code[0] = 0x99;
+	CHECK(error_of(&request) == -ESTALE);
+	code[0] = 0xcc;
+	CHECK(error_of(&request) == -EADDRINUSE);
+	code[0] = site.bytes[0];
+	CHECK(memcmp(code, site.bytes, 5) == 0);
+}
+
+/* Of several requests, those of one kind count; each request has its own result. */
+static void test_several(void)
+{
+	struct patch_request requests[3] = {{.flags = PATCH_ALL}, {.flags = PATCH_TRAP},
+			{.flags = PATCH_EXIT | PATCH_ALL}};
+
+	CHECK(any_exit(requests, 3) && !any_exit(requests, 2) && !any_exit(requests, 0));
+}
+
+int main(void)
+{
+	code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+	CHECK(code != MAP_FAILED && !patch_start(false) && !register_barrier());
+	test_distances();
+	test_fits();
+	test_jumps();
+	test_needed();
+	test_writes();
+	test_others();
+	test_refused();
+	test_several();
+	munmap(code, 4096);
+	return 0;
+}
