@@ -152,6 +152,8 @@ static void test_entries(void)
 	CHECK(!second->inside && !second->unaligned && !second->shares && !second->stack.size &&
 			!second->stacks[2].size && second->tid == getpid() &&
 			second->pid == getpid());
+	/* Another thread was faster. */
+	CHECK(!claim(second, second->tid + 1, 5, 6) && second->tid == getpid());
 	/* Where no call is allowed, it has a name that no thread has; entries of others stay. */
 	second->tid = second->pid = child;
 	CHECK(find_entry(false) == threads + 2 && threads[2].tid < 0 && !threads[2].pid &&
@@ -203,6 +205,29 @@ static void test_insides(void)
 	thread->unaligned = false;
 	leave_thread(thread);
 	CHECK(!thread->inside);
+}
+
+/* The only thread of a child has the entry of its parent; all others are free. */
+static void test_forked(void)
+{
+	struct thread *thread = begin_table();
+	int status = -1;
+	pid_t child;
+
+	threads[1] = (struct thread){.tid = 1, .pid = 1, .inside = &probe};
+	nr_threads = 2;
+	thread->shares = 5;
+	child = fork();
+	if (!child)
+		_exit(thread->pid == getpid() && thread->tid == getpid() && !thread->shares &&
+								!threads[1].tid &&
+								!threads[1].inside &&
+								*process == getpid()
+						? 7
+						: 8);
+	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	CHECK(thread->pid == getpid() && threads[1].tid == 1 && thread->shares == 5);
+	thread->shares = 0;
 }
 
 /* ---- stacks ---- */
@@ -832,6 +857,8 @@ static void test_figures(void)
 
 	take_block(thread, 0);
 	nr_blocks = 2; /* the second one is not ready */
+	block_ready[2] = true;
+	open_call_at(thread, 128);
 	open_call_at(thread, 1);
 	open_call_at(thread, 2)->state = PATCH_TAIL;
 	open_call_at(thread, 3)->state = PATCH_OPEN | PATCH_ASIDE;
@@ -855,6 +882,7 @@ int main(void)
 {
 	test_entries();
 	test_insides();
+	test_forked();
 	test_stacks();
 	test_kept_stacks();
 	test_own();

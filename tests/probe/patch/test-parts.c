@@ -4,10 +4,15 @@
  * that are made again, actions as the kernel and as the C library have them. The files are included, with arenas of the test.
  */
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -408,6 +413,165 @@ static void test_threads(void)
 	CHECK(!patch_thread_look(0, &thread) && thread.state == 0 && thread.tid == 0);
 }
 
+/* ---- other threads ---- */
+
+static struct {
+	pthread_t thread;
+	pid_t tid;
+	int ends[2];
+	bool runs, is_guarded, stop;
+	uint64_t word;
+} helper;
+
+static void *wait_with_word(void *user)
+{
+	volatile uint64_t on_stack[4] = {0, helper.word, 0, 0};
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const struct sock_fprog filter = {1, &allow};
+	char byte;
+
+	(void)user;
+	if (helper.is_guarded)
+		CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+				!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) &&
+				patch_is_guarded());
+	__atomic_store_n(&helper.tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	while (helper.runs && !__atomic_load_n(&helper.stop, __ATOMIC_RELAXED))
+		;
+	CHECK(helper.runs || read(helper.ends[0], &byte, 1) == 1);
+	return (void *)(uintptr_t)on_stack[1];
+}
+
+static void begin_other(uint64_t word, bool runs, bool is_guarded)
+{
+	struct patch_thread thread;
+
+	memset(&helper, 0, sizeof(helper));
+	helper.word = word;
+	helper.runs = runs;
+	helper.is_guarded = is_guarded;
+	CHECK(!pipe(helper.ends) && !pthread_create(&helper.thread, NULL, wait_with_word, NULL));
+	while (!__atomic_load_n(&helper.tid, __ATOMIC_ACQUIRE))
+		usleep(100);
+	while (!runs && (!patch_thread_look(helper.tid, &thread) || thread.state != 'S'))
+		usleep(100);
+}
+
+static void end_other(void)
+{
+	helper.stop = true;
+	CHECK(write(helper.ends[1], "", 1) == 1);
+	pthread_join(helper.thread, NULL);
+	close(helper.ends[0]);
+	close(helper.ends[1]);
+}
+
+static pid_t stopped_thread;
+static unsigned int nr_stopped;
+
+static void note_stop(pid_t tid)
+{
+	stopped_thread = tid;
+	nr_stopped++;
+}
+
+/* A thread that gets no processor for long is let go; then again. */
+static bool stops(const pid_t *tids, unsigned int count, patch_at_stop *at_stop)
+{
+	for (int i = 0; i < 200; i++) {
+		nr_stopped = 0;
+		if (patch_threads_stop(tids, count, at_stop) == count)
+			return nr_stopped == (at_stop ? count : 0);
+	}
+	return false;
+}
+
+static bool pass_at_last(void)
+{
+	for (int i = 0; i < 200; i++) {
+		if (patch_all_passed(is_wanted))
+			return true;
+	}
+	return false;
+}
+
+static void test_passed(void)
+{
+	const uint64_t word = 0x7123456789ab;
+	struct mapping *all = mmap(NULL, MAPPINGS_MAX * sizeof(*all), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct patch_thread thread;
+	struct place place;
+	bool guarded = false;
+
+	CHECK(all != MAP_FAILED);
+	begin_other(word, false, false);
+	mappings = all;
+	is_there = is_wanted;
+	CHECK(read_mappings());
+	/* It sleeps, and none of its words is such an address. */
+	wanted_address = word + 1;
+	CHECK(has_passed(helper.tid, &guarded) == PATCH_SO && !guarded);
+	wanted_address = word;
+	CHECK(has_passed(helper.tid, &guarded) == PATCH_NOT_SO);
+	CHECK(read_place(helper.tid, &place) && place.call == SYS_read);
+	wanted_address = place.program_counter;
+	CHECK(has_passed(helper.tid, &guarded) == PATCH_NOT_SO);
+	CHECK(has_passed(INT32_MAX, &guarded) == PATCH_SO && !guarded);
+	wanted_address = word + 1;
+	CHECK(pass_at_last());
+	wanted_address = word;
+	CHECK(!patch_all_passed(is_wanted));
+	end_other();
+	/* With its word gone. */
+	CHECK(pass_at_last());
+	/* A thread that runs is stopped for a moment. */
+	begin_other(word, true, false);
+	mappings = all;
+	CHECK(read_mappings());
+	CHECK(!patch_thread_look(helper.tid, &thread) || thread.state != 'R' ||
+			has_passed(helper.tid, &guarded) == PATCH_UNKNOWN);
+	CHECK(!patch_all_passed(is_wanted));
+	wanted_address = word + 1;
+	CHECK(pass_at_last());
+	end_other();
+	/* System calls of a thread are filtered. */
+	begin_other(word + 5, false, true);
+	mappings = all;
+	CHECK(read_mappings());
+	CHECK(has_passed(helper.tid, &guarded) == PATCH_SO && guarded);
+	CHECK(patch_thread_look(helper.tid, &thread) && thread.guarded && !thread.traced);
+	CHECK(!patch_is_guarded());
+	end_other();
+	munmap(all, MAPPINGS_MAX * sizeof(*all));
+	mappings = NULL;
+	nr_mappings = 0;
+}
+
+static void test_stopped(void)
+{
+	sigset_t before, after;
+	pid_t tids[2];
+
+	CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &before));
+	begin_other(1, true, false);
+	tids[0] = tids[1] = helper.tid;
+	CHECK(stops(tids, 1, note_stop) && stopped_thread == helper.tid);
+	CHECK(stops(tids, 2, note_stop) && stops(tids, 0, note_stop) && stops(tids, 1, NULL));
+	end_other();
+	/* A call that waits is not ended by it. */
+	begin_other(1, false, false);
+	tids[0] = helper.tid;
+	CHECK(stops(tids, 1, note_stop));
+	end_other();
+	/* A thread that has ended, and one of another process. */
+	nr_stopped = 0;
+	CHECK(patch_threads_stop(tids, 1, note_stop) == 0 && !nr_stopped);
+	tids[0] = 1;
+	CHECK(patch_threads_stop(tids, 1, note_stop) == 0 && !nr_stopped);
+	CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &after) && !memcmp(&before, &after, 8));
+}
+
 /* ---- actions ---- */
 
 static void handle(int number)
@@ -468,6 +632,8 @@ int main(void)
 	test_words();
 	test_same_places();
 	test_threads();
+	test_passed();
+	test_stopped();
 	test_actions();
 	return 0;
 }

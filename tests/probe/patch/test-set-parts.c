@@ -311,6 +311,69 @@ static void test_refused(void)
 	CHECK(memcmp(code, site.bytes, 5) == 0);
 }
 
+/* The access of the page in which the address is, as in /proc. */
+static const char *access_of(const void *address)
+{
+	static char access[8];
+	unsigned long begin, end;
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	CHECK(maps);
+	*access = '\0';
+	while (fscanf(maps, "%lx-%lx %7s%*[^\n]", &begin, &end, access) == 3) {
+		if ((uintptr_t)address >= begin && (uintptr_t)address < end)
+			break;
+	}
+	fclose(maps);
+	return access;
+}
+
+/* So many ranges of code that the program has made writable are known; with one more, several bytes do not change at once. */
+static void test_writable(void)
+{
+	const size_t page = 4096, size = 2 * (PATCH_WRITABLE_MAX + 1) * page;
+	uint8_t *memory =
+			mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static const uint8_t bytes[] = {1, 2, 3, 4, 5};
+	struct patch_writer writer;
+
+	CHECK(memory != MAP_FAILED && !mprotect(code, page, PROT_READ | PROT_EXEC));
+	for (unsigned int i = 0; i <= PATCH_WRITABLE_MAX; i++) {
+		uint8_t *next = memory + (2 * i + 1) * page;
+
+		patch_writer_open(&writer);
+		CHECK(patch_exchange(&writer, (uint64_t)(uintptr_t)code, bytes, 5) == 0 &&
+				code[4] == 5);
+		CHECK(!strcmp(access_of(code), "rwxp"));
+		/* Code of the program stays writable; other pages are as before once the next one is written. */
+		if (i) {
+			CHECK(!patch_exchange(
+					&writer, (uint64_t)(uintptr_t)(next - 2 * page), bytes, 5));
+			CHECK(!strcmp(access_of(code), "r-xp"));
+			CHECK(writer.nr_writable == i && writer.knows_writable);
+		}
+		patch_writer_close(&writer);
+		CHECK(!strcmp(access_of(code), "r-xp"));
+		CHECK(!i || !strcmp(access_of(next - 2 * page), "rwxp"));
+		CHECK(!mprotect(next, page, PROT_READ | PROT_WRITE | PROT_EXEC));
+	}
+	patch_writer_open(&writer);
+	CHECK(patch_exchange(&writer, (uint64_t)(uintptr_t)code, bytes, 5) == -EPERM);
+	CHECK(!patch_write(&writer, (uint64_t)(uintptr_t)code + 8, bytes, 5) && code[12] == 5);
+	patch_writer_close(&writer);
+	/* Without /proc/self/mem it has to be made writable nevertheless. */
+	patch_writer_plain = true;
+	patch_writer_open(&writer);
+	CHECK(writer.memory == -1 && !patch_exchange(&writer, (uint64_t)(uintptr_t)code, bytes, 5));
+	CHECK(!patch_write(&writer, (uint64_t)(uintptr_t)code + page - 2, bytes, 2) &&
+			code[page - 1] == 2);
+	CHECK(patch_write(&writer, page, bytes, 1) == -ENOMEM);
+	patch_writer_close(&writer);
+	patch_writer_plain = false;
+	CHECK(!strcmp(access_of(code), "r-xp"));
+	munmap(memory, size);
+}
+
 /* Of several requests, those of one kind count; each request has its own result. */
 static void test_several(void)
 {
@@ -333,6 +396,7 @@ int main(void)
 	test_others();
 	test_refused();
 	test_several();
+	test_writable();
 	munmap(code, 4096);
 	return 0;
 }
