@@ -32,7 +32,7 @@ static char heard[32768];
 static uint64_t base; /* times are shown from here */
 static int found_result;
 
-static void hear(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void hear(const char *format, ...)
 {
 	va_list arguments;
 	size_t used = strlen(heard);
