@@ -33,7 +33,7 @@ static void write_bytes(struct reading *reading, const char *bytes, size_t size)
 {
 	if (reading->silent || reading->bad)
 		return;
-	if (size >= NAME_BYTES_MAX - reading->used) {
+	if (size > NAME_BYTES_MAX - reading->used) {
 		reading->bad = true;
 		return;
 	}
@@ -166,7 +166,7 @@ static void write_identifier(struct reading *reading, const struct identifier *i
 
 static bool enter(struct reading *reading)
 {
-	if (reading->depth >= DEPTH_MAX || reading->steps++ > STEPS_MAX)
+	if (reading->depth >= DEPTH_MAX || reading->steps++ >= STEPS_MAX)
 		reading->bad = true;
 	reading->depth++;
 	return !reading->bad;

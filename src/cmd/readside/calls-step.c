@@ -288,6 +288,9 @@ static bool move_vector(const struct instruction *i)
 	struct calls_value parts[2] = {calls_constant(0, 8), calls_constant(0, 8)};
 	int number;
 
+	/* AVX-512 has a mask between the two operands. */
+	if (i->head.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX)
+		return false;
 	if (i->head.mnemonic == ZYDIS_MNEMONIC_MOVQ)
 		size = 8;
 	if (i->head.mnemonic == ZYDIS_MNEMONIC_MOVD)
@@ -378,7 +381,7 @@ static void push(const struct instruction *i)
 	struct calls_value *stack = &i->state->registers[CALLS_RSP];
 	struct calls_value value = value_of(i, &i->operands[0]);
 
-	if (stack->kind != KNOWN_STACK || size_of(&i->operands[0]) == 2) {
+	if (stack->kind != KNOWN_STACK || i->head.operand_width == 16) {
 		calls_forget_all(i->state);
 		*stack = calls_unknown;
 		return;

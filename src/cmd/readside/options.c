@@ -237,7 +237,7 @@ enum step options_next(int argc, char **argv, struct options *options, const cha
 	int option;
 
 	/* 0 begins anew: options_scan() has gone through all of them. */
-	while ((option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
+	while (!options->is_end && (option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
 		enum step step;
 
 		if (option == 1) {
@@ -248,7 +248,8 @@ enum step options_next(int argc, char **argv, struct options *options, const cha
 		if (step != STEP_FILE)
 			return step;
 	}
-	/* What stands behind `--` is files, even if it looks like options. */
+	/* Files follow `--`, even if they look like options. getopt() would begin again with the first one. */
+	options->is_end = true;
 	if (optind >= argc)
 		return STEP_END;
 	*path = argv[optind++];

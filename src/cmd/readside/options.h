@@ -23,6 +23,7 @@ struct options {
 	const char *output;
 	const char **outputs; /* of the whole command line; options_scan() finds them */
 	size_t nr_outputs;
+	bool is_end; /* only files follow */
 };
 
 enum step {

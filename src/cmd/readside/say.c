@@ -76,16 +76,21 @@ bool say_is_out_of_memory(void)
 	return is_out_of_memory;
 }
 
-/* Control characters of ASCII, and the ones that 0xc2 0x80 to 0xc2 0x9f are in UTF-8. */
+/* Two bytes that are a control character in UTF-8. */
+static bool is_control(const unsigned char *at)
+{
+	return at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+}
+
 void put_printable(FILE *out, const char *text, size_t size)
 {
 	const unsigned char *at = (const unsigned char *)text;
 
 	for (size_t i = 0; i < size; i++) {
-		bool second = i + 1 < size && at[i] == 0xc2 && at[i + 1] >= 0x80 &&
-				at[i + 1] < 0xa0;
+		bool is_first = i + 1 < size && is_control(at + i);
+		bool is_second = i && is_control(at + i - 1);
 
-		if (at[i] < 0x20 || at[i] == 0x7f || second)
+		if (at[i] < 0x20 || at[i] == 0x7f || is_first || is_second)
 			fprintf(out, "\\x%02x", at[i]);
 		else
 			putc(at[i], out);

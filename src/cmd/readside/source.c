@@ -31,16 +31,20 @@ struct source {
 	uint64_t bytes, reads;
 	unsigned int nr_broken;
 	bool was_elsewhere;
+	bool has_read_error; /* of the image: the file itself could not be read */
 };
 
 static int counted_read(void *opaque, uint64_t address, void *to, size_t size)
 {
 	struct source *source = opaque;
+	int ret;
 
 	if (source->reads >= READS_MAX)
 		return -E2BIG;
 	source->reads++;
-	return image_read(source->image, address, to, size);
+	ret = image_read(source->image, address, to, size);
+	source->has_read_error |= ret == -EIO;
+	return ret;
 }
 
 static void broken(struct source *source, enum broken_kind kind, const char *sentence)
@@ -153,11 +157,13 @@ static int read_event(void *opaque, uint64_t address)
 
 static int read_tables(struct source *source)
 {
-	int result = image_each_event(source->image, &source->memory, 0, read_event, source);
+	int result;
 
+	source->has_read_error = false;
+	result = image_each_event(source->image, &source->memory, 0, read_event, source);
 	if (result == -EFAULT)
 		broken(source, BROKEN_FILE, "its table of events is not all there");
-	else if (result == -EIO)
+	else if (result == -EIO || (!result && source->has_read_error))
 		broken(source, BROKEN_FILE, strerror(EIO));
 	else if (result == -ENOMEM)
 		broken(source, BROKEN_FILE, "out of memory");
