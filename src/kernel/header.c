@@ -89,6 +89,11 @@ static bool has_place(struct header_walk *walk)
 
 	if (!frame)
 		return true;
+	if (frame->members == HEADER_MEMBERS_MAX) {
+		/* Its last member is null for all others: only a structure at the greatest depth gets here. */
+		walk->mute = 1;
+		return false;
+	}
 	if (frame->members++ < HEADER_MEMBERS_MAX - 1)
 		return true;
 	walk->name = "...";
@@ -252,7 +257,8 @@ static int bitmap(void *priv, const struct visit_place *place,
 	(void)mappings;
 	if (walk->mute)
 		return 0;
-	if (nr > walk->record->limit) {
+	/* The limit is of elements: a scalar has one value in each record. */
+	if (many && nr > walk->record->limit) {
 		nr = (uint32_t)walk->record->limit;
 		walk->record->cut = true;
 	}
