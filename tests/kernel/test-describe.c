@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptions of events for the kernel as exact texts, bytes of records, records that are truncated at their limits, and settings. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,6 +35,9 @@ static void test_names(void **unused)
 	name[0] = '\0';
 	name_append(name, sizeof(name), "{@[`/:z9A");
 	assert_string_equal(name, "______z");
+	name[0] = '\0';
+	name_append(name, sizeof(name), "09azAZ_");
+	assert_string_equal(name, "09azAZ_");
 	/* FNV-1a of "a" and "foobar". */
 	assert_int_equal(name_hash(2166136261u, "a"), 0xe40c292c);
 	assert_int_equal(name_hash(2166136261u, "foobar"), 0xbf9cf968);
@@ -59,7 +63,8 @@ side_static_event(ev_parts, "k", "parts", SIDE_LOGLEVEL_INFO,
 				side_field_array("a", numbers), side_field_optional("o", maybe)));
 side_static_event(ev_odd, "k", "odd", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u8("1x"), side_field_u8("common_x"),
-				side_field_u8("common"), side_field_u8("a b")));
+				side_field_u8("common"), side_field_u8("a b"), side_field_u8("0y"),
+				side_field_u8("9z"), side_field_u8(":w")));
 side_static_event(ev_twice, "k", "twice", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u8("a.b"), side_field_u8("a:b")));
 side_static_event(ev_alike, "k", "alike", SIDE_LOGLEVEL_INFO,
@@ -116,7 +121,8 @@ static void test_descriptions(void **unused)
 	described(&ev_parts,
 			"k_name __rel_loc char[] t; u8 s_a_b; __rel_loc char[] s_c; __rel_loc u16[] a; u8 o_present; u32 o",
 			4 + 1 + 4 + 4 + 1 + 4);
-	described(&ev_odd, "k_name u8 _1x; u8 _common_x; u8 common; u8 a_b", 4);
+	described(&ev_odd, "k_name u8 _1x; u8 _common_x; u8 common; u8 a_b; u8 _0y; u8 _9z; u8 _w",
+			7);
 	described(&ev_alike, "k_name u8 ab; u8 a; u8 b; u8 u8", 4);
 	described(&ev_none, "k_name", 0);
 	refused(&ev_twice, "two of its fields have the same name for the kernel");
@@ -241,6 +247,204 @@ static void test_arrays(void **unused)
 	}
 }
 
+/* ---- numbers, bits, and the capacity ---- */
+
+static side_define_enum_bitmap(
+		bits, side_enum_bitmap_mapping_list(side_enum_bitmap_mapping_value("0", 0)));
+side_static_event(ev_bits, "k", "bits", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_u128("a"), side_field_s128("b"),
+				side_field_enum_bitmap(
+						"c", &bits, side_elem(side_type_array(numbers))),
+				side_field_enum_bitmap("d", &bits, side_elem(side_type_u8())),
+				side_field_float_binary64("e"), side_field_null("f"),
+				side_field_optional("g", maybe), side_field_s64("h")));
+
+static void test_bits(void **unused)
+{
+	const unsigned __int128 number =
+			(unsigned __int128)0x0102030405060708u << 64 | 0x090a0b0c0d0e0f10u;
+	side_arg_define_array(items,
+			side_arg_list(side_arg_u16(0x101), side_arg_u16(0x202),
+					side_arg_u16(0x303)));
+	side_arg_define_optional(absent, side_arg_u32(7), SIDE_OPTIONAL_DISABLED);
+	side_arg_define_vec(vec,
+			side_arg_list(side_arg_u128(number), side_arg_s128(-2),
+					side_arg_array(items), side_arg_u8(9),
+					side_arg_float_binary64(1.5), side_arg_null(),
+					side_arg_optional(absent), side_arg_s64(-3)));
+	static const char expected[] =
+			"\x10\x0f\x0e\x0d\x0c\x0b\x0a\x09\x08\7\6\5\4\3\2\1"
+			"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+			"\x16\0\6\0\x09\0\0\0\0\0\0\xf8\x3f\0\0\0\0\0\xfd\xff\xff\xff\xff\xff\xff\xff"
+			"\1\1\2\2\3\3";
+	struct kernel_event event;
+	struct kernel_call call = {.event = &event, .args = &vec};
+	struct kernel_record record = new_record(CAPACITY, 3);
+	struct side_event_description desc = ev_bits;
+	struct side_event_field field;
+	struct side_type item;
+
+	(void)unused;
+	prepare(&event, &ev_bits);
+	assert_int_equal(event.fixed_size, 58);
+	assert_int_equal(native_record(&call, &record), 0);
+	check_bytes(&record, expected, 64, false);
+	/* Each byte of the capacity is used, and none behind it. */
+	for (size_t room = 40; room <= 64; room++) {
+		record = new_record(room, 3);
+		assert_int_equal(native_record(&call, &record), 0);
+		assert_int_equal(record.bytes.size, 64);
+		for (size_t i = room; i < CAPACITY; i++)
+			assert_int_equal(at[i], 0x55);
+		if (room < 58)
+			assert_memory_equal(at, expected, 32);
+		else
+			assert_memory_equal(at, expected, 58);
+	}
+	record = new_record(CAPACITY, 2);
+	assert_int_equal(native_record(&call, &record), 0);
+	assert_int_equal(record.bytes.size, 62);
+	assert_true(record.cut);
+	assert_memory_equal(at + 32, "\x16\0\4\0\x09", 5);
+	assert_memory_equal(at + 58, "\1\1\2\2\x55", 5);
+	/* A scalar of bits is no element. */
+	record = new_record(CAPACITY, 0);
+	assert_int_equal(native_record(&call, &record), 0);
+	assert_int_equal(record.bytes.size, 58);
+	assert_memory_equal(at + 32, "\x16\0\0\0\x09", 5);
+	/* No integer has three bytes: the error is that of the value. */
+	memcpy(&field, side_array_at(&ev_bits.fields, 3), sizeof(field));
+	memcpy(&item, side_ptr_get(field.side_type.u.side_enum_bitmap.elem_type), sizeof(item));
+	item.u.side_integer.integer_size = 3;
+	field.side_type.u.side_enum_bitmap.elem_type =
+			(typeof(field.side_type.u.side_enum_bitmap.elem_type))SIDE_PTR_INIT(&item);
+	desc.fields.elements = (typeof(desc.fields.elements))SIDE_PTR_INIT(&field);
+	desc.fields.length = 1;
+	event = (struct kernel_event){.desc = &desc, .fixed_size = 1};
+	{
+		side_arg_define_vec(one, side_arg_list(side_arg_u8(9)));
+
+		call.args = &one;
+		record = new_record(CAPACITY, 3);
+		assert_int_equal(native_record(&call, &record), -EINVAL);
+	}
+}
+
+side_static_event(
+		ev_text, "k", "text", SIDE_LOGLEVEL_INFO, side_field_list(side_field_string("t")));
+
+static void check_cut(const char *text, size_t limit, const char *expected)
+{
+	side_arg_define_vec(vec, side_arg_list(side_arg_string(text)));
+	struct kernel_event event;
+	struct kernel_call call = {.event = &event, .args = &vec};
+	struct kernel_record record = new_record(CAPACITY, limit);
+
+	prepare(&event, &ev_text);
+	assert_int_equal(native_record(&call, &record), 0);
+	assert_int_equal(record.bytes.size, 4 + strlen(expected) + 1);
+	assert_string_equal((const char *)at + 4, expected);
+	assert_int_equal(record.cut, strlen(text) > limit);
+}
+
+static void test_cuts(void **unused)
+{
+	(void)unused;
+	check_cut("abc", 3, "abc");
+	check_cut("abcd", 3, "abc...");
+	/* Bytes that begin a character are left out with it. */
+	check_cut("a\xc0\x80zz", 2, "a...");
+	check_cut("a\xc0\x80zz", 3, "a...");
+	check_cut("a\xc0\x80zz", 4, "a\xc0\x80z...");
+	check_cut("a\xbf\xbfzz", 3, "a...");
+	check_cut("\xbf\xbf\xbfzz", 3, "...");
+	check_cut("a\x7f\x7fzz", 3, "a\x7f\x7f...");
+	check_cut("a\xe2\x82\xaczz", 3, "a...");
+	check_cut("a\xff\xffzz", 2, "a...");
+}
+
+/* ---- fields that are copied ---- */
+
+side_static_event(ev_quick, "k", "quick", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_u16("a"), side_field_u64("b"), side_field_u128("c"),
+				side_field_float_binary32("d"), side_field_float_binary64("e"),
+				side_field_float_binary64_be("f"), side_field_byte("g"),
+				side_field_pointer("h"), side_field_string("i"),
+				side_field_string16("j"), side_field_bool("k"),
+				side_field_u32_be("l"), side_field_null("m")));
+
+static const struct {
+	bool is_quick;
+	uint8_t size;
+} quick_fields[] = {{true, 2}, {true, 8}, {false, 0}, {true, 4}, {true, 8}, {false, 0}, {true, 1},
+		{true, sizeof(void *)}, {true, 0}, {false, 0}, {false, 0}, {false, 0}, {false, 0}};
+
+static unsigned int quick_of(const struct side_event_field *fields, uint32_t nr)
+{
+	struct side_event_description desc = ev_quick;
+	struct kernel_event event = {.desc = &desc, .nr_quick = 99};
+
+	desc.fields.elements = (typeof(desc.fields.elements))SIDE_PTR_INIT(fields);
+	desc.fields.length = nr;
+	quick_prepare(&event);
+	if (event.nr_quick == 1)
+		return 1 + event.quick[0].size;
+	return event.nr_quick;
+}
+
+static void test_quick(void **unused)
+{
+	side_arg_define_vec(vec,
+			side_arg_list(side_arg_u8(1), side_arg_string("ab"), side_arg_u16(0x203)));
+	side_arg_define_vec(other,
+			side_arg_list(side_arg_u8(1), side_arg_string("ab"), side_arg_s16(0x203)));
+	side_arg_define_vec(shorter, side_arg_list(side_arg_u8(1), side_arg_string("ab")));
+	side_arg_define_vec(null,
+			side_arg_list(side_arg_u8(1), side_arg_string(NULL), side_arg_u16(0x203)));
+	struct side_arg_vec nowhere = vec;
+	static struct side_event_field fields[KERNEL_QUICK_MAX + 1];
+	struct kernel_event event;
+	struct kernel_call call = {.event = &event, .args = &vec};
+	struct kernel_record record = new_record(CAPACITY, 3);
+	struct side_event_field field;
+
+	(void)unused;
+	for (uint32_t i = 0; i < sizeof(quick_fields) / sizeof(quick_fields[0]); i++)
+		assert_int_equal(quick_of(side_array_at(&ev_quick.fields, i), 1),
+				quick_fields[i].is_quick ? 1 + quick_fields[i].size : 0);
+	/* All bits of the integer, or as many as it has. */
+	memcpy(&field, side_array_at(&ev_quick.fields, 0), sizeof(field));
+	field.side_type.u.side_integer.len_bits = 0;
+	assert_int_equal(quick_of(&field, 1), 3);
+	field.side_type.u.side_integer.len_bits = 16;
+	assert_int_equal(quick_of(&field, 1), 3);
+	field.side_type.u.side_integer.len_bits = 10;
+	assert_int_equal(quick_of(&field, 1), 0);
+	field.side_type.u.side_integer.len_bits = 15;
+	assert_int_equal(quick_of(&field, 1), 0);
+	/* Floats of these two sizes. */
+	memcpy(&field, side_array_at(&ev_quick.fields, 3), sizeof(field));
+	field.side_type.u.side_float.float_size = 5;
+	assert_int_equal(quick_of(&field, 1), 0);
+	for (uint32_t i = 0; i < KERNEL_QUICK_MAX + 1; i++)
+		memcpy(&fields[i], side_array_at(&ev_quick.fields, 0), sizeof(field));
+	assert_int_equal(quick_of(fields, KERNEL_QUICK_MAX), 16);
+	assert_int_equal(quick_of(fields, KERNEL_QUICK_MAX + 1), 0);
+	/* Other arguments than described are for the general function. */
+	prepare(&event, &ev_record);
+	assert_true(quick_record(&call, &record.bytes));
+	check_bytes(&record, "\1\2\0\3\0\3\2ab", 10, false);
+	call.args = &other;
+	assert_false(quick_record(&call, &record.bytes));
+	call.args = &shorter;
+	assert_false(quick_record(&call, &record.bytes));
+	call.args = &null;
+	assert_false(quick_record(&call, &record.bytes));
+	nowhere.sav = (typeof(nowhere.sav))SIDE_PTR_INIT(NULL);
+	call.args = &nowhere;
+	assert_false(quick_record(&call, &record.bytes));
+}
+
 /* ---- settings ---- */
 
 static void config(const char *text, const char *encoding, const char *expected,
@@ -311,6 +515,9 @@ int main(void)
 			cmocka_unit_test(test_descriptions),
 			cmocka_unit_test(test_records),
 			cmocka_unit_test(test_arrays),
+			cmocka_unit_test(test_bits),
+			cmocka_unit_test(test_cuts),
+			cmocka_unit_test(test_quick),
 			cmocka_unit_test(test_settings),
 	};
 
