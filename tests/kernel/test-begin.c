@@ -53,13 +53,42 @@ static void assert_called(const char *text)
 static int open_error, second_error;
 static const char *mounts_there; /* file with mounts; NULL: none */
 static unsigned int nr_opened;
+static bool played_numbers; /* descriptors are numbers without files */
+static int limits_error, moved_to;
 
 static int played_open(const char *path, int flags)
 {
 	assert_int_equal(flags, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	called("%s;", path);
 	errno = nr_opened++ ? second_error : open_error;
+	if (!errno && played_numbers)
+		return 0;
 	return errno ? -1 : open("/dev/null", flags);
+}
+
+static int played_limit(int resource, struct rlimit *limit)
+{
+	if (!limits_error)
+		return getrlimit(resource, limit);
+	errno = limits_error;
+	return -1;
+}
+
+static int played_move(int fd, int request, int least)
+{
+	assert_int_equal(request, F_DUPFD_CLOEXEC);
+	if (!played_numbers)
+		return fcntl(fd, request, least);
+	called("move %d to %d;", fd, least);
+	return moved_to;
+}
+
+static int played_close(int fd)
+{
+	if (!played_numbers)
+		return close(fd);
+	called("close %d;", fd);
+	return 0;
 }
 
 static FILE *played_mounts(const char *path, const char *mode)
@@ -69,11 +98,22 @@ static FILE *played_mounts(const char *path, const char *mode)
 }
 
 static int nr_requests, nr_remembered, request_error;
+static unsigned long last_request;
+static unsigned char last_asked[36];
 
 static int played_ioctl(int fd, unsigned long request, void *asked)
 {
+	const uint32_t index = 4711;
+	uint32_t size;
+
 	assert_int_equal(fd, 5);
 	assert_true(request && asked);
+	memcpy(&size, asked, sizeof(size));
+	assert_true(size <= sizeof(last_asked));
+	memcpy(last_asked, asked, size);
+	last_request = request;
+	if (size == 28)
+		memcpy((unsigned char *)asked + 24, &index, sizeof(index));
 	nr_requests++;
 	errno = request_error ? request_error : nr_requests > nr_remembered ? ENOENT : 0;
 	return errno ? -1 : 0;
@@ -95,15 +135,21 @@ static long played_syscall(long number, const struct timespec *pause, void *rest
 #define setmntent played_mounts
 #define ioctl(fd, request, asked) played_ioctl(fd, request, asked)
 #define syscall(number, pause, rest) played_syscall(number, pause, rest)
+#define getrlimit played_limit
+#define fcntl played_move
+#define close played_close
 #include "kernel/tracefs.c"
 #undef open
+#undef getrlimit
+#undef fcntl
+#undef close
 #undef setmntent
 #undef ioctl
 #undef syscall
 
 /* ---- the start ---- */
 
-static bool config_result, register_result;
+static bool config_result, register_result, two_lines = true, debug;
 static int descriptor_there;
 static const char *variable;
 
@@ -116,13 +162,16 @@ static bool read_config(const char *text, const char *encoding, struct kernel_co
 		char *reason, size_t room)
 {
 	called("config %s %s;", text, encoding ? encoding : "-");
-	*config = (struct kernel_config){.patterns = malloc(1), .nr_patterns = 3};
-	(void)snprintf(reason, room, "a reason\na hint");
+	*config = (struct kernel_config){
+			.patterns = (struct pattern *)(uintptr_t)16, .nr_patterns = 3};
+	assert_int_equal(room, 600);
+	(void)snprintf(reason, room, "%s", two_lines ? "a reason\na hint" : "a reason");
 	return config_result;
 }
 
 static int open_kernel(char *reason, size_t room)
 {
+	assert_int_equal(room, 600);
 	(void)snprintf(reason, room, "no file");
 	called("open;");
 	return descriptor_there;
@@ -137,7 +186,28 @@ static const char *played_variable(const char *name)
 static bool played_on(const char *name)
 {
 	assert_string_equal(name, "SIDE_DEBUG");
-	return false;
+	return debug;
+}
+
+static void played_free(void *memory)
+{
+	assert_int_equal((uintptr_t)memory, 16);
+	called("free;");
+}
+
+static int played_print(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int played_print(int fd, const char *format, ...)
+{
+	va_list arguments;
+	char text[200];
+
+	assert_int_equal(fd, STDERR_FILENO);
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	called("print %s;", text);
+	return 0;
 }
 
 static void played_say(const char *sentence)
@@ -197,6 +267,8 @@ static int played_atfork(void (*prepare)(void), void (*parent)(void), void (*chi
 #define side_tracer_bind played_bind
 #define side_kernel_hook played_hook
 #define pthread_atfork played_atfork
+#define free played_free
+#define dprintf played_print
 #define side_tracer_event_notification_register played_register
 #include "kernel/start.c"
 #undef kernel_config_read
@@ -207,18 +279,29 @@ static int played_atfork(void (*prepare)(void), void (*parent)(void), void (*chi
 #undef table_say
 #undef environment_is_on
 #undef pthread_atfork
+#undef free
+#undef dprintf
 
 static void test_start(void **unused)
 {
 	(void)unused;
 	variable = "native";
 	assert_int_equal(side_kernel_begin("all"), SIDE_ERROR_INVAL);
-	assert_called("bind;SIDE_USER_EVENTS_ENCODING;config all native;say a reason\na hint;");
+	assert_called("bind;SIDE_USER_EVENTS_ENCODING;config all native;say a reason\na hint;free;");
+	debug = true;
+	assert_int_equal(side_kernel_begin("all"), SIDE_ERROR_INVAL);
+	assert_called("bind;SIDE_USER_EVENTS_ENCODING;config all native;say a reason\na hint;"
+		      "print side: events are not given to the kernel: a reason\nhint: a hint\n;free;");
+	two_lines = false;
+	assert_int_equal(side_kernel_begin("all"), SIDE_ERROR_INVAL);
+	assert_called("bind;SIDE_USER_EVENTS_ENCODING;config all native;say a reason;"
+		      "print side: events are not given to the kernel: a reason\n;free;");
+	debug = false;
 	config_result = true;
 	descriptor_there = -ENOENT;
 	variable = NULL;
 	assert_int_equal(side_kernel_begin("all"), SIDE_ERROR_NOENT);
-	assert_called("bind;SIDE_USER_EVENTS_ENCODING;config all -;open;say no file;");
+	assert_called("bind;SIDE_USER_EVENTS_ENCODING;config all -;open;say no file;free;");
 	/* Zero is a descriptor. */
 	descriptor_there = 0;
 	assert_int_equal(side_kernel_begin("x"), SIDE_ERROR_NOMEM);
@@ -279,6 +362,44 @@ static void test_open(void **unused)
 			"/sys/kernel/tracing/user_events_data;/t/user_events_data;", denied);
 }
 
+/* Zero is a descriptor, found at once or by a mount. */
+static void test_moved(void **unused)
+{
+	char path[] = "/tmp/side-begin-XXXXXX", reason[600] = "";
+	static const char mount[] = "t /t tracefs rw 0 0\nd /d debugfs rw 0 0\n";
+	int fd = mkstemp(path);
+
+	(void)unused;
+	assert_int_equal(write(fd, mount, sizeof(mount) - 1), sizeof(mount) - 1);
+	close(fd);
+	mounts_there = path;
+	played_numbers = true;
+	limits_error = EPERM;
+	moved_to = 100;
+	open_error = second_error = 0;
+	nr_opened = 0;
+	assert_int_equal(kernel_open(reason, sizeof(reason)), 100);
+	assert_called("/sys/kernel/tracing/user_events_data;move 0 to 100;close 0;");
+	open_error = ENOENT;
+	nr_opened = 0;
+	assert_int_equal(kernel_open(reason, sizeof(reason)), 100);
+	assert_called("/sys/kernel/tracing/user_events_data;/t/user_events_data;move 0 to 100;close 0;");
+	/* It stays where it is if it cannot be moved. */
+	moved_to = -1;
+	nr_opened = 0;
+	assert_int_equal(kernel_open(reason, sizeof(reason)), 0);
+	assert_called("/sys/kernel/tracing/user_events_data;/t/user_events_data;move 0 to 100;");
+	moved_to = 0;
+	open_error = 0;
+	nr_opened = 0;
+	assert_int_equal(kernel_open(reason, sizeof(reason)), 0);
+	assert_called("/sys/kernel/tracing/user_events_data;move 0 to 100;close 0;");
+	assert_string_equal(reason, "");
+	played_numbers = false;
+	limits_error = 0;
+	unlink(path);
+}
+
 /* The number is 4095, or the last one where the limit is lower for good; the limit is as it was. */
 static void test_number(void **unused)
 {
@@ -327,6 +448,40 @@ static void check_unregister(int error, int remembered, int result, int requests
 	assert_int_equal(kernel_unregister(5, &word), result);
 	assert_int_equal(nr_requests, requests);
 	assert_int_equal(nr_pauses, pauses);
+	assert_int_equal(last_request, _IOW('*', 2, void *));
+}
+
+static void check_register(int error, bool multi)
+{
+	static const char description[] = "x u8 y";
+	int32_t index = -7;
+	uint64_t word, text;
+	uint16_t flags;
+	int enabled;
+
+	request_error = error;
+	nr_remembered = 100;
+	nr_requests = 0;
+	assert_int_equal(kernel_register(5, &enabled, description, multi, &index), -error);
+	assert_int_equal(index, error ? -7 : 4711);
+	assert_int_equal(last_request, _IOWR('*', 0, void *));
+	assert_int_equal(last_asked[0], 28);
+	assert_int_equal(last_asked[4], 8 * sizeof(void *) - 1);
+	assert_int_equal(last_asked[5], sizeof(void *));
+	memcpy(&flags, last_asked + 6, sizeof(flags));
+	memcpy(&word, last_asked + 8, sizeof(word));
+	memcpy(&text, last_asked + 16, sizeof(text));
+	assert_int_equal(flags, multi ? 2 : 0);
+	assert_ptr_equal((void *)(uintptr_t)word, &enabled);
+	assert_ptr_equal((const char *)(uintptr_t)text, description);
+}
+
+static void test_register(void **unused)
+{
+	(void)unused;
+	check_register(0, false);
+	check_register(0, true);
+	check_register(EBUSY, false);
 }
 
 static void test_unregister(void **unused)
@@ -343,7 +498,81 @@ static void test_unregister(void **unused)
 
 /* ---- recorders ---- */
 
+static struct timespec clock_now;
+static int64_t each_look; /* ns that pass between two looks at the clock */
+static int next_socket;
+static bool connects[16], answers[16];
+static uid_t owners[16];
+
+static int played_clock(clockid_t clock, struct timespec *now)
+{
+	assert_int_equal(clock, CLOCK_MONOTONIC);
+	*now = clock_now;
+	clock_now.tv_nsec += each_look;
+	clock_now.tv_sec += clock_now.tv_nsec / 1000000000;
+	clock_now.tv_nsec %= 1000000000;
+	return 0;
+}
+
+static int played_socket(int domain, int type, int protocol)
+{
+	assert_int_equal(domain, AF_UNIX);
+	assert_int_equal(type, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
+	assert_int_equal(protocol, 0);
+	errno = EMFILE;
+	/* The last one fails; zero is a descriptor. */
+	return next_socket < 3 ? next_socket++ : -1;
+}
+
+static int played_connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+	const struct sockaddr_un *where = (const void *)address;
+
+	called("connect %d %.*s;", fd, (int)(size - offsetof(struct sockaddr_un, sun_path)) - 1,
+			where->sun_path + 1);
+	errno = ECONNREFUSED;
+	return connects[fd] ? 0 : -1;
+}
+
+static int played_option(int fd, int level, int option, struct ucred *peer, socklen_t *size)
+{
+	assert_int_equal(level, SOL_SOCKET);
+	assert_int_equal(option, SO_PEERCRED);
+	assert_int_equal(*size, sizeof(*peer));
+	*peer = (struct ucred){.uid = owners[fd]};
+	errno = EINVAL;
+	return answers[fd] ? 0 : -1;
+}
+
+static int played_poll(struct pollfd *poll, nfds_t nr, int timeout)
+{
+	assert_int_equal(nr, 1);
+	assert_int_equal(poll->events, POLLIN);
+	called("wait %d %d;", poll->fd, timeout);
+	errno = EINTR;
+	return -1;
+}
+
+static int played_end(int fd)
+{
+	called("close %d;", fd);
+	errno = EIO;
+	return -1;
+}
+
+#define clock_gettime played_clock
+#define socket played_socket
+#define connect played_connect
+#define getsockopt played_option
+#define poll(poll, nr, timeout) played_poll(poll, nr, timeout)
+#define close played_end
 #include "kernel/notice.c"
+#undef clock_gettime
+#undef socket
+#undef connect
+#undef getsockopt
+#undef poll
+#undef close
 
 static void test_patience(void **unused)
 {
@@ -365,19 +594,71 @@ static void test_patience(void **unused)
 
 static void test_trust(void **unused)
 {
-	int fds[2];
+	static const struct {
+		bool answers;
+		uid_t owner;
+		bool is_trusted;
+	} rows[] = {{true, 0, true}, {true, (uid_t)-3, false}, {false, 0, false}};
 
 	(void)unused;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	assert_true(is_trusted(fds[0]));
-	close(fds[0]);
-	close(fds[1]);
-	assert_false(is_trusted(fds[0]));
-	/* Nothing is left open, and the error of the caller stays. */
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		answers[2] = rows[i].answers;
+		owners[2] = rows[i].owner;
+		assert_int_equal(is_trusted(2), rows[i].is_trusted);
+	}
+	answers[2] = true;
+	owners[2] = geteuid();
+	assert_true(is_trusted(2));
+}
+
+static void check_tell(int64_t look, const char *expected)
+{
+	next_socket = 0;
+	each_look = look;
+	clock_now = (struct timespec){.tv_sec = 7, .tv_nsec = 950999999};
+	*calls = '\0';
 	errno = EDOM;
 	notice_tell();
 	assert_int_equal(errno, EDOM);
-	*calls = '\0';
+	assert_called(expected);
+}
+
+static void test_tell(void **unused)
+{
+	static const char asks[] = "SIDE_TIMEOUT_FACTOR;SIDE_PATIENCE;";
+	char expected[600];
+
+	(void)unused;
+	variable = NULL;
+	assert_int_equal(KERNEL_NOTICE_MAX, 4);
+	clock_now = (struct timespec){.tv_sec = 7, .tv_nsec = 950999999};
+	each_look = 0;
+	assert_int_equal(now_ms(), 7950);
+	/* One that is trusted, one that is not there, one of another user, and no descriptor. */
+	connects[0] = true;
+	connects[1] = false;
+	connects[2] = true;
+	answers[0] = answers[1] = answers[2] = true;
+	owners[0] = owners[1] = 0;
+	owners[2] = (uid_t)-3;
+#define CONNECTS                                                             \
+	"connect 0 side-user-events-0;connect 1 side-user-events-1;close 1;" \
+	"connect 2 side-user-events-2;close 2;"
+	(void)snprintf(expected, sizeof(expected), "%s" CONNECTS "wait 0 70;close 0;", asks);
+	check_tell(30000000, expected);
+	/* All time but a millisecond has passed, and all of it. */
+	(void)snprintf(expected, sizeof(expected), "%s" CONNECTS "wait 0 1;close 0;", asks);
+	check_tell(99000000, expected);
+	(void)snprintf(expected, sizeof(expected), "%s" CONNECTS "close 0;", asks);
+	check_tell(100000000, expected);
+	check_tell(130000000, expected);
+	/* All wait together: the second one for what the first one has left. */
+	owners[2] = 0;
+	(void)snprintf(expected, sizeof(expected),
+			"%sconnect 0 side-user-events-0;connect 1 side-user-events-1;close 1;"
+			"connect 2 side-user-events-2;wait 0 80;close 0;wait 2 40;close 2;",
+			asks);
+	check_tell(20000000, expected);
 }
 
 int main(void)
@@ -385,10 +666,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_start),
 			cmocka_unit_test(test_open),
+			cmocka_unit_test(test_moved),
 			cmocka_unit_test(test_number),
+			cmocka_unit_test(test_register),
 			cmocka_unit_test(test_unregister),
 			cmocka_unit_test(test_patience),
 			cmocka_unit_test(test_trust),
+			cmocka_unit_test(test_tell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,11 @@ static void *played_reallocarray(void *old, size_t count, size_t size)
 
 static int nr_maps_left = -1; /* -1: no limit */
 static size_t last_map;
+static struct {
+	void *at;
+	size_t size;
+} maps[64];
+static unsigned int nr_maps;
 
 /* Bytes behind the end are not zero. */
 static void *played_mmap(
@@ -66,6 +71,9 @@ static void *played_mmap(
 		return MAP_FAILED;
 	nr_maps_left -= nr_maps_left > 0;
 	memory = mmap(address, whole, protection, flags, fd, offset);
+	assert_true(memory != MAP_FAILED && nr_maps < 64);
+	maps[nr_maps].at = memory;
+	maps[nr_maps++].size = whole;
 	memset(memory + size, 0x55, whole - size);
 	return memory;
 }
@@ -760,5 +768,8 @@ int main(void)
 	events_begin(77, &wanted);
 	ret = cmocka_run_group_tests(tests, NULL, NULL);
 	free(wanted.patterns);
+	/* The library keeps them: a thread may use them at any time. */
+	while (nr_maps--)
+		munmap(maps[nr_maps].at, maps[nr_maps].size);
 	return ret;
 }
