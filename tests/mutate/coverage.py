@@ -12,6 +12,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -21,9 +22,17 @@ COLUMNS = ("functions", "lines", "regions", "branches")
 REASONS = pathlib.Path(__file__).resolve().parent / "unentered.json"
 
 
+def including_tests():
+    """The names of C files of tests that include a C file of src: their objects have its functions, too."""
+    tests = pathlib.Path(__file__).resolve().parents[1]
+    return {path.name for path in tests.rglob("*.c") if re.search(r'^#include "[^"]+\.c"', path.read_text(errors="replace"), re.MULTILINE)}
+
+
 def call(kind, build, *options):
-    """Run llvm-cov on all objects of src, because some objects are not part of any program."""
+    """Run llvm-cov on all objects of src, because some objects are not part of any program, and on tests that include files of src."""
     objects = sorted(str(path) for path in pathlib.Path(build, "src").rglob("*.c.o"))
+    names = including_tests()
+    objects += sorted(str(path) for path in pathlib.Path(build, "tests").rglob("*.c.o") if path.name[:-len(".o")] in names)
     words = [COV, kind, "-instr-profile", str(pathlib.Path(build, "coverage/all.profdata")), objects[0]]
     for path in objects[1:]:
         words += ["-object", path]

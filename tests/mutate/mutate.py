@@ -13,6 +13,7 @@ detected at some time. See README.md.
 """
 import argparse
 import collections
+import functools
 import json
 import os
 import pathlib
@@ -86,18 +87,30 @@ def draw_one(generator, changes, kinds, seen):
     return None
 
 
+@functools.cache
+def source_files():
+    """The names of the C files below src, without their directories."""
+    return {path.name for path in (pathlib.Path(__file__).resolve().parents[2] / "src").rglob("*.c")}
+
+
+def is_entered(measured, name, file):
+    """Whether `measured`, a name in the counters, is the function `name` of the file."""
+    if measured == name or measured.endswith(f"{file}:{name}"):
+        return True
+    # A function in a header has the name of the C file that includes it, and so has one in a C file that a test includes.
+    return measured.endswith(f":{name}") and (file.endswith(".h") or measured.rpartition(":")[0] not in source_files())
+
+
 def tests_of(entered, change):
     """The most specific tests first: those that enter few functions and take little time."""
     name, file = change.function, pathlib.PurePath(change.path).name
-    # A function in a header has the name of the C file that includes it.
-    ending = f":{name}" if file.endswith(".h") else f"{file}:{name}"
     found = []
     # This test enters no function. It compares the order in the code with the comment beside it (tests/house/test-atomics.py).
     if ORDERS.search(change.old) and change.path.startswith("src/"):
         found.append((0, "atomics-" + pathlib.PurePath(change.path).parts[1]))
     for test, measured in entered.items():
         functions = measured["functions"]
-        if any(function == name or function.endswith(ending) for function in functions):
+        if any(is_entered(function, name, file) for function in functions):
             found.append((measured["seconds"] * (1 + len(functions) / 500), test))
     return [test for _, test in sorted(found)]
 

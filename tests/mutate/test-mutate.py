@@ -101,7 +101,7 @@ def test_changed_file():
 def test_tests_of():
     change = operators.Change("src/ring/lost.c", "take", 1, "", "", 0, 0, "", "")
     measured = {"slow": {"seconds": 20, "functions": ["lost.c:take"]}, "quick": {"seconds": 1, "functions": ["x", "take"]},
-               "wide": {"seconds": 1, "functions": ["take"] + ["x"] * 5000}, "other": {"seconds": 1, "functions": ["held.c:take"]},
+               "wide": {"seconds": 1, "functions": ["take"] + ["x"] * 5000}, "other": {"seconds": 1, "functions": ["hit.c:take"]},
                "prefix": {"seconds": 1, "functions": ["retake"]}}
     checks.equal(mutate.tests_of(measured, change), ["quick", "wide", "slow"], "tests")
 
@@ -119,6 +119,14 @@ def test_tests_of_header():
     change = operators.Change("src/ring/lost.h", "take", 1, "", "", 0, 0, "", "")
     measured = {"includes": {"seconds": 1, "functions": ["held.c:take"]}, "other": {"seconds": 1, "functions": ["held.c:retake"]}}
     checks.equal(mutate.tests_of(measured, change), ["includes"], "tests of a function in a header")
+
+
+def test_tests_of_included_file():
+    """A test that includes the C file enters its file-local functions under the name of its own file."""
+    change = operators.Change("src/kernel/notice.c", "is_trusted", 1, "", "", 0, 0, "", "")
+    measured = {"includes": {"seconds": 1, "functions": ["test-begin.c:is_trusted"]},
+                "other": {"seconds": 1, "functions": ["test-begin.c:trusted", "listen.c:is_trusted"]}}
+    checks.equal(mutate.tests_of(measured, change), ["includes"], "tests of a function in an included file")
 
 
 def test_modules():
