@@ -273,7 +273,7 @@ static int take_line(struct symbols *symbols, struct process *process, char *lin
 {
 	struct mapping mapping, *mappings;
 	struct module_name name = {.build_id_size = 0};
-	char permissions[5];
+	char permissions[sizeof("rwxp")];
 	int path = 0;
 
 	line[strcspn(line, "\n")] = '\0';

@@ -509,6 +509,104 @@ static void test_texts(void **state)
 	assert_text(CTF_UTF16BE, "\xd7\xff\xe0\0\0\0", 6, "\xed\x9f\xbf\xee\x80\x80");
 }
 
+/* ---- values of decoded events ---- */
+
+static void test_labels_and_members(void **state)
+{
+	static struct ctf_label labels[] = {
+			{"low", 0, 3}, {"three", 3, 3}, {"minus", (uint64_t)-4, (uint64_t)-2}};
+	struct ctf_type type = {.kind = CTF_ENUM, .labels = labels, .label_count = 3, .size = 64};
+	struct ctf_value value = {.type = &type};
+
+	(void)state;
+	for (int64_t number = -5; number <= 4; number++) {
+		for (unsigned int is_signed = 0; is_signed < 2; is_signed++) {
+			char names[32] = "";
+			const char *label;
+			uint32_t at = 0;
+
+			type.is_signed = is_signed;
+			value.s = number;
+			while ((label = ctf_value_label(&value, &at)))
+				strcat(names, label);
+			assert_int_equal(at, 3);
+			assert_string_equal(names,
+					number == 3                                    ? "lowthree"
+							: number >= 0 && number < 3    ? "low"
+							: number >= -4 && number <= -2 ? "minus"
+										       : "");
+		}
+	}
+	type.kind = CTF_INTEGER;
+	assert_null(ctf_value_label(&value, &(uint32_t){0}));
+	assert_null(ctf_value_member(&value, "x"));
+}
+
+/* Packed arrays: elements one by one and all at once, of bytes and of bits. */
+static void test_packed_arrays(void **state)
+{
+	static const uint8_t bytes[] = {0x01, 0x82, 0x03, 0x84, 0x05, 0x86};
+	static const struct {
+		uint8_t size;
+		uint32_t align;
+		bool is_signed, reversed;
+		uint64_t numbers[4];
+	} cases[] = {{8, 8, false, false, {0x82, 0x03, 0x84, 0x05}},
+			{8, 8, true, false, {(uint64_t)-126, 3, (uint64_t)-124, 5}},
+			{8, 8, false, true, {0x41, 0xc0, 0x21, 0xa0}},
+			{4, 8, false, false, {2, 3, 4, 5}}, {4, 4, false, false, {2, 8, 3, 0}},
+			{7, 1, false, false, {0x02, 0x07, 0x10, 0x2c}}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ctf_type element = {.kind = CTF_INTEGER,
+				.size = cases[i].size,
+				.align = cases[i].align,
+				.is_signed = cases[i].is_signed,
+				.reversed = cases[i].reversed};
+		const struct ctf_type array = {.kind = CTF_ARRAY, .element = &element};
+		const struct ctf_value value = {.type = &array,
+				.base = bytes,
+				.bit = 8,
+				.count = 4,
+				.packed = true};
+		struct ctf_cursor cursor;
+		uint64_t numbers[8] = {0};
+
+		ctf_cursor_start(&cursor, &value);
+		for (unsigned int k = 0; k < 4; k++) {
+			assert_int_equal(ctf_cursor_next(&cursor)->u, cases[i].numbers[k]);
+			assert_int_equal(cursor.index, k + 1);
+		}
+		assert_null(ctf_cursor_next(&cursor));
+		for (uint32_t from = 0; from <= 5; from++) {
+			for (uint32_t room = 0; room <= 5; room++) {
+				uint32_t left = from < 4 ? 4 - from : 0;
+
+				memset(numbers, 0xee, sizeof(numbers));
+				assert_int_equal(ctf_value_integers(&value, from, numbers, room),
+						left < room ? left : room);
+				for (uint32_t k = 0; k < room && k < left; k++)
+					assert_int_equal(numbers[k], cases[i].numbers[from + k]);
+				assert_int_equal(numbers[left < room ? left : room],
+						UINT64_C(0xeeeeeeeeeeeeeeee));
+			}
+		}
+		element.kind = CTF_FLOAT;
+		assert_int_equal(ctf_value_integers(&value, 0, numbers, 4), 0);
+	}
+}
+
+static void test_lost_bytes(void **state)
+{
+	static const char reason[] = "bytes not written: x";
+
+	(void)state;
+	for (size_t size = 0; size < sizeof(reason); size++)
+		assert_int_equal(ctf_lost_is_bytes(reason, size), size >= 19);
+	assert_false(ctf_lost_is_bytes("bytes not written; x", 20));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,6 +622,9 @@ int main(void)
 			cmocka_unit_test(test_packet_size),
 			cmocka_unit_test(test_packets),
 			cmocka_unit_test(test_texts),
+			cmocka_unit_test(test_labels_and_members),
+			cmocka_unit_test(test_packed_arrays),
+			cmocka_unit_test(test_lost_bytes),
 	};
 	int ret;
 
