@@ -12,6 +12,9 @@
 #include "wire/boot.c"    /* NOLINT(bugprone-suspicious-include): reaches static functions */
 #include "wire/pattern.c" /* NOLINT(bugprone-suspicious-include) */
 #include "wire/kernel-notice.h"
+#define refuse context_refuse
+#include "wire/context.c" /* NOLINT(bugprone-suspicious-include) */
+#undef refuse
 
 /* ---- parsed patterns ---- */
 
@@ -358,6 +361,77 @@ static void printable_errors(void **state)
 	assert_false(boot_path(text, sizes[4], "/p", "s", NULL));
 }
 
+/* ---- contexts ---- */
+
+static unsigned int distance_of(const char *one, const char *other)
+{
+	return distance((struct piece){one, strlen(one)}, other);
+}
+
+static void distances(void **state)
+{
+	static const struct {
+		const char *one, *other;
+		unsigned int distance;
+	} rows[] = {{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"abc", "abc", 0}, {"abc", "abd", 1},
+			{"abc", "ab", 1}, {"abc", "abcd", 1}, {"abcd", "abdc", 1},
+			{"abcd", "badc", 2}, {"abcdef", "fbcdea", 2}, {"AB_c", "ab-C", 0},
+			{"kitten", "sitting", 3}, {"ab", "ba", 1}, {"abc", "xyz", 3},
+			{"@[", "`{", 2}};
+	char one[40], other[40];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(distance_of(rows[i].one, rows[i].other), rows[i].distance);
+		assert_int_equal(distance_of(rows[i].other, rows[i].one), rows[i].distance);
+	}
+	/* Names of 32 letters are compared, longer ones are not. */
+	for (unsigned int size = 32; size <= 33; size++) {
+		memset(one, 'a', size);
+		one[size] = '\0';
+		strcpy(other, one);
+		assert_int_equal(distance_of(one, other), size == 32 ? 0 : 32);
+		other[31] = '\0';
+		assert_int_equal(distance_of(one, other), size == 32 ? 1 : 32);
+		assert_int_equal(distance_of(other, one), size == 32 ? 1 : 32);
+	}
+}
+
+static void guesses(void **state)
+{
+	struct guess guess = guess_new((struct piece){"abcdef", 6});
+
+	(void)state;
+	assert_null(guess.name);
+	assert_int_equal(guess.distance, 4);
+	guess_consider(&guess, (struct piece){"abcdef", 6}, "abwxyz");
+	assert_null(guess.name);
+	guess_consider(&guess, (struct piece){"abcdef", 6}, "abcxyz");
+	assert_string_equal(guess.name, "abcxyz");
+	assert_int_equal(guess.distance, 3);
+	guess_consider(&guess, (struct piece){"abcdef", 6}, "xyzdef");
+	assert_string_equal(guess.name, "abcxyz");
+	guess_consider(&guess, (struct piece){"abcdef", 6}, "abcdex");
+	assert_string_equal(guess.name, "abcdex");
+}
+
+static void fields(void **state)
+{
+	struct context_spec spec;
+	char longest[CONTEXT_NAME_MAX + 8];
+
+	(void)state;
+	make_field(&spec, "perf_", "a-Z:z0@9[`{/");
+	assert_string_equal(spec.field, "perf_a_Z_z0_9____");
+	memset(longest, 'n', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	make_field(&spec, "p", longest);
+	assert_int_equal(strlen(spec.field), CONTEXT_NAME_MAX);
+	assert_true(piece_is((struct piece){"abc", 2}, "ab"));
+	assert_false(piece_is((struct piece){"abc", 3}, "ab"));
+	assert_false(piece_is((struct piece){"abc", 2}, "ac"));
+}
+
 /* ---- notices to recorders of the kernel's events ---- */
 
 static void names_of_notices(void **state)
@@ -386,6 +460,9 @@ int main(void)
 			cmocka_unit_test(memory_is_used_up),
 			cmocka_unit_test(memory_of_structures),
 			cmocka_unit_test(printable_errors),
+			cmocka_unit_test(distances),
+			cmocka_unit_test(guesses),
+			cmocka_unit_test(fields),
 			cmocka_unit_test(names_of_notices),
 	};
 
