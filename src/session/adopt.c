@@ -571,9 +571,11 @@ static void adopt_entry(struct session *session, const char *name)
 	struct ctf_error error = {.text = "out of memory"};
 	int ret;
 
-	if (folder < 0)
+	/* A file, a link, or a folder that is gone. */
+	if (folder < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT))
 		return;
-	ret = adopt_folder(session, folder, name, &error);
+	ret = folder < 0 ? fail(&error, -errno, "the folder", NULL)
+			 : adopt_folder(session, folder, name, &error);
 	if (ret > 0)
 		remove_leftovers(session->buffers_fd, name, folder);
 	else if (ret < 0)
@@ -581,7 +583,8 @@ static void adopt_entry(struct session *session, const char *name)
 				error.text, *error.hint ? "\n" : "", error.hint);
 	if (ret < 0 && session->service)
 		remember_useless(session->service, name);
-	close(folder);
+	if (folder >= 0)
+		close(folder);
 }
 
 /* ---- all of them ---- */
@@ -591,18 +594,23 @@ static int compare_names(const void *one, const void *other)
 	return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-static size_t list_entries(DIR *directory, char **names, size_t room)
+/* *ret_error: why some of them are missing, an errno value; 0: none is. */
+static size_t list_entries(DIR *directory, char **names, size_t room, int *ret_error)
 {
 	struct dirent *entry;
 	size_t nr = 0;
 
-	while (nr < room && (entry = readdir(directory))) {
+	*ret_error = 0;
+	while (errno = 0, nr < room && (entry = readdir(directory))) {
 		if (*entry->d_name == '.' ||
 				(entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
 			continue;
 		names[nr] = strdup(entry->d_name);
-		nr += names[nr] != NULL;
+		if (!names[nr])
+			break;
+		nr++;
 	}
+	*ret_error = errno;
 	qsort(names, nr, sizeof(*names), compare_names);
 	return nr;
 }
@@ -630,6 +638,7 @@ int adopt_all(struct session *session, struct session_error *error)
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 	char **names = calloc(LIMIT_FOLDERS, sizeof(*names));
 	size_t nr, i;
+	int code;
 
 	if (!directory || !names) {
 		if (directory)
@@ -641,7 +650,10 @@ int adopt_all(struct session *session, struct session_error *error)
 				"cannot read %s: out of memory", session->buffers);
 	}
 	/* In an order that does not depend on the file system. */
-	nr = list_entries(directory, names, LIMIT_FOLDERS);
+	nr = list_entries(directory, names, LIMIT_FOLDERS, &code);
+	if (code)
+		report(session, true, "not all folders of %s are taken over: %s", session->buffers,
+				strerror(code));
 	if (nr == LIMIT_FOLDERS)
 		report(session, true, "%s has too many folders: not all of them are taken over",
 				session->buffers);

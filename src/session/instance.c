@@ -106,7 +106,7 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 	instance->nr_all_channels = instance->channels ? nr_channels : 0;
 	for (i = 0; i < instance->nr_all_channels && !channels[i].counts; i++)
 		instance->nr_channels++;
-	if (instance->procname && instance->exe)
+	if (instance->procname && instance->exe && instance->channels)
 		return instance;
 	free(instance->procname);
 	free(instance->exe);

@@ -212,17 +212,19 @@ void report_loss(struct session *session, const struct instance *instance, const
 			.in_bytes = in_bytes,
 	};
 
+	bool is_whole = loss.process && loss.ring && loss.event && loss.reason;
+
 	pthread_mutex_lock(&session->lock);
 	/* They are in the trace; nobody asks a session for those that goes on for months, but at its end. */
 	if (session->service && !session->service->over) {
 		free_loss(&loss);
-	} else if (session->nr_losses >= LIMIT_SESSION_LOSSES && !in_bytes) {
-		session->losses_rest += count;
-		free_loss(&loss);
-	} else if (grow(&session->losses, session->nr_losses, &session->room_losses,
-				   sizeof(loss))) {
+	} else if (is_whole && (session->nr_losses < LIMIT_SESSION_LOSSES || in_bytes) &&
+			grow(&session->losses, session->nr_losses, &session->room_losses,
+					sizeof(loss))) {
 		session->losses[session->nr_losses++] = loss;
 	} else {
+		/* Also without memory, the summary has all records that were lost. */
+		session->losses_rest += in_bytes ? 0 : count;
 		free_loss(&loss);
 	}
 	pthread_mutex_unlock(&session->lock);
