@@ -1,0 +1,923 @@
+/* SPDX-License-Identifier: MIT */
+/* The whole daemon in this process: requests, programs and state files at their limits. Each mistake is refused with its own error. */
+#include <stdio.h>
+#include <stdlib.h>
+
+int sided_main(int argc, char **argv);
+
+#define main sided_main
+#include "cmd/sided/main.c"
+#undef main
+
+#include <ftw.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "../resources.h"
+#include "control/door.h"
+#include "session/session.h"
+#include "wire/runtime.h"
+#include "wire/wire.h"
+
+#define TURNS 200
+
+static FILE *report; /* standard error; the daemon writes to `log_fd` */
+static int log_fd;
+static char work[] = "/tmp/side-daemon-XXXXXX";
+static struct daemon the_daemon;
+
+#define CHECK(condition)                                                                \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(report, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                        \
+		}                                                                       \
+	} while (0)
+
+static void check_text(const char *found, const char *expected)
+{
+	if (!found || strcmp(found, expected) != 0) {
+		fprintf(report, "%s instead of %s\n", found ? found : "nothing", expected);
+		abort();
+	}
+}
+
+/* What the daemon has reported since the last call. */
+static const char *reported(void)
+{
+	static char text[8192];
+	ssize_t size = pread(log_fd, text, sizeof(text) - 1, 0);
+
+	CHECK(size >= 0 && !ftruncate(log_fd, 0) && !lseek(log_fd, 0, SEEK_SET));
+	text[size] = 0;
+	return text;
+}
+
+static const char *in_work(const char *name)
+{
+	static char paths[8][256];
+	static unsigned int next;
+	char *path = paths[next++ % 8];
+
+	snprintf(path, 256, "%s/%s", work, name);
+	return path;
+}
+
+static void write_text(const char *name, const char *text, size_t size)
+{
+	int fd = open(in_work(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	CHECK(fd >= 0 && write(fd, text, size) == (ssize_t)size);
+	close(fd);
+}
+
+/* With blanks in front up to that size. */
+static void write_padded(const char *name, const char *text, size_t size)
+{
+	size_t length = strlen(text), blanks = size > length ? size - length : 0;
+	char *padded = malloc(blanks + length + 1);
+
+	CHECK(padded);
+	memset(padded, ' ', blanks);
+	memcpy(padded + blanks, text, length + 1);
+	write_text(name, padded, blanks + length);
+	free(padded);
+}
+
+static void read_text(const char *name, char *text, size_t room)
+{
+	int fd = open(in_work(name), O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, text, room - 1);
+
+	text[size > 0 ? size : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool exists(const char *name)
+{
+	return !access(in_work(name), F_OK);
+}
+
+/* ---- The daemon ---- */
+
+static void begin_daemon(const char *runtime, int expected, struct control_error *error)
+{
+	const struct options options = {.runtime = runtime, .boot = "/none"};
+
+	the_daemon = (struct daemon){.lock_fd = -1,
+			.serial = 1,
+			.control_listener.fd = -1,
+			.agents_listener.fd = -1,
+			.signals.fd = -1,
+			.uid = geteuid()};
+	lines_init(&the_daemon.lines, the_daemon.uid, LIMIT_LINES_OF_ROOT, LIMIT_LINES_OF_MEMBER,
+			0);
+	raise_files(&the_daemon);
+	CHECK(open_daemon(&the_daemon, &options, error) == expected);
+}
+
+static void begin(void)
+{
+	struct control_error error;
+
+	begin_daemon(in_work("run"), 0, &error);
+	/* It has no configuration to adopt. */
+	(void)reported();
+}
+
+static void stop_now(struct daemon *daemon, struct timer *timer)
+{
+	(void)timer;
+	daemon->stop = true;
+}
+
+/* One round of the loop, which does not wait. */
+static void turn(void)
+{
+	static struct timer stopper;
+
+	the_daemon.stop = false;
+	loop_timer(&the_daemon, &stopper, 0, stop_now);
+	CHECK(!loop_run(&the_daemon));
+}
+
+static int dial(const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", in_work(name));
+	CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)));
+	return fd;
+}
+
+static bool is_hung_up(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 || errno == ECONNRESET;
+}
+
+/* ---- Requests ---- */
+
+static struct json_object *hear(int fd)
+{
+	struct frame_in in = {.fd = -1};
+	struct control_error error;
+	struct json_object *answer = NULL;
+	int ret = 0;
+
+	for (int i = 0; i < TURNS && ret != 1 && (!ret || ret == -EAGAIN); i++) {
+		turn();
+		ret = frame_receive(&in, fd, FRAME_ANSWER_MAX, &answer, &error);
+	}
+	frame_in_free(&in);
+	return ret == 1 ? answer : NULL;
+}
+
+static void tell(int fd, const char *text)
+{
+	struct json_object *request = json_tokener_parse(text);
+	struct frame_out out;
+
+	CHECK(request);
+	frame_out_init(&out);
+	CHECK(!frame_put(&out, request) && !frame_send(&out, fd));
+	frame_out_free(&out);
+	json_object_put(request);
+}
+
+static struct json_object *ask(int fd, const char *text)
+{
+	tell(fd, text);
+	return hear(fd);
+}
+
+static const char *text_of(struct json_object *object, const char *name)
+{
+	struct json_object *member;
+
+	return json_object_object_get_ex(object, name, &member) ? json_object_get_string(member)
+								: "";
+}
+
+static void check_answer(
+		struct json_object *answer, const char *kind, const char *text, const char *hint)
+{
+	struct control_error error;
+
+	CHECK(answer && json_answer(answer, &error));
+	check_text(control_kind_word(error.kind), kind);
+	check_text(error.text, text);
+	check_text(error.mend, hint);
+	json_object_put(answer);
+}
+
+static void check_good(struct json_object *answer)
+{
+	struct control_error error;
+
+	if (!answer || json_answer(answer, &error)) {
+		fprintf(report, "%s\n", answer ? error.text : "no answer");
+		abort();
+	}
+	json_object_put(answer);
+}
+
+#define GO "{\"version\":1,\"verb\":"
+
+static void test_requests(void)
+{
+	static const char
+			there[] = "`side list` shows those that are there",
+			makes[] = "`side list` shows those that are there; `side create` makes one";
+	static const struct {
+		const char *request, *kind, *text, *hint;
+	} cases[] = {
+			{"{\"version\":2,\"verb\":\"ping\"}", "usage",
+					"the daemon knows version 1 of its protocol, and this is version 2",
+					"use the `side` that came with this daemon"},
+			{"{\"verb\":\"ping\"}", "usage",
+					"the daemon knows version 1 of its protocol, and this is version 0",
+					"use the `side` that came with this daemon"},
+			{"{\"version\":1}", "usage", "there is no verb \"\"", ""},
+			{GO "\"none\"}", "usage", "there is no verb \"none\"", ""},
+			{GO "\"start\"}", "usage", "the request names no session: \"session\"", ""},
+			{GO "\"start\",\"session\":\"none\"}", "not-found",
+					"there is no session none", makes},
+			{GO "\"save\",\"session\":\"none\"}", "not-found",
+					"there is no session none", there},
+			{GO "\"status\",\"session\":\"none\"}", "not-found",
+					"there is no session none", there},
+			{GO "\"list\",\"session\":\"none\"}", "not-found",
+					"there is no session none", there},
+			{GO "\"top\",\"session\":\"none\"}", "not-found",
+					"there is no session none", there},
+			{GO "\"top\",\"interval\":9999999}", "usage",
+					"an interval is 10ms at least", ""},
+			{GO "\"load\"}", "usage", "there is no \"definition\" to load", ""},
+			{GO "\"create\",\"session\":\"one\"}", "busy",
+					"there is a session one already",
+					"choose another name, or destroy it"},
+			{GO "\"door\",\"pid\":2147483647}", "not-found",
+					"there is no process 2147483647", ""},
+			{GO "\"door\",\"pid\":1,\"path\":\"/x\"}", "usage",
+					"a rendezvous socket is missing in the request", ""},
+	};
+	struct resources before = resources_now();
+	struct json_object *answer;
+	int fd = dial("run/control.sock");
+	char number[24];
+
+	answer = ask(fd, GO "\"ping\"}");
+	CHECK(answer);
+	check_text(text_of(answer, "version"), SIDE_VERSION);
+	snprintf(number, sizeof(number), "%d", getpid());
+	check_text(text_of(answer, "pid"), number);
+	check_text(text_of(answer, "system"), "false");
+	json_object_put(answer);
+	answer = ask(fd, GO "\"create\",\"session\":\"one\"}");
+	check_text(text_of(answer, "session"), "one");
+	check_good(answer);
+	CHECK(exists("run/state/one.json") && the_daemon.nr_sessions == 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		check_answer(ask(fd, cases[i].request), cases[i].kind, cases[i].text,
+				cases[i].hint);
+	/* Members that a verb does not have. */
+	for (int i = 0; i < 5; i++) {
+		static const char *const verbs_of_all[] = {
+				"ping", "save", "status", "list", "start"};
+		char request[128];
+		struct control_error error;
+
+		snprintf(request, sizeof(request), GO "\"%s\",\"session\":\"one\",\"x\":1}",
+				verbs_of_all[i]);
+		answer = ask(fd, request);
+		CHECK(answer && json_answer(answer, &error) && error.kind == CONTROL_USAGE &&
+				strstr(error.text, i ? "\"x\"" : "\"session\""));
+		json_object_put(answer);
+	}
+	answer = ask(fd, GO "\"door\",\"pid\":1}");
+	CHECK(answer);
+	check_text(text_of(answer, "path"), "");
+	check_text(text_of(answer, "known"), "false");
+	check_good(answer);
+	answer = ask(fd, GO "\"save\"}");
+	CHECK(answer && strstr(json_object_to_json_string(answer), "\"one\""));
+	check_good(answer);
+	check_good(ask(fd, GO "\"destroy\",\"session\":\"one\"}"));
+	CHECK(!exists("run/state/one.json") && !the_daemon.nr_sessions);
+	close(fd);
+	turn();
+	turn();
+	CHECK(!the_daemon.clients && resources_now().descriptors == before.descriptors);
+}
+
+static void test_sessions(void)
+{
+	char request[128], name[64];
+	int fd = dial("run/control.sock");
+
+	for (int i = 0; i <= LIMIT_SESSIONS; i++) {
+		struct json_object *answer;
+
+		snprintf(request, sizeof(request), GO "\"create\",\"session\":\"s%d\"}", i);
+		answer = ask(fd, request);
+		if (i < LIMIT_SESSIONS)
+			check_good(answer);
+		else
+			check_answer(answer, "busy",
+					"there are 256 sessions, and no more are possible",
+					"destroy some");
+	}
+	CHECK(the_daemon.nr_sessions == LIMIT_SESSIONS);
+	for (int i = 0; i < LIMIT_SESSIONS; i++) {
+		snprintf(name, sizeof(name), "s%d", i);
+		session_remove(&the_daemon, session_find(&the_daemon, name));
+	}
+	CHECK(!the_daemon.nr_sessions && !the_daemon.sessions);
+	close(fd);
+	turn();
+}
+
+/* The 65th connection of a user replaces the one that has been idle for the longest time, or is refused. */
+static void test_clients(void)
+{
+	struct resources before = resources_now();
+	int fds[LIMIT_CLIENTS_OF_USER + 1];
+
+	for (int i = 0; i < LIMIT_CLIENTS_OF_USER; i++) {
+		fds[i] = dial("run/control.sock");
+		turn();
+	}
+	check_good(ask(fds[0], GO "\"ping\"}"));
+	for (int i = 0; i < LIMIT_CLIENTS_OF_USER; i++)
+		CHECK(!is_hung_up(fds[i]));
+	fds[LIMIT_CLIENTS_OF_USER] = dial("run/control.sock");
+	turn();
+	for (int i = 0; i <= LIMIT_CLIENTS_OF_USER; i++)
+		CHECK(is_hung_up(fds[i]) == (i == 1));
+	/* None of them is idle: each has a subscription. */
+	close(fds[1]);
+	fds[1] = fds[LIMIT_CLIENTS_OF_USER];
+	for (int i = 0; i < LIMIT_CLIENTS_OF_USER; i++)
+		check_good(ask(fds[i], GO "\"top\",\"interval\":3600000000000}"));
+	fds[LIMIT_CLIENTS_OF_USER] = dial("run/control.sock");
+	check_answer(hear(fds[LIMIT_CLIENTS_OF_USER]), "busy",
+			"there are too many connections to the daemon: at most 256, and 64 of one user",
+			"close some");
+	CHECK(is_hung_up(fds[LIMIT_CLIENTS_OF_USER]));
+	for (int i = 0; i <= LIMIT_CLIENTS_OF_USER; i++)
+		close(fds[i]);
+	turn();
+	turn();
+	CHECK(!the_daemon.clients && resources_now().descriptors == before.descriptors);
+}
+
+/* ---- Programs ---- */
+
+static unsigned char message[WIRE_MESSAGE_MAX];
+
+static void say_message(int fd, ssize_t size)
+{
+	CHECK(size > 0 && send(fd, message, (size_t)size, MSG_NOSIGNAL) == size);
+}
+
+static void say_arrive(int fd, uint64_t token, enum wire_control control, uint32_t signal_number)
+{
+	const struct wire_arrive arrive = {.pid = 77,
+			.control = control,
+			.control_signal = signal_number,
+			.token = token,
+			.procname = "pro\x01gram",
+			.exe = "/bin/program"};
+
+	say_message(fd, wire_encode_arrive(message, sizeof(message), &arrive));
+}
+
+/* The next WELCOME, and its reason. */
+static struct wire_welcome hear_welcome(int fd, char reason[128])
+{
+	struct wire_welcome welcome = {.accepted = false};
+	ssize_t size = -1;
+
+	for (int i = 0; i < TURNS && size <= 0; i++) {
+		turn();
+		size = recv(fd, message, sizeof(message), MSG_DONTWAIT);
+	}
+	CHECK(size > 0 && !wire_decode_welcome(message, (size_t)size, &welcome));
+	snprintf(reason, 128, "%s", welcome.reason);
+	return welcome;
+}
+
+static void check_protocol(int fd, const char *expected)
+{
+	char reason[128];
+
+	CHECK(!hear_welcome(fd, reason).accepted);
+	check_text(reason, expected);
+	CHECK(is_hung_up(fd));
+	close(fd);
+}
+
+static int arrive(uint64_t token, enum wire_control control, uint32_t signal_number)
+{
+	int fd = dial("run/agents.sock");
+	struct wire_welcome welcome;
+	char reason[128];
+
+	say_arrive(fd, token, control, signal_number);
+	welcome = hear_welcome(fd, reason);
+	CHECK(welcome.accepted && welcome.serial == the_daemon.serial && !welcome.nr_sessions &&
+			!*reason);
+	return fd;
+}
+
+static struct program *only_program(void)
+{
+	struct program *program = the_daemon.programs[(unsigned int)getpid() % PROGRAM_BUCKETS];
+
+	CHECK(program && !program->next && program->pid == getpid() &&
+			programs_count(&the_daemon, SCOPE_ALL) == 1);
+	return program;
+}
+
+static void say_done(int fd, uint64_t token, uint64_t serial)
+{
+	const struct wire_done done = {.token = token, .serial = serial, .state = WIRE_DONE_ALL};
+
+	say_message(fd, wire_encode_done(message, sizeof(message), &done));
+}
+
+static void test_protocol(void)
+{
+	static const char second[] = "protocol error: a second ARRIVE on one connection",
+			  another[] = "protocol error: the DONE of another program";
+	const struct wire_pass pass = {.path = "/none"};
+	const struct wire_bye bye = {.token = 5};
+	struct resources before = resources_now();
+	struct wire_header *header = (struct wire_header *)(void *)message;
+	ssize_t size;
+	int fd = arrive(5, WIRE_CONTROL_THREAD, 0);
+
+	check_text(only_program()->name, "pro?gram");
+	check_text(only_program()->exe, "/bin/program");
+	CHECK(only_program()->token == 5 && only_program()->uid == geteuid() &&
+			only_program()->since == 1);
+	CHECK(program_is_reached(&the_daemon, getpid()) && !program_is_reached(&the_daemon, 1));
+	say_done(fd, 5, 1);
+	turn();
+	CHECK(only_program()->done == 1 && only_program()->known == 1);
+	say_arrive(fd, 5, WIRE_CONTROL_THREAD, 0);
+	check_protocol(fd, second);
+	/* It stays without its connection. */
+	turn();
+	CHECK(!only_program()->agent && program_is_reached(&the_daemon, getpid()));
+	fd = arrive(5, WIRE_CONTROL_THREAD, 0);
+	say_done(fd, 6, 1);
+	check_protocol(fd, another);
+	fd = arrive(5, WIRE_CONTROL_THREAD, 0);
+	say_done(fd, 5, 2);
+	check_protocol(fd, another);
+	fd = arrive(5, WIRE_CONTROL_THREAD, 0);
+	say_message(fd, wire_encode_pass(message, sizeof(message), &pass));
+	check_protocol(fd, "protocol error: PASS after ARRIVE");
+	fd = dial("run/agents.sock");
+	say_done(fd, 5, 1);
+	check_protocol(fd, "protocol error: DONE before ARRIVE");
+	fd = dial("run/agents.sock");
+	say_message(fd, wire_encode_bye(message, sizeof(message), &bye));
+	check_protocol(fd, "protocol error: no message for the daemon");
+	/* No session has this socket: the connection ends without an answer. */
+	fd = dial("run/agents.sock");
+	say_message(fd, wire_encode_pass(message, sizeof(message), &pass));
+	turn();
+	turn();
+	CHECK(is_hung_up(fd));
+	close(fd);
+	/* Another release: reported once for each process. */
+	(void)reported();
+	for (int i = 0; i < 2; i++) {
+		char expected[300];
+
+		fd = dial("run/agents.sock");
+		size = wire_encode_bye(message, sizeof(message), &bye);
+		header->version++;
+		say_message(fd, size);
+		check_protocol(fd, "the daemon has another version of the protocol");
+		snprintf(expected, sizeof(expected),
+				"sided: process %d of user %u is not recorded: its agent has version %d of the protocol, this daemon version %d; restart it with the libside of this release\n",
+				getpid(), (unsigned int)geteuid(), WIRE_PROTOCOL_VERSION + 1,
+				WIRE_PROTOCOL_VERSION);
+		check_text(reported(), i ? "" : expected);
+	}
+	/* Another token is another program. */
+	fd = arrive(9, WIRE_CONTROL_OFF, 0);
+	CHECK(only_program()->token == 9 && !exists("run/state/.program-1"));
+	close(fd);
+	turn();
+	turn();
+	programs_close(&the_daemon);
+	CHECK(!programs_open(&the_daemon));
+	turn();
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
+/* Connections that say nothing: the oldest one of a user makes space for a further one. */
+static void test_strangers(void)
+{
+	struct resources before = resources_now();
+	static int fds[LIMIT_STRANGERS_OF_USER + 1];
+
+	for (int i = 0; i <= LIMIT_STRANGERS_OF_USER; i++) {
+		fds[i] = dial("run/agents.sock");
+		turn();
+		CHECK(the_daemon.nr_strangers ==
+				(i < LIMIT_STRANGERS_OF_USER ? (unsigned int)i + 1
+							     : LIMIT_STRANGERS_OF_USER));
+		CHECK(is_hung_up(fds[0]) == (i == LIMIT_STRANGERS_OF_USER));
+	}
+	CHECK(!is_hung_up(fds[1]) && !is_hung_up(fds[LIMIT_STRANGERS_OF_USER]));
+	/* Without a descriptor, too. If there is none that can be closed, the daemon listens again after a while. */
+	loop_pause_listening(&the_daemon);
+	CHECK(is_hung_up(fds[1]) && !is_hung_up(fds[2]) && !the_daemon.relisten.slot);
+	for (int i = 0; i <= LIMIT_STRANGERS_OF_USER; i++)
+		close(fds[i]);
+	while (the_daemon.agents)
+		turn();
+	CHECK(!the_daemon.nr_strangers && the_daemon.control_listener.events == EPOLLIN);
+	loop_pause_listening(&the_daemon);
+	CHECK(!the_daemon.control_listener.events && !the_daemon.agents_listener.events &&
+			the_daemon.relisten.slot);
+	the_daemon.relisten.expired(&the_daemon, &the_daemon.relisten);
+	loop_cancel(&the_daemon, &the_daemon.relisten);
+	CHECK(the_daemon.control_listener.events == EPOLLIN &&
+			the_daemon.agents_listener.events == EPOLLIN);
+	turn();
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
+/* ---- Programs of an earlier daemon ---- */
+
+static char program_file[64];
+
+/* True if the file makes a program known. Another file is removed. */
+static bool is_restored(const char *token, const char *control, unsigned int number,
+		uint64_t started, size_t size)
+{
+	char object[512];
+	bool is;
+
+	snprintf(object, sizeof(object),
+			"{\"started\":%llu,\"token\":\"%s\",\"uid\":5,\"control\":\"%s\",\"signal\":%u,\"name\":\"n\",\"exe\":\"/e\"}",
+			(unsigned long long)started, token, control, number);
+	write_padded(program_file, object, size);
+	programs_restore(&the_daemon);
+	is = programs_count(&the_daemon, SCOPE_ALL) == 1;
+	CHECK(exists(program_file) == is);
+	if (is) {
+		check_text(only_program()->name, "n");
+		check_text(only_program()->exe, "/e");
+		CHECK(only_program()->token == 0x61a0 && only_program()->uid == 5 &&
+				only_program()->control_signal == number &&
+				only_program()->remembered);
+		CHECK(only_program()->control ==
+				(uint32_t)(number ? WIRE_CONTROL_SIGNAL : WIRE_CONTROL_SYNC));
+		programs_close(&the_daemon);
+		CHECK(!programs_open(&the_daemon));
+		objects_free_unused(&the_daemon);
+	}
+	return is;
+}
+
+static void test_remembered(void)
+{
+	static const char *const wrong[] = {".program-0", ".program-01", ".program-x", ".program-",
+			".program-1x", ".program-2147483648"};
+	struct resources before = resources_now();
+	uint64_t started = session_process_start(getpid());
+	char expected[400], text[400], name[64];
+	int fd = arrive(0x61a0, WIRE_CONTROL_SIGNAL, SIGUSR1);
+
+	snprintf(program_file, sizeof(program_file), "run/state/.program-%d", getpid());
+	snprintf(expected, sizeof(expected),
+			"{\"started\":%llu,\"token\":\"00000000000061a0\",\"uid\":%u,\"control\":\"signal\",\"signal\":%d,\"name\":\"pro?gram\",\"exe\":\"/bin/program\"}",
+			(unsigned long long)started, (unsigned int)geteuid(), SIGUSR1);
+	read_text(program_file, text, sizeof(text));
+	check_text(text, expected);
+	close(fd);
+	fd = arrive(0x61a0, WIRE_CONTROL_THREAD, 0);
+	CHECK(!exists(program_file));
+	close(fd);
+	turn();
+	programs_close(&the_daemon);
+	CHECK(!programs_open(&the_daemon));
+	turn();
+	(void)reported();
+	CHECK(is_restored("61a0", "signal", 10, started, 0));
+	CHECK(is_restored("00000000000061A0", "signal", WIRE_SIGNAL_MAX, started, 0));
+	CHECK(is_restored("61a0", "sync", 0, started, 16384));
+	check_text(reported(), "");
+	/* The file has one byte too many; a wrong signal, control mode or token. */
+	snprintf(name, sizeof(name), "%s", program_file);
+	for (int i = 0; i < 6; i++) {
+		static const char others[] =
+				"its token, its control mode or its signal is not one of ours";
+
+		CHECK(!(i == 0 ? is_restored("61a0", "sync", 0, started, 16385)
+						: i == 1
+						? is_restored("61a0", "sync", 1, started, 0)
+						: i == 2
+						? is_restored("61a0", "signal", 0, started, 0)
+						: i == 3
+						? is_restored("61a0", "thread", 0, started, 0)
+						: i == 4
+						? is_restored("61g0", "sync", 0, started, 0)
+						: is_restored("61a0", "off", 0, started, 0)));
+		snprintf(expected, sizeof(expected), "sided: the program in %s is forgotten: %s\n",
+				in_work(name),
+				i ? others
+				  : "it cannot be opened, is no file of ours, or is too large");
+		check_text(reported(), expected);
+	}
+	CHECK(!is_restored("61a0", "signal", WIRE_SIGNAL_MAX + 1, started, 0) && *reported());
+	/* Another process has the number by now. */
+	CHECK(!is_restored("61a0", "sync", 0, started + 1, 0));
+	check_text(reported(), "");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(name, sizeof(name), "run/state/%s", wrong[i]);
+		write_text(name, "{}", 2);
+	}
+	write_text("run/state/.other-1", "{}", 2);
+	programs_restore(&the_daemon);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		snprintf(name, sizeof(name), "run/state/%s", wrong[i]);
+		CHECK(!exists(name));
+	}
+	CHECK(exists("run/state/.other-1"));
+	check_text(reported(), "");
+	turn();
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
+/* ---- Rendezvous sockets of an earlier daemon ---- */
+
+static void check_door(const char *members, const char *reason)
+{
+	char expected[400], text[400];
+
+	snprintf(text, sizeof(text), "{%s}", members);
+	write_text("run/state/.door-7", text, strlen(text));
+	doors_restore(&the_daemon);
+	CHECK(!the_daemon.doors && !exists("run/state/.door-7"));
+	snprintf(expected, sizeof(expected), "sided: the rendezvous socket in %s is removed: %s\n",
+			in_work("run/state/.door-7"), reason ? reason : "");
+	check_text(reported(), reason ? expected : "");
+}
+
+static void test_doors(void)
+{
+	static const char missing[] = "its path or its process is missing";
+	struct resources before = resources_now();
+	char members[400], path[DOOR_PATH_SIZE + 1];
+
+	check_door("\"path\":\"/x\",\"pid\":0,\"started\":1", missing);
+	check_door("\"path\":\"/x\",\"pid\":1,\"started\":0", missing);
+	check_door("\"pid\":1,\"started\":1", missing);
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	for (size_t size = DOOR_PATH_SIZE - 1; size <= DOOR_PATH_SIZE; size++) {
+		snprintf(members, sizeof(members), "\"path\":\"%.*s\",\"pid\":%d,\"started\":1",
+				(int)size, path, getpid());
+		/* Another process has the number: nothing is reported. */
+		check_door(members, size < DOOR_PATH_SIZE ? NULL : missing);
+	}
+	turn();
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
+/* ---- Sessions of an earlier daemon ---- */
+
+static void check_restored(const char *more, size_t size, const char *reason)
+{
+	const bool is_two = *more == '!', has_more = *more == ',';
+	char text[1024], expected[400];
+	struct session_entry *entry;
+
+	snprintf(text, sizeof(text), "{\"definition\":{\"version\":1,\"name\":\"%s\"}%s}",
+			is_two ? "two" : "one", is_two ? "" : more);
+	write_padded("run/state/one.json", text, size);
+	CHECK(!sessions_restore(&the_daemon));
+	snprintf(expected, sizeof(expected), "sided: the session in %s cannot be restored: %s\n",
+			in_work("run/state/one.json"), reason ? reason : "");
+	check_text(reported(), reason ? expected : "");
+	entry = session_find(&the_daemon, "one");
+	CHECK(!reason == (entry != NULL) && exists("run/state/one.json"));
+	CHECK(the_daemon.nr_sessions == !reason);
+	if (!entry)
+		return;
+	CHECK(entry->state == SESSION_DEFINED && entry->active == (has_more) &&
+			entry->generation == (has_more ? 7 : 0) &&
+			entry->uid == (has_more ? 8 : geteuid()) &&
+			entry->gid == (has_more ? 9 : getegid()));
+	if (has_more) {
+		check_text(entry->output, "/out");
+		check_text(entry->place, "/place");
+	}
+	session_remove(&the_daemon, entry);
+	objects_free_unused(&the_daemon);
+}
+
+static void test_restored(void)
+{
+	static const char large[] = "it cannot be opened, is no file of ours, or is too large";
+	const size_t max = DEFINITION_TEXT_MAX + 65536;
+	struct resources before = resources_now();
+
+	check_restored(",\"active\":true,\"generation\":7,\"uid\":8,\"gid\":9,\"output\":\"/out\",\"place\":\"/place\"",
+			0, NULL);
+	check_restored("", 0, NULL);
+	check_restored("", max, NULL);
+	check_restored("", max + 1, large);
+	check_restored("!", 0, "it is that of the session two");
+	check_restored(",\"output\":\"out\"", 0, "\"output\" is not an absolute path");
+	check_restored(",\"place\":\"place\"", 0, "\"place\" is not an absolute path");
+	check_restored(",\"started\":true,\"output\":\"/out\"", 0,
+			"a started session has no output or state directory");
+	check_restored(",\"started\":true,\"place\":\"/place\"", 0,
+			"a started session has no output or state directory");
+	write_text("run/state/one.json", "{}", 2);
+	CHECK(!sessions_restore(&the_daemon));
+	CHECK(strstr(reported(), "one.json cannot be restored: it has no definition\n"));
+	CHECK(!unlink(in_work("run/state/one.json")) &&
+			!symlink("/none", in_work("run/state/one.json")));
+	CHECK(!sessions_restore(&the_daemon) && strstr(reported(), large));
+	unlink(in_work("run/state/one.json"));
+	/* Names that are none of a session. */
+	write_text("run/state/.json", "{}", 2);
+	write_text("run/state/-x.json", "{}", 2);
+	write_text("run/state/one.jso", "{}", 2);
+	CHECK(!sessions_restore(&the_daemon));
+	check_text(reported(), "");
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
+/* ---- The runtime directory ---- */
+
+static void check_runtime(
+		const char *path, enum control_kind kind, const char *text, const char *hint)
+{
+	struct control_error error = {.kind = CONTROL_DONE};
+	struct daemon daemon = {.lock_fd = -1, .uid = geteuid()};
+
+	CHECK(runtime_open(&daemon, path, &error) < 0 && error.kind == kind);
+	check_text(error.text, text);
+	check_text(error.mend, hint);
+	if (daemon.lock_fd >= 0)
+		close(daemon.lock_fd);
+}
+
+static mode_t mode_of(const char *name)
+{
+	struct stat status;
+
+	CHECK(!stat(in_work(name), &status));
+	return status.st_mode & 07777;
+}
+
+static void test_runtime(void)
+{
+	struct resources before = resources_now();
+	struct daemon daemon = {.lock_fd = -1, .uid = geteuid()};
+	struct control_error error;
+	char text[600], hint[300], path[300], link[64] = "";
+
+	check_runtime("x", CONTROL_USAGE, "the runtime directory x is not an absolute path", "");
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	path[sizeof(daemon.runtime)] = 0;
+	snprintf(text, sizeof(text),
+			"the runtime directory %s has more than 79 bytes: sockets in it would have no name",
+			path);
+	check_runtime(path, CONTROL_USAGE, text, "name a shorter one with --runtime");
+	snprintf(path, sizeof(path), "%s/%0*d", work,
+			(int)(sizeof(daemon.runtime) - 2 - strlen(work)), 0);
+	CHECK(strlen(path) == sizeof(daemon.runtime) - 1);
+	CHECK(!runtime_open(&daemon, path, &error));
+	runtime_close(&daemon);
+	CHECK(!mkdir(in_work("open"), 0700) && !chmod(in_work("open"), 0770));
+	snprintf(text, sizeof(text), "cannot use the directory %s: other users can write to it",
+			in_work("open"));
+	snprintf(hint, sizeof(hint), "`chmod go-w %s`", in_work("open"));
+	check_runtime(in_work("open"), CONTROL_PERMISSION, text, hint);
+	if (!geteuid()) {
+		CHECK(!chmod(in_work("open"), 0700) && !chown(in_work("open"), 0, 0));
+		CHECK(!chown(in_work("open"), 5, 5));
+		snprintf(text, sizeof(text), "cannot use the directory %s: it belongs to user 5",
+				in_work("open"));
+		snprintf(hint, sizeof(hint), "`rm -r %s`, or name another one with --runtime",
+				in_work("open"));
+		check_runtime(in_work("open"), CONTROL_PERMISSION, text, hint);
+	}
+	snprintf(text, sizeof(text), "a daemon serves %s already: process %d", in_work("run"),
+			getpid());
+	check_runtime(in_work("run"), CONTROL_BUSY, text,
+			"use that one, or end it first, or name another directory with --runtime");
+	CHECK(mode_of("run") == 0700 && mode_of("run/sessions") == 0700 &&
+			mode_of("run/state") == 0700 && mode_of("run/places") == 0700 &&
+			mode_of("run/control.sock") == 0600 && mode_of("run/agents.sock") == 0600);
+	read_text("run/sided.pid", path, sizeof(path));
+	snprintf(text, sizeof(text), "%d\n", getpid());
+	check_text(path, text);
+	the_daemon.serial = 41;
+	runtime_publish(&the_daemon);
+	CHECK(readlink(in_work("run/serial"), link, sizeof(link) - 1) == 19 &&
+			!strcmp(link + 16, "-41"));
+	the_daemon.serial = 1;
+	/* Root's daemon has programs of all users; that of the system is everybody's. */
+	for (int system = 0; system < 2; system++) {
+		daemon = (struct daemon){.lock_fd = -1,
+				.uid = geteuid(),
+				.any_user = true,
+				.system = system};
+		CHECK(!runtime_open(&daemon, in_work("other"), &error));
+		CHECK(mode_of("other") == (system ? 0755 : 0711) &&
+				mode_of("other/state") == 0700 &&
+				mode_of("other/sessions") == mode_of("other"));
+		runtime_close(&daemon);
+		CHECK(!exists("other/sided.pid"));
+	}
+	CHECK(!runtime_path(&the_daemon, path, strlen(work) + 4 + 3, "%s", "abc"));
+	CHECK(runtime_path(&the_daemon, path, strlen(work) + 4 + 5, "%s", "abc"));
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
+/* ---- The log ---- */
+
+static void test_log(void)
+{
+	unsigned int nr = 0;
+
+	(void)reported();
+	/* A user other than the daemon's. */
+	for (int i = 0; i < LIMIT_LINES_OF_MEMBER + 3; i++)
+		say_about(&the_daemon, geteuid() + 1, "line %d", i);
+	for (const char *at = reported(); *at; at = strchr(at, '\n') + 1)
+		nr++;
+	CHECK(nr == LIMIT_LINES_OF_MEMBER);
+	CHECK(the_daemon.suppressed.slot);
+	say_suppressed(&the_daemon, NULL);
+	{
+		char expected[200];
+
+		snprintf(expected, sizeof(expected),
+				"sided: suppressed 3 messages about sessions of user %u: too many within a minute\n",
+				(unsigned int)geteuid() + 1);
+		check_text(reported(), expected);
+	}
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+	(void)status;
+	(void)kind;
+	(void)where;
+	return remove(path);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argv;
+	/* A session's process is none that this test starts. */
+	if (argc > 1)
+		return 1;
+	umask(077);
+	report = fdopen(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3), "w");
+	log_fd = memfd_create("log", MFD_CLOEXEC);
+	if (!report || log_fd < 0 || !mkdtemp(work))
+		return 1;
+	setvbuf(report, NULL, _IONBF, 0);
+	CHECK(dup2(log_fd, STDERR_FILENO) == STDERR_FILENO);
+	alarm(100);
+	begin();
+	test_requests();
+	test_sessions();
+	test_clients();
+	test_protocol();
+	test_strangers();
+	test_remembered();
+	test_doors();
+	test_restored();
+	test_runtime();
+	test_log();
+	close_daemon(&the_daemon);
+	CHECK(!objects_left() && !exists("run/sided.pid") && !exists("run/control.sock"));
+	CHECK(!nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS));
+	CHECK(dup2(fileno(report), STDERR_FILENO) == STDERR_FILENO);
+	fclose(report);
+	close(log_fd);
+	return 0;
+}
