@@ -36,6 +36,7 @@ struct played {
 };
 
 static unsigned char played_message[WIRE_MESSAGE_MAX];
+static uint32_t played_pid = 4711;
 static char played_work[] = "/tmp/side-played-XXXXXX";
 
 static inline int played_remove_one(
@@ -161,7 +162,7 @@ static inline void played_close(struct played *played)
 static inline bool played_hello(struct session *session, struct played *played,
 		const char *procname, uint64_t token, uint32_t features)
 {
-	const struct wire_hello hello = {.pid = 4711,
+	const struct wire_hello hello = {.pid = played_pid,
 			.parent = 42,
 			.token = token,
 			.word_size = sizeof(void *),

@@ -258,6 +258,9 @@ static void test_requests(void)
 					"there is no session none", there},
 			{GO "\"top\",\"interval\":9999999}", "usage",
 					"an interval is 10ms at least", ""},
+			{GO "\"top\",\"interval\":3600000000001}", "usage",
+					"\"interval\" is 3600000000001, which is more than 3600000000000",
+					""},
 			{GO "\"load\"}", "usage", "there is no \"definition\" to load", ""},
 			{GO "\"create\",\"session\":\"one\"}", "busy",
 					"there is a session one already",
@@ -365,6 +368,7 @@ static void test_clients(void)
 	fds[1] = fds[LIMIT_CLIENTS_OF_USER];
 	for (int i = 0; i < LIMIT_CLIENTS_OF_USER; i++)
 		check_good(ask(fds[i], GO "\"top\",\"interval\":3600000000000}"));
+	check_good(ask(fds[0], GO "\"top\",\"interval\":10000000}"));
 	fds[LIMIT_CLIENTS_OF_USER] = dial("run/control.sock");
 	check_answer(hear(fds[LIMIT_CLIENTS_OF_USER]), "busy",
 			"there are too many connections to the daemon: at most 256, and 64 of one user",
@@ -593,6 +597,15 @@ static bool is_restored(const char *token, const char *control, unsigned int num
 	return is;
 }
 
+static uint32_t noted;
+
+static void note_number(struct daemon *daemon, uint32_t number, const char *path)
+{
+	CHECK(daemon == &the_daemon && !noted &&
+			!strcmp(path, in_work("run/state/.most-2147483647")));
+	noted = number;
+}
+
 static void test_remembered(void)
 {
 	static const char *const wrong[] = {".program-0", ".program-01", ".program-x", ".program-",
@@ -658,6 +671,11 @@ static void test_remembered(void)
 		CHECK(!exists(name));
 	}
 	CHECK(exists("run/state/.other-1"));
+	write_text("run/state/.most-2147483647", "{}", 2);
+	write_text("run/state/.most-2147483648", "{}", 2);
+	state_each(&the_daemon, ".most-", note_number);
+	CHECK(noted == INT32_MAX && exists("run/state/.most-2147483647") &&
+			!exists("run/state/.most-2147483648"));
 	check_text(reported(), "");
 	turn();
 	CHECK(resources_now().descriptors == before.descriptors);
@@ -859,8 +877,10 @@ static void test_runtime(void)
 
 static void test_log(void)
 {
+	uint64_t before = loop_now();
 	unsigned int nr = 0;
 
+	loop_cancel(&the_daemon, &the_daemon.suppressed);
 	(void)reported();
 	/* A user other than the daemon's. */
 	for (int i = 0; i < LIMIT_LINES_OF_MEMBER + 3; i++)
@@ -868,7 +888,7 @@ static void test_log(void)
 	for (const char *at = reported(); *at; at = strchr(at, '\n') + 1)
 		nr++;
 	CHECK(nr == LIMIT_LINES_OF_MEMBER);
-	CHECK(the_daemon.suppressed.slot);
+	CHECK(the_daemon.suppressed.slot && the_daemon.suppressed.at >= before + LINES_NS);
 	say_suppressed(&the_daemon, NULL);
 	{
 		char expected[200];
@@ -914,6 +934,8 @@ int main(int argc, char **argv)
 	test_runtime();
 	test_log();
 	close_daemon(&the_daemon);
+	CHECK(!the_daemon.client_shares.users && !the_daemon.stranger_shares.users &&
+			!the_daemon.door_shares.users && !the_daemon.program_shares.users);
 	CHECK(!objects_left() && !exists("run/sided.pid") && !exists("run/control.sock"));
 	CHECK(!nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS));
 	CHECK(dup2(fileno(report), STDERR_FILENO) == STDERR_FILENO);
