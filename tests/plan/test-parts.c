@@ -81,6 +81,25 @@ static void test_memory(void)
 	failing_map = 0;
 }
 
+/* Memory behind the plan is not part of it, whatever it holds. */
+static void test_memory_behind(void)
+{
+	static uint64_t memory[512];
+	struct side_type types[2] = {make_string(1, HOST), make_string(1, HOST)};
+	struct side_event_description *event = make_event(2, types, NULL, 0);
+	ssize_t size = plan_size(event, NULL, 0);
+	static const unsigned char codes[] = {PLAN_DYNAMIC, PLAN_VLA_VISITOR};
+	struct plan *plan = NULL;
+	int line = __LINE__;
+
+	for (size_t i = 0; i < sizeof(codes); i++) {
+		memset(memory, codes[i], sizeof(memory));
+		EXPECT(size > 0 && size < 2048 && !plan_build(event, memory, (size_t)size, &plan),
+				"%zd", size);
+		EXPECT(plan->kind == PLAN_KIND_QUIET, "%d with %u behind", plan->kind, codes[i]);
+	}
+}
+
 /* ---- blocks ---- */
 
 #define OPS_MAX 600
@@ -268,6 +287,7 @@ static void test_distances(void)
 int main(void)
 {
 	test_memory();
+	test_memory_behind();
 	test_blocks();
 	test_sizes();
 	test_distances();

@@ -208,6 +208,8 @@ static void texts(void)
 	reads.is_set = true;
 	reads.result = 1;
 	CHECK(!validate_memory_text((void *)(UINTPTR_MAX - 2), 4));
+	CHECK(!validate_memory_text((void *)(UINTPTR_MAX - 7), 1));
+	CHECK(!validate_memory_text((void *)(UINTPTR_MAX - 7), 4));
 	munmap(pages, 3 * PAGE);
 }
 
