@@ -1017,6 +1017,285 @@ static void test_labels(void **unused)
 	dwarf_close(&dwarf);
 }
 
+/* ---- locations of variables ---- */
+
+struct location_case {
+	const char *name;
+	uint8_t bytes[28];
+	size_t size; /* 0: the variable has no location */
+	const char *wanted;
+};
+
+static const struct location_case locations[] = {
+		{"register", BYTES(0x55), "value 2:5:0:0"},
+		{"memory", BYTES(0x75, 8), "memory 2:5:0:0 32:0:0:8"},
+		{"stack value", BYTES(0x75, 8, 0x9f), "value 2:5:0:0 32:0:0:8"},
+		{"two registers", BYTES(0x55, 0x93, 8, 0x54, 0x93, 8),
+				"pieces; 0+8 value 2:5:0:0; 8+8 value 2:4:0:0"},
+		{"a missing piece", BYTES(0x55, 0x93, 4, 0x93, 3, 0x54, 0x93, 1),
+				"pieces; 0+4 value 2:5:0:0; 4+3 nowhere; 7+1 value 2:4:0:0"},
+		{"memory and a register", BYTES(0x75, 8, 0x93, 4, 0x54, 0x93, 4),
+				"pieces; 0+4 memory 2:5:0:0 32:0:0:8; 4+4 value 2:4:0:0"},
+		{"bits", BYTES(0x55, 0x9d, 16, 0, 0x54, 0x9d, 32, 0),
+				"pieces; 0+2 value 2:5:0:0; 2+4 value 2:4:0:0"},
+		{"12 bits", BYTES(0x55, 0x9d, 12, 0),
+				"-95 pieces of `v` that are no whole bytes are in different places | ask for its members"},
+		{"bits at bit 1", BYTES(0x55, 0x9d, 16, 1),
+				"-95 pieces of `v` that are no whole bytes are in different places | ask for its members"},
+		{"constant in a piece", BYTES(0x9e, 4, 1, 2, 3, 4, 0x93, 4),
+				"pieces; 0+4 value 1:0:0:67305985"},
+		{"8 bytes in a piece", BYTES(0x9e, 8, 1, 0, 0, 0, 0, 0, 0, 0x80, 0x93, 8),
+				"pieces; 0+8 value 1:0:0:-9223372036854775807"},
+		{"9 bytes in a piece", BYTES(0x9e, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0x93, 9),
+				"pieces; 0+9 nowhere"},
+		{"unknown operation in a piece", BYTES(0x97, 0x93, 8, 0x54, 0x93, 8),
+				"pieces; 0+8 nowhere; 8+8 value 2:4:0:0"},
+		{"constant", BYTES(0x9e, 3, 1, 2, 3), "value 1:0:0:197121"},
+		{"constant of 8 bytes", BYTES(0x9e, 8, 1, 0, 0, 0, 0, 0, 0, 0), "value 1:0:0:1"},
+		{"constant of 9 bytes", BYTES(0x9e, 9, 1, 0, 0, 0, 0, 0, 0, 0, 2),
+				"pieces; 0+8 value 1:0:0:1; 8+1 value 1:0:0:2"},
+		{"constant of 0 bytes", BYTES(0x9e, 0),
+				"-95 `v` is a constant that is too large for a probe | "},
+		{"entry value", BYTES(0xa3, 1, 0x55, 0x9f),
+				"-2 the compiler has kept of `v` at this location only that it is computed from rdi at the entry of the function | take it at the entry: `--function` instead of `--probe`"},
+		{"thread", BYTES(9, 0xff, 0x9b),
+				"-95 `v` is thread-local, and its file does not contain its location | take an argument or a local that was made of it"},
+		{"unknown operation", BYTES(0x97),
+				"-95 a probe cannot compute the address of `v` at this location: that takes an operation that is not known here | write it as TYPE:NAME:ADDR"},
+		{"nothing on the stack", BYTES(0x96),
+				"-95 a probe cannot compute the address of `v` at this location | write it as TYPE:NAME:ADDR"},
+		{"no location", {0}, 0,
+				"-2 the compiler has not kept `v` at this location | probe another location, or compile with -O0 or -Og"},
+};
+
+static void show_variable(uint32_t variable)
+{
+	struct locate_place place = {.address = 0x1000};
+	Dwarf_Die die = dwarf_die(&dwarf, variable);
+	struct resolve_error error = {.text = ""};
+	static struct located located;
+	int ret = locate(&place, &die, &located, &error);
+
+	if (ret)
+		sprintf(shown, "%d %s | %s", ret, error.text, error.mend);
+	else
+		show_located(&located);
+}
+
+static void test_locations(void **unused)
+{
+	uint32_t variables[LENGTH(locations)], pieces[2], blocks[2], number, bytes;
+	uint8_t block[129] = {7}, expression[17 * 3];
+
+	(void)unused;
+	differing = 0;
+	begin(DW_LANG_C99, "test");
+	for (size_t i = 0; i < LENGTH(locations); i++) {
+		variables[i] = dwarf_entry(&dwarf, DW_TAG_variable, false);
+		dwarf_text(&dwarf, DW_AT_name, "v");
+		if (locations[i].size)
+			dwarf_expression(&dwarf, DW_AT_location, locations[i].bytes,
+					locations[i].size);
+	}
+	for (unsigned int i = 0; i < 17; i++)
+		memcpy(expression + 3 * i, (const uint8_t[]){0x55, 0x93, 1}, 3);
+	block[120] = 9;
+	/* 16 pieces, and one more; constants of 128 bytes, which are 16 pieces, and of 129. */
+	for (unsigned int i = 0; i < 2; i++) {
+		pieces[i] = dwarf_entry(&dwarf, DW_TAG_variable, false);
+		dwarf_text(&dwarf, DW_AT_name, "v");
+		dwarf_expression(&dwarf, DW_AT_location, expression, 3 * (16 + i));
+		blocks[i] = dwarf_entry(&dwarf, DW_TAG_variable, false);
+		dwarf_text(&dwarf, DW_AT_name, "v");
+		dwarf_expression(&dwarf, DW_AT_const_value, block, 128 + i);
+	}
+	number = dwarf_entry(&dwarf, DW_TAG_variable, false);
+	dwarf_negative(&dwarf, DW_AT_const_value, -77);
+	bytes = dwarf_entry(&dwarf, DW_TAG_variable, false);
+	dwarf_expression(&dwarf, DW_AT_const_value, block, 2);
+	dwarf_open(&dwarf);
+	for (size_t i = 0; i < LENGTH(locations); i++) {
+		show_variable(variables[i]);
+		expect(locations[i].name, locations[i].wanted);
+	}
+	show_variable(pieces[0]);
+	expect("16 pieces",
+			"pieces; 0+1 value 2:5:0:0; 1+1 value 2:5:0:0; 2+1 value 2:5:0:0; 3+1 value 2:5:0:0; 4+1 value 2:5:0:0; 5+1 value 2:5:0:0; 6+1 value 2:5:0:0; 7+1 value 2:5:0:0; 8+1 value 2:5:0:0; 9+1 value 2:5:0:0; 10+1 value 2:5:0:0; 11+1 value 2:5:0:0; 12+1 value 2:5:0:0; 13+1 value 2:5:0:0; 14+1 value 2:5:0:0; 15+1 value 2:5:0:0");
+	show_variable(pieces[1]);
+	expect("17 pieces", "-7 `v` is in too many pieces | probe another location");
+	show_variable(blocks[0]);
+	assert_int_equal(strncmp(shown, "pieces; 0+8 value 1:0:0:7; 8+8 value 1:0:0:0; ", 46), 0);
+	assert_non_null(strstr(shown, "; 120+8 value 1:0:0:9"));
+	show_variable(blocks[1]);
+	expect("129 bytes",
+			"-2 the compiler has not kept `v` at this location | probe another location, or compile with -O0 or -Og");
+	show_variable(number);
+	expect("number", "value 1:0:0:-77");
+	show_variable(bytes);
+	expect("bytes", "value 1:0:0:7");
+	dwarf_close(&dwarf);
+	assert_int_equal(differing, 0);
+}
+
+static void test_pieces(void **unused)
+{
+	static struct located located;
+	struct fetch fetch = {.nr_ops = 0};
+
+	(void)unused;
+	assert_int_equal(locate_piece(&located, LOCATED_VALUE, INT32_MAX, &fetch), 0);
+	assert_int_equal(locate_piece(&located, LOCATED_NOWHERE, 0, &fetch), 0);
+	assert_int_equal(locate_piece(&located, LOCATED_VALUE, 1, &fetch), -E2BIG);
+	assert_int_equal(located.nr_pieces, 2);
+	assert_int_equal(located.kind, LOCATED_PIECES);
+	assert_int_equal(located.pieces[1].offset, INT32_MAX);
+}
+
+/* ---- values of items ---- */
+
+/* The item is at rdi, or (`is_value`) it is in rax. */
+static struct item make_item(const struct locate_place *place, uint32_t type, bool is_value)
+{
+	struct item item = {.place = place, .type = dwarf_die(&dwarf, type)};
+
+	item.where.kind = is_value ? LOCATED_VALUE : LOCATED_MEMORY;
+	assert_int_equal(fetch_op(&item.where.fetch, PROBE_FETCH_REGISTER, is_value ? 0 : 5, 0, 0),
+			0);
+	assert_true(type_plain(&item.type));
+	return item;
+}
+
+static void show_values(uint32_t type, bool is_value, size_t room)
+{
+	static const struct locate_place place = {.address = 0x1000};
+	struct item item = make_item(&place, type, is_value);
+	struct resolve_error error = {.text = ""};
+	static struct value values[80];
+	bool left_out = false;
+	size_t count = 0;
+	int ret = item_values(&item, values, room, &count, &left_out, &error);
+
+	*shown = '\0';
+	if (ret) {
+		snprintf(shown, sizeof(shown), "%d %s | %s", ret, error.text, error.mend);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		sprintf(shown + strlen(shown), "%s%.32s %u:%u:%u%s", i ? "; " : "", values[i].name,
+				values[i].type, values[i].size, values[i].limit,
+				values[i].guarded ? " guarded" : "");
+		if (values[i].type != PROBE_FIELD_STRUCT)
+			show_fetch(&values[i].fetch);
+	}
+	if (left_out)
+		strcat(shown, " ...");
+}
+
+static void expect_values(const char *name, uint32_t type, bool is_value, const char *wanted)
+{
+	show_values(type, is_value, 64);
+	expect(name, wanted);
+}
+
+/* A structure with so many members that are outside of it, and one of its own. */
+static uint32_t with_static_members(unsigned int count)
+{
+	uint32_t offset = named(DW_TAG_structure_type, "many", 4);
+
+	for (unsigned int i = 0; i < count; i++) {
+		(void)dwarf_entry(&dwarf, DW_TAG_member, false);
+		dwarf_flag(&dwarf, DW_AT_external);
+	}
+	member("own", of_c.s32, 0);
+	dwarf_end_children(&dwarf);
+	return offset;
+}
+
+static void test_values(void **unused)
+{
+	uint32_t bfloat, quad, decimal, complex_int, u128, deep[7], many[2], pair, small;
+
+	(void)unused;
+	differing = 0;
+	begin(DW_LANG_C99, "test");
+	bfloat = base("__bf16", DW_ATE_float, 2);
+	quad = base("__float128", DW_ATE_float, 16);
+	decimal = base("_Decimal64", DW_ATE_decimal_float, 8);
+	complex_int = base("complex int", DW_ATE_lo_user, 8);
+	u128 = base("unsigned __int128", DW_ATE_unsigned, 16);
+	pair = structure("pair", 12, of_c.s32, of_c.f64, 4);
+	small = structure("small", 2, of_c.u8, of_c.s8, 1);
+	deep[0] = structure("deep", 4, of_c.s32, 0, 0);
+	for (unsigned int i = 1; i < 7; i++)
+		deep[i] = structure("deep", 4, deep[i - 1], 0, 0);
+	many[0] = with_static_members(999);
+	many[1] = with_static_members(1000);
+	dwarf_open(&dwarf);
+	expect_values("signed char", of_c.s8, false, " 2:1:0 2:5:0:0 34:0:1:0");
+	expect_values("short", of_c.s16, false, " 2:2:0 2:5:0:0 34:0:2:0");
+	expect_values("int", of_c.s32, false, " 2:4:0 2:5:0:0 34:0:4:0");
+	expect_values("long", of_c.s64, false, " 2:8:0 2:5:0:0 34:0:8:0");
+	expect_values("unsigned char", of_c.u8, false, " 1:1:0 2:5:0:0 34:0:1:0");
+	expect_values("unsigned short", of_c.u16, false, " 1:2:0 2:5:0:0 34:0:2:0");
+	expect_values("unsigned int", of_c.u32, false, " 1:4:0 2:5:0:0 34:0:4:0");
+	expect_values("unsigned long", of_c.u64, false, " 1:8:0 2:5:0:0 34:0:8:0");
+	expect_values("__int128", of_c.s128, false,
+			" 2:16:0 2:5:0:0 34:0:8:0 38:0:0:0 2:5:0:0 32:0:0:8 34:0:8:0 44:0:0:0");
+	expect_values("unsigned __int128", u128, false,
+			" 1:16:0 2:5:0:0 34:0:8:0 38:0:0:0 2:5:0:0 32:0:0:8 34:0:8:0 44:0:0:0");
+	expect_values("bool", of_c.flag, false, " 4:1:0 2:5:0:0 34:0:1:0");
+	expect_values("_Float16", of_c.f16, false, " 5:4:0 2:5:0:0 34:0:2:0 36:0:16:0 43:0:0:0");
+	expect_values("__bf16", bfloat, false,
+			" 5:4:0 2:5:0:0 34:0:2:0 36:0:16:0 38:0:0:0 1:0:0:16 39:0:9:0");
+	expect_values("float", of_c.f32, false, " 5:4:0 2:5:0:0 34:0:4:0");
+	expect_values("double", of_c.f64, false, " 5:8:0 2:5:0:0 34:0:8:0");
+	expect_values("long double", of_c.f80, false, " 5:8:0 2:5:0:0 41:0:0:0");
+	expect_values("_Float128", of_c.f128, false,
+			" 5:16:0 2:5:0:0 34:0:8:0 38:0:0:0 2:5:0:0 32:0:0:8 34:0:8:0 44:0:0:0");
+	expect_values("__float128", quad, false,
+			" 5:16:0 2:5:0:0 34:0:8:0 38:0:0:0 2:5:0:0 32:0:0:8 34:0:8:0 44:0:0:0");
+	expect_values("complex float", of_c.c32, false,
+			" 9:2:0; real 5:4:0 2:5:0:0 34:0:4:0; imag 5:4:0 2:5:0:0 32:0:0:4 34:0:4:0");
+	expect_values("complex double", of_c.c64, false,
+			" 9:2:0; real 5:8:0 2:5:0:0 34:0:8:0; imag 5:8:0 2:5:0:0 32:0:0:8 34:0:8:0");
+	expect_values("complex long double", of_c.c80, false,
+			" 9:2:0; real 5:8:0 2:5:0:0 41:0:0:0; imag 5:8:0 2:5:0:0 32:0:0:16 41:0:0:0");
+	expect_values("_Decimal64", decimal, false,
+			"-95 it is a _Decimal64, a decimal floating-point number, which no field can hold | ask for its bytes, as in `bytes(x, 8)`");
+	expect_values("complex int", complex_int, false,
+			"-95 it is a complex int, a number of a form that no field can hold | ask for its bytes, as in `bytes(x, 8)`");
+	expect_values("pointer", of_c.pointer, false, " 3:8:0 2:5:0:0 34:0:8:0");
+	expect_values("pair", pair, false,
+			" 9:2:0; a 2:4:0 2:5:0:0 34:0:4:0; b 5:8:0 2:5:0:0 32:0:0:4 34:0:8:0");
+	expect_values("4 structures", deep[3], false,
+			" 9:4:0; a 9:3:0; a 9:2:0; a 9:1:0; a 2:4:0 2:5:0:0 34:0:4:0");
+	expect_values("5 structures", deep[4], false,
+			" 9:4:0; a 9:3:0; a 9:2:0; a 9:1:0; a 7:1:4 2:5:0:0");
+	expect_values("7 structures", deep[6], false,
+			" 9:4:0; a 9:3:0; a 9:2:0; a 9:1:0; a 7:1:4 2:5:0:0");
+	expect_values("999 others", many[0], false, " 9:1:0; own 2:4:0 2:5:0:0 34:0:4:0");
+	expect_values("1000 others", many[1], false, " 7:1:4 2:5:0:0");
+	expect_values("int in rax", of_c.s32, true, " 2:4:0 2:0:0:0");
+	expect_values("short in rax", of_c.s16, true, " 2:2:0 2:0:0:0");
+	expect_values("float in rax", of_c.f32, true, " 5:4:0 2:0:0:0");
+	expect_values("half in rax", of_c.f16, true, " 5:4:0 2:0:0:0 36:0:16:0 43:0:0:0");
+	expect_values("bf16 in rax", bfloat, true,
+			" 5:4:0 2:0:0:0 36:0:16:0 38:0:0:0 1:0:0:16 39:0:9:0");
+	expect_values("long double in rax", of_c.f80, true,
+			"-95 it is a long double in an x87 register, which probes do not save | ask for it at another location");
+	expect_values("__int128 in rax", of_c.s128, true,
+			"-2 the compiler has not kept this part of it at this location | probe another location, or compile with -O0 or -Og");
+	expect_values("small in rax", small, true,
+			" 9:2:0; a 1:1:0 2:0:0:0; b 2:1:0 2:0:0:0 35:0:8:0");
+	expect_values("complex float in rax", of_c.c32, true,
+			" 9:2:0; real 5:4:0 2:0:0:0; imag 5:4:0 2:0:0:0 35:0:32:0");
+	expect_values("decimal in rax", decimal, true,
+			"-95 it is a _Decimal64, a decimal floating-point number, which no field can hold | leave it out");
+	expect_values("pair in rax", pair, true, " 9:1:0; a 2:4:0 2:0:0:0 ...");
+	dwarf_close(&dwarf);
+	assert_int_equal(differing, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1028,6 +1307,9 @@ int main(void)
 			cmocka_unit_test(test_frames),
 			cmocka_unit_test(test_sizes),
 			cmocka_unit_test(test_labels),
+			cmocka_unit_test(test_locations),
+			cmocka_unit_test(test_pieces),
+			cmocka_unit_test(test_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
