@@ -32,6 +32,7 @@ os.mkdir(RUNTIME, 0o700)
 # Texts of the errors of failing calls (faults-calls.h).
 REASONS = [os.strerror(number) for number in (errno.ENOMEM, errno.EMFILE, errno.EIO, errno.ENOSPC, errno.EAGAIN, errno.EPERM)]
 SANDBOX = ("stat64", "open64", "access", "syscall")
+LOST = "(is|are) not recorded|(was|were) lost|recorded nothing"
 seen = set()
 
 
@@ -213,7 +214,7 @@ def events(output):
 
 def test_record():
     """The program's own calls succeed: see test-programs.py. The status is the program's, so a loss is reported by a message."""
-    fails("record", "-o", "out", "--", TALKER, "3", normal=events, reports="(is|are) not recorded|(was|were) lost|recorded nothing")
+    fails("record", "-o", "out", "--", TALKER, "3", normal=events, reports=LOST)
 
 
 def test_list():
@@ -241,6 +242,52 @@ def test_save_and_load():
             """The sessions of the daemon after a load that reports success."""
             return output, side("save", "s", env=env).out
         fails("load", saved, prepare=destroy, normal=reported)
+    finally:
+        end_daemon(env)
+
+
+def counted(output):
+    """Output without numbers, which differ between runs."""
+    return re.sub(rb"[0-9.]+", b"N", output[0]), output[1]
+
+
+def test_sessions():
+    """The verbs of sessions. With status 0, the daemon has done what was asked."""
+    env = environment(SIDE_RUNTIME=RUNTIME)
+    create = ["create", "s", "-o", os.path.join(WORK, "session")]
+    event = ["enable-event", "-s", "s", "web:*"]
+    ring = ["enable-channel", "-s", "s", "--mode", "overwrite", "ring"]
+
+    def after(*steps):
+        def prepare():
+            side("destroy", "s", env=env)
+            shutil.rmtree(os.path.join(WORK, "session"), True)
+            for step in steps:
+                done = side(*step, env=env)
+                equal(done.status, 0, f"{step}: {done.err}")
+        return prepare
+
+    def saved(output):
+        return counted(output), side("save", env=env).out, re.sub("[0-9]+", "N", side("list", "--json", env=env).out)
+
+    verbs = (
+        (create, ()),
+        (ring, (create,)),
+        (["enable-event", "-s", "s", "web:*", "--filter", "x > 3"], (create,)),
+        (["add-context", "-s", "s", "vpid", "vtid"], (create,)),
+        (["track", "-s", "s", "--pid", "1"], (create,)),
+        (["start", "s"], (create, ring, event)),
+        (["snapshot", "s"], (create, ring, event, ["start", "s"])),
+        (["stop", "s"], (create, ring, event, ["start", "s"])),
+        (["destroy", "s"], (create, ring, event, ["start", "s"])),
+    )
+    side("list", "--daemon", env=env)
+    try:
+        for verb, steps in verbs:
+            fails(*verb, modules="side:", prepare=after(*steps), normal=saved, reports="session s is not the current one")
+        after(create, ring, event, ["start", "s"])()
+        for words in (["list"], ["list", "--json"], ["status"], ["status", "s"], ["status", "--json", "s"], ["top", "-n", "1", "-i", "10ms", "s"]):
+            fails(*words, modules="side:", normal=counted, reports="cannot read which session is the current one")
     finally:
         end_daemon(env)
 

@@ -5,6 +5,7 @@
 #include "command.h"
 #include "say.h"
 
+#include "control/json.h"
 #include "control/text.h"
 #include "names/nearest.h"
 
@@ -156,6 +157,11 @@ void ask_add(struct json_object *request, const char *name, struct json_object *
 		return;
 	is_request_cut_off = true;
 	json_object_put(value);
+}
+
+bool ask_is_cut_off(void)
+{
+	return is_request_cut_off;
 }
 
 int ask_call(struct ask *ask, struct json_object *request, int patience_ms,
@@ -315,8 +321,9 @@ void ask_add_text(struct json_object *request, const char *name, const char *tex
 	struct json_object *list = ask_list(request, name), *value;
 
 	if (!list) {
-		list = json_object_new_array();
-		ask_add(request, name, list);
+		ask_add(request, name, json_object_new_array());
+		/* NULL if it could not be added. */
+		list = ask_list(request, name);
 	}
 	value = json_object_new_string(text);
 	if (list && value && !json_object_array_add(list, value))
@@ -352,22 +359,26 @@ int ask_pending(struct json_object *answer)
 	return count ? COMMAND_PENDING : COMMAND_DONE;
 }
 
-void ask_print_json(const char *type, struct json_object *answer)
+int ask_print_json(const char *type, struct json_object *answer)
 {
 	struct json_object *line = json_object_new_object();
-	struct control_text text;
+	bool is_whole = json_put(line, "schema", json_object_new_int(SAY_JSON_SCHEMA)) &&
+			json_put_text(line, "type", type);
+	struct control_text text = {.made = NULL};
 
-	if (!line)
-		return;
-	json_object_object_add(line, "schema", json_object_new_int(SAY_JSON_SCHEMA));
-	json_object_object_add(line, "type", json_object_new_string(type));
 	json_object_object_foreach(answer, name, value)
 	{
-		if (strcmp(name, "ok") != 0)
-			json_object_object_add(line, name, json_object_get(value));
+		if (!strcmp(name, "ok") || !is_whole)
+			continue;
+		/* Without an object, it is the member null. */
+		is_whole = !json_object_object_add(line, name, json_object_get(value));
+		if (!is_whole)
+			json_object_put(value);
 	}
-	if (!control_text_print(line, JSON_C_TO_STRING_PLAIN, &text))
+	is_whole = is_whole && !control_text_print(line, JSON_C_TO_STRING_PLAIN, &text);
+	if (is_whole)
 		puts(text.text);
 	control_text_free(&text);
 	json_object_put(line);
+	return is_whole ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
 }

@@ -43,6 +43,9 @@ void ask_close(struct ask *ask);
  */
 void ask_add(struct json_object *request, const char *name, struct json_object *value);
 
+/* An allocation for the request has failed: members can be missing. ask_call() reports it. */
+bool ask_is_cut_off(void);
+
 /*
  * Ask (and put the request, which may be NULL: no memory). The caller puts the answer. `patience_ms`
  * is how long the daemon may be silent.
@@ -60,8 +63,8 @@ int ask_error(const struct control_error *error);
 /* Say who has not switched over, and who never looks: COMMAND_PENDING or 0. */
 int ask_pending(struct json_object *answer);
 
-/* The answer as a line of JSON on standard output. */
-void ask_print_json(const char *type, struct json_object *answer);
+/* The answer as a line of JSON on standard output. 0, or an exit status: reported. */
+int ask_print_json(const char *type, struct json_object *answer);
 
 /* Members of answers. Never NULL; 0 and "" where there is none. */
 const char *ask_text(struct json_object *object, const char *name);
@@ -78,8 +81,10 @@ void ask_add_text(struct json_object *request, const char *name, const char *tex
 
 /* ---- current.c: the session that is meant when none is named ---- */
 
-/* False: there is none. */
+/* False: there is none. A note reports that it cannot be read. */
 bool current_read(const struct ask *ask, char name[ASK_NAME_MAX]);
+/* The same without notes. */
+bool current_read_silently(const struct ask *ask, char name[ASK_NAME_MAX]);
 /* 0, or an exit status: reported. */
 int current_write(const struct ask *ask, const char *name);
 /* For a session that was created: a failure is a note, because the session exists. */

@@ -73,27 +73,44 @@ static int file(const struct ask *ask, char *path, size_t room)
 	return ret ? ret : append_name(path, room, elsewhere);
 }
 
-bool current_read(const struct ask *ask, char name[ASK_NAME_MAX])
+/* 0, or a negative errno; -ENOENT: there is none. */
+static int read_name(const struct ask *ask, char name[ASK_NAME_MAX])
 {
-	char path[PATH_MAX], text[ASK_NAME_MAX + 1];
+	char path[PATH_MAX] = "", text[ASK_NAME_MAX + 1];
 	ssize_t size;
-	int fd;
+	int fd, ret = file(ask, path, sizeof(path));
 
-	if (file(ask, path, sizeof(path)))
-		return false;
+	if (ret)
+		return ret;
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return false;
+		return -errno;
 	size = read(fd, text, sizeof(text) - 1);
+	ret = size < 0 ? -errno : 0;
 	close(fd);
-	if (size <= 0)
-		return false;
+	if (ret)
+		return ret;
 	text[size] = '\0';
 	text[strcspn(text, "\n")] = '\0';
 	if (!wire_session_name_valid(text))
-		return false;
+		return -ENOENT;
 	memcpy(name, text, strlen(text) + 1);
-	return true;
+	return 0;
+}
+
+bool current_read(const struct ask *ask, char name[ASK_NAME_MAX])
+{
+	int ret = read_name(ask, name);
+
+	if (ret && ret != -ENOENT)
+		say_note_hint("give the session to each command: `-s NAME`",
+				"cannot read which session is the current one: %s", strerror(-ret));
+	return !ret;
+}
+
+bool current_read_silently(const struct ask *ask, char name[ASK_NAME_MAX])
+{
+	return !read_name(ask, name);
 }
 
 /* Another command may read it meanwhile: it is there as a whole, or the one before. */

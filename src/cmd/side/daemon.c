@@ -121,9 +121,9 @@ int cmd_daemon(const struct parsed *parsed)
 		return status;
 	status = ask_call(&ask, control_request("ping", NULL), ASK_PATIENCE_MS, &answer);
 	if (!status && parsed->common.json) {
-		json_object_object_add(
-				answer, "socket", json_object_new_string(control_path(ask.client)));
-		ask_print_json("daemon", answer);
+		ask_add(answer, "socket", json_object_new_string(control_path(ask.client)));
+		status = ask_is_cut_off() ? say_error(COMMAND_FAILED, NULL, "out of memory")
+					  : ask_print_json("daemon", answer);
 	} else if (!status && !say_is_quiet()) {
 		printf("sided %s of %s runs as process %" PRIu64 ", at %s\n",
 				ask_text(answer, "version"),

@@ -70,7 +70,7 @@ int more_execute(char **argv)
 		else if (own_directory(directory))
 			snprintf(path, sizeof(path), "%s/%s", directory, places[i]);
 		else
-			break;
+			return fail(path, errno ? errno : ENOENT);
 		execv(path, argv);
 		code = errno;
 	}

@@ -61,7 +61,7 @@ static void print_channels(const struct parsed *parsed)
 
 	if (ask_connect_silently(&ask, parsed->options.control.system, NULL))
 		return;
-	if (!name && current_read(&ask, room))
+	if (!name && current_read_silently(&ask, room))
 		name = room;
 	request = name ? control_request("status", name) : NULL;
 	if (request && !control_call(ask.client, request, PATIENCE_MS, &answer, &error)) {

@@ -174,7 +174,7 @@ static int send_request(struct enabling *enabling, struct ask *ask, const struct
 		return status;
 	looked = probe_look(enabling->parsed, ask, session, modes, answer);
 	if (enabling->parsed->common.json)
-		ask_print_json(enabling->parsed->verb->name, answer);
+		status = ask_print_json(enabling->parsed->verb->name, answer);
 	else
 		status = probe_said(answer, enabling->table);
 	if (ask_pending(answer) && !status)

@@ -188,7 +188,7 @@ static int load_one(struct loading *loading, struct json_object *definition)
 		return status;
 	current_try_write(&loading->ask, ask_text(answer, "session"));
 	if (loading->parsed->common.json)
-		ask_print_json("load", answer);
+		loading->worst = ask_print_json("load", answer);
 	else
 		say_note_hint("`side start` begins", "loaded session %s",
 				ask_text(answer, "session"));

@@ -390,6 +390,8 @@ static int check_tracking(struct json_object *request, const struct parsed *pars
 		if (json_object_object_get_ex(request, whom[i], NULL))
 			return COMMAND_DONE;
 	}
+	if (ask_is_cut_off())
+		return COMMAND_DONE;
 	return say_error(COMMAND_USAGE,
 			"write `--pid`, `--uid`, `--gid`, `--name`, `--cgroup`, `--container` or `--all`",
 			"missing option: the processes to %s", parsed->verb->name);

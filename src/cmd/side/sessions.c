@@ -387,7 +387,7 @@ static int ask_one(struct ask *ask, const struct parsed *parsed, const char *nam
 	if (parsed->verb->id == VERB_DESTROY)
 		current_forget(ask, name, !parsed->options.control.all);
 	if (parsed->common.json)
-		ask_print_json(parsed->verb->name, answer);
+		status = ask_print_json(parsed->verb->name, answer);
 	else
 		say_done(parsed, name, answer);
 	explain_events(parsed, answer);

@@ -426,11 +426,13 @@ static void print_short(struct json_object *session, const char *current, const 
 
 /* ---- the verb ---- */
 
-static void print_json(struct json_object *session, const char *current)
+static int print_json(struct json_object *session, const char *current)
 {
-	json_object_object_add(session, "current",
-			json_object_new_boolean(!strcmp(ask_text(session, "name"), current)));
-	ask_print_json("session", session);
+	bool is_current = !strcmp(ask_text(session, "name"), current);
+
+	ask_add(session, "current", json_object_new_boolean(is_current));
+	return ask_is_cut_off() ? say_error(COMMAND_FAILED, NULL, "out of memory")
+				: ask_print_json("session", session);
 }
 
 /* Programs that do not see the daemon's directory, and lost it when it was started again. */
@@ -465,11 +467,11 @@ int status_show(struct ask *ask, const char *name, bool json, bool color)
 	count = sessions ? json_object_array_length(sessions) : 0;
 	if (!count && !json)
 		say_note_hint("`side create` makes one", "there are no sessions");
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !status; i++) {
 		struct json_object *session = json_object_array_get_idx(sessions, i);
 
 		if (json)
-			print_json(session, current);
+			status = print_json(session, current);
 		else if (name)
 			print_full(ask, answer, session, style);
 		else
@@ -477,7 +479,7 @@ int status_show(struct ask *ask, const char *name, bool json, bool color)
 	}
 	say_closed_doors(ask_list(answer, "closed-doors"));
 	json_object_put(answer);
-	return COMMAND_DONE;
+	return status;
 }
 
 int cmd_status(const struct parsed *parsed)

@@ -214,7 +214,7 @@ static int take(struct top *top, struct json_object *answer, uint64_t *intervals
 	return ret;
 }
 
-/* 1: a message has come; 0: it is to end. */
+/* 1: a message has come; 0: it is to end; or a negative errno. */
 static int wait_for_message(const struct top *top)
 {
 	struct pollfd fds[] = {{.fd = control_fd(top->ask.client), .events = POLLIN},
@@ -224,8 +224,10 @@ static int wait_for_message(const struct top *top)
 	for (;;) {
 		int ready = poll(fds, 2, PATIENCE_MS);
 
-		if (stopped || (ready < 0 && errno != EINTR))
+		if (stopped)
 			return 0;
+		if (ready < 0 && errno != EINTR)
+			return -errno;
 		if (ready > 0 && fds[1].revents &&
 				(read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q'))
 			return 0;
@@ -239,11 +241,17 @@ static int loop(struct top *top)
 	uint64_t count = top->options->count;
 	int status = COMMAND_DONE;
 
-	for (uint64_t i = 0; !status && (!count || i < count) && wait_for_message(top);) {
+	for (uint64_t i = 0; !status && (!count || i < count);) {
 		struct control_error error = {.kind = CONTROL_DONE};
 		struct json_object *answer = NULL;
-		int ret = control_next(top->ask.client, PATIENCE_MS, &answer, &error);
+		int ret = wait_for_message(top);
 
+		if (!ret)
+			break;
+		if (ret < 0)
+			return say_error(COMMAND_FAILED, NULL, "cannot wait for the daemon: %s",
+					strerror(-ret));
+		ret = control_next(top->ask.client, PATIENCE_MS, &answer, &error);
 		if (ret == -EPIPE) {
 			say_note("session %s ended, or its daemon did", top->view.session);
 			break;
