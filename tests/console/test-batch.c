@@ -51,6 +51,10 @@ static void test_versions(void **unused)
 	assert_null(strstr(text, "event: good"));
 	assert_non_null(strstr(text, "provider: p, event: (null)\nError: "));
 	assert_null(strstr(text, "fields"));
+	/* One error, and nothing of the description. */
+	assert_null(strstr(strstr(text, "(null)\nError: ") + strlen("(null)\nError: "), "Error"));
+	assert_string_equal(strchr(strstr(text, "(null)\nError: ") + strlen("(null)\n"), '\n'),
+			"\n" DASHES);
 	/* No other member of an unknown version is read, also when the event is removed. */
 	text = notified(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, events, 1);
 	assert_string_equal(text, DASHES "Tracer notified of events removed\n" DASHES);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON is parsed with one failed allocation after the other, of all that the parser makes: the answer is the whole object or an error, and
- * the process survives.
+ * JSON is parsed and printed with one failed allocation after the other, of all that the functions make: the result is whole or an error,
+ * and the process survives.
  */
+#include <errno.h>
 #include <stddef.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "control/json.h"
+#include "control/text.h"
 
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
@@ -75,11 +77,40 @@ static bool try_once(unsigned long first, bool all, const char *whole)
 	return reached;
 }
 
+static const char bytes[] = "a\x80z\xff"; /* no UTF-8 */
+
+/* The same for a text with escapes. False: no allocation failed. */
+static bool print_once(unsigned long first, bool all)
+{
+	static const char wanted[] = "\"a\\udc80z\\udcff\"";
+	struct json_object *object = json_object_new_string_len(bytes, sizeof(bytes) - 1);
+	struct control_text text;
+	bool reached, good;
+	int ret;
+
+	next = 0;
+	lasts = all;
+	failing = first;
+	ret = control_text_print(object, JSON_C_TO_STRING_PLAIN, &text);
+	reached = next >= first;
+	failing = 0;
+	good = ret ? ret == -ENOMEM && reached && !text.made
+		   : text.size == sizeof(wanted) - 1 && !strcmp(text.text, wanted) &&
+					text.made == text.text;
+	if (!good) {
+		printf("allocation %lu failed: %d, %s\n", first, ret, ret ? "" : text.text);
+		exit(1);
+	}
+	control_text_free(&text);
+	json_object_put(object);
+	return reached;
+}
+
 int main(void)
 {
 	struct control_error error;
 	struct json_object *object = json_read(sample, sizeof(sample) - 1, &error);
-	unsigned long tried = 0;
+	unsigned long tried = 0, printed = 0;
 	char *whole;
 
 	if (!object) {
@@ -93,7 +124,11 @@ int main(void)
 	for (int all = 0; all < 2; all++)
 		for (unsigned long first = 1; try_once(first, all, whole); first++)
 			tried++;
+	for (int all = 0; all < 2; all++)
+		for (unsigned long first = 1; print_once(first, all); first++)
+			printed++;
 	free(whole);
-	printf("%lu failed allocations\n", tried);
-	return tried < 50;
+	printf("%lu failed allocations of the parser, %lu of the printer\n", tried, printed);
+	/* The buffer of json-c, and the text with escapes. */
+	return tried < 50 || printed < 4;
 }
