@@ -559,6 +559,22 @@ static void test_permitted(void)
 	CHECK(!may_be_stopped(&borrowing, &request));
 }
 
+/* A program that has another tracer is refused; one that has ended is not tried again. */
+static void test_tries(void)
+{
+	struct inject_target target = {.report = &report, .pid = start()};
+	struct borrowing borrowing = {.target = &target, .thread = target.pid};
+
+	report = (struct inject_report){.kind = INJECT_DONE};
+	CHECK(!ptrace(PTRACE_SEIZE, target.pid, 0, 0));
+	CHECK(try(&borrowing) == ATTEMPT_FAILED && report.kind == INJECT_NOT_PERMITTED &&
+			strstr(report.text,
+					"is tracing it, and a program has one tracer at a time"));
+	end(target.pid);
+	report = (struct inject_report){.kind = INJECT_DONE};
+	CHECK(try(&borrowing) == ATTEMPT_NEXT && report.kind == INJECT_DONE && !report.stops);
+}
+
 static void test_failures(void)
 {
 	struct inject_target target = {.report = &report, .pid = getpid()};
@@ -1033,6 +1049,7 @@ int main(void)
 		test_stopping();
 		test_looks();
 		test_permitted();
+		test_tries();
 		test_failures();
 		test_functions();
 		test_timeout();

@@ -280,6 +280,7 @@ static void test_status(void)
 	CHECK(!strcmp(inject_thread_name(getpid(), getpid(), name, 5), "one ") &&
 			!strcmp(inject_name(INT32_MAX, name, sizeof(name)), "?"));
 	CHECK(!read_small("/nowhere", text, sizeof(text)) && !*text);
+	CHECK(!read_small("/dev/null", text, sizeof(text)) && !*text);
 }
 
 static pid_t start(void (*begin)(void))
@@ -391,6 +392,305 @@ static void test_states(void)
 	end(child);
 }
 
+/* ---- files that the program has loaded ---- */
+
+/* A library that is mapped as a whole, at an address of its own. */
+static struct {
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+	Elf64_Shdr sections[3];
+	Elf64_Sym symbols[8];
+	char names[256];
+	uint64_t figures[3];
+	uint8_t more[4096];
+} library;
+static size_t nr_symbols, names_size;
+
+#define LIBRARY_AT 0x10000u
+
+static void begin_library(void)
+{
+	memset(&library, 0, sizeof(library));
+	library.header = (Elf64_Ehdr){.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64},
+			.e_type = ET_DYN,
+			.e_machine = EM_X86_64,
+			.e_phoff = offsetof(__typeof__(library), segment),
+			.e_phnum = 1,
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_shoff = offsetof(__typeof__(library), sections),
+			.e_shnum = 3,
+			.e_shentsize = sizeof(Elf64_Shdr)};
+	library.segment = (Elf64_Phdr){.p_type = PT_LOAD,
+			.p_flags = PF_R | PF_X,
+			.p_vaddr = LIBRARY_AT,
+			.p_filesz = sizeof(library),
+			.p_memsz = sizeof(library)};
+	library.sections[1] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
+			.sh_offset = offsetof(__typeof__(library), names),
+			.sh_size = sizeof(library.names)};
+	library.sections[2] = (Elf64_Shdr){.sh_type = SHT_DYNSYM,
+			.sh_link = 1,
+			.sh_offset = offsetof(__typeof__(library), symbols),
+			.sh_size = sizeof(library.symbols)};
+	for (unsigned int i = 0; i < 3; i++)
+		library.figures[i] = 1001 + i;
+	nr_symbols = names_size = 1;
+}
+
+static void add_name(const char *name, unsigned char type, uint64_t at)
+{
+	CHECK(nr_symbols < 8 && names_size + strlen(name) < sizeof(library.names));
+	strcpy(library.names + names_size, name);
+	library.symbols[nr_symbols++] = symbol((uint32_t)names_size, LIBRARY_AT + at, 8, type, 1);
+	names_size += strlen(name) + 1;
+}
+
+static void add_figure(const char *name, unsigned int index)
+{
+	add_name(name, STT_OBJECT, offsetof(__typeof__(library), figures) + 8 * index);
+}
+
+static char library_folder[64], library_path[128];
+
+static void *map_library(const char *name)
+{
+	void *memory;
+	int fd;
+
+	strcpy(library_folder, "/tmp/side-inject-XXXXXX");
+	CHECK(mkdtemp(library_folder));
+	(void)snprintf(library_path, sizeof(library_path), "%s/%s", library_folder, name);
+	fd = open(library_path, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
+	CHECK(fd >= 0 && write(fd, &library, sizeof(library)) == sizeof(library));
+	memory = mmap(NULL, sizeof(library), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	CHECK(memory != MAP_FAILED);
+	close(fd);
+	return memory;
+}
+
+static void unmap_library(void *memory)
+{
+	munmap(memory, sizeof(library));
+	unlink(library_path);
+	CHECK(!rmdir(library_folder));
+}
+
+/* The figures of an agent; an older one has fewer. */
+static void test_kept(void)
+{
+	struct inject_kept kept = {1, 2, 3};
+	void *memory;
+
+	CHECK(!inject_kept(getpid(), &kept) && !kept.bytes && !kept.traps && !kept.pads);
+	CHECK(inject_kept(INT32_MAX, &kept) == -ENOENT);
+	for (unsigned int i = 0; i < 4; i++) {
+		begin_library();
+		if (i != 0)
+			add_figure("side_probe_kept", 0);
+		if (i != 1)
+			add_figure("side_probe_traps", 1);
+		if (i != 2)
+			add_figure("side_probe_pads", 2);
+		memory = map_library("libside-agent.so.0");
+		kept = (struct inject_kept){1, 2, 3};
+		CHECK(inject_kept(getpid(), &kept) == (i ? 0 : -ENOENT));
+		CHECK(kept.bytes == (i ? 1001 : 0) && kept.traps == (i > 1 ? 1002 : 0) &&
+				kept.pads == (i == 1 || i == 3 ? 1003 : 0));
+		unmap_library(memory);
+	}
+}
+
+static void open_self(struct inject_target *target)
+{
+	*target = (struct inject_target){.pid = getpid(),
+			.memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC),
+			.report = &report};
+	CHECK(target->memory >= 0 && !inject_maps_read(target));
+	report = (struct inject_report){.kind = INJECT_DONE};
+}
+
+static void test_figures(void)
+{
+	struct inject_target target;
+	struct image image = make_image();
+	struct inject_elf elf;
+	uint64_t word = 55, figure = 0;
+
+	open_self(&target);
+	CHECK(!read_image(&image, &elf));
+	CHECK(read_figure(&target, &elf, (uintptr_t)&word - 0x200, "kettle", &figure) &&
+			figure == 55);
+	CHECK(!read_figure(&target, &elf, (uintptr_t)&word, "nothing", &figure) &&
+			!read_figure(&target, &elf, 0, "kettle", &figure));
+	inject_elf_free(&elf);
+	inject_target_close(&target);
+	CHECK(!target.mappings && !target.nr_mappings && target.memory == -1);
+}
+
+static void test_agents(void)
+{
+	struct inject_target target;
+	void *memory;
+
+	open_self(&target);
+	CHECK(!find_agent(&target, "serve") && !target.agent_function && !report.was_there);
+	inject_target_close(&target);
+	for (unsigned int i = 0; i < 5; i++) {
+		uint64_t base;
+
+		begin_library();
+		if (i != 3)
+			add_name("serve", STT_FUNC, 0x10);
+		if (i != 0)
+			add_name("side_agent_own_begin", STT_FUNC, 0x20);
+		if (i != 1)
+			add_name("side_agent_own_end", STT_FUNC, 0x30);
+		if (i != 2)
+			add_name("side_agent_own_thread", STT_FUNC, 0x40);
+		memory = map_library("libside-agent.so");
+		base = (uintptr_t)memory;
+		open_self(&target);
+		if (i == 3) {
+			CHECK(is_refused(find_agent(&target, "serve"), INJECT_UNSUITABLE,
+					"it has loaded an agent of another version (/tmp/side-inject-",
+					"restart the program"));
+		} else {
+			CHECK(!find_agent(&target, "serve") && report.was_there &&
+					target.agent_function == base + 0x10);
+		}
+		CHECK(target.own.begin == (i > 2 ? base + 0x20 : 0) &&
+				target.own.end == (i > 2 ? base + 0x30 : 0) &&
+				target.own.thread == (i > 2 ? base + 0x40 : 0));
+		inject_target_close(&target);
+		unmap_library(memory);
+	}
+}
+
+/* The target has only the mapping of this library. */
+static int find_libc_in(struct inject_target *target, const void *memory)
+{
+	struct inject_mapping mapping = {.path = NULL};
+	const struct inject_mapping *found;
+	int ret;
+
+	open_self(target);
+	found = inject_mapping_of(target, (uintptr_t)memory);
+	CHECK(found);
+	mapping = *found;
+	mapping.path = strdup(found->path);
+	inject_maps_free(target);
+	target->mappings = malloc(sizeof(mapping));
+	*target->mappings = mapping;
+	target->nr_mappings = 1;
+	ret = find_libc(target);
+	inject_target_close(target);
+	return ret;
+}
+
+/* Where the kernel shows the mapped file itself, this is what is read. */
+static bool is_replaced(int ret)
+{
+	if (!ret || strstr(report.text, "older than glibc"))
+		return !access("/proc/self/map_files", R_OK);
+	return is_refused(ret, INJECT_UNSUITABLE,
+			"its C library was replaced on the disk since it was started",
+			"restart the program");
+}
+
+static void test_libraries(void)
+{
+	struct inject_target target;
+	char other[160];
+	void *memory;
+
+	open_self(&target);
+	CHECK(!find_libc(&target) && inject_elf_function(&target.libc, "dlopen"));
+	CHECK(target.libc_bias + inject_elf_function(&target.libc, "getppid") ==
+			(uintptr_t)getppid);
+	inject_target_close(&target);
+	for (unsigned int i = 0; i < 4; i++) {
+		begin_library();
+		if (i & 1)
+			add_name("dlopen", STT_FUNC, 0x10);
+		if (i & 2)
+			add_name("pthread_create", STT_FUNC, 0x20);
+		memory = map_library("libc.so.6");
+		if (i == 3)
+			CHECK(!find_libc_in(&target, memory));
+		else
+			CHECK(is_refused(find_libc_in(&target, memory), INJECT_UNSUITABLE,
+					"its C library is older than glibc 2.34", ""));
+		/* Another file has its name by now. */
+		(void)snprintf(other, sizeof(other), "%s.new", library_path);
+		{
+			int fd = open(other, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
+
+			library.header.e_ident[EI_PAD] = 1;
+			CHECK(fd >= 0 && write(fd, &library, sizeof(library)) == sizeof(library));
+			close(fd);
+		}
+		CHECK(!rename(other, library_path));
+		CHECK(is_replaced(find_libc_in(&target, memory)));
+		munmap(memory, sizeof(library));
+		unlink(library_path);
+		CHECK(!rmdir(library_folder));
+	}
+	begin_library();
+	memory = map_library("libm.so.6");
+	CHECK(is_refused(find_libc_in(&target, memory), INJECT_UNSUITABLE,
+			"it has not loaded the GNU C library (libc.so.6), without which the agent cannot run",
+			""));
+	unmap_library(memory);
+	/* ThreadSanitizer. */
+	begin_library();
+	for (unsigned int i = 0; i < 2; i++) {
+		memory = map_library(i ? "libclang_rt.tsan-x86_64.so" : "libtsan.so.2");
+		open_self(&target);
+		CHECK(is_refused(check_sanitizer(&target), INJECT_UNSUITABLE,
+				"it has ThreadSanitizer, which must see the start of each thread",
+				"start it with `side record` or `side trace -c`"));
+		inject_target_close(&target);
+		unmap_library(memory);
+	}
+	open_self(&target);
+	CHECK(!check_sanitizer(&target));
+	inject_target_close(&target);
+}
+
+static void test_programs(void)
+{
+	struct inject_request request = {.pid = getpid()};
+	struct inject_target target = {.pid = getpid(), .memory = -1, .report = &report};
+	char link[] = "/tmp/side-inject-XXXXXX";
+	int fd = mkstemp(link);
+
+	CHECK(fd >= 0 && !close(fd) && !unlink(link));
+	CHECK(!check_executable(&target));
+	CHECK(is_refused(inject_target_open(&target, &request), INJECT_UNSUITABLE,
+			"is not another program", ""));
+	target.pid = getppid();
+	CHECK(is_refused(inject_target_open(&target, &request), INJECT_UNSUITABLE,
+			"is not another program", ""));
+	target.pid = 0;
+	CHECK(is_refused(inject_target_open(&target, &request), INJECT_UNSUITABLE,
+			"0 is not another program", ""));
+	target.pid = INT32_MAX;
+	CHECK(is_refused(check_executable(&target), INJECT_UNSUITABLE,
+			"2147483647 (?) is a thread of the kernel, or has ended", ""));
+	CHECK(!symlink("/usr/libexec/valgrind/memcheck-amd64-linux", link) && is_valgrind(link) &&
+			!unlink(link));
+	CHECK(!symlink("/usr/libexec/valgrind/memcheck-amd64-linux2", link) && !is_valgrind(link) &&
+			!unlink(link));
+	CHECK(!symlink("/usr/bin/valgrind-linux", link) && !is_valgrind(link) && !unlink(link));
+	CHECK(!is_valgrind("/nowhere"));
+	CHECK(is_refused(fail_valgrind(&target, "x"), INJECT_UNSUITABLE,
+			"(x): it runs under valgrind, which executes a translation of the program",
+			"start it with `side record`, or without valgrind"));
+	CHECK(is_refused(fail_static(&target, "x"), INJECT_UNSUITABLE,
+			"(x): it is linked statically, so there is no loader that could bring the agent",
+			"`side trace --global` lets the kernel watch its functions"));
+}
+
 /* ---- frames ---- */
 
 static bool judges(
@@ -435,6 +735,13 @@ static void test_frames(void)
 	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
 	safe.frames[2].pc = 0x4fff;
 	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
+	/* All known frames are in the C library: the last of them counts. */
+	safe.frames[0].pc = safe.frames[1].pc = safe.frames[2].pc = 0x2110;
+	safe.frames[3].pc = 0x2210;
+	CHECK(!strcmp(entry_function(&safe), "sem_wait"));
+	safe.frames[2].pc = 0x2210;
+	CHECK(!strcmp(entry_function(&safe), "malloc"));
+	safe.frames[0].pc = safe.frames[1].pc = 0x1010;
 	/* A signal interrupted the C library further up the stack. */
 	safe.frames[2] = (struct frame){.pc = 0x2150, .interrupted = true};
 	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
@@ -537,6 +844,15 @@ static void test_copies(void)
 	unlink(from);
 }
 
+static void test_no_directory(void)
+{
+	struct inject_copy copy = {
+			.directory = open("/proc/self", O_PATH | O_CLOEXEC), .place = -1};
+
+	CHECK(copy.directory >= 0 && !make_own(&copy) && !*copy.made && copy.place == -1);
+	close(copy.directory);
+}
+
 /* Only a directory that a killed process has left is removed, after a minute. */
 static void test_abandoned(void)
 {
@@ -588,6 +904,12 @@ int main(void)
 		test_words();
 		test_copies();
 		test_abandoned();
+		test_no_directory();
+		test_kept();
+		test_figures();
+		test_agents();
+		test_libraries();
+		test_programs();
 		if (round == 1)
 			before = resources_now();
 	}
