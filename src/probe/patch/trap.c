@@ -82,6 +82,14 @@ static void insert(struct table *in, uint64_t address, uint64_t target)
 	__atomic_store_n(&in->entries[i].address, address, __ATOMIC_RELEASE);
 }
 
+/* The pages of a table behind the first one. The last one has nothing but entries, and is the table's as a whole. */
+static void drop_entries(struct table *of)
+{
+	size_t bytes = sizeof(*of) + of->size * sizeof(struct entry);
+
+	patch_memory_drop(of->entries, (bytes + PAGE - 1) / PAGE * PAGE - sizeof(*of));
+}
+
 static int grow(void)
 {
 	size_t size = table ? table->size * 2 : FIRST_SIZE;
@@ -100,7 +108,7 @@ static int grow(void)
 	__atomic_store_n(&table, larger, __ATOMIC_RELEASE);
 	/* Somebody may be in it, and finds nothing there. */
 	if (smaller)
-		patch_memory_drop(smaller->entries, smaller->size * sizeof(struct entry));
+		drop_entries(smaller);
 	return 0;
 }
 
@@ -113,7 +121,7 @@ void patch_trap_rest(void)
 		__atomic_store_n(&table->entries[i].address, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&table->entries[i].target, 0, __ATOMIC_RELAXED);
 	}
-	patch_memory_drop(table->entries, table->size * sizeof(struct entry));
+	drop_entries(table);
 	table->used = 0;
 	/* Relaxed: only told apart. */
 	__atomic_fetch_add(&rests, 1, __ATOMIC_RELAXED);

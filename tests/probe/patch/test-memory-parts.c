@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact values of areas of trampolines, of jumps in padding and of the table of traps: limits at the last entry and one more, what is given
+ * back and used again, what is found afterwards. The test includes the files, so that it can call their static functions.
+ */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "probe/patch/memory.c"
+
+#define compare compare_pads
+#include "probe/patch/pads.c"
+#undef compare
+#undef BREAKPOINT
+
+#define place_of entry_of_address
+#define insert insert_trap
+#include "probe/patch/trap.c"
+#undef place_of
+#undef insert
+
+#include "../../check.h"
+
+static const struct patch_kind small = {.bytes = BODY_BYTES},
+			       large = {.bytes = BODY_BYTES_MAX, .follows = true},
+			       followed = {.bytes = BODY_BYTES, .follows = true};
+
+/* ---- areas ---- */
+
+static void test_reaches(void)
+{
+	CHECK(patch_reaches(1000, 1099, 100) && !patch_reaches(1000, 1100, 100) &&
+			patch_reaches(1000, 901, 100) && !patch_reaches(1000, 900, 100));
+	CHECK(is_same_kind(small, small) && !is_same_kind(small, followed) &&
+			!is_same_kind(large, followed));
+}
+
+static void test_bodies(void)
+{
+	uint64_t near = (uint64_t)(uintptr_t)test_bodies, first, second, third, other, big;
+	size_t before = patch_nr_arenas;
+	struct patch_probe *probe;
+
+	first = patch_body_memory(near, small);
+	second = patch_body_memory(near, small);
+	third = patch_body_memory(near, small);
+	CHECK(first && second == first + BODY_BYTES && third == second + BODY_BYTES);
+	CHECK(first % PATCH_ARENA_BYTES == HEADS_BYTES && patch_nr_arenas == before + 1 &&
+			patch_reaches(near, first, NEAR));
+	other = patch_body_memory(near, followed);
+	big = patch_body_memory(near, large);
+	CHECK(other % PATCH_ARENA_BYTES == HEADS_BYTES && big % PATCH_ARENA_BYTES == HEADS_BYTES &&
+			patch_nr_arenas == before + 3);
+	CHECK(patch_body_memory(near, large) == big + BODY_BYTES_MAX);
+	CHECK(is_same_kind(patch_body_kind(first), small) &&
+			is_same_kind(patch_body_kind(big), large));
+	probe = patch_body_probe(second);
+	CHECK(probe == patch_body_probe(first) + 1 &&
+			probe->hot == patch_body_probe(first)->hot + 1 &&
+			patch_body_past(second) == patch_body_past(first) + 1);
+	CHECK(patch_body_probe(big + BODY_BYTES_MAX) == patch_body_probe(big) + 1 &&
+			patch_body_probe(big + BODY_BYTES_MAX)->hot ==
+					patch_body_probe(big)->hot + 4);
+	/* The last body is free again; others are used again, the latest first, by bodies of their kind. */
+	patch_body_return(third);
+	CHECK(patch_body_memory(near, small) == third);
+	patch_body_return(first);
+	patch_body_return(second);
+	CHECK(patch_body_memory(near, followed) == other + BODY_BYTES);
+	CHECK(patch_body_memory(near, small) == second && patch_body_memory(near, small) == first);
+	patch_body_return(first);
+	CHECK(!reuse_body(near + NEAR + PATCH_ARENA_BYTES * 4, small) &&
+			reuse_body(near, small) == first);
+	/* Only the latest ones are tried. */
+	{
+		uint64_t bodies[REUSE_TRIES + 2];
+
+		for (unsigned int i = 0; i < REUSE_TRIES + 2; i++)
+			bodies[i] = patch_body_memory(near, followed);
+		patch_body_return(first);
+		for (unsigned int i = 0; i + 1 < REUSE_TRIES; i++)
+			patch_body_return(bodies[i]);
+		CHECK(reuse_body(near, small) == first);
+		nr_returned = 0;
+		patch_body_return(first);
+		for (unsigned int i = 0; i < REUSE_TRIES; i++)
+			patch_body_return(bodies[i]);
+		CHECK(nr_returned == REUSE_TRIES + 1 && !reuse_body(near, small));
+	}
+	{
+		uint64_t lowest = UINT64_MAX, highest = 0;
+
+		for (size_t i = 0; i < patch_nr_arenas; i++) {
+			lowest = patch_arenas[i].start < lowest ? patch_arenas[i].start : lowest;
+			highest = patch_arenas[i].start > highest ? patch_arenas[i].start : highest;
+		}
+		CHECK(patch_is_body(first) && patch_is_body(lowest) && !patch_is_body(lowest - 1));
+		CHECK(patch_is_body(highest + PATCH_ARENA_BYTES - 1) &&
+				!patch_is_body(highest + PATCH_ARENA_BYTES));
+	}
+	/* The area is full at its last body. */
+	{
+		struct patch_arena *arena = arena_of(big);
+		size_t count = patch_nr_arenas;
+		uint64_t last;
+
+		arena->used = arena->size - BODY_BYTES_MAX;
+		last = patch_body_memory(near, large);
+		CHECK(last == arena->start + arena->size - BODY_BYTES_MAX &&
+				patch_nr_arenas == count);
+		CHECK(patch_body_memory(near, large) && patch_nr_arenas == count + 1);
+	}
+}
+
+static void test_many_areas(void)
+{
+	size_t before = patch_nr_arenas;
+
+	/* The last one, and none. */
+	patch_nr_arenas = ARENAS_MAX - 1;
+	CHECK(new_bodies((uint64_t)(uintptr_t)test_reaches, NEAR, small) ==
+					&patch_arenas[ARENAS_MAX - 1] &&
+			patch_nr_arenas == ARENAS_MAX);
+	CHECK(!new_bodies((uint64_t)(uintptr_t)test_reaches, NEAR, small));
+	CHECK(!patch_arena_map(0x10000000, PATCH_ARENA_BYTES, small));
+	patch_nr_arenas = before;
+	/* What is mapped already is no gap. */
+	CHECK(!patch_arena_map(patch_arenas[0].start, PATCH_ARENA_BYTES, small) &&
+			patch_nr_arenas == before);
+}
+
+static void test_pasts(void)
+{
+	uint64_t body = patch_body_memory((uint64_t)(uintptr_t)test_pasts, small);
+	struct patch_past *past = patch_body_past(body);
+	const uint64_t site = 0x7123456789ab;
+
+	CHECK(!patch_was_place(site) && !patch_was_place(0) && !patch_was_place(0x999));
+	past->what = site | UINT64_C(0x1234) << PATCH_PAST_BITS;
+	past->slot = 0x999;
+	CHECK(patch_was_place(site) && patch_was_place(site + 4) && !patch_was_place(site + 5) &&
+			!patch_was_place(site - 1));
+	CHECK(patch_was_place(0x999) && !patch_was_place(0x99a));
+	past->what = past->slot = 0;
+	CHECK(!patch_was_place(0x999));
+}
+
+static void test_owned(void)
+{
+	size_t page = PATCH_PAGE;
+	uint64_t bytes = patch_memory_bytes();
+	uint8_t *memory = patch_memory_anywhere(3 * page, PROT_READ | PROT_WRITE), *low;
+
+	CHECK(memory && patch_memory_bytes() == bytes + 3 * page);
+	CHECK(patch_is_memory((uint64_t)(uintptr_t)memory) &&
+			patch_is_memory((uint64_t)(uintptr_t)memory + 3 * page - 1) &&
+			!patch_is_memory((uint64_t)(uintptr_t)memory + 3 * page));
+	low = patch_memory_low(page, PROT_READ | PROT_WRITE);
+	CHECK(low && (uint64_t)(uintptr_t)low < UINT64_C(1) << 31 &&
+			patch_memory_bytes() == bytes + 4 * page);
+	/* Whole pages become zeros; the bytes beside them stay. */
+	memset(memory, 7, 3 * page);
+	CHECK(resident((uintptr_t)memory, 3 * page) == 3 * page);
+	patch_memory_drop(memory + 1, 3 * page - 1);
+	CHECK(memory[0] == 7 && memory[page - 1] == 7 && !memory[page] && !memory[3 * page - 1]);
+	memset(memory, 7, 3 * page);
+	patch_memory_drop(memory, 2 * page - 1);
+	CHECK(!memory[0] && !memory[page - 1] && memory[page] == 7);
+	patch_memory_drop(memory + 1, page - 2);
+	CHECK(!memory[1] && memory[page] == 7);
+	memset(memory, 7, 3 * page);
+	patch_memory_drop(memory + page, 2 * page);
+	CHECK(resident((uintptr_t)memory, 3 * page) == page &&
+			resident((uintptr_t)memory + page, 2 * page) == 0);
+	/* Addresses only: not counted before they can be used. */
+	bytes = patch_memory_bytes();
+	low = patch_memory_reserve((uint64_t)(uintptr_t)test_owned, 5 * page);
+	CHECK(low && !((uintptr_t)low % page) && patch_memory_bytes() == bytes &&
+			patch_reaches((uint64_t)(uintptr_t)test_owned, (uint64_t)(uintptr_t)low,
+					FAR));
+	patch_memory_accessible(5 * page);
+	CHECK(patch_memory_bytes() == bytes + 5 * page);
+	munmap(low, 5 * page);
+}
+
+/* Memory of other parts is counted up to the last entry. */
+static void test_counted(void)
+{
+	static uint8_t pages[(COUNTED_MAX + 2) * 4096] __attribute__((aligned(4096)));
+	uint64_t before;
+
+	memset(pages, 1, sizeof(pages));
+	nr_counted = 0;
+	before = counted_bytes();
+	CHECK(before == 0);
+	for (unsigned int i = 0; i < COUNTED_MAX; i++) {
+		patch_memory_count(pages + i * 4096 + 5, 10);
+		CHECK(counted_bytes() == (i + 1) * 4096);
+	}
+	patch_memory_count(pages + COUNTED_MAX * 4096, 10);
+	CHECK(counted_bytes() == COUNTED_MAX * 4096);
+	/* What was kept is less by what was given back. */
+	kept_code = 3 * 4096;
+	patch_memory_given(4096);
+	CHECK(kept_code == 2 * 4096);
+	patch_memory_given(9 * 4096);
+	CHECK(kept_code == 0 && side_probe_kept >= COUNTED_MAX * 4096);
+	nr_counted = 0;
+	memset(counted, 0, sizeof(counted));
+}
+
+/* ---- padding ---- */
+
+static uint8_t *code;
+
+static void put_pad_jump(uint64_t at, uint64_t to)
+{
+	int32_t away = (int32_t)(to - (at + PROBE_JUMP_BYTES));
+
+	*(uint8_t *)(uintptr_t)at = JUMP;
+	memcpy((uint8_t *)(uintptr_t)at + 1, &away, 4);
+}
+
+static void test_pads(void)
+{
+	uint64_t base, body;
+	struct patch_probe probe = {.site = {.address = 0x1000, .pad = 0x1040}};
+	bool stands = true, is_covered = false;
+	struct pad *pad;
+
+	code = patch_memory_reserve((uint64_t)(uintptr_t)test_pads, 4096);
+	CHECK(code && !mprotect(code, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
+	base = (uint64_t)(uintptr_t)code;
+	body = patch_body_memory(base, small);
+	CHECK(body);
+	probe.site.runtime = base;
+	memcpy(probe.site.pad_bytes, "\x90\x90\x90\x90\xcc", 5);
+	memcpy(probe.site.bytes, "\x11\x22", 2);
+	memset(code, 0x90, 4096);
+	/* Other bytes than in the file. */
+	CHECK(patch_pad_take(&probe, &stands) == -ERANGE && !stands && !nr_pads);
+	code[0x44] = 0xcc;
+	CHECK(patch_pad_take(&probe, &stands) == 0 && !stands && nr_pads == 1);
+	pad = find(base + 0x40);
+	CHECK(pad && pad->stands && pad->copied && pad->site == base &&
+			!memcmp(pad->place, "\x11\x22", 2) &&
+			!memcmp(pad->bytes, "\x90\x90\x90\x90\xcc", 5));
+	for (uint64_t i = 0x3e; i < 0x47; i++)
+		CHECK(patch_is_pad(base + i) == (i >= 0x40 && i < 0x45));
+	CHECK(!is_free(base + 0x3c) && is_free(base + 0x3b) && !is_free(base + 0x44) &&
+			is_free(base + 0x45));
+	/* Its jump stands: the same site has it, another one has not. */
+	put_pad_jump(base + 0x40, body);
+	CHECK(has_jump(pad, &is_covered) && !is_covered);
+	CHECK(patch_pad_take(&probe, &stands) == 0 && stands);
+	code[0x40] = 0xcc;
+	CHECK(has_jump(pad, &is_covered) && is_covered);
+	code[0x40] = 0xe8;
+	CHECK(!has_jump(pad, &is_covered) && !is_covered);
+	code[0x40] = JUMP;
+	put_pad_jump(base + 0x40, base + 0x900);
+	CHECK(!has_jump(pad, &is_covered));
+	{
+		uint64_t address = 0, site = 0;
+
+		CHECK(patch_springboard_at(0, &address, &site) && address == base + 0x40 &&
+				site == base && !patch_springboard_at(1, &address, &site));
+	}
+	/* The probe is gone, and the jump as well: the entry can be used for another one. */
+	memcpy(code + 0x40, "\x90\x90\x90\x90\xcc", 5);
+	CHECK(patch_pads_are_left() && side_probe_pads == 1);
+	CHECK(!choose() && !pad->stands && !patch_pads_are_left() && !side_probe_pads);
+	/* One that leaves: the location is as in the file. */
+	CHECK(patch_pad_take(&probe, &stands) == 0 && !stands);
+	put_pad_jump(base + 0x40, body);
+	pad = find(base + 0x40);
+	CHECK(!choose() && !pad->leaves);
+	memcpy(code, "\x11\x22", 2);
+	CHECK(choose() && pad->leaves && nr_leaving == 1 && leaving[0] == base + 0x40);
+	CHECK(!is_at_leaving(base + 0x3f) && is_at_leaving(base + 0x40) &&
+			is_at_leaving(base + 0x44) && !is_at_leaving(base + 0x45));
+	leaving[1] = base + 0x50;
+	leaving[2] = base + 0x60;
+	nr_leaving = 3;
+	CHECK(is_at_leaving(base + 0x44) && !is_at_leaving(base + 0x4f) &&
+			is_at_leaving(base + 0x50) && is_at_leaving(base + 0x54) &&
+			!is_at_leaving(base + 0x55));
+	CHECK(is_at_leaving(base + 0x60) && is_at_leaving(base + 0x64) &&
+			!is_at_leaving(base + 0x65));
+	code[0x40] = 0xcc;
+	CHECK(!choose());
+	code[0x40] = JUMP;
+	CHECK(patch_pads_give_back(NULL) == 0 && !memcmp(code + 0x40, "\x90\x90\x90\x90\xcc", 5) &&
+			!pad->stands && pad->copied);
+	patch_pads_settle();
+	CHECK(!pad->copied);
+	patch_pad_drop(base + 0x999);
+	patch_pad_forget(base + 0x999);
+}
+
+/* The last entry, and none. */
+static void test_many_pads(void)
+{
+	nr_pads = PADS_MAX - 1;
+	for (size_t i = 0; i < nr_pads; i++)
+		pads[i].address = 0x1000 + 16 * i;
+	CHECK(find_or_make(0x900000) == &pads[PADS_MAX - 1] && nr_pads == PADS_MAX &&
+			pads[PADS_MAX - 1].frames == -1);
+	CHECK(!find_or_make(0x900010) && nr_pads == PADS_MAX);
+	CHECK(find_or_make(0x900000) == &pads[PADS_MAX - 1]);
+	pads[7].address = 0;
+	CHECK(find_or_make(0x900010) == &pads[7] && pads[7].address == 0x900010);
+	nr_pads = 0;
+	memset(pads, 0, sizeof(pads));
+}
+
+/* ---- traps ---- */
+
+static void test_traps(void)
+{
+	uint64_t address = 0x5000;
+
+	CHECK(!look_up(address));
+	patch_trap_remove(address);
+	for (uint64_t i = 1; i <= 3 * FIRST_SIZE; i++) {
+		CHECK(!patch_trap_add(0x5000 + i * 0x1000, i));
+		CHECK(table->used == i && table->used <= table->size / 2);
+	}
+	CHECK(table->size == 8 * FIRST_SIZE);
+	for (uint64_t i = 1; i <= 3 * FIRST_SIZE; i++)
+		CHECK(look_up(0x5000 + i * 0x1000) == i && !look_up(0x5001 + i * 0x1000));
+	/* Again, with another target. */
+	CHECK(!patch_trap_add(0x6000, 99) && look_up(0x6000) == 99 &&
+			table->used == 3 * FIRST_SIZE);
+	patch_trap_remove(0x6000);
+	CHECK(!look_up(0x6000) && look_up(0x7000) == 2);
+	/* The smallest table grows when one half is used. */
+	patch_trap_rest();
+	CHECK(!table->used && !look_up(0x7000) && rests == 1);
+	for (size_t i = 0; i < table->size; i++)
+		CHECK(!table->entries[i].address && !table->entries[i].target);
+}
+
+static void test_kinds(void)
+{
+	CHECK(is_of_byte(SIGTRAP, SI_KERNEL) && is_of_byte(SIGTRAP, TRAP_BRKPT) &&
+			!is_of_byte(SIGTRAP, TRAP_TRACE) && !is_of_byte(SIGTRAP, SI_USER) &&
+			!is_of_byte(SIGTRAP, SI_TKILL));
+	CHECK(is_of_byte(SIGILL, ILL_ILLOPN) && is_of_byte(SIGILL, 1) && !is_of_byte(SIGILL, 0) &&
+			!is_of_byte(SIGILL, SI_QUEUE));
+	{
+		struct sigaction behind = {.sa_handler = SIG_DFL};
+		siginfo_t info = {.si_code = SI_USER};
+
+		CHECK(is_default(&behind, &info));
+		behind.sa_handler = SIG_IGN;
+		CHECK(!is_default(&behind, &info));
+		info.si_code = 1;
+		CHECK(is_default(&behind, &info));
+		behind.sa_handler = (void (*)(int))(uintptr_t)0x1234;
+		CHECK(!is_default(&behind, &info));
+	}
+}
+
+/* A trap at a location whose probe is gone: the thread continues there, once. */
+static void test_over(void)
+{
+	uint64_t body = patch_body_memory((uint64_t)(uintptr_t)test_over, small);
+	struct patch_past *past = patch_body_past(body);
+	uint64_t site = (uint64_t)(uintptr_t)code + 0x800;
+
+	memset(code + 0x7f0, 0x90, 64);
+	rests = 0;
+	CHECK(!is_over(SIGTRAP, SI_KERNEL, site));
+	past->what = site;
+	CHECK(!is_over(SIGTRAP, SI_KERNEL, site));
+	rests = 1;
+	CHECK(!is_over(SIGTRAP, SI_KERNEL, site + 5) && !is_over(SIGTRAP, TRAP_TRACE, site));
+	code[0x800] = 0xcc;
+	CHECK(!is_over(SIGTRAP, SI_KERNEL, site));
+	code[0x800] = 3;
+	code[0x7ff] = 0xcd;
+	CHECK(!is_over(SIGTRAP, SI_KERNEL, site));
+	code[0x7ff] = 0x90;
+	CHECK(is_over(SIGTRAP, SI_KERNEL, site) && !is_over(SIGTRAP, SI_KERNEL, site));
+	CHECK(is_over(SIGILL, 1, site + 1) && is_over(SIGTRAP, SI_KERNEL, site));
+	rests = 2;
+	CHECK(is_over(SIGTRAP, SI_KERNEL, site));
+	past->what = 0;
+	CHECK(!is_over(SIGTRAP, SI_KERNEL, site + 1));
+}
+
+int main(void)
+{
+	CHECK(!patch_places_start());
+	test_reaches();
+	test_bodies();
+	test_many_areas();
+	test_pasts();
+	test_owned();
+	test_counted();
+	test_pads();
+	test_many_pads();
+	test_traps();
+	test_kinds();
+	test_over();
+	return 0;
+}
