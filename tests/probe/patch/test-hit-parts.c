@@ -850,6 +850,44 @@ static void test_goes_on(void)
 	thread->inside = NULL;
 }
 
+/* A page that was read before is loaded; one that is gone is not, and is counted. */
+static void test_reads(void)
+{
+	struct patch_reading *known = NULL;
+	uint64_t value = 0, had;
+	uint64_t *page = mmap(
+			NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t from = (uint64_t)(uintptr_t)page + 16;
+	char text[16];
+
+	CHECK(page != MAP_FAILED);
+	begin_table();
+	CHECK(!patch_reads(true));
+	page[2] = 0x1122334455667788;
+	had = patch_reading_faults();
+	CHECK(!patch_read(&value, from, 8, &known) && !value);
+	patch_read_so(from, 8);
+	known = NULL;
+	CHECK(patch_read(&value, from, 8, &known) && value == 0x1122334455667788 && known);
+	CHECK(patch_read(&value, from + 4, 4, &known) && (uint32_t)value == 0x11223344);
+	CHECK(!patch_read(&value, from, 0, &known) &&
+			!patch_read(&value, (uint64_t)(uintptr_t)page + PAGE - 7, 8, &known) &&
+			patch_read(&value, (uint64_t)(uintptr_t)page + PAGE - 8, 8, &known));
+	strcpy((char *)page + 100, "kettle");
+	CHECK(patch_read_text(text, (uint64_t)(uintptr_t)page + 100, 10, &known) == 6 &&
+			!strcmp(text, "kettle"));
+	CHECK(patch_read_text(text, (uint64_t)(uintptr_t)page + 100, 3, &known) == 3);
+	CHECK(patch_reading_faults() == had);
+	CHECK(!munmap(page, PAGE));
+	/* The page is asked for again after a while, and is then not loaded. */
+	CHECK(!patch_read(&value, from, 8, &known));
+	CHECK(patch_reading_faults() <= had + 1);
+	CHECK(!patch_read(&value, from, 8, &known) && patch_reading_faults() <= had + 1);
+	CHECK(!patch_reads(false));
+	known = NULL;
+	CHECK(!patch_read(&value, from, 8, &known) && !known);
+}
+
 static void test_figures(void)
 {
 	struct patch_figures figures = {.cut = 1, .unseen = 2, .abandoned = 3};
@@ -898,6 +936,7 @@ int main(void)
 	test_followed();
 	test_marks();
 	test_goes_on();
+	test_reads();
 	test_figures();
 	self = NULL;
 	return 0;
