@@ -700,6 +700,19 @@ static void test_enter(void)
 	probe.entry = NULL;
 	patch_enter(hit, &probe);
 	CHECK(nr_entries == 1 && !thread->inside);
+	/* The first hit of a thread, a thread of side, and another process with the memory of this one. */
+	probe.entry = note_entry;
+	self = NULL;
+	patch_enter(hit, &probe);
+	CHECK(nr_entries == 2 && self == thread);
+	self = &own;
+	patch_enter(hit, &probe);
+	CHECK(nr_entries == 2);
+	self = thread;
+	thread->stack.size = 0;
+	thread->tid = 1;
+	patch_enter(hit, &probe);
+	CHECK(nr_entries == 2 && foreign == 1 && nr_unseen == 1);
 }
 
 static void test_followed(void)

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact values of the code whose calls are watched: ranges of a mapping between holes of the unwind data, names that show what a library
+ * does with the stack, limits at the last entry and one more. The test includes the file, so that it can call its static functions.
+ */
+#include <sys/mman.h>
+
+#include "probe/patch/callers.c"
+
+#include "../../check.h"
+
+static void begin(void)
+{
+	memset(ranges, 0, sizeof(ranges));
+	memset(mapping_of, 0, sizeof(mapping_of));
+	memset(mappings, 0, sizeof(mappings));
+	nr_ranges = nr_mappings = 0;
+	ended = false;
+}
+
+static bool is_range(uint32_t at, uint64_t start, uint64_t size)
+{
+	if (at < nr_ranges && ranges[at].start == start && ranges[at].size == size)
+		return true;
+	fprintf(stderr, "%u of %u: %lx+%lx\n", at, nr_ranges, ranges[at].start, ranges[at].size);
+	return false;
+}
+
+static void test_ranges(void)
+{
+	begin();
+	add(3, 0x1000, 0x1000);
+	add(3, 0x1001, 0x1000);
+	CHECK(!nr_ranges);
+	add(3, 0x1000, 0x1001);
+	add(4, 0x2000, 0x3000);
+	CHECK(is_range(0, 0x1000, 1) && is_range(1, 0x2000, 0x1000) && mapping_of[0] == 3 &&
+			mapping_of[1] == 4);
+	CHECK(patch_caller(0x1000) == ranges && !patch_caller(0x1001) && !patch_caller(0xfff) &&
+			patch_caller(0x2fff) == ranges + 1 && !patch_caller(0x3000));
+	/* The ranges of a mapping that is gone have no size, and are used for the same code again. */
+	mappings[4].inode = 9;
+	forget(4);
+	CHECK(!mappings[4].inode && is_range(1, 0x2000, 0) && is_range(0, 0x1000, 1) &&
+			!patch_caller(0x2000));
+	add(5, 0x2008, 0x2010);
+	CHECK(is_range(2, 0x2008, 8));
+	add(6, 0x2000, 0x2800);
+	CHECK(is_range(1, 0x2000, 0x800) && mapping_of[1] == 6 && nr_ranges == 3);
+	/* A range that has its size stays. */
+	add(7, 0x2000, 0x2900);
+	CHECK(is_range(3, 0x2000, 0x900) && is_range(1, 0x2000, 0x800));
+	/* The last one, and none. */
+	nr_ranges = RANGES_MAX - 1;
+	for (uint32_t i = 4; i < nr_ranges; i++)
+		ranges[i] = (struct patch_code){0x10000 + i, 1};
+	add(8, 0x900000, 0x900010);
+	CHECK(nr_ranges == RANGES_MAX && is_range(RANGES_MAX - 1, 0x900000, 16));
+	add(8, 0x910000, 0x910010);
+	CHECK(nr_ranges == RANGES_MAX && !patch_caller(0x910000));
+	/* No call is watched any more. */
+	patch_callers_end();
+	CHECK(!patch_caller(0x1000) && !patch_caller(0x900000));
+	nr_ranges = 0;
+	add(1, 0x5000, 0x6000);
+	CHECK(nr_ranges == 1 && !ranges[0].size && !patch_caller(0x5000));
+}
+
+static void test_taken(void)
+{
+	begin();
+	take(0x1000, 0x2000, 7, 0);
+	take(0x2000, 0x3000, 7, 0);
+	CHECK(nr_mappings == 2 && mappings[0].still && mappings[1].start == 0x2000 &&
+			mappings[1].inode == 7);
+	mappings[0].still = mappings[1].still = false;
+	take(0x1000, 0x2000, 7, 0);
+	CHECK(nr_mappings == 2 && mappings[0].still && !mappings[1].still);
+	/* Another file, or another size. */
+	take(0x2000, 0x3000, 8, 0);
+	take(0x2000, 0x3001, 7, 0);
+	take(0x2001, 0x3000, 7, 0);
+	CHECK(nr_mappings == 5 && !mappings[1].still);
+	mappings[2].inode = 0;
+	take(0x9000, 0xa000, 5, 0);
+	CHECK(nr_mappings == 5 && mappings[2].start == 0x9000);
+	nr_mappings = MAPPINGS_MAX - 1;
+	for (uint32_t i = 5; i < nr_mappings; i++)
+		mappings[i].inode = 1;
+	take(0xb000, 0xc000, 5, 0);
+	CHECK(nr_mappings == MAPPINGS_MAX && mappings[MAPPINGS_MAX - 1].start == 0xb000);
+	take(0xd000, 0xe000, 5, 0);
+	CHECK(nr_mappings == MAPPINGS_MAX);
+	begin();
+}
+
+/* ---- the unwind data ---- */
+
+static struct {
+	uint8_t head[TABLE_HEAD];
+	struct row rows[2 * AT_ONCE + 2];
+	struct entry entries[4];
+} data __attribute__((aligned(4096)));
+
+#define CODE_AT 0x1000000 /* behind the data */
+
+static uint64_t table_at(void)
+{
+	return (uint64_t)(uintptr_t)&data;
+}
+
+static void put_row(unsigned int index, int32_t code, unsigned int entry, uint32_t size)
+{
+	int32_t at = (int32_t)((uint8_t *)&data.entries[entry] - (uint8_t *)&data);
+
+	data.rows[index] = (struct row){CODE_AT + code, at};
+	data.entries[entry] = (struct entry){
+			.code = CODE_AT + code - at - (int32_t)offsetof(struct entry, code),
+			.size = size};
+}
+
+static void test_known(void)
+{
+	const uint64_t code = table_at() + CODE_AT;
+
+	begin();
+	mappings[2] = (struct mapping){code, code + 0x10000, 1, true};
+	/* One function at the begin, one behind a hole, and a hole up to the end. */
+	put_row(0, 0, 0, 0x100);
+	put_row(1, 0x5000, 1, 0x200);
+	CHECK(end_of(table_at(), &data.rows[0], 1) == code + 0x100);
+	add_known(2, table_at(), 2);
+	CHECK(nr_ranges == 2 && is_range(0, code, 0x100) && is_range(1, code + 0x5000, 0x200));
+	/* What is not larger than padding is no hole. */
+	begin();
+	mappings[2] = (struct mapping){code, code + 0x3000, 1, true};
+	put_row(0, 0, 0, 0x100);
+	put_row(1, 0x1000, 1, 0x100);
+	put_row(2, 0x2000, 2, 0x100);
+	add_known(2, table_at(), 3);
+	CHECK(nr_ranges == 1 && is_range(0, code, 0x3000));
+	begin();
+	mappings[2] = (struct mapping){code, code + 0x3100, 1, true};
+	add_known(2, table_at(), 3);
+	CHECK(nr_ranges == 1 && is_range(0, code, 0x3100));
+	begin();
+	mappings[2] = (struct mapping){code, code + 0x3101, 1, true};
+	add_known(2, table_at(), 3);
+	CHECK(nr_ranges == 1 && is_range(0, code, 0x2100));
+	begin();
+	mappings[2] = (struct mapping){code, code + 0x3000, 1, true};
+	put_row(1, 0x1101, 1, 0x100);
+	add_known(2, table_at(), 3);
+	CHECK(nr_ranges == 2 && is_range(0, code, 0x100) && is_range(1, code + 0x1101, 0x1eff));
+	/* A damaged entry has no end, so there is no hole. */
+	begin();
+	mappings[2] = (struct mapping){code, code + 0x3000, 1, true};
+	data.entries[0].code++;
+	CHECK(end_of(table_at(), &data.rows[0], 77) == 77);
+	add_known(2, table_at(), 3);
+	CHECK(nr_ranges == 1 && is_range(0, code, 0x3000));
+	/* Functions of another mapping of the file do not count. */
+	begin();
+	mappings[2] = (struct mapping){code + 0x2000, code + 0x3000, 1, true};
+	add_known(2, table_at(), 3);
+	CHECK(nr_ranges == 1 && is_range(0, code + 0x2000, 0x1000));
+	begin();
+	mappings[2] = (struct mapping){code + 0x8000, code + 0xa001, 1, true};
+	add_known(2, table_at(), 0);
+	CHECK(!nr_ranges);
+	/* The table is read in parts. */
+	begin();
+	mappings[2] = (struct mapping){code, code + 0x100000, 1, true};
+	for (unsigned int i = 0; i < 2 * AT_ONCE + 2; i++)
+		put_row(i, (int32_t)(i * 0x100), 3, 0x100);
+	put_row(AT_ONCE - 1, (AT_ONCE - 1) * 0x100, 0, 0x100);
+	put_row(AT_ONCE, AT_ONCE * 0x100 + 0x2000, 1, 0x100);
+	for (unsigned int i = AT_ONCE + 1; i < 2 * AT_ONCE + 2; i++)
+		put_row(i, (int32_t)(i * 0x100 + 0x2000), 3, 0x100);
+	add_known(2, table_at(), 2 * AT_ONCE + 2);
+	CHECK(nr_ranges == 2 && is_range(0, code, AT_ONCE * 0x100) &&
+			is_range(1, code + AT_ONCE * 0x100 + 0x2000, (AT_ONCE + 2) * 0x100));
+}
+
+/* ---- files ---- */
+
+static struct {
+	Elf64_Ehdr elf;
+	Elf64_Phdr segments[SEGMENTS_MAX + 1];
+	Elf64_Dyn dynamic[4];
+	char names[2 * TEXT_AT_ONCE];
+} image __attribute__((aligned(4096)));
+
+static uint64_t image_at(const void *part)
+{
+	return 0x10000 + (uint64_t)((const uint8_t *)part - (const uint8_t *)&image);
+}
+
+static void make_image(void)
+{
+	memset(&image, 0, sizeof(image));
+	memcpy(image.elf.e_ident, ELFMAG, SELFMAG);
+	image.elf.e_phoff = (uint64_t)((uint8_t *)image.segments - (uint8_t *)&image);
+	image.elf.e_phnum = 3;
+	image.segments[0] = (Elf64_Phdr){
+			.p_type = PT_LOAD, .p_vaddr = 0x10000, .p_filesz = sizeof(image)};
+	image.segments[1] = (Elf64_Phdr){.p_type = PT_LOAD, .p_vaddr = 0x90000, .p_offset = 0x5000};
+	image.segments[2] = (Elf64_Phdr){.p_type = PT_DYNAMIC, .p_vaddr = image_at(image.dynamic)};
+	image.dynamic[0] = (Elf64_Dyn){DT_STRTAB, {image_at(image.names)}};
+	image.dynamic[1] = (Elf64_Dyn){DT_STRSZ, {sizeof(image.names)}};
+	image.dynamic[2] = (Elf64_Dyn){DT_SONAME, {1}};
+}
+
+static void test_objects(void)
+{
+	const uint64_t base = (uint64_t)(uintptr_t)&image;
+	struct strings strings;
+	struct object object;
+	uint32_t count = 0;
+
+	make_image();
+	CHECK(read_object(base, &object) && object.nr_segments == 3 &&
+			object.bias == base - 0x10000 && object.base == base);
+	CHECK(find_segment(&object, PT_DYNAMIC) == (uint64_t)(uintptr_t)image.dynamic &&
+			!find_segment(&object, PT_INTERP));
+	CHECK(find_strings(&object, &strings) &&
+			strings.start == (uint64_t)(uintptr_t)image.names &&
+			strings.size == sizeof(image.names) && strings.own_name == 1);
+	/* A loader has replaced the offset by an address. */
+	image.dynamic[0].d_un.d_ptr = (uint64_t)(uintptr_t)image.names;
+	CHECK(find_strings(&object, &strings) && strings.start == (uint64_t)(uintptr_t)image.names);
+	image.dynamic[1].d_tag = DT_NULL;
+	CHECK(!find_strings(&object, &strings));
+	CHECK(!find_table(&object, &count));
+	make_image();
+	image.elf.e_ident[1] = 'e';
+	CHECK(!read_object(base, &object) && !read_object(16, &object));
+	make_image();
+	image.elf.e_phnum = SEGMENTS_MAX;
+	CHECK(read_object(base, &object) && object.nr_segments == SEGMENTS_MAX);
+	image.elf.e_phnum++;
+	CHECK(!read_object(base, &object));
+	/* The table has a form that all linkers write. */
+	make_image();
+	image.segments[1] = (Elf64_Phdr){.p_type = PT_GNU_EH_FRAME,
+			.p_vaddr = (uint64_t)(uintptr_t)&data - base + 0x10000};
+	CHECK(read_object(base, &object));
+	for (unsigned int i = 0; i < 5; i++) {
+		memcpy(data.head, table_forms, 4);
+		data.head[8] = 77;
+		if (i < 4)
+			data.head[i]++;
+		count = 0;
+		CHECK(find_table(&object, &count) == (i < 4 ? 0 : table_at()) &&
+				count == (i < 4 ? 0 : 77));
+	}
+}
+
+static unsigned int names_with(const char *name, size_t at, size_t size)
+{
+	struct strings strings = {(uint64_t)(uintptr_t)image.names, size, UINT64_MAX};
+
+	memset(image.names, 'x', sizeof(image.names));
+	memcpy(image.names + at, name, strlen(name) + 1);
+	return find_names(&strings);
+}
+
+static void test_names(void)
+{
+	struct strings strings = {(uint64_t)(uintptr_t)image.names, 100, 5};
+
+	for (unsigned int i = 0; i < USED_NAMES; i++) {
+		size_t length = strlen(used_names[i]) + 1;
+
+		CHECK(names_with(used_names[i], 0, length) == 1u << i);
+		CHECK(names_with(used_names[i], 0, length - 1) == 0);
+		/* Over the border of what is read at once. */
+		for (size_t at = TEXT_AT_ONCE - 2 * NAME_MAX_BYTES; at < TEXT_AT_ONCE + 4; at++)
+			CHECK(names_with(used_names[i], at, sizeof(image.names)) == 1u << i);
+		CHECK(names_with(used_names[i], sizeof(image.names) - length,
+				      sizeof(image.names)) == 1u << i);
+	}
+	CHECK(names_with("_Unwind_GetCFAs", 0, 100) == 0);
+	strcpy(image.names + 5, "libgcc_s.so.1");
+	CHECK(is_libgcc(&strings));
+	strings.own_name = 6;
+	CHECK(!is_libgcc(&strings));
+	strings = (struct strings){strings.start, 5, 5};
+	CHECK(!is_libgcc(&strings));
+}
+
+/* What the names of a library show. */
+static void test_asks(void)
+{
+	const uint64_t base = (uint64_t)(uintptr_t)&image;
+	struct object object;
+
+	make_image();
+	CHECK(read_object(base, &object) && !asks_for_frames(&object));
+	strcpy(image.names + 100, "_Unwind_GetCFA");
+	CHECK(asks_for_frames(&object));
+	strcpy(image.names + 1, "libgcc_s.so.1");
+	CHECK(!asks_for_frames(&object));
+	make_image();
+	strcpy(image.names + 100, "_dl_find_object");
+	CHECK(!asks_for_frames(&object));
+	begin();
+	/* Only private mappings of a file with such code are known. */
+	make_image();
+	mappings[0] = (struct mapping){0x1000, 0x2000, 1, true};
+	add_code(0, base);
+	CHECK(nr_ranges == 1 && is_range(0, 0x1000, 0x1000));
+	add_code(0, 0);
+	CHECK(nr_ranges == 1);
+	strcpy(image.names + 100, "_Unwind_GetCFA");
+	mappings[1] = (struct mapping){0x3000, 0x4000, 1, true};
+	add_code(1, base);
+	CHECK(nr_ranges == 1);
+	begin();
+}
+
+static int own_function(int value)
+{
+	return value + 1;
+}
+
+static void test_own(void)
+{
+	uint64_t here = (uint64_t)(uintptr_t)own_function;
+
+	begin();
+	CHECK(!patch_callers_wanted() && !patch_caller(here));
+	patch_callers_want();
+	CHECK(patch_callers_wanted());
+	patch_callers_look();
+	CHECK(patch_caller(here) && patch_caller((uint64_t)(uintptr_t)memcpy) &&
+			!patch_caller((uint64_t)(uintptr_t)&image) && own_function(1) == 2);
+	/* Again: nothing is new. */
+	{
+		uint32_t count = nr_ranges;
+
+		patch_callers_look();
+		CHECK(nr_ranges == count && patch_caller(here));
+	}
+}
+
+int main(void)
+{
+	test_taken();
+	test_known();
+	test_objects();
+	test_names();
+	test_asks();
+	test_own();
+	test_ranges();
+	return 0;
+}
