@@ -310,7 +310,8 @@ ROW(moved, "pop %rbx", "");
 ROW(moved, "pop %rsp", "load 4<-4");
 ROW(moved, "pop (%rbx)", "");
 ROW(moved, "xchg %rax,%rsp", "copy 4<-16, copy 0<-4");
-ROW(moved, "xchg %rcx,%rbx", "copy 3<-1, copy 1<-3");
+/* xchg %rcx,%rbx; assemblers choose either order of its operands. */
+ROW(moved, ".byte 0x48, 0x87, 0xcb", "copy 3<-1, copy 1<-3");
 ROW(moved, "xchg %rcx,(%rbx)", "store 3<-1, load 1<-3");
 ROW(moved, "add %rax,%rsp", "");
 ROW(moved, "sub $8,%rsp", "");
