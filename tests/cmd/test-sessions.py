@@ -523,6 +523,16 @@ def test_save_and_load():
     asks("load", file, verb="load", definition=definitions[0])
     asks("load", file, "-f", "-s", "c", verb="load", definition=definitions[0], force=True, session="c")
     equal([request["definition"] for request in ask("load", both)[1]], definitions)
+    # A probe that is not set decides the status, whatever follows.
+    gone = work.name + "/gone"
+    with open(file, "w", encoding="utf-8") as out:
+        json.dump({**definitions[0], "probes": [{"event": ["probe:f"], "probe": "--function f", "exe": gone}]}, out)
+        json.dump(definitions[1], out)
+    for words in ([], ["--json"]):
+        result = ask("load", file, *words, status=1)[0]
+        contains(result.err, f"the file {gone} does not exist any more")
+        if words:
+            equal([json.loads(line)["session"] for line in result.out.splitlines()], ["a", "b"])
     asks("stop", verb="stop", session="b")
     with open(both, "rb") as stream:
         equal([request["definition"]["name"] for request in ask("load", "-", stdin=stream)[1]], ["a", "b"])

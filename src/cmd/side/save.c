@@ -172,11 +172,16 @@ struct loading {
 	int worst; /* of what became of probes, which ends nothing */
 };
 
+static void note_status(struct loading *loading, int status)
+{
+	loading->worst = status > loading->worst ? status : loading->worst;
+}
+
 static int load_one(struct loading *loading, struct json_object *definition)
 {
 	const struct control_options *options = &loading->parsed->options.control;
 	struct json_object *request = control_request("load", options->session), *answer;
-	int status, probes = COMMAND_DONE;
+	int status;
 
 	if (request) {
 		ask_add(request, "definition", json_object_get(definition));
@@ -188,13 +193,13 @@ static int load_one(struct loading *loading, struct json_object *definition)
 		return status;
 	current_try_write(&loading->ask, ask_text(answer, "session"));
 	if (loading->parsed->common.json)
-		loading->worst = ask_print_json("load", answer);
+		note_status(loading, ask_print_json("load", answer));
 	else
 		say_note_hint("`side start` begins", "loaded session %s",
 				ask_text(answer, "session"));
-	probes = loading->probes(
-			loading->parsed, &loading->ask, ask_text(answer, "session"), definition);
-	loading->worst = probes > loading->worst ? probes : loading->worst;
+	note_status(loading,
+			loading->probes(loading->parsed, &loading->ask, ask_text(answer, "session"),
+					definition));
 	json_object_put(answer);
 	return status;
 }
