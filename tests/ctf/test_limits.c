@@ -18,6 +18,8 @@
 #include "ctf/unzstd.h"
 #include "scratch.h"
 
+#include "ctf/names.h"
+
 #include "ctf/find.c" /* NOLINT(bugprone-suspicious-include): reaches static functions */
 
 static char scratch[64];
@@ -597,6 +599,38 @@ static void test_packed_arrays(void **state)
 	}
 }
 
+static void test_field_names(void **state)
+{
+	struct ctf_arena *arena = ctf_arena_create();
+	struct ctf_names names;
+
+	(void)state;
+	assert_string_equal(ctf_name_escape(arena, "azAZ09_`{@[/:"), "_azAZ09_______");
+	assert_string_equal(ctf_name_escape(arena, ""), "_unnamed");
+	assert_string_equal(ctf_name_escape(arena, "\xff"), "__");
+	/* A name is taken if it is equal without its first underscore, too. */
+	assert_int_equal(ctf_names_init(&names, arena, 9), 0);
+	assert_int_equal(names.mask, 31);
+	for (unsigned int i = 0; i < 8; i++) {
+		static const char *const taken[][2] = {{"x", "x"}, {"x", "x_2"}, {"x", "x_3"},
+				{"_x", "_x_4"}, {"y", "y"}, {"_y", "_y_2"}, {"x_2", "x_2_2"},
+				{"__z", "__z"}};
+
+		assert_string_equal(ctf_names_take(&names, taken[i][0]), taken[i][1]);
+	}
+	ctf_names_free(&names);
+	assert_null(names.table);
+	for (uint32_t count = 3; count <= 6; count++) {
+		assert_int_equal(ctf_names_init(&names, arena, count), 0);
+		assert_int_equal(names.mask, count <= 4 ? 7 : 15);
+		ctf_names_free(&names);
+	}
+	failing_arm(1);
+	assert_int_equal(ctf_names_init(&names, arena, 3), -ENOMEM);
+	assert_true(failing_has_failed());
+	ctf_arena_destroy(arena);
+}
+
 static void test_lost_bytes(void **state)
 {
 	static const char reason[] = "bytes not written: x";
@@ -624,6 +658,7 @@ int main(void)
 			cmocka_unit_test(test_texts),
 			cmocka_unit_test(test_labels_and_members),
 			cmocka_unit_test(test_packed_arrays),
+			cmocka_unit_test(test_field_names),
 			cmocka_unit_test(test_lost_bytes),
 	};
 	int ret;
