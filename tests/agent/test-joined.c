@@ -133,12 +133,17 @@ static int fake_key(uint64_t *key)
 	return SIDE_ERROR_OK;
 }
 
+/* It fails so often, after so many times that it does not. */
+static int lock_fails_after;
+
 static bool fake_trylock(void)
 {
-	if (lock_fails) {
+	if (lock_fails && !lock_fails_after) {
 		lock_fails--;
 		return false;
 	}
+	if (lock_fails_after)
+		lock_fails_after--;
 	note("lock");
 	return true;
 }
@@ -154,6 +159,9 @@ static __attribute__((noinline)) int fake_refresh(struct agent_session *session,
 	return refresh_result;
 }
 
+/* Another thread, while the lock is free and the questions are sent. */
+static void (*while_asking)(void);
+
 static void fake_ask(struct agent_wanted *wanted, uint32_t nr, bool given, uint64_t deadline)
 {
 	assert_int_equal(deadline, time_now + 1000 * MS);
@@ -162,6 +170,8 @@ static void fake_ask(struct agent_wanted *wanted, uint32_t nr, bool given, uint6
 			note_number(given ? "ask-given" : "ask", (long)wanted[i].asked);
 			wanted[i].socket = 50;
 		}
+	if (while_asking)
+		while_asking();
 }
 
 static uint64_t fake_over(void)
@@ -899,6 +909,52 @@ static void test_change(void **state)
 	assert_int_equal(agent.nr_declined, 0);
 }
 
+static void join_beside(void)
+{
+	while_asking = NULL;
+	assert_int_equal(join_path("/run/a"), 0);
+	*calls = '\0';
+}
+
+static void leave_beside(void)
+{
+	while_asking = NULL;
+	leave(&agent.sessions[0]);
+	*calls = '\0';
+}
+
+/* What was found before the questions were sent is checked again with the lock. */
+static void test_rechecks(void **state)
+{
+	(void)state;
+	/* Another thread joins the session meanwhile: it is not joined twice, and the question is dropped. */
+	begin();
+	while_asking = join_beside;
+	assert_int_equal(change_to("/run/a", NULL, true), 0);
+	are_calls("lock occasion over-free bases-changed probes-apply over-begin dump occasion-ends(1) unlock ask-drop(1)");
+	assert_int_equal(agent.nr_sessions, 1);
+	/* Another thread leaves it: the answer to the old instance is of no use. */
+	agent.sessions[0].config.generation = 6;
+	while_asking = leave_beside;
+	assert_int_equal(change_to("/run/a", NULL, true), 0);
+	are_calls("lock occasion over-free bases-changed hello(0) recovery renew probes-update(1) late probes-apply over-begin dump occasion-ends(1) unlock ask-drop(1)");
+	assert_true(agent.nr_sessions == 1 && agent.sessions[0].state == AGENT_SESSION_LEFT);
+	/* The same for `side attach`. */
+	begin();
+	while_asking = join_beside;
+	assert_int_equal(agent_session_attach("/run/a"), -EALREADY);
+	assert_true(agent.nr_sessions == 1 && !agent.sessions[0].attached);
+	/* The lock is taken by another thread after the questions: 50 more attempts. */
+	for (int nr = 50; nr < 52; nr++) {
+		begin();
+		lock_fails = nr;
+		lock_fails_after = 1;
+		assert_int_equal(change_to("/run/a", NULL, false), nr == 50 ? 0 : -EBUSY);
+		assert_int_equal(nr_sleeps, 50);
+		assert_int_equal(agent.nr_sessions, nr == 50);
+	}
+}
+
 static void test_attach(void **state)
 {
 	struct agent_session *session = &agent.sessions[0];
@@ -992,6 +1048,7 @@ int main(void)
 			cmocka_unit_test(test_questions),
 			cmocka_unit_test(test_follow),
 			cmocka_unit_test(test_change),
+			cmocka_unit_test(test_rechecks),
 			cmocka_unit_test(test_attach),
 			cmocka_unit_test(test_losses),
 	};
