@@ -132,7 +132,7 @@ static struct {
 	int check, connect[4], send[2];
 	unsigned int nr_connected;
 	int closed;
-	const char *at_door;
+	int socket; /* of the connection that is used */
 } talk;
 
 static int fake_check(const char *directory)
@@ -171,7 +171,7 @@ static int fake_send(int socket, const void *message, size_t size, const int *fd
 {
 	unsigned int i = talk.nr_sent++ & 1;
 
-	assert_true(socket == 50 && !fds && !nr_fds && size <= 2048 && deadline == 4711);
+	assert_true(socket == talk.socket && !fds && !nr_fds && size <= 2048 && deadline == 4711);
 	memcpy(talk.sent[i], message, size);
 	talk.sent_size[i] = size;
 	return talk.send[i];
@@ -180,7 +180,7 @@ static int fake_send(int socket, const void *message, size_t size, const int *fd
 static ssize_t fake_receive(
 		int socket, void *message, size_t size, int *fds, size_t *nr_fds, uint64_t deadline)
 {
-	assert_true(socket == 50 && size == WIRE_MESSAGE_MAX && !fds && !nr_fds &&
+	assert_true(socket == talk.socket && size == WIRE_MESSAGE_MAX && !fds && !nr_fds &&
 			deadline == 4711);
 	if (talk.size > 0)
 		memcpy(message, talk.message, (size_t)talk.size);
@@ -323,6 +323,7 @@ static void begin(void)
 {
 	memset(&control, 0, sizeof(control));
 	memset(&talk, 0, sizeof(talk));
+	talk.socket = 50;
 	for (int i = 0; i < 4; i++)
 		talk.connect[i] = 50;
 	*calls = '\0';
@@ -586,6 +587,11 @@ static void test_refresh(void **state)
 	assert_true(!wanted_seen[0].push && wanted_seen[1].push && wanted_seen[1].base == 21 &&
 			wanted_seen[1].push_size == pushed_size);
 	assert_true(nr_mapped == 1 && nr_unmapped == 1);
+	/* Descriptor 0 is a connection like others. */
+	talk.socket = talk.connect[talk.nr_connected & 3] = 0;
+	assert_int_equal(done(true), WIRE_DONE_ALL);
+	talk.socket = 50;
+	*calls = '\0';
 	/* Only with that mode the signal is named. */
 	control.forked = false;
 	assert_int_equal(control_refresh(WIRE_CONTROL_SYNC, true, 70), 0);

@@ -700,6 +700,42 @@ static void test_keep_config(void **state)
 	remove_all();
 }
 
+/* Descriptor 0 is one like others. */
+static void test_descriptor_0(void **state)
+{
+	static char text[BOOT_SIZE_MAX + 2];
+	char temporary[] = ".new-x";
+	int saved = dup(0), at;
+
+	(void)state;
+	remove_all();
+	prepare_session();
+	close(0);
+	assert_true(read_file(file, text) > 100);
+	read_line("/proc/self/stat", text, 8);
+	assert_int_equal(strlen(text), 7);
+	assert_int_equal(make_path(place), 0);
+	at = open_place(&session, config, true);
+	assert_int_equal(at, 0);
+	at = dup(0);
+	close(0);
+	assert_int_equal(write_file(at, "zero", "abc", 3), 0);
+	assert_string_equal(read_text("zero"), "abc");
+	assert_int_equal(unlinkat(at, "zero", 0), 0);
+	assert_int_equal(mkdirat(at, temporary, 0700), 0);
+	facts.session = &session;
+	assert_int_equal(fill_folder(&session, &facts, at, temporary, fds), 0);
+	close_rings();
+	close(0);
+	assert_int_equal(boot_place_describe(&session, config, "abc", 3), 0);
+	connect_result = 0;
+	assert_true(recorder_is_there(&session));
+	close(at);
+	assert_int_equal(dup2(saved, 0), 0);
+	close(saved);
+	remove_all();
+}
+
 /* ---- with and without a recorder ---- */
 
 static int join(void)
@@ -893,6 +929,7 @@ int main(void)
 			cmocka_unit_test(test_folder_fails),
 			cmocka_unit_test(test_numbers),
 			cmocka_unit_test(test_keep_config),
+			cmocka_unit_test(test_descriptor_0),
 			cmocka_unit_test(test_recorder),
 			cmocka_unit_test(test_memory),
 			cmocka_unit_test(test_describe),

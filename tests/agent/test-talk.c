@@ -964,6 +964,21 @@ static void test_refresh(void **state)
 	talk.send_result[0] = -EPIPE;
 	assert_int_equal(refresh(&wanted), -EPIPE);
 	assert_true(talk.nr_connected == 1 && count_closed(50) == 1);
+	/* Descriptor 0 is a connection like others. */
+	in_session();
+	wanted = (struct agent_wanted){.path = "/x"};
+	talk.connected = 0;
+	hears_config(config, 0);
+	hears_channel(0, 0, 0);
+	hears_channel(1, 0, 0);
+	assert_int_equal(refresh(&wanted), 0);
+	assert_int_equal(session.socket, 0);
+	begin();
+	talk.connected = 0;
+	hears_config(config_of(1, 0), 0);
+	hears_channel(0, 0, 1);
+	assert_int_equal(agent_hello(&session, 0, (int[WIRE_CHANNELS_MAX]){0}), 0);
+	assert_int_equal(session.socket, 0);
 	/* Unchanged. */
 	in_session();
 	config = config_of(0, 0);

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact bytes of the steps that make a record of a hit, and the bits by which filters select calls. Between a check and the exchange that
+ * follows it, the test acts as another thread. The file is included.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/probes.h"
+#include "agent/recording.h"
+#include "libside/section.h"
+
+static uint64_t fetched = 0x1122334455667788;
+static unsigned int nr_taken, nr_fetches;
+static uint32_t given;
+static uint8_t free_mark;
+static void (*beside)(void); /* another thread, while a bit is taken */
+static struct probes_scratch scratch_memory;
+static bool has_scratch = true, has_marks = true;
+static uint16_t call_marks[2];
+
+static uint64_t fake_value(struct probes_moment *moment, const struct probe_fetch *fetch)
+{
+	(void)fetch;
+	nr_fetches++;
+	moment->upper = 0x99;
+	if (moment->field == 3)
+		moment->unreadable |= UINT64_C(1) << 3;
+	return fetched;
+}
+
+static void fake_text(struct probes_moment *moment, const struct probe_table_field *field,
+		uint64_t address, char *to)
+{
+	assert_true(moment && field->limit == 9 && address == fetched);
+	strcpy(to, "text");
+}
+
+static uint64_t fake_several(struct probes_moment *moment, const struct probe_table_field *field,
+		uint64_t address, void *to)
+{
+	assert_true(moment && field && address == fetched);
+	memcpy(to, "abcdef", 6);
+	return 3;
+}
+
+static uint8_t fake_take(struct probes_place *place)
+{
+	assert_non_null(place);
+	nr_taken++;
+	if (beside)
+		beside();
+	return free_mark;
+}
+
+static void fake_give(struct probes_place *place, uint32_t marks)
+{
+	assert_non_null(place);
+	given |= marks;
+}
+
+static void *fake_scratch(void)
+{
+	return has_scratch ? &scratch_memory : NULL;
+}
+
+static uint16_t *fake_marks(const struct patch_hit *hit, bool leaves)
+{
+	assert_non_null(hit);
+	return has_marks ? &call_marks[leaves] : NULL;
+}
+
+#define probe_fetch_value fake_value
+#define probe_hit_text fake_text
+#define probe_hit_several fake_several
+#define probes_mark_take fake_take
+#define probes_marks_give fake_give
+#define patch_hit_scratch fake_scratch
+#define patch_hit_marks fake_marks
+#include "agent/probe-record.c"
+
+/* ---- one hook ---- */
+
+static struct {
+	_Alignas(AGENT_LINE) unsigned char bytes[4 * AGENT_LINE];
+} lines;
+static struct probes_wish wish;
+static struct probes_place place;
+static uint64_t unseen[PROBES_NR_UNSEEN];
+static struct probes_field fields[6];
+static struct probes_event event = {.fields = fields};
+static struct probes_step steps[6];
+static struct probes_way way = {.event = &event, .steps = steps};
+static struct patch_hit hit;
+
+static struct probes_hook *begin(void)
+{
+	struct probes_hook *hook = (void *)lines.bytes;
+
+	memset(&lines, 0, sizeof(lines));
+	memset(&wish, 0, sizeof(wish));
+	memset(&scratch_memory, 0, sizeof(scratch_memory));
+	memset(unseen, 0, sizeof(unseen));
+	memset(call_marks, 0, sizeof(call_marks));
+	hook->lines = 3;
+	hook->mark = 2;
+	hook->exit = &way;
+	*probes_wish_of(hook) = &wish;
+	assert_ptr_equal(probes_wish_of(hook), lines.bytes + 3 * AGENT_LINE - sizeof(void *));
+	wish.hook = hook;
+	wish.place = &place;
+	wish.function = "name";
+	wish.function_bytes = 5;
+	scratch_memory.moment.wish = &wish;
+	scratch_memory.moment.hit = &hit;
+	hit.call = 1;
+	event.unseen = unseen;
+	nr_taken = given = 0;
+	free_mark = 7;
+	beside = NULL;
+	has_scratch = has_marks = true;
+	return hook;
+}
+
+/* ---- bytes ---- */
+
+static size_t put(uint8_t kind, uint8_t size, uint16_t from, unsigned int at, uint8_t *to)
+{
+	struct probe_fetch fetches[6] = {{0}};
+	struct probes_moment moment = {.way = &way, .wish = &wish, .hit = &hit};
+
+	wish.entry_fetches = fetches;
+	memset(to, 0xee, 64);
+	steps[at] = (struct probes_step){.kind = kind, .size = size, .from = from};
+	return (size_t)(put_field(&moment, &steps[at], to) - to);
+}
+
+static void test_steps(void **state)
+{
+	uint8_t bytes[64];
+
+	(void)state;
+	begin();
+	fields[1].field.limit = 9;
+	fields[2].field.size = 2;
+	assert_int_equal(put(PROBES_STEP_VALUE, 3, 0, 0, bytes), 3);
+	assert_memory_equal(bytes, "\x88\x77\x66", 3);
+	assert_int_equal(put(PROBES_STEP_BOOL, 1, 0, 0, bytes), 1);
+	assert_int_equal(bytes[0], 1);
+	fetched = 0x100;
+	assert_int_equal(put(PROBES_STEP_BOOL, 1, 0, 0, bytes), 1);
+	assert_int_equal(bytes[0], 0);
+	fetched = 0x1122334455667788;
+	assert_int_equal(put(PROBES_STEP_WIDE, 16, 0, 0, bytes), 16);
+	assert_memory_equal(bytes, "\x88\x77\x66\x55\x44\x33\x22\x11\x99\0\0\0\0\0\0\0", 16);
+	nr_fetches = 0;
+	assert_int_equal(put(PROBES_STEP_NAME, 0, 0, 0, bytes), 5);
+	assert_string_equal((const char *)bytes, "name");
+	assert_int_equal(nr_fetches, 0);
+	assert_int_equal(put(PROBES_STEP_STRING, 0, 0, 1, bytes), 5);
+	assert_string_equal((const char *)bytes, "text");
+	assert_int_equal(put(PROBES_STEP_GATHERED, 0, 0, 2, bytes), 8 + 6);
+	assert_memory_equal(bytes, "\3\0\0\0\0\0\0\0abcdef", 14);
+	assert_int_equal(put(PROBES_STEP_NOTHING, 0, 0, 0, bytes), 0);
+	/* Guarded: a selector, and nothing else if the value could not be read. */
+	assert_int_equal(put(PROBES_STEP_VALUE, 2, 1, 0, bytes), 3);
+	assert_memory_equal(bytes, "\1\x88\x77", 3);
+	assert_int_equal(put(PROBES_STEP_VALUE, 2, 1, 3, bytes), 1);
+	assert_int_equal(bytes[0], 0);
+	/* Plain ones: words first, then the others. */
+	hit.registers.rax = 0x0102030405060708;
+	hit.registers.rdx = 0x1112131415161718;
+	steps[0] = steps[1] = (struct probes_step){
+			.size = 8, .from = offsetof(struct patch_hit, registers.rax)};
+	steps[1].from = offsetof(struct patch_hit, registers.rdx);
+	steps[2] = (struct probes_step){
+			.size = 2, .from = offsetof(struct patch_hit, registers.rdx)};
+	way.nr_words = 2;
+	way.nr_plain = 3;
+	assert_ptr_equal(put_plain_ones(&hit, &way, bytes), bytes + 18);
+	assert_memory_equal(
+			bytes, "\x08\7\6\5\4\3\2\1\x18\x17\x16\x15\x14\x13\x12\x11\x18\x17", 18);
+	way.nr_words = way.nr_plain = 0;
+	/* Names count with their length. */
+	way.most = 40;
+	assert_int_equal(most_bytes(wish.hook, &way), 40);
+	way.nr_names = 2;
+	assert_int_equal(most_bytes(wish.hook, &way), 40 + 2 * 5);
+	way.nr_names = 0;
+}
+
+static void test_times(void **state)
+{
+	uint64_t began = 0;
+
+	(void)state;
+	hit.now = 77;
+	hit.began = &began;
+	assert_true(clock_of(&hit, true) == 77 && !began && ticks_of(&hit, true) == 77);
+	hit.call = 0;
+	assert_true(clock_of(&hit, false) == 0 && ticks_of(&hit, false) > 77 && !began);
+	hit.call = 1;
+	assert_true(clock_of(&hit, false) == began && began > 77);
+	began = 0;
+	assert_true(ticks_of(&hit, false) == began && began > 77);
+}
+
+/* ---- bits ---- */
+
+static void other_channel_took_the_same(void)
+{
+	wish.marks[5] = 12;
+}
+
+static void hook_is_removed(void)
+{
+	wish.marks[5] = PROBES_MARKS_GIVEN;
+}
+
+static void test_marks(void **state)
+{
+	(void)state;
+	/* The first channel gets the bit of the hook, others take one. */
+	begin();
+	assert_int_equal(take_mark(&wish, 4), 3);
+	assert_true(wish.mark_owner == 5 && wish.marks[4] == 3 && !nr_taken);
+	assert_int_equal(take_mark(&wish, 5), 8);
+	assert_true(wish.marks[5] == 8 && nr_taken == 1 && !given);
+	/* The owner once more, after another thread stored its bit. */
+	assert_int_equal(take_mark(&wish, 4), 3);
+	assert_int_equal(nr_taken, 1);
+	wish.marks[4] = PROBES_MARKS_GIVEN;
+	assert_int_equal(take_mark(&wish, 4), 0);
+	/* A handler or another thread is faster: the bit that was taken is given back. */
+	begin();
+	wish.mark_owner = 1;
+	beside = other_channel_took_the_same;
+	assert_int_equal(take_mark(&wish, 5), 12);
+	assert_int_equal(given, 1u << 7);
+	begin();
+	wish.mark_owner = 1;
+	beside = hook_is_removed;
+	assert_int_equal(take_mark(&wish, 5), 0);
+	assert_int_equal(given, 1u << 7);
+	/* None is free: the one that another thread took meanwhile, if there is one. */
+	begin();
+	wish.mark_owner = 1;
+	free_mark = PATCH_MARKS;
+	assert_int_equal(take_mark(&wish, 5), 0);
+	beside = other_channel_took_the_same;
+	assert_int_equal(take_mark(&wish, 5), 12);
+	beside = hook_is_removed;
+	assert_int_equal(take_mark(&wish, 5), 0);
+	assert_int_equal(given, 0);
+	/* The last bit. */
+	begin();
+	wish.mark_owner = 1;
+	free_mark = PATCH_MARKS - 1;
+	assert_int_equal(take_mark(&wish, 5), PATCH_MARKS);
+	begin()->mark = PATCH_MARKS;
+	assert_int_equal(take_mark(&wish, 4), 8);
+	assert_int_equal(wish.mark_owner, 0);
+}
+
+static void test_calls(void **state)
+{
+	struct agent_channel channel = {.index = 4}, other = {.index = 5},
+			     beyond = {.index = WIRE_CHANNELS_MAX};
+
+	(void)state;
+	begin();
+	assert_false(agent_probes_is_marked(&channel));
+	assert_int_equal(wish.marks[4], 0);
+	call_marks[0] = 1;
+	agent_probes_mark_call(&channel);
+	assert_int_equal(call_marks[0], 1 | 1 << 2);
+	agent_probes_mark_call(&other);
+	assert_int_equal(call_marks[0], 1 | 1 << 2 | 1 << 7);
+	call_marks[1] = 1 << 7;
+	assert_true(!agent_probes_is_marked(&channel) && agent_probes_is_marked(&other));
+	assert_false(agent_probes_is_marked(&beyond));
+	wish.marks[5] = PROBES_MARKS_GIVEN;
+	assert_false(agent_probes_is_marked(&other));
+	/* Calls that cannot be marked are losses of the event at their end. */
+	assert_int_equal(unseen[PROBES_UNSEEN_MEMORY], 0);
+	agent_probes_mark_call(&other);
+	assert_int_equal(unseen[PROBES_UNSEEN_MEMORY], 1);
+	has_marks = false;
+	agent_probes_mark_call(&channel);
+	assert_int_equal(unseen[PROBES_UNSEEN_MEMORY], 2);
+	hit.call = 0;
+	agent_probes_mark_call(&channel);
+	has_scratch = false;
+	hit.call = 1;
+	agent_probes_mark_call(&channel);
+	assert_false(agent_probes_is_marked(&channel));
+	assert_int_equal(unseen[PROBES_UNSEEN_MEMORY], 2);
+	assert_true(!agent_probes_buffer() && !agent_probes_filter_memory());
+	has_scratch = true;
+	assert_ptr_equal(agent_probes_buffer(), scratch_memory.record);
+	assert_ptr_equal(agent_probes_filter_memory(), scratch_memory.values);
+}
+
+/* Without thread-local memory of its own the process only counts: both events of each hook. */
+static void test_unseen(void **state)
+{
+	struct probes_hook *hook = begin();
+	struct probes_way entry = way;
+	struct probes_event first = event;
+	uint64_t of_first[PROBES_NR_UNSEEN] = {0};
+
+	(void)state;
+	first.unseen = of_first;
+	entry.event = &first;
+	hook->entry = &entry;
+	hit.user = hook;
+	probe_hit_unseen(&hit, PATCH_UNSEEN_PROCESS);
+	assert_true(of_first[PATCH_UNSEEN_PROCESS] == 1 && unseen[PATCH_UNSEEN_PROCESS] == 1);
+	hook->exit = NULL;
+	probe_hit_unseen(&hit, PATCH_UNSEEN_PROCESS);
+	assert_true(of_first[PATCH_UNSEEN_PROCESS] == 2 && unseen[PATCH_UNSEEN_PROCESS] == 1);
+	note_unseen(NULL, PATCH_UNSEEN_FULL);
+	first.unseen = NULL;
+	note_unseen(&entry, PATCH_UNSEEN_FULL);
+	/* libside does not run: the loss stays counted until it does. */
+	hook->exit = &way;
+	probe_hit_unseen(&hit, PATCH_UNSEEN_FULL);
+	assert_true(unseen[PATCH_UNSEEN_FULL] == 1 && !of_first[PATCH_UNSEEN_FULL]);
+	event.unseen = NULL;
+	probe_hit_unseen(&hit, PATCH_UNSEEN_FULL);
+	probe_count_unseen(&event);
+	probe_count_unseen_locked(&event);
+	assert_int_equal(unseen[PATCH_UNSEEN_FULL], 1);
+	agent_vforked = CONTEXT_VFORKED;
+	assert_true(probe_hit_is_vforked());
+	agent_vforked = 0;
+	assert_false(probe_hit_is_vforked());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_steps),
+			cmocka_unit_test(test_times),
+			cmocka_unit_test(test_marks),
+			cmocka_unit_test(test_calls),
+			cmocka_unit_test(test_unseen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
