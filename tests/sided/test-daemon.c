@@ -713,6 +713,12 @@ static void test_doors(void)
 		/* Another process has the number: nothing is reported. */
 		check_door(members, size < DOOR_PATH_SIZE ? NULL : missing);
 	}
+	for (size_t size = 4096; size <= 4097; size++) {
+		write_padded("run/state/.door-7", "{\"pid\":1}", size);
+		doors_restore(&the_daemon);
+		CHECK(!exists("run/state/.door-7"));
+		CHECK(strstr(reported(), size == 4096 ? missing : "or is too large"));
+	}
 	turn();
 	CHECK(resources_now().descriptors == before.descriptors);
 }
@@ -780,6 +786,121 @@ static void test_restored(void)
 	write_text("run/state/one.jso", "{}", 2);
 	CHECK(!sessions_restore(&the_daemon));
 	check_text(reported(), "");
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
+/* ---- Directories of sessions ---- */
+
+static struct session_entry *add_entry(const char *name)
+{
+	struct definition *definition = NULL;
+	struct session_entry *entry = NULL;
+	struct control_error error;
+
+	CHECK(!definition_create(name, &definition, &error));
+	CHECK(!session_add(&the_daemon, definition, &entry, &error));
+	return entry;
+}
+
+static void set_output(const char *path)
+{
+	free(the_daemon.output);
+	the_daemon.output = strdup(path);
+	CHECK(the_daemon.output);
+}
+
+static void check_settled(struct session_entry *entry, const char *output, uid_t owner)
+{
+	struct control_error error;
+	struct stat status;
+
+	if (session_settle(&the_daemon, entry, &error)) {
+		fprintf(report, "%s\n", error.text);
+		abort();
+	}
+	check_text(entry->output, output);
+	CHECK(!stat(entry->output, &status) && (status.st_mode & 0777) == 0700 &&
+			status.st_uid == owner);
+	CHECK(strstr(entry->place, "/side-") && strstr(entry->place, entry->definition->name));
+	session_remove(&the_daemon, entry);
+	objects_free_unused(&the_daemon);
+}
+
+static void check_not_settled(struct session_entry *entry, const char *path, int code)
+{
+	struct control_error error;
+	char expected[400];
+
+	CHECK(session_settle(&the_daemon, entry, &error) == -code && !entry->output &&
+			!entry->place);
+	snprintf(expected, sizeof(expected), "cannot make the directory %s: %s", path,
+			strerror(code));
+	check_text(error.text, expected);
+	session_remove(&the_daemon, entry);
+	objects_free_unused(&the_daemon);
+}
+
+static void test_directories(void)
+{
+	static const char dated[] = "side-20240229-130405";
+	struct resources before = resources_now();
+	char path[256], name[SESSION_DATED_NAME_SIZE], other[SESSION_DATED_NAME_SIZE];
+	struct session_entry *entry;
+	struct stat status;
+
+	write_text("file", "", 0);
+	set_output(in_work("file/x"));
+	check_not_settled(add_entry("one"), in_work("file/x"), ENOTDIR);
+	set_output(in_work("traces"));
+	snprintf(path, sizeof(path), "%s/%s", in_work("traces"), dated);
+	check_settled(add_entry(dated), path, geteuid());
+	strcat(path, "-2");
+	check_settled(add_entry(dated), path, geteuid());
+	strcpy(strrchr(path, '-'), "-3");
+	check_settled(add_entry(dated), path, geteuid());
+	/* A name without a date gets one. */
+	entry = add_entry("side-20240229-13040");
+	CHECK(!session_settle(&the_daemon, entry, &(struct control_error){.kind = CONTROL_DONE}));
+	snprintf(path, sizeof(path), "%s/side-20240229-13040-", in_work("traces"));
+	CHECK(!strncmp(entry->output, path, strlen(path)) &&
+			strlen(entry->output) == strlen(path) + strlen("20240229-130405"));
+	session_remove(&the_daemon, entry);
+	/* A session of the same second gets a number. */
+	for (int i = 0; i < 20; i++) {
+		session_dated_name(&the_daemon, name);
+		entry = add_entry(name);
+		session_dated_name(&the_daemon, other);
+		session_remove(&the_daemon, entry);
+		strcat(name, "-2");
+		if (!strcmp(name, other))
+			break;
+		CHECK(i < 19);
+	}
+	CHECK(strlen(name) == strlen(dated) + 2 && !strncmp(name, "side-20", 7));
+	if (!geteuid()) {
+		/* Traces of a member of the group belong to that user. */
+		the_daemon.system = true;
+		snprintf(path, sizeof(path), "%s/%s", in_work("members"), dated);
+		set_output(in_work("members"));
+		entry = add_entry(dated);
+		entry->uid = 5;
+		check_settled(entry, path, 5);
+		CHECK(!stat(in_work("members"), &status) && (status.st_mode & 0777) == 0711);
+		entry = add_entry("named");
+		entry->uid = 5;
+		entry->definition->output = strdup(path);
+		check_not_settled(entry, path, EEXIST);
+		strcat(path, "x");
+		entry = add_entry("named");
+		entry->uid = 5;
+		entry->definition->output = strdup(path);
+		check_settled(entry, path, 5);
+		the_daemon.system = false;
+	}
+	free(the_daemon.output);
+	the_daemon.output = NULL;
+	CHECK(!the_daemon.nr_sessions);
+	objects_free_unused(&the_daemon);
 	CHECK(resources_now().descriptors == before.descriptors);
 }
 
@@ -900,6 +1021,69 @@ static void test_log(void)
 	}
 }
 
+/* ---- Programs of two users ---- */
+
+/* A silent connection of another user. */
+static int dial_as(uid_t uid)
+{
+	int ends[2], fd = -1;
+	char byte = 0;
+	pid_t pid;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+	pid = fork();
+	if (!pid) {
+		/* It keeps none of the daemon's connections. */
+		if (dup2(ends[1], 3) != 3 || close_range(4, ~0u, 0) || setresgid(uid, uid, uid) ||
+				setresuid(uid, uid, uid))
+			_exit(1);
+		fd = dial("run/agents.sock");
+		if (write(3, "x", 1) != 1 || read(3, &byte, 1) < 0)
+			_exit(1);
+		_exit(is_hung_up(fd));
+	}
+	close(ends[1]);
+	CHECK(read(ends[0], &byte, 1) == 1);
+	return ends[0];
+}
+
+/* Without descriptors, the user with most connections loses the oldest one. */
+static void test_users(void)
+{
+	int other, fds[2], status;
+
+	if (geteuid())
+		return;
+	CHECK(!chmod(work, 0755) && !chmod(in_work("run"), 0755) &&
+			!chmod(in_work("run/agents.sock"), 0666));
+	the_daemon.any_user = true;
+	/* Its connection is the oldest one. */
+	other = dial_as(5);
+	turn();
+	fds[0] = dial("run/agents.sock");
+	turn();
+	fds[1] = dial("run/agents.sock");
+	turn();
+	CHECK(the_daemon.nr_strangers == 3);
+	loop_pause_listening(&the_daemon);
+	CHECK(the_daemon.nr_strangers == 2);
+	CHECK(!is_hung_up(fds[1]));
+	CHECK(is_hung_up(fds[0]));
+	close(fds[0]);
+	fds[0] = dial("run/agents.sock");
+	turn();
+	loop_pause_listening(&the_daemon);
+	CHECK(the_daemon.nr_strangers == 2 && is_hung_up(fds[1]) && !is_hung_up(fds[0]));
+	CHECK(write(other, "x", 1) == 1);
+	CHECK(waitpid(-1, &status, 0) > 0 && WIFEXITED(status) && !WEXITSTATUS(status));
+	close(other);
+	close(fds[0]);
+	close(fds[1]);
+	while (the_daemon.agents)
+		turn();
+	the_daemon.any_user = false;
+}
+
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
 {
 	(void)status;
@@ -931,8 +1115,10 @@ int main(int argc, char **argv)
 	test_remembered();
 	test_doors();
 	test_restored();
+	test_directories();
 	test_runtime();
 	test_log();
+	test_users();
 	close_daemon(&the_daemon);
 	CHECK(!the_daemon.client_shares.users && !the_daemon.stranger_shares.users &&
 			!the_daemon.door_shares.users && !the_daemon.program_shares.users);
