@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "../../check.h"
 
@@ -201,6 +202,10 @@ static void test_writes(void)
 	CHECK(!write_bytes(&writer, &probe, bytes, BETWEEN));
 	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0x45}, 6));
 	CHECK(!write_breakpoint(&writer, &probe) && code[0] == 0xcc && code[1] == 0xa1);
+	for (unsigned int i = 0; i < 256; i++) {
+		code[1] = (uint8_t)i;
+		CHECK(!write_breakpoint(&writer, &probe) && code[0] == 0xcc && code[1] == i);
+	}
 	/* Several bytes between two begins. */
 	probe.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){4, 3});
 	CHECK(!write_bytes(&writer, &probe, bytes, BETWEEN));
@@ -374,6 +379,82 @@ static void test_writable(void)
 	munmap(memory, size);
 }
 
+static bool is_unlocked(void)
+{
+	return !pthread_mutex_trylock(&lock) && !pthread_mutex_unlock(&lock);
+}
+
+/* Each function leaves the lock, also if there is nothing to do. */
+static void test_locks(void)
+{
+	struct patch_figures figures;
+	int status = -1;
+	pid_t child;
+
+	CHECK(is_unlocked());
+	CHECK(patch_set(NULL, 0) == 0 && is_unlocked());
+	CHECK(patch_remove(NULL, 0) == 0 && is_unlocked());
+	patch_find_unwinder();
+	CHECK(is_unlocked());
+	patch_look_around();
+	CHECK(is_unlocked());
+	CHECK(patch_rest() && is_unlocked() && rested);
+	CHECK(patch_rest() && is_unlocked());
+	patch_check();
+	CHECK(is_unlocked());
+	patch_signals_sandbox(PATCH_SANDBOX_NO_SIGNALS);
+	CHECK(is_unlocked());
+	patch_signals_sandbox(PATCH_SANDBOX_NONE);
+	CHECK(is_unlocked());
+	/* While another thread has it, a check does nothing, and a child of fork() has it free. */
+	CHECK(!pthread_mutex_lock(&lock));
+	patch_check();
+	child = fork();
+	if (!child)
+		_exit(is_unlocked() ? 7 : 8);
+	CHECK(!pthread_mutex_unlock(&lock) && is_unlocked());
+	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	patch_figures(&figures);
+	CHECK(!figures.open && !figures.traps && figures.bytes == patch_memory_bytes());
+}
+
+/* What was begun and cannot be completed is as before, and no hit has a handler. */
+static void test_given_up(void)
+{
+	struct patch_hot hot = {.entry = (patch_handler)(uintptr_t)1,
+			.exit = (patch_handler)(uintptr_t)2,
+			.follows = true};
+	struct patch_probe probe = {
+			.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3}),
+			.method = PROBE_JUMP,
+			.hot = &hot,
+			.armed = true};
+	struct patch_request requests[2] = {{.probe = &probe}, {.probe = NULL, .error = 7}};
+	struct patch_probe *one = &probe;
+	struct patch_writer writer;
+
+	CHECK(!mprotect(code, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
+	probe.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3});
+	code[0] = 0xcc;
+	code[2] = 0x3f;
+	code[4] = 0x99;
+	patch_writer_open(&writer);
+	give_up(&requests[0], &writer, -EPERM);
+	patch_writer_close(&writer);
+	CHECK(code[0] == 0x40 && code[2] == 0x42 && code[4] == 0x99);
+	CHECK(!requests[0].probe && requests[0].error == -EPERM && !probe.armed && !hot.entry &&
+			!hot.exit && !hot.follows);
+	/* Nothing was begun. */
+	probe.armed = true;
+	hot.entry = (patch_handler)(uintptr_t)1;
+	requests[0] = (struct patch_request){.probe = &probe};
+	forget(&one, 1);
+	CHECK(hot.entry);
+	cancel(requests, 2, -EDEADLK);
+	CHECK(!requests[0].probe && requests[0].error == -EDEADLK && !probe.armed && !hot.entry &&
+			requests[1].error == 7);
+}
+
 /* Of several requests, those of one kind count; each request has its own result. */
 static void test_several(void)
 {
@@ -396,6 +477,8 @@ int main(void)
 	test_others();
 	test_refused();
 	test_several();
+	test_given_up();
+	test_locks();
 	test_writable();
 	munmap(code, 4096);
 	return 0;
