@@ -29,7 +29,7 @@ from harness import Control, Refused
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 SIDED = os.environ["SIDED"]
 WORK = tempfile.mkdtemp(prefix="side-faults-")
-RUNTIME, TRACES, OUTPUT = (os.path.join(WORK, name) for name in ("run", "traces", "out"))
+RUNTIME, TRACES = os.path.join(WORK, "run"), os.path.join(WORK, "traces")
 SOCKET = os.path.join(RUNTIME, "control.sock")
 NAME = f"faults-{os.getpid()}"
 WAIT = 60
@@ -37,10 +37,10 @@ CHECK_EVERY = 16
 # Texts of the errors of failing calls (faults-calls.h).
 REASONS = [os.strerror(number) for number in (errno.ENOMEM, errno.EMFILE, errno.EIO, errno.ENOSPC, errno.EAGAIN, errno.EPERM)] + ["out of memory"]
 # Members of answers that differ between runs.
-VARYING = {"pid", "recorder", "time", "generation", "restarts", "memory", "memory-peak", "path", "snapshots", "messages", "message-hints"}
+VARYING = {"pid", "recorder", "time", "generation", "restarts", "memory", "memory-peak", "path", "output", "snapshots", "messages", "message-hints"}
 SCRIPT = (
     ("ping", False, {}),
-    ("create", True, {"output": OUTPUT}),
+    ("create", True, {}),
     ("enable-channel", True, {"channel": "c", "mode": "overwrite"}),
     ("enable-event", True, {"event": ["a:b"], "channel": "c", "filter": "x > 3"}),
     ("add-context", True, {"context": ["vpid"]}),
@@ -49,6 +49,7 @@ SCRIPT = (
     ("list", False, {}),
     ("status", False, {}),
     ("status", True, {}),
+    ("top", True, {"interval": 10 ** 7}),
     ("save", True, {}),
     ("enable-event", True, {"event": ["c:*"], "channel": "c"}),
     ("snapshot", True, {}),
@@ -97,7 +98,10 @@ class Daemon:
             # A daemon that cannot accept the connection sends the reason and closes it.
             with contextlib.suppress(BrokenPipeError):
                 control.send(verb, NAME if has_session else None, **members)
-            return control.receive()
+            answer = control.receive()
+            if verb == "top" and answer.get("ok"):
+                answer["sessions"] = control.receive()["sessions"]
+            return answer
         finally:
             control.close()
 
@@ -156,7 +160,7 @@ class Daemon:
             answer = None
         if answer and answer["ok"]:
             errors = [one.get("error") for one in answer.get("sessions", ())]
-            if normal(answer) != wanted and not (step[0] == "status" and any(reason in (error or "") for error in errors for reason in REASONS)):
+            if normal(answer) != wanted and not (step[0] in ("status", "top") and any(reason in (error or "") for error in errors for reason in REASONS)):
                 self.report(where, f"another answer: {normal(answer)} instead of {wanted}")
             return
         if answer and not any(reason in answer["error"] for reason in REASONS):
@@ -190,7 +194,8 @@ def learn(daemon):
         sites.append([site for site in daemon.faults.noted() if LONG or site.hash not in seen])
         daemon.faults.control.is_off = 1
         seen.update(site.hash for site in sites[-1])
-    shutil.rmtree(OUTPUT, True)
+    # The daemon makes the directory of traces again.
+    shutil.rmtree(TRACES, True)
     return wanted, sites
 
 
@@ -205,7 +210,8 @@ def attempt_all(daemon, number, wanted, sites):
             answer = daemon.request(step)
             if not answer or not answer["ok"]:
                 daemon.report(step[0], f"without a failing call: {answer}, after {tried}")
-    shutil.rmtree(OUTPUT, True)
+    # The daemon makes the directory of traces again.
+    shutil.rmtree(TRACES, True)
     return tried
 
 

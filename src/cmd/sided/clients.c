@@ -95,9 +95,12 @@ static bool client_flush(struct daemon *daemon, struct client *client)
 
 bool client_send(struct daemon *daemon, struct client *client, struct json_object *message)
 {
+	int ret;
+
 	if (client->object.is_closed)
 		return false;
-	if (!message || frame_put(&client->out, message)) {
+	ret = message ? frame_put(&client->out, message) : -ENOMEM;
+	if (ret && ret != -ENOMEM) {
 		client_close(daemon, client);
 		return false;
 	}

@@ -222,7 +222,7 @@ void clients_ready(struct daemon *daemon, struct watch *watch, uint32_t events);
  */
 int client_answer(struct daemon *daemon, struct client *client, struct json_object *answer);
 void client_fail(struct daemon *daemon, struct client *client, const struct control_error *error);
-/* A message that nobody asked for just now. False: the client is gone. */
+/* An update of a subscription. Out of memory (also NULL): it is left out, because another one follows. False: the client is gone. */
 bool client_send(struct daemon *daemon, struct client *client, struct json_object *message);
 void client_close(struct daemon *daemon, struct client *client);
 void clients_close(struct daemon *daemon);

@@ -131,8 +131,7 @@ static void query_answer(struct query *query)
 		return;
 	}
 	client->is_asking = false;
-	/* Out of memory: the next update has all figures again. */
-	if (!answer || client_send(query->daemon, client, answer))
+	if (client_send(query->daemon, client, answer))
 		loop_timer(query->daemon, &client->interval_timer, client->interval_ms, next_time);
 	json_object_put(answer);
 }
@@ -212,7 +211,7 @@ static void query_begin(
 	struct control_error error;
 
 	if (!query && for_top) {
-		client_close(daemon, client);
+		loop_timer(daemon, &client->interval_timer, client->interval_ms, next_time);
 		return;
 	}
 	if (!query) {
