@@ -9,6 +9,7 @@ answers are tested.
 usage: test_ownership.py CASE
 """
 import contextlib
+import errno
 import json
 import os
 import select
@@ -164,7 +165,7 @@ class Connections(Owned):
 
     @unittest.skipUnless(shutil.which("strace"), "there is no strace")
     def test_connection_that_cannot_be_served(self):
-        """The connection ends without an error, although the daemon has not read a request."""
+        """The daemon sends the reason. Then the connection ends without an error, although the daemon has not read the request."""
         self.daemon.terminate()
         self.assertEqual(self.daemon.wait(120), 0, self.log_text())
         with open(self.log, "a", encoding="utf-8") as log:
@@ -180,6 +181,9 @@ class Connections(Owned):
             self.addCleanup(client.close)
             client.send("ping")
             self.go_on(self.daemon.pid)
+            answer = client.receive()
+            self.assertEqual((answer["ok"], answer["kind"]), (False, "failed"))
+            self.assertEqual(answer["error"], f"cannot accept the connection: {os.strerror(errno.ENOBUFS)}")
             with self.assertRaises(EOFError):
                 client.receive()
         self.check_end()
