@@ -6,6 +6,7 @@
 #include "../resources.h"
 #include "played.h"
 #include "session/found.h"
+#include "session/journal.h"
 #include "session/parts.h"
 #include "session/place.h"
 
@@ -655,6 +656,154 @@ static void test_mapped(void)
 	CHECK(resources_now().descriptors == before.descriptors);
 }
 
+/* ---- Lines of mapped code ---- */
+
+static void test_maps(void)
+{
+	const size_t max = (size_t)4 << 20;
+	struct session *session = session_allocate();
+	struct instance instance = {.peer = 0};
+	char line[32], *large = malloc(max + 2);
+	struct stat status;
+
+	CHECK(session && large);
+	maps_adopt(&instance, "one\ntwo\none\ncut", 15);
+	CHECK(instance.maps.lines == 2 && instance.maps.size == 8 && instance.maps.is_new &&
+			!memcmp(instance.maps.text, "one\ntwo\n", 8));
+	/* Each line once, also when the table has grown. */
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 300; i++) {
+			int size = snprintf(line, sizeof(line), "line %d\n", i);
+
+			maps_adopt(&instance, line, (size_t)size);
+		}
+		CHECK(instance.maps.lines == 302);
+	}
+	/* 4 MiB fit, and no byte more. */
+	memset(large, 'x', max + 1);
+	large[max - instance.maps.size] = '\n';
+	maps_adopt(&instance, large, max - instance.maps.size + 1);
+	CHECK(instance.maps.lines == 302);
+	large[max - instance.maps.size - 1] = '\n';
+	maps_adopt(&instance, large, max - instance.maps.size);
+	CHECK(instance.maps.lines == 303 && instance.maps.size == max);
+	maps_free(&instance);
+	CHECK(!instance.maps.text && !instance.maps.size);
+	/* Written once, into a file and nothing else. */
+	session->output = strdup(played_work);
+	instance.directory = strdup("maps");
+	CHECK(!mkdirat(folder, "maps", 0700));
+	maps_adopt(&instance, "a r-xp /b\n", 10);
+	maps_write(session, &instance);
+	check_file("maps/.maps", "a r-xp /b\n");
+	CHECK(!instance.maps.is_new && !unlinkat(folder, "maps/.maps", 0));
+	maps_write(session, &instance);
+	CHECK(!exists("maps/.maps"));
+	write_text("maps-target", "whole");
+	CHECK(!symlinkat("../maps-target", folder, "maps/.maps"));
+	instance.maps.is_new = true;
+	maps_write(session, &instance);
+	check_file("maps-target", "whole");
+	CHECK(!unlinkat(folder, "maps/.maps", 0));
+	write_text("maps/.maps", "a longer content than the lines");
+	instance.maps.is_new = true;
+	maps_write(session, &instance);
+	CHECK(!fstatat(folder, "maps/.maps", &status, 0) && status.st_size == 10);
+	maps_free(&instance);
+	free(instance.directory);
+	free(large);
+	session_destroy(session);
+}
+
+/* ---- A journal ---- */
+
+static void check_slot(const struct journal *journal, unsigned int which, uint64_t position,
+		uint64_t count)
+{
+	struct journal_slot slot;
+
+	CHECK(pread(journal->fd, &slot, sizeof(slot), HEAD_BYTES + 64 * (4 * 2 + which)) ==
+			sizeof(slot));
+	CHECK(slot.position == position && slot.count == count);
+	if (count)
+		CHECK(!slot.size && slot.end_timestamp == 10 && slot.discarded == 7 &&
+				slot.unwritten == 8 && slot.recorded == 9 && !slot.serial);
+}
+
+static void test_journal(void)
+{
+	struct resources before = resources_now();
+	struct session *session = session_allocate();
+	const struct channel channels[2] = {
+			{.name = (char *)(uintptr_t) "a"}, {.name = (char *)(uintptr_t) "b"}};
+	struct instance *instance = instance_allocate("web", "/web", channels, 2);
+	struct instance_ring *ring;
+	struct journal_head head;
+	struct journal_slot slot;
+	char path[PATH_BYTES + 8];
+	struct stat status;
+	unsigned char which;
+
+	CHECK(session && instance);
+	session->output = strdup("/out");
+	instance->channels[0].geometry.rings = 2;
+	instance->channels[1].geometry.rings = 3;
+	CHECK(memory_make_tables(&instance->channels[0]) &&
+			memory_make_tables(&instance->channels[1]));
+	/* Nothing is noted without a journal. */
+	CHECK(!journal_note(instance, 1, 2, 11) && !journal_finish(instance) &&
+			!journal_begin_trace(session, instance, "/none") &&
+			journal_life(instance) == 1);
+	CHECK(!journal_make(instance, folder) && journal_life(instance) == 1);
+	CHECK(instance->journal->rings == 5 && instance->journal->first[0] == 0 &&
+			instance->journal->first[1] == 2);
+	CHECK(!fstat(instance->journal->fd, &status) && status.st_size == 4096 + 64 * 2 * 5 &&
+			(status.st_mode & 0777) == 0600);
+	CHECK(!journal_read_head(instance->journal, &head) && head.magic == JOURNAL_MAGIC &&
+			head.version == 1 && head.rings == 5 && !head.done && head.life == 1 &&
+			!head.serial);
+	/* Names of traces below the output, up to 1,023 bytes. */
+	memset(path, 'x', sizeof(path));
+	memcpy(path, "/out/", 5);
+	path[5 + PATH_BYTES] = 0;
+	CHECK(journal_begin_trace(session, instance, path) == -ENAMETOOLONG);
+	CHECK(journal_begin_trace(session, instance, "/outer/x") == -ENAMETOOLONG);
+	CHECK(journal_begin_trace(session, instance, "/ou/x") == -ENAMETOOLONG);
+	CHECK(!instance->journal->serial);
+	path[4 + PATH_BYTES] = 0;
+	CHECK(!journal_begin_trace(session, instance, path) && instance->journal->serial == 1);
+	journal_expect_trace(session, instance, "/out/next");
+	CHECK(!journal_read_head(instance->journal, &head) && head.serial == 1 &&
+			!strcmp(head.traces[1], path + 5) && !strcmp(head.traces[0], "next"));
+	/* Two notes in turn. */
+	ring = &instance->channels[1].each[2];
+	*ring = (struct instance_ring){.discarded = 7, .unwritten = 8, .recorded = 9, .begin = 10};
+	CHECK(!journal_find_slot(instance->journal, 4, 11, &slot, &which));
+	CHECK(!journal_note(instance, 1, 2, 11));
+	check_slot(instance->journal, 1, 11, 1);
+	check_slot(instance->journal, 0, 0, 0);
+	CHECK(!journal_note(instance, 1, 2, 12));
+	check_slot(instance->journal, 0, 12, 2);
+	check_slot(instance->journal, 1, 11, 1);
+	CHECK(journal_find_slot(instance->journal, 4, 11, &slot, &which) && which == 1 &&
+			slot.count == 1);
+	CHECK(journal_find_slot(instance->journal, 4, 12, &slot, &which) && which == 0 &&
+			slot.count == 2);
+	CHECK(!journal_note(instance, 1, 2, 12));
+	CHECK(journal_find_slot(instance->journal, 4, 12, &slot, &which) && which == 1 &&
+			slot.count == 3);
+	CHECK(!journal_finish(instance));
+	CHECK(!journal_read_head(instance->journal, &head) && head.done == 1);
+	journal_close(instance);
+	CHECK(!instance->journal && journal_make(instance, folder) == -EEXIST);
+	free(instance->channels[0].each);
+	free(instance->channels[1].each);
+	instance->channels[0].each = instance->channels[1].each = NULL;
+	instance_free(session, instance);
+	session_destroy(session);
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
 int main(void)
 {
 	played_begin();
@@ -672,6 +821,8 @@ int main(void)
 	test_chunks();
 	test_depth();
 	test_mapped();
+	test_maps();
+	test_journal();
 	close(folder);
 	played_end();
 	return 0;
