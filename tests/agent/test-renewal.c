@@ -298,6 +298,13 @@ static void test_renew(void **state)
 	are_calls("");
 	assert_true(nr_built == 2 && nr_freed == 1 && session->generation == &old &&
 			session->batches == batch_of(3) && session->incomplete);
+	nr_built = 0;
+	{
+		struct agent_batch *built = batch_of(5);
+
+		assert_int_equal(build_all(session, &new, &built), -ENOMEM);
+		assert_null(built);
+	}
 	build_results[1] = 0;
 	/* The end of a session. */
 	batch_of(3)->events[1].registered = true;

@@ -284,6 +284,12 @@ static void test_tracers(void)
 	add_object("/x/libside-y.so", 0x100000, parts, 2);
 	CHECK(nr_tracers == 16 && !wrap_is_tracer((void *)0x101000));
 	nr_tracers = 0;
+	/* What is behind the last range, or the last segment, does not count. */
+	CHECK(!wrap_is_tracer((void *)0x11000));
+	add_object("/lib/libside.so.0", 0x10000, parts, 3);
+	CHECK(nr_tracers == 1 && wrap_is_tracer((void *)0x11000) &&
+			!wrap_is_tracer((void *)0x13000));
+	nr_tracers = 0;
 }
 
 static void test_depth(void)
