@@ -177,6 +177,14 @@ static void decode_cut(const struct visit_buffer *good)
 	}
 }
 
+/* Each piece of memory that decoding takes, although most of them need no allocation. */
+FAILING_DECLARE(void *, visit_decoder_take, void *decoder, size_t size);
+
+void *__wrap_visit_decoder_take(void *decoder, size_t size)
+{
+	return failing_is_due("take", ENOMEM) ? NULL : __real_visit_decoder_take(decoder, size);
+}
+
 static void decode_without_memory(const struct visit_buffer *good)
 {
 	struct visit_owned *owned;
