@@ -947,6 +947,13 @@ static void test_text_relocations(void **unused)
 	assert_true(code_is_target(file, address + 5));
 	assert_false(code_is_target(file, address + 6));
 	code_close(file);
+	/* The tags end with the file. */
+	memcpy(image.bytes + BYTES - 2 * sizeof(tags[0]), tags, 2 * sizeof(tags[0]));
+	image.segments[1].p_vaddr = address_of(BYTES - 2 * sizeof(tags[0]));
+	assert_open();
+	show_kept(shown, address);
+	assert_string_equal(shown, "2+8 5+2 ");
+	code_close(file);
 }
 
 /* The builtins of V8: of the size that the file contains, else up to the end of the functions with such names. */
@@ -1023,6 +1030,8 @@ static void test_landings(void **unused)
 					strlen(names[i]) + 1, 0);
 		assert_open();
 		if (i == 8) {
+			assert_int_equal(file->nr_landings, 0);
+			assert_int_equal(file->call_sites, 0);
 			code_close(file);
 			continue;
 		}

@@ -886,6 +886,8 @@ SITE("0+1", "ret; .skip 3,0x90",
 		"breakpoint 1/1/4 ends begins at 0 [0:1] (something jumps into its first five bytes)");
 SITE("0+3 16+8", "pop %rax; pop %rcx; ret; .skip 13,0xcc; mov $1,%eax; .skip 3,0xc3",
 		"padding 3/5/5 ends begins at 0 [0:1] [1:1] [2:1] (it ends before five bytes, and what follows is used) {it reads its own return address}");
+SITE("0+1 16+8", "ret; .skip 15,0x90; nop; jmp 990b+16; mov $1,%al; .skip 3,0xc3",
+		"padding 1/5/5 ends begins at 0 [0:1] (it ends before five bytes, and what follows is used)");
 /* A short jump to padding. */
 SITE("0+16 32+8",
 		"1: push %rax; push %rcx; 2: push %rdx; jmp 2b; .skip 10,0x90; ret; .skip 16,0x90; mov $1,%eax; .skip 3,0xc3",
