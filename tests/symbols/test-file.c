@@ -199,6 +199,8 @@ static void test_sizes(void **unused)
 		file_close(&file);
 	}
 	unlink(path);
+	/* A file that is closed has no number. */
+	assert_int_equal(file_inode(&file), 0);
 }
 
 static void count(void *user, const char *sentence)

@@ -119,6 +119,14 @@ static pid_t test_waitpid(pid_t pid, int *status, int flags)
 	return 0;
 }
 
+static unsigned int nr_freed; /* of this process and, before it was forked, of its parents */
+
+static void counting_free(void *memory)
+{
+	nr_freed += memory != NULL;
+	free(memory);
+}
+
 static ssize_t test_recv(int socket, void *to, size_t size, int flags);
 
 static ssize_t test_send(int socket, const void *bytes, size_t size, int flags)
@@ -137,7 +145,9 @@ static ssize_t test_send(int socket, const void *bytes, size_t size, int flags)
 #define waitpid(pid, status, flags) test_waitpid(pid, status, flags)
 #define recv(socket, to, size, flags) test_recv(socket, to, size, flags)
 #define send(socket, bytes, size, flags) test_send(socket, bytes, size, flags)
+#define free(memory) counting_free(memory)
 #include "symbols/worker.c" /* NOLINT(bugprone-suspicious-include): reaches static functions */
+#undef free
 #undef prctl
 #undef alarm
 #undef getppid
@@ -255,11 +265,11 @@ static char *describe_signals(void)
 	return strdup(text);
 }
 
-static char *describe_created(void)
+static char *describe_number(unsigned int number)
 {
 	char *text;
 
-	assert_true(asprintf(&text, "%u", nr_created) > 0);
+	assert_true(asprintf(&text, "%u", number) > 0);
 	return text;
 }
 
@@ -306,7 +316,9 @@ void module_find(const struct module *module, uint64_t address, struct symbol *s
 	else if (!strcmp(path, "signals"))
 		symbol->function = describe_signals();
 	else if (!strcmp(path, "created"))
-		symbol->function = describe_created();
+		symbol->function = describe_number(nr_created);
+	else if (!strcmp(path, "freed"))
+		symbol->function = describe_number(nr_freed);
 	else
 		symbol->function = describe_module(module, address);
 }
@@ -332,7 +344,7 @@ static struct worker *make(void)
 	struct worker *worker;
 
 	*calls = '\0';
-	nr_sentences = 0;
+	nr_sentences = nr_freed = 0;
 	next_module = 700;
 	worker = worker_create(&options);
 	assert_non_null(worker);
@@ -488,6 +500,15 @@ static void test_answers(void **unused)
 	assert_int_equal(symbol.offset, 0);
 	worker_free(worker);
 	worker_free(NULL);
+	/* The worker frees both texts of an answer. */
+	worker = make();
+	for (unsigned int i = 0; i < 3; i++) {
+		char number[8];
+
+		snprintf(number, sizeof(number), "%u", 2 * i);
+		assert_function(worker, "freed", number);
+	}
+	worker_free(worker);
 	assert_ended();
 }
 
