@@ -104,9 +104,9 @@ static void test_memory_behind(void)
 
 #define OPS_MAX 600
 
-static struct {
+static union {
 	struct plan_body body;
-	struct plan_op ops[OPS_MAX + 1];
+	unsigned char bytes[sizeof(struct plan_body) + (OPS_MAX + 1) * sizeof(struct plan_op)];
 } made;
 static struct run before[OPS_MAX];
 
@@ -121,20 +121,20 @@ static void add_runs(unsigned int times, unsigned int size, uint32_t count)
 	while (times--) {
 		uint32_t at = made.body.op_count++;
 
-		made.ops[at] = (struct plan_op){
+		made.body.ops[at] = (struct plan_op){
 				.code = (uint8_t)(size ? PLAN_SCALAR_1 + __builtin_ctz(size)
 						       : PLAN_SCALAR_0),
 				.size = (uint8_t)size,
 				.label = (uint16_t)(100 + at),
 				.count = count,
 				.skip = 1};
-		before[at] = (struct run){made.ops[at].label, (uint8_t)size, count};
+		before[at] = (struct run){made.body.ops[at].label, (uint8_t)size, count};
 	}
 }
 
 static void end_runs(void)
 {
-	made.ops[made.body.op_count++] = (struct plan_op){.code = PLAN_END, .skip = 1};
+	made.body.ops[made.body.op_count++] = (struct plan_op){.code = PLAN_END, .skip = 1};
 	plan_block_runs(&made.body);
 }
 
@@ -142,7 +142,7 @@ static void end_runs(void)
 static bool is_block(uint32_t at, uint32_t runs)
 {
 	static const uint8_t sizes[] = {8, 4, 2, 1, 16, 0};
-	const struct plan_op *op = &made.ops[at];
+	const struct plan_op *op = &made.body.ops[at];
 	const struct plan_entry *entry = (const struct plan_entry *)(op + 1);
 	uint32_t cells = 0, bytes = 0;
 
@@ -175,8 +175,8 @@ static bool is_block(uint32_t at, uint32_t runs)
 /* As it was. */
 static bool is_run(uint32_t at)
 {
-	return made.ops[at].code <= PLAN_SCALAR_16 && made.ops[at].label == before[at].label &&
-			made.ops[at].count == before[at].count;
+	return made.body.ops[at].code <= PLAN_SCALAR_16 && made.body.ops[at].label == before[at].label &&
+			made.body.ops[at].count == before[at].count;
 }
 
 #define CASE(...)        \
@@ -229,15 +229,15 @@ static void test_blocks(void)
 	CASE(add_runs(1, 16, 4095); add_runs(1, 16, 1); add_runs(2, 1, 1););
 	EXPECT(is_run(0) && is_block(1, 3), "65536 bytes");
 	/* Other operations end the runs. */
-	CASE(add_runs(2, 4, 1); made.ops[made.body.op_count++] =
+	CASE(add_runs(2, 4, 1); made.body.ops[made.body.op_count++] =
 						(struct plan_op){.code = PLAN_STRING, .skip = 1};
 			before[2] = (struct run){0}; add_runs(2, 2, 1););
-	EXPECT(is_block(0, 2) && made.ops[2].code == PLAN_STRING && is_block(3, 2), "a string");
-	CASE(add_runs(1, 4, 1); made.ops[made.body.op_count++] =
+	EXPECT(is_block(0, 2) && made.body.ops[2].code == PLAN_STRING && is_block(3, 2), "a string");
+	CASE(add_runs(1, 4, 1); made.body.ops[made.body.op_count++] =
 						(struct plan_op){.code = PLAN_ARRAY, .skip = 3};
 			add_runs(4, 2, 1););
 	/* The runs inside of an array are no siblings of those behind it. */
-	EXPECT(is_run(0) && made.ops[1].code == PLAN_ARRAY && is_run(2) && is_run(3) &&
+	EXPECT(is_run(0) && made.body.ops[1].code == PLAN_ARRAY && is_run(2) && is_run(3) &&
 					is_block(4, 2),
 			"an array");
 }
