@@ -175,7 +175,8 @@ static bool is_block(uint32_t at, uint32_t runs)
 /* As it was. */
 static bool is_run(uint32_t at)
 {
-	return made.body.ops[at].code <= PLAN_SCALAR_16 && made.body.ops[at].label == before[at].label &&
+	return made.body.ops[at].code <= PLAN_SCALAR_16 &&
+			made.body.ops[at].label == before[at].label &&
 			made.body.ops[at].count == before[at].count;
 }
 
@@ -232,7 +233,8 @@ static void test_blocks(void)
 	CASE(add_runs(2, 4, 1); made.body.ops[made.body.op_count++] =
 						(struct plan_op){.code = PLAN_STRING, .skip = 1};
 			before[2] = (struct run){0}; add_runs(2, 2, 1););
-	EXPECT(is_block(0, 2) && made.body.ops[2].code == PLAN_STRING && is_block(3, 2), "a string");
+	EXPECT(is_block(0, 2) && made.body.ops[2].code == PLAN_STRING && is_block(3, 2),
+			"a string");
 	CASE(add_runs(1, 4, 1); made.body.ops[made.body.op_count++] =
 						(struct plan_op){.code = PLAN_ARRAY, .skip = 3};
 			add_runs(4, 2, 1););
