@@ -27,7 +27,7 @@ unsigned int played_nr_perfs;
 char played_log[16384], played_root[64];
 int played_open_errors[PLAYED_CPUS], played_event_error, played_output_error, played_enable_error,
 		played_refusal;
-bool played_without_lost, played_no_conversion, played_no_tracefs;
+bool played_without_lost, played_no_conversion, played_no_tracefs, played_no_processes;
 size_t played_map_max;
 const char *played_refused;
 
@@ -139,6 +139,10 @@ DIR *opendir(const char *path)
 	char to[400];
 	REAL(opendir, "opendir");
 
+	if (played_no_processes && !strcmp(path, "/proc")) {
+		errno = EACCES;
+		return NULL;
+	}
 	return real(moved(path, to));
 }
 
@@ -438,7 +442,8 @@ void played_begin(void)
 	*played_log = '\0';
 	memset(played_open_errors, 0, sizeof(played_open_errors));
 	played_event_error = played_output_error = played_enable_error = 0;
-	played_without_lost = played_no_conversion = played_no_tracefs = false;
+	played_without_lost = played_no_conversion = played_no_tracefs = played_no_processes =
+			false;
 	played_map_max = 0;
 	played_refused = NULL;
 	played_file("events/header_page", "");

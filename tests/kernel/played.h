@@ -42,6 +42,7 @@ extern const char *
 		played_refused; /* a write to a file whose path ends like this fails with played_refusal */
 extern int played_refusal;
 extern bool played_no_conversion, played_no_tracefs;
+extern bool played_no_processes; /* /proc cannot be listed */
 
 void played_begin(void);
 void played_end(void);
