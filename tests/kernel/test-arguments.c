@@ -10,6 +10,7 @@
 #include "cmd/kernel/values.c"
 #include "ctf/ctf.h"
 #include "kernel/record/bytes.h"
+#include "kernel/record/eventheader.h"
 #include "kernel/record/format.h"
 #include "kernel/record/layout.h"
 #include "visit/visit.h"
@@ -209,6 +210,187 @@ static void test_values(void **unused)
 	assert_true(values_take(&scratch, NULL, bytes, arguments));
 }
 
+/* ---- texts, options, lists and structures ---- */
+
+static const char metadata[] = "ev\0"
+			       "a\0\x47"   /* texts, counted */
+			       "b\0\x8d\1" /* an option of an unsigned number: some, and none */
+			       "c\0\x8d\1"
+			       "d\0\xcd\2"     /* options of signed numbers, counted */
+			       "e\0\xa1\2\2\0" /* two structures */
+			       "f\0\2"
+			       "g\0\7"
+			       "h\0\x83\7"   /* a truth value of two bytes */
+			       "i\0\x0d"     /* bytes, counted */
+			       "j\0\x8d\7"   /* an option of a truth value */
+			       "k\0\x84\x08" /* floats of four and eight bytes */
+			       "l\0\x85\x08"
+			       "m\0\x4d" /* lists of bytes, counted */
+			       "n\0\x85\2"
+			       "o\0\x84\2"
+			       "q\0\x82\2";
+
+static const char payload[] = "\2\0one\0two\0"
+			      "\1\0\5"
+			      "\0\0"
+			      "\3\0\1\0\xfe\0\0\2\0\3\0"
+			      "\6six\0\7\0"
+			      "\1\0"
+			      "\3\0xyz"
+			      "\1\0\1"
+			      "\0\0\xc0\x3f"
+			      "\0\0\0\0\0\0\4\x40"
+			      "\2\0\1\0p\2\0qr"
+			      "\xfd\xff\xff\xff\xff\xff\xff\xff"
+			      "\xfc\xff\xff\xff"
+			      "\xfb";
+
+static char shown[2000];
+
+static void show(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void show(const char *format, ...)
+{
+	size_t used = strlen(shown);
+	va_list list;
+
+	va_start(list, format);
+	(void)vsnprintf(shown + used, sizeof(shown) - used, format, list);
+	va_end(list);
+}
+
+static int type_begin(void *priv, const struct visit_node *node)
+{
+	(void)priv;
+	show("%s%s%s(", node->name ? node->name : "", node->name ? ":" : "",
+			visit_label_name(side_enum_get(node->type->type)));
+	return 0;
+}
+
+static int type_end(void *priv, const struct visit_node *node)
+{
+	(void)priv;
+	(void)node;
+	show(")");
+	return 0;
+}
+
+static int show_value(void *priv, const struct visit_place *place, const struct visit_value *value,
+		struct visit_attributes attributes)
+{
+	char digits[VISIT_FLOAT_DIGITS_MAX];
+
+	(void)priv;
+	(void)place;
+	(void)attributes;
+	if (value->kind == VISIT_STRING)
+		show("\"%s\" ", (const char *)value->text.at);
+	else if (value->kind == VISIT_FLOAT)
+		show("%s ", (visit_value_float_digits(value, 3, digits), digits));
+	else
+		show("%lld ", (long long)value->lo);
+	return 0;
+}
+
+static int show_begin(void *priv, const struct visit_place *place,
+		struct visit_attributes attributes, uint32_t nr)
+{
+	(void)priv;
+	(void)place;
+	(void)attributes;
+	show("%u{", nr);
+	return 0;
+}
+
+static int show_end(void *priv, const struct visit_place *place, uint32_t nr)
+{
+	(void)priv;
+	(void)place;
+	(void)nr;
+	show("} ");
+	return 0;
+}
+
+static int show_option(void *priv, const struct visit_place *place,
+		struct visit_attributes attributes, bool present)
+{
+	(void)priv;
+	(void)place;
+	(void)attributes;
+	show("%s", present ? "some " : "none ");
+	return 0;
+}
+
+static void test_compounds(void **unused)
+{
+	static const struct visit_description_ops types = {
+			.type_begin = type_begin, .type_end = type_end};
+	static const struct visit_argument_ops values = {.value = show_value,
+			.struct_begin = show_begin,
+			.struct_end = show_end,
+			.array_begin = show_begin,
+			.array_end = show_end,
+			.optional_begin = show_option};
+	const struct eventheader header = {.metadata = (const uint8_t *)metadata,
+			.metadata_size = sizeof(metadata) - 1,
+			.payload = (const uint8_t *)payload,
+			.payload_size = sizeof(payload) - 1};
+	struct side_builder *builder = side_builder_create("k", "e", SIDE_LOGLEVEL_INFO, 0);
+	struct ctf_arena *own = ctf_arena_create();
+	struct eventheader_class class;
+	struct bytes to = {.data = NULL};
+	struct scratch scratch = {.used = 0};
+	struct side_arg arguments[14];
+	const struct side_arg_vec vector = {.sav = SIDE_PTR_INIT(arguments), .len = 14};
+
+	(void)unused;
+	assert_true(builder && own);
+	assert_int_equal(eventheader_describe(&header, own, &class), 0);
+	assert_int_equal(eventheader_convert(&class, &header, &to), 0);
+	assert_int_equal(values_count(class.type), 14);
+	assert_int_equal(values_add_fields(builder, class.type), 0);
+	assert_int_equal(side_builder_finish(builder), SIDE_ERROR_OK);
+	assert_int_equal(visit_description(side_builder_description(builder), &types, NULL, NULL),
+			0);
+	assert_string_equal(shown,
+			"a:VLA(U32()STRING_UTF8())b:OPTIONAL(U64())c:OPTIONAL(U64())d:VLA(U32()OPTIONAL(S64()))"
+			"e:ARRAY(STRUCT(f:U8()g:STRING_UTF8()))h:ENUM(U16())i:GATHER_VLA(GATHER_INTEGER()GATHER_BYTE())"
+			"j:OPTIONAL(BOOL())k:FLOAT_BINARY32()l:FLOAT_BINARY64()"
+			"m:VLA(U32()GATHER_VLA(GATHER_INTEGER()GATHER_BYTE()))n:S64()o:S32()q:S8()");
+	*shown = '\0';
+	memset(arguments, 0x55, sizeof(arguments));
+	assert_true(values_take(
+			&scratch, class.type, (struct kernel_bytes){to.data, to.size}, arguments));
+	assert_int_equal(visit_arguments(side_builder_description(builder), &vector, NULL, &values,
+					 NULL, NULL),
+			0);
+	assert_string_equal(shown,
+			"2{\"one\" \"two\" } some 5 none 3{some -2 none some 3 } 2{2{6 \"six\" } 2{7 \"\" } } 1 "
+			"3{120 121 122 } some 1 1.5 2.5 2{1{112 } 2{113 114 } } -3 -4 -5 ");
+	for (size_t size = 0; size < to.size; size++) {
+		uint8_t *less = malloc(size + !size);
+
+		assert_non_null(less);
+		memcpy(less, to.data, size);
+		assert_false(values_take(&scratch, class.type, (struct kernel_bytes){less, size},
+				arguments));
+		free(less);
+	}
+	/* More elements than memory is taken for. */
+	{
+		struct taker taker = {.scratch = &scratch};
+		const struct ctf_type *none = ctf_type_struct(own, 0);
+		const uint64_t most = SCRATCH_MAX / sizeof(struct side_arg);
+
+		assert_null(take_elements(&taker, none, most + 1));
+		assert_null(make_vector(&taker, NULL, 3));
+	}
+	scratch_free(&scratch);
+	free(to.data);
+	side_builder_destroy(builder);
+	ctf_arena_destroy(own);
+}
+
 static void test_memory(void **unused)
 {
 	struct scratch scratch = {.used = 0};
@@ -241,6 +423,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_types),
 			cmocka_unit_test(test_values),
+			cmocka_unit_test(test_compounds),
 			cmocka_unit_test(test_memory),
 	};
 	int failed;

@@ -449,6 +449,17 @@ static void test_metadata(void **unused)
 	end();
 	put(7);
 	check_refused();
+	/* The number of elements ends within its two bytes. */
+	begin();
+	field("a", EH_VALUE8 | COUNTED, 0);
+	end();
+	put(0);
+	check_refused();
+	begin();
+	field("a", EH_BINARY, 0);
+	end();
+	put(0);
+	check_refused();
 	/* A name without an end, without an encoding, without a format, without a tag. */
 	begin();
 	put('a');

@@ -58,6 +58,9 @@ side_static_event(ev_scalars, "k", "scalars", SIDE_LOGLEVEL_INFO,
 				side_field_pointer("p"), side_field_float_binary32("f"),
 				side_field_float_binary64("d"), side_field_byte("y"),
 				side_field_null("n")));
+side_static_event(ev_signed, "k", "signed", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_s8("a"), side_field_s32("b"), side_field_u16("c"),
+				side_field_u64("d")));
 side_static_event(ev_parts, "k", "parts", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_string("t"), side_field_struct("s", st),
 				side_field_array("a", numbers), side_field_optional("o", maybe)));
@@ -118,6 +121,7 @@ static void test_descriptions(void **unused)
 			"k_name u8 b; u8 u8; s16 s16; u32 u32; s64 s64; struct u128 u128 16; struct s128 s128 16; u64 p; struct f32 f 4; "
 			"struct f64 d 8; u8 y",
 			1 + 1 + 2 + 4 + 8 + 16 + 16 + 8 + 4 + 8 + 1);
+	described(&ev_signed, "k_name s8 a; s32 b; u16 c; u64 d", 1 + 4 + 2 + 8);
 	described(&ev_parts,
 			"k_name __rel_loc char[] t; u8 s_a_b; __rel_loc char[] s_c; __rel_loc u16[] a; u8 o_present; u32 o",
 			4 + 1 + 4 + 4 + 1 + 4);
@@ -289,17 +293,19 @@ static void test_bits(void **unused)
 	assert_int_equal(event.fixed_size, 58);
 	assert_int_equal(native_record(&call, &record), 0);
 	check_bytes(&record, expected, 64, false);
-	/* Each byte of the capacity is used, and none behind it. */
-	for (size_t room = 40; room <= 64; room++) {
+	/* Each field that fits is there, and no byte behind the capacity. */
+	for (size_t room = 16; room <= 64; room++) {
+		static const size_t ends[] = {16, 32, 36, 37, 45, 46, 50, 58};
+		size_t whole = 0;
+
 		record = new_record(room, 3);
 		assert_int_equal(native_record(&call, &record), 0);
 		assert_int_equal(record.bytes.size, 64);
 		for (size_t i = room; i < CAPACITY; i++)
 			assert_int_equal(at[i], 0x55);
-		if (room < 58)
-			assert_memory_equal(at, expected, 32);
-		else
-			assert_memory_equal(at, expected, 58);
+		for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+			whole = ends[i] <= room ? ends[i] : whole;
+		assert_memory_equal(at, expected, whole);
 	}
 	record = new_record(CAPACITY, 2);
 	assert_int_equal(native_record(&call, &record), 0);

@@ -361,6 +361,7 @@ static void test_levels(void **unused)
 
 static struct side_event_state_0 many_states[400];
 static struct side_event_description many[400];
+static struct side_event_state_0 first_states[8000];
 static char many_names[400][16];
 
 static void prepare_many(void)
@@ -368,7 +369,6 @@ static void prepare_many(void)
 	for (unsigned int i = 0; i < 400; i++) {
 		(void)snprintf(many_names[i], 16, "e%u", i);
 		many[i] = ev_plain;
-		many_states[i].desc = &many[i];
 		many[i].state = (typeof(many[i].state))SIDE_PTR_INIT(&many_states[i].parent);
 		many[i].event_name = (typeof(many[i].event_name))SIDE_PTR_INIT(many_names[i]);
 	}
@@ -415,6 +415,15 @@ static void test_names(void **unused)
 	field_name[4052 - 4 - 3] = 'f';
 	field_name[4053 - 4 - 3] = '\0';
 	check_refused(&desc, "its names and types need more than a record of the kernel's has");
+	assert_int_equal(nr_asked, 0);
+	/* There is no memory for them. */
+	first_free->metadata = (struct kernel_bytes){.at = NULL};
+	nr_maps_left = 0;
+	while (kernel_small_memory(8))
+		;
+	check_refused(&ev_header,
+			"its names and types need more than a record of the kernel's has");
+	nr_maps_left = -1;
 	assert_int_equal(nr_asked, 0);
 }
 
@@ -501,8 +510,8 @@ static void test_table(void **unused)
 	assert_null(kernel_small_memory(16 * 4096 + 1));
 	assert_non_null(kernel_small_memory(16 * 4096));
 	/* A sentence is no format, and its last byte is a zero. */
-	table_say("100%s");
-	assert_string_equal(side_kernel_table_0.problem, "100%s");
+	table_say("100%% of %s");
+	assert_string_equal(side_kernel_table_0.problem, "100%% of %s");
 	{
 		char text[400];
 
@@ -520,8 +529,17 @@ static void test_states(void **unused)
 	struct side_event_description *all[400];
 	size_t first;
 
+	const struct states first_room = {.room = 256};
+	unsigned int first_state = 0;
+
 	(void)unused;
 	assert_int_equal(states ? states->room : 256, 256);
+	/* The first entry of the table is in use. */
+	while (place_of(&first_room, &first_states[first_state]))
+		assert_true(++first_state < 8000);
+	many[0].state = (typeof(many[0].state))SIDE_PTR_INIT(&first_states[first_state].parent);
+	for (unsigned int i = 0; i < 8000; i++)
+		assert_true(place_of(&first_room, &first_states[i]) < 256);
 	for (unsigned int i = 0; i < 400; i++)
 		all[i] = &many[i];
 	events_come(all, 100);
@@ -545,16 +563,24 @@ static void test_states(void **unused)
 		events_go(all + 398, 1);
 	}
 	assert_int_equal(states->room, 256);
-	events_come(all + 399, 1);
-	assert_int_equal(states->room, 512);
+	{
+		size_t live = 0;
+
+		for (size_t i = 0; i < 256; i++)
+			live += states->entries[i].event != NULL;
+		events_come(all + 399, 1);
+		assert_int_equal(states->room, 512);
+		assert_int_equal(states->used, live + 1);
+	}
 	/* Events that were removed before have left no entry. */
-	for (unsigned int i = 0; i < 100; i++)
-		assert_ptr_equal(events_find(&many_states[i]), event_with(&many[i]));
+	assert_non_null(event_with(&many[0]));
+	for (unsigned int i = 0; i < 398; i++)
+		assert_ptr_equal(events_find(state(&many[i])), event_with(&many[i]));
 	assert_ptr_equal(events_find(&many_states[399]), event_with(&many[399]));
 	assert_null(events_find(&many_states[397]));
 	/* The next free entry is behind a used one. */
 	{
-		size_t at = place_of(states, &many_states[0]);
+		size_t at = place_of(states, state(&many[0]));
 		unsigned int i = 0;
 
 		while (states->entries[at].state && i++ < 512)
@@ -571,7 +597,20 @@ static void test_states(void **unused)
 		events_go(all + i, 1);
 	assert_int_equal(nr_in_use(), 0);
 	for (unsigned int i = 0; i < 400; i++)
-		assert_null(events_find(&many_states[i]));
+		assert_null(events_find(state(&many[i])));
+	/* Two events of one name share it; another name that becomes the same gets a number. */
+	come_one(&ev_plain);
+	many[0] = ev_plain;
+	many[0].state = (typeof(many[0].state))SIDE_PTR_INIT(&many_states[0].parent);
+	come_one(&many[0]);
+	assert_string_equal(event_with(&many[0])->shown.tracepoint, "my_app_plain");
+	many[1].event_name = (typeof(many[1].event_name))SIDE_PTR_INIT("plain");
+	many[1].provider_name = (typeof(many[1].provider_name))SIDE_PTR_INIT("my;app");
+	come_one(&many[1]);
+	assert_int_equal(strlen(event_with(&many[1])->shown.tracepoint), 12 + 9);
+	go_one(&many[1]);
+	go_one(&many[0]);
+	go_one(&ev_plain);
 }
 
 /* ---- buffers ---- */
@@ -694,6 +733,47 @@ static void test_longest(void **unused)
 	go_one(&ev_header);
 }
 
+/* 506 texts of a record have space if they are left out, and 507 have none. Each has its name, type, dots and zero: eight bytes. */
+static void test_most(void **unused)
+{
+	static struct side_event_field fields[507];
+	static struct side_arg args[507];
+	struct side_event_description desc = ev_header;
+	side_arg_define_vec(one, side_arg_list(side_arg_string("text")));
+	side_arg_define_vec(number, side_arg_list(side_arg_u8(1)));
+	struct side_arg_vec vec = {.len = 0};
+	struct side_kernel_event_0 *shown;
+
+	(void)unused;
+	for (unsigned int i = 0; i < 507; i++) {
+		memcpy(&fields[i], side_array_at(&ev_header.fields, 0), sizeof(fields[i]));
+		memcpy(&args[i], side_ptr_get(one.sav), sizeof(args[i]));
+	}
+	vec.sav = (typeof(vec.sav))SIDE_PTR_INIT(args);
+	desc.fields.elements = (typeof(desc.fields.elements))SIDE_PTR_INIT(fields);
+	for (uint32_t nr = 506; nr <= 507; nr++) {
+		desc.fields.length = vec.len = nr;
+		come_one(&desc);
+		shown = &event_with(&desc)->shown;
+		sent_size = 0;
+		kernel_write(state(&desc), &vec, NULL, NULL);
+		assert_int_equal(shown->written, nr == 506);
+		assert_int_equal(shown->cut, nr == 506);
+		assert_int_equal(shown->lost, nr == 507);
+		assert_int_equal(sent_size, nr == 506 ? 4 + KERNEL_RECORD_MAX : 0);
+		go_one(&desc);
+	}
+	/* Arguments that are not as described are lost, and nothing is written. */
+	come_one(&ev_header);
+	shown = &event_with(&ev_header)->shown;
+	sent_size = 0;
+	kernel_write(state(&ev_header), &number, NULL, NULL);
+	assert_int_equal(shown->lost, 1);
+	assert_int_equal(shown->written, 0);
+	assert_int_equal(sent_size, 0);
+	go_one(&ev_header);
+}
+
 /* ---- settings ---- */
 
 static void check_config(const char *text, const char *encoding, const char *reason_expected)
@@ -756,6 +836,7 @@ int main(void)
 			cmocka_unit_test(test_buffers),
 			cmocka_unit_test(test_answers),
 			cmocka_unit_test(test_longest),
+			cmocka_unit_test(test_most),
 			cmocka_unit_test(test_settings),
 	};
 	struct kernel_config wanted;
