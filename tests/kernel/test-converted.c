@@ -473,6 +473,66 @@ static void test_losses(void **unused)
 	kernel_record_close(record);
 }
 
+/* ---- filters for the kernel ---- */
+
+static void choose_texts(struct kernel_record *record, const size_t *sizes, size_t nr)
+{
+	static char texts[16][1200];
+	struct kernel_record_choice choices[16];
+	struct kernel_record_error error;
+
+	for (size_t i = 0; i < nr; i++) {
+		char text[1100];
+
+		memset(text, 'a' + (int)i, sizeof(text));
+		text[sizes[i]] = '\0';
+		(void)snprintf(texts[i], sizeof(texts[i]), "t == \"%s\"", text);
+		choices[i] = (struct kernel_record_choice){
+				.pattern = "long:one", .expression = texts[i]};
+	}
+	assert_int_equal(kernel_listen_choose(record, choices, nr, &error), 0);
+}
+
+/* The length of the filter of the event, or -1: the kernel is not asked. */
+static int filter_of_texts(const size_t *sizes, size_t nr)
+{
+	struct kernel_record *record = listen_to(NULL);
+	struct kernel_record_error error;
+	const struct kind *kind;
+	int length;
+
+	choose_texts(record, sizes, nr);
+	kind = record->by_id[61];
+	assert_non_null(kind);
+	assert_int_equal(kernel_listen_switch(record, &kind->event, true, &error), 0);
+	length = kind->filter ? (int)strlen(kind->filter) : -1;
+	assert_int_equal(kernel_listen_filtered(record), length >= 0);
+	kernel_record_close(record);
+	return length;
+}
+
+/* Each text of N bytes is `t == "..."` with N + 7 bytes, in brackets and with ` || ` between. */
+static void test_filters(void **unused)
+{
+	size_t sizes[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+	(void)unused;
+	played_event("long", "one", 61, "char t[2000];8;2000;0");
+	assert_int_equal(filter_of_texts(sizes, 1), 10);
+	assert_int_equal(filter_of_texts(sizes, 8), 8 * 10 + 7 * 4);
+	assert_int_equal(filter_of_texts(sizes, 9), -1);
+	sizes[0] = 1023 - 7;
+	assert_int_equal(filter_of_texts(sizes, 1), 1025);
+	sizes[0]++;
+	assert_int_equal(filter_of_texts(sizes, 1), -1);
+	sizes[0] = sizes[1] = sizes[2] = 1023 - 7;
+	sizes[3] = 3899 - 3 * 1025 - 3 * 4 - 9;
+	assert_int_equal(filter_of_texts(sizes, 4), 3899);
+	sizes[3]++;
+	assert_int_equal(filter_of_texts(sizes, 4), -1);
+	*heard = '\0';
+}
+
 /* ---- calls that fail ---- */
 
 static void put_sample(int cpu, const void *raw, size_t size)
@@ -672,6 +732,7 @@ int main(void)
 			TEST(test_packets),
 			TEST(test_problem),
 			TEST(test_losses),
+			TEST(test_filters),
 			TEST(test_failing_perf),
 			TEST(test_failing_instance),
 			TEST(test_failing_trace),
