@@ -528,6 +528,9 @@ static int played_connect(int fd, const struct sockaddr *address, socklen_t size
 {
 	const struct sockaddr_un *where = (const void *)address;
 
+	assert_int_equal(size,
+			offsetof(struct sockaddr_un, sun_path) + 1 + strlen(where->sun_path + 1));
+	assert_int_equal(*where->sun_path, 0);
 	called("connect %d %.*s;", fd, (int)(size - offsetof(struct sockaddr_un, sun_path)) - 1,
 			where->sun_path + 1);
 	errno = ECONNREFUSED;

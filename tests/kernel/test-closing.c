@@ -239,6 +239,9 @@ static int played_bind(int fd, const struct sockaddr *address, socklen_t size)
 {
 	const struct sockaddr_un *where = (const void *)address;
 
+	assert_int_equal(size,
+			offsetof(struct sockaddr_un, sun_path) + 1 + strlen(where->sun_path + 1));
+	assert_int_equal(*where->sun_path, 0);
 	called("bind %d %.*s;", fd, (int)(size - offsetof(struct sockaddr_un, sun_path)) - 1,
 			where->sun_path + 1);
 	return nr_names_taken-- > 0 ? -1 : 0;

@@ -582,6 +582,36 @@ static void test_life(void **unused)
 			26);
 }
 
+/* The command has ended when no child is left: one that runs keeps it, whatever the last error was. */
+static void test_children(void **unused)
+{
+	struct command command = {.wait_all = true, .epoll = -1, .pidfd = -1};
+	int ends[2];
+	siginfo_t ended;
+	pid_t child;
+
+	(void)unused;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	child = fork();
+	if (!child) {
+		char byte;
+
+		close(ends[1]);
+		_exit(read(ends[0], &byte, 1) != 0);
+	}
+	assert_true(child > 0);
+	command.ended.si_pid = 4711;
+	/* Those who look how it ended come first. */
+	assert_false(reap_all(&command));
+	assert_true(command.seen);
+	errno = ECHILD;
+	assert_false(reap_all(&command));
+	close(ends[1]);
+	assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
+	assert_true(reap_all(&command));
+	close(ends[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -592,6 +622,7 @@ int main(void)
 			cmocka_unit_test(test_finish),
 			cmocka_unit_test(test_status),
 			cmocka_unit_test(test_life),
+			cmocka_unit_test(test_children),
 	};
 	char mark[] = "/tmp/side-command-XXXXXX", files[32];
 	struct rlimit limit;
