@@ -63,9 +63,9 @@ static int await(int fd, short events, int64_t deadline, const struct patience *
 			return -errno;
 		if (patience->stopped && *patience->stopped)
 			return -ECANCELED;
-		if (nr > 0 && polls[0].revents)
+		if (polls[0].revents)
 			return 0;
-		if (nr > 0 && polls[1].revents)
+		if (polls[1].revents)
 			return -ECANCELED;
 		ret = patience->tick ? patience->tick(patience->user) : 0;
 		if (ret)

@@ -11,8 +11,10 @@
 
 #include <cmocka.h>
 
+#include "../failing-calls.h"
 #include "../resources.h"
 #include "send/follow.h"
+#include "send/sink.h"
 
 #define ROUNDS 20
 #define BLOCK 4096
@@ -200,10 +202,107 @@ static void test_names(void **unused)
 	command("rm -r $P", "");
 }
 
+/* A text up to the end of its last whole block, from an offset. */
+static void check_part(const char *name, const char *content, uint64_t offset, const char *expected)
+{
+	struct follow_trace trace = {.path = root};
+	char path[200], *text;
+	size_t size;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs(content, file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(follow_text(&trace, name, offset, &text, &size), 0);
+	assert_int_equal(size, strlen(expected));
+	if (size)
+		assert_memory_equal(text, expected, size);
+	free(text);
+}
+
+static void test_texts(void **unused)
+{
+	char folder[sizeof(root)] = "/tmp/side-follow-XXXXXX";
+
+	(void)unused;
+	memcpy(root, folder, sizeof(root));
+	assert_non_null(mkdtemp(root));
+	check_part("metadata", "a {\n};\n\nb {\n};\n\nc {\n}", 0, "a {\n};\n\nb {\n};\n\n");
+	check_part("metadata", "a {\n};\n\nb {\n};\n\n", 8, "b {\n};\n\n");
+	check_part("metadata", "a {\n};\n", 0, "");
+	check_part("metadata", "};\n\n", 0, "};\n\n");
+	check_part("metadata", "};\n\n", 4, "");
+	check_part("metadata", "\x1e{\"a\":1}\n\x1e{\"b\":{\n}\n,", 0, "\x1e{\"a\":1}\n");
+	check_part("metadata", "\x1e{\"a\":1}\n\x1e{\"b\":2}\n", 0,
+			"\x1e{\"a\":1}\n\x1e{\"b\":2}\n");
+	check_part("metadata", "\x1e{\"a\":{\n}\n,", 0, "");
+	check_part(".maps", "1\n22\n333", 0, "1\n22\n");
+	check_part(".maps", "1\n22\n333", 2, "22\n");
+	check_part(".maps", "1", 0, "");
+	command("rm -r $P", "");
+}
+
+/* Each allocation fails in turn: this is reported, or all traces and streams are found. Nothing is kept. */
+static void test_failing_calls(void **unused)
+{
+	char folder[sizeof(root)] = "/tmp/side-follow-XXXXXX";
+	struct resources before = {0};
+	unsigned int failures = 0;
+	bool has_failed = true;
+
+	(void)unused;
+	memcpy(root, folder, sizeof(root));
+	assert_non_null(mkdtemp(root));
+	make_trace("a");
+	make_trace("b/c");
+	for (unsigned int call = 1; has_failed; call++) {
+		struct follow follow;
+		int ret;
+
+		failing_arm(call);
+		ret = follow_open(root, &follow);
+		if (!ret) {
+			ret = follow_look(&follow, true);
+			has_failed = failing_has_failed();
+			/* What could not be read is read again. */
+			if (follow.error)
+				assert_int_equal(follow_look(&follow, true), 0);
+			if (!ret) {
+				/* Without memory to find out whether a trace has ended, it has not. */
+				assert_int_equal(follow.nr_traces, 2);
+				assert_int_equal(follow.traces->nr_streams, 2);
+				assert_int_equal(follow.traces->next->nr_streams, 2);
+				assert_int_equal(follow_bytes(&follow), 24);
+			}
+			follow_close(&follow);
+		} else {
+			has_failed = failing_has_failed();
+		}
+		assert_true(!ret || (has_failed && ret == -ENOMEM));
+		failures += has_failed;
+		if (call == 1) {
+			assert_int_equal(ret, -ENOMEM);
+			before = resources_now();
+		}
+	}
+	assert_int_equal(resources_now().descriptors, before.descriptors);
+	assert_true(failures >= 12);
+	command("rm -r $P", "");
+	failing_arm(1);
+	assert_null(bytes_create());
+	assert_true(failing_has_failed());
+	failing_arm(1);
+	assert_null(relay_create());
+	assert_true(failing_has_failed());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_given_back),
-			cmocka_unit_test(test_directory), cmocka_unit_test(test_names)};
+			cmocka_unit_test(test_directory), cmocka_unit_test(test_names),
+			cmocka_unit_test(test_texts), cmocka_unit_test(test_failing_calls)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

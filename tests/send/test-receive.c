@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../failing-calls.h"
 #include "../resources.h"
 #include "ctf/ctf.h"
 #include "send/frame.h"
@@ -29,7 +30,7 @@ static struct receive *receive;
 static struct receive_source *source;
 static struct receive_summary summary;
 static uint64_t sender, sequence;
-static unsigned char out[FRAME_HEAD + 70000 + FRAME_TAIL];
+static unsigned char out[FRAME_HEAD + FRAME_PAYLOAD_MAX + FRAME_TAIL];
 
 static const unsigned char uuid[16] = {
 		1, 20, 130, 4, 50, 160, 0x47, 8, 0x99, 10, 110, 210, 3, 44, 255, 6};
@@ -52,11 +53,17 @@ static size_t close_frame(const struct frame_writer *writer, uint8_t type)
 	return FRAME_HEAD + size + FRAME_TAIL;
 }
 
+static int failure; /* of receive_bytes(), after a call has failed */
+
 static void deliver(const struct frame_writer *writer, uint8_t type)
 {
 	size_t size = close_frame(writer, type);
+	int ret = receive_bytes(source, out, size);
 
-	assert_int_equal(receive_bytes(source, out, size), 0);
+	if (failing_name)
+		failure = failure ? failure : ret;
+	else
+		assert_int_equal(ret, 0);
 }
 
 static void put_hello(uint32_t flags)
@@ -872,6 +879,155 @@ static void test_ends(void **unused)
 			"t/ring_3 0 1 1;");
 }
 
+/* ---- limits ---- */
+
+/* A packet of the last stream of a trace that has this number of streams. */
+static void put_stream(uint32_t trace, uint32_t streams)
+{
+	struct frame_packet frame = packet_of(0, 0, 0, 1, 100);
+
+	frame.trace = trace;
+	frame.stream = streams - 1;
+	(void)snprintf(frame.trace_name, sizeof(frame.trace_name), "t%u", trace);
+	(void)snprintf(frame.stream_name, sizeof(frame.stream_name), "ring_%u", streams);
+	put_frame(&frame);
+}
+
+/* 65,536 streams of a trace, and one more. */
+static void test_many_streams(void **unused)
+{
+	(void)unused;
+	open_receiver(false);
+	put_hello(0);
+	put_stream(0, 65536);
+	put_stream(0, 65537);
+	assert_int_equal(nr_reported, 0);
+	close_receiver("sessions 1 unended 1 frames 3 traces 1 packets 1 events 1 incomplete 1 ",
+			"");
+}
+
+/* 4 Mi traces and streams of all senders, and one more: 64 entries are for traces. */
+static void test_many_entries(void **unused)
+{
+	(void)unused;
+	for (unsigned int beyond = 0; beyond < 2; beyond++) {
+		char expected[200];
+
+		open_receiver(false);
+		put_hello(0);
+		for (uint32_t trace = 0; trace < 63; trace++)
+			put_stream(trace, 65536);
+		put_stream(63, 65536 - 64 + beyond);
+		put_stream(62, 65537);
+		assert_int_equal(nr_reported, beyond);
+		assert_string_equal(reported,
+				beyond ? "there are more traces and streams than are taken; the others are lost"
+				       : "");
+		(void)snprintf(expected, sizeof(expected),
+				"sessions 1 unended 1 frames 66 traces 64 packets %u events %u incomplete 64 %s",
+				64 - beyond, 64 - beyond, beyond ? "failed " : "");
+		close_receiver(expected, "");
+	}
+}
+
+/* A frame of the largest size. */
+static void test_largest_frame(void **unused)
+{
+	static char text[FRAME_PAYLOAD_MAX];
+	struct frame_file file = file_of(FRAME_MAPS, 1, 0, 0, "");
+	struct frame_writer writer = begin();
+
+	(void)unused;
+	framing_put_file(&writer, &file);
+	file.size = file.total = FRAME_PAYLOAD_MAX - (size_t)(writer.at - out - FRAME_HEAD);
+	file.bytes = (const unsigned char *)text;
+	memset(text, 'x', file.size);
+	open_receiver(false);
+	put_hello(0);
+	writer = begin();
+	framing_put_file(&writer, &file);
+	assert_ptr_equal(writer.at, writer.end);
+	deliver(&writer, FRAME_FILE);
+	put_file(FRAME_MAPS, 1, file.total + 4, file.total, "more");
+	close_receiver("sessions 1 unended 1 frames 3 traces 1 incomplete 1 ", "");
+}
+
+/* The end of a trace that is refused ends no stream. */
+static void test_end_of_refused(void **unused)
+{
+	struct frame_writer writer = begin();
+
+	(void)unused;
+	open_receiver(false);
+	put_hello(0);
+	writer = begin();
+	framing_put_u32(&writer, 2);
+	framing_put_name(&writer, "../t");
+	framing_put_u32(&writer, 1);
+	framing_put_name(&writer, "ring_3");
+	framing_put_u64(&writer, 5);
+	framing_put_u64(&writer, 6);
+	framing_put_u64(&writer, 0);
+	framing_put_u32(&writer, 5);
+	framing_put_u64(&writer, 3);
+	framing_put_u64(&writer, 900);
+	framing_put_u64(&writer, 2000);
+	framing_put_u64(&writer, 9);
+	framing_put(&writer, uuid, sizeof(uuid));
+	framing_put_u8(&writer, LARGE);
+	deliver(&writer, FRAME_TRACE_END);
+	assert_string_equal(reported,
+			"a trace has a name that is no path below the output: it is not taken");
+	close_receiver("sessions 1 unended 1 frames 2 failed ", "");
+}
+
+/* ---- failing calls ---- */
+
+/* Each allocation fails in turn: a function reports it, or the summary has it. */
+static void test_failing_calls(void **unused)
+{
+	const struct receive_options options = {.output = output, .say = report, .user = &summary};
+	unsigned int failures = 0;
+	bool has_failed;
+
+	(void)unused;
+	for (unsigned int call = 1;; call++) {
+		int ret;
+
+		open_receiver(true);
+		receive_source_close(source);
+		receive_destroy(receive);
+		source = NULL;
+		failure = 0;
+		failing_arm(call);
+		ret = receive_create(&options, &receive);
+		if (!ret)
+			source = receive_source_open(receive, true);
+		if (source) {
+			put_hello(0);
+			put_file(FRAME_METADATA, 1, strlen(METADATA), 0, METADATA);
+			put_packet(0, 0, 0, 4, 300);
+			put_packet(1, 4, 0, 5, 400);
+			receive_source_close(source);
+		}
+		has_failed = failing_has_failed();
+		memset(&summary, 0, sizeof(summary));
+		if (!ret) {
+			receive_finish(receive, &summary);
+			receive_destroy(receive);
+		}
+		if (!has_failed)
+			break;
+		failures++;
+		assert_true(ret == -ENOMEM || (!ret && !source) || failure == -ENOMEM ||
+				summary.out_of_memory || summary.failed);
+	}
+	failing_name = NULL;
+	assert_int_equal(summary.packets, 2);
+	assert_false(summary.out_of_memory);
+	assert_true(failures >= 12);
+}
+
 /* Rounds of all of it keep no file open. */
 static void test_nothing_is_kept(void **unused)
 {
@@ -904,6 +1060,11 @@ int main(void)
 			cmocka_unit_test(test_not_written),
 			cmocka_unit_test(test_packets_refused),
 			cmocka_unit_test(test_ends),
+			cmocka_unit_test(test_largest_frame),
+			cmocka_unit_test(test_end_of_refused),
+			cmocka_unit_test(test_many_streams),
+			cmocka_unit_test(test_many_entries),
+			cmocka_unit_test(test_failing_calls),
 			cmocka_unit_test(test_nothing_is_kept),
 	};
 	int failed;
