@@ -218,7 +218,10 @@ EXPORT int chroot(const char *path)
 
 /* ---- names, sandboxes ---- */
 
-/* Of the wrapper library of threads, if it is preloaded: the program's caller of the function that it wraps as well (wrap/pthread.c). */
+/*
+ * The wrapper library of threads defines this function if it is preloaded. set_name() gives it the program's caller, for the event of the
+ * wrapper (wrap/pthread.c).
+ */
 extern const void *side_wrap_pass_pthread(const void *caller) __attribute__((weak));
 
 static int set_name(pthread_t thread, const char *name, const void *caller)

@@ -124,7 +124,7 @@ static uint64_t as_double(uint64_t bits, uint64_t head)
 		return sign | infinite;
 	if (!bits || exponent < -52)
 		return sign;
-	/* At least half of the smallest number: all bits go, and round_off() cannot drop so many. */
+	/* The value is below the smallest number: more than half of it rounds up. round_off() cannot drop so many bits. */
 	if (exponent == -52)
 		return sign | (bits > UINT64_C(1) << 63);
 	if (exponent <= 0)

@@ -734,7 +734,7 @@ static int choose_record(struct ctf_stream_reader *stream)
 
 	if (__builtin_expect(item->kind != CTF_ITEM_EVENT, 0))
 		return 1;
-	/* Without a bound, a record may have the last tick of all. */
+	/* UINT64_MAX means no bound: a record may have that tick. */
 	if (__builtin_expect(item->cycles >= stream->before, 0) && stream->before != UINT64_MAX) {
 		stream->state = CTF_STREAM_END;
 		return 0;

@@ -10,8 +10,8 @@
 #include <linux/filter.h>
 
 /*
- * Landlock: the process may write below these paths (ends with NULL) and nowhere else, and executes nothing. 0, also if the kernel has no
- * landlock; or a negative errno: the process cannot write below one of the paths that exist.
+ * Landlock: the process may write below these paths (NULL at the end) and nowhere else, and executes nothing. 0, also if the kernel does
+ * not support Landlock; or a negative errno: the process cannot write below one of the paths that exist.
  */
 int isolate_files(const char *const *writable);
 

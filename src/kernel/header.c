@@ -90,7 +90,7 @@ static bool has_place(struct header_walk *walk)
 	if (!frame)
 		return true;
 	if (frame->members == HEADER_MEMBERS_MAX) {
-		/* Its last member is null for all others: only a structure at the greatest depth gets here. */
+		/* The last member is null and represents all others. Only a structure at the greatest depth gets here. */
 		walk->mute = 1;
 		return false;
 	}
@@ -257,7 +257,7 @@ static int bitmap(void *priv, const struct visit_place *place,
 	(void)mappings;
 	if (walk->mute)
 		return 0;
-	/* The limit is of elements: a scalar has one value in each record. */
+	/* The limit applies to elements: a scalar has one value in each record. */
 	if (many && nr > walk->record->limit) {
 		nr = (uint32_t)walk->record->limit;
 		walk->record->cut = true;

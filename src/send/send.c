@@ -609,7 +609,7 @@ static void drop_packet(struct send *send, struct spool_entry *entry, struct fol
 	follow_pass(stream, packet, 0);
 	stream->at.packets = mark.packets;
 	stream->delivered = stream->at;
-	/* It was counted as one that waits, and packets are numbered without those that were dropped. */
+	/* The packet was counted as waiting. The numbers of packets leave out the dropped ones. */
 	if (stream->counted.offset > before)
 		stream->counted.packets--;
 	stream->dropped_bytes += stream->at.offset - before;

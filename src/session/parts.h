@@ -560,7 +560,7 @@ struct session {
 	atomic_bool clear_wanted; /* by the last of them */
 	atomic_uint snapshots_wanted;
 	uint32_t nr_snapshots; /* made (lock) */
-	int snapshot_error;    /* of the last one, made or not: 0 or a negative errno (lock) */
+	int snapshot_error;    /* of the last attempt: 0 or a negative errno (lock) */
 	/* Names of the first and the last of them, "": none (lock). */
 	char snapshot_first[SESSION_SNAPSHOT_NAME_MAX];
 	char snapshot_last[SESSION_SNAPSHOT_NAME_MAX];

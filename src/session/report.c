@@ -223,7 +223,7 @@ void report_loss(struct session *session, const struct instance *instance, const
 					sizeof(loss))) {
 		session->losses[session->nr_losses++] = loss;
 	} else {
-		/* Also without memory, the summary has all records that were lost. */
+		/* The summary counts this loss too, although memory is missing. */
 		session->losses_rest += in_bytes ? 0 : count;
 		free_loss(&loss);
 	}

@@ -169,8 +169,8 @@ WAITING_FUNCTION(pthread_join, NULL, (pthread_t thread, void **value), (thread, 
 THREAD_FUNCTION(pthread_detach, NULL, (pthread_t thread), (thread),
 		WRAP_LIST(side_field_pointer("thread")), WRAP_LIST(side_arg_pointer(thread)))
 /*
- * The agent defines this function too (agent/context-watch.c), and is found before us: then it is our caller. It gives the address to which
- * it returns, in the thread, and gets the one before. Signal-safe.
+ * The agent defines pthread_setname_np() too (agent/context-watch.c). If the loader finds the agent's function first, the agent calls ours.
+ * The agent passes the program's caller for this thread, and gets the previous one. Signal-safe.
  */
 const void *side_wrap_pass_pthread(const void *caller) __attribute__((visibility("default")));
 

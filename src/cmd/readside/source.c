@@ -31,7 +31,7 @@ struct source {
 	uint64_t bytes, reads;
 	unsigned int nr_broken;
 	bool was_elsewhere;
-	bool has_read_error; /* of the image: the file itself could not be read */
+	bool has_read_error; /* the file of the image could not be read */
 };
 
 static int counted_read(void *opaque, uint64_t address, void *to, size_t size)

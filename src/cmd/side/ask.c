@@ -370,7 +370,7 @@ int ask_print_json(const char *type, struct json_object *answer)
 	{
 		if (!strcmp(name, "ok") || !is_whole)
 			continue;
-		/* Without an object, it is the member null. */
+		/* If there is no object, the member is null. */
 		is_whole = !json_object_object_add(line, name, json_object_get(value));
 		if (!is_whole)
 			json_object_put(value);

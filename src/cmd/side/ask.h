@@ -81,7 +81,7 @@ void ask_add_text(struct json_object *request, const char *name, const char *tex
 
 /* ---- current.c: the session that is meant when none is named ---- */
 
-/* False: there is none. A note reports that it cannot be read. */
+/* False: no session is current. If the name cannot be read, a note reports that. */
 bool current_read(const struct ask *ask, char name[ASK_NAME_MAX]);
 /* The same without notes. */
 bool current_read_silently(const struct ask *ask, char name[ASK_NAME_MAX]);

@@ -73,7 +73,7 @@ static int file(const struct ask *ask, char *path, size_t room)
 	return ret ? ret : append_name(path, room, elsewhere);
 }
 
-/* 0, or a negative errno; -ENOENT: there is none. */
+/* 0, or a negative errno; -ENOENT: no session is current. */
 static int read_name(const struct ask *ask, char name[ASK_NAME_MAX])
 {
 	char path[PATH_MAX] = "", text[ASK_NAME_MAX + 1];

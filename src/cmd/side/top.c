@@ -214,7 +214,7 @@ static int take(struct top *top, struct json_object *answer, uint64_t *intervals
 	return ret;
 }
 
-/* 1: a message has come; 0: it is to end; or a negative errno. */
+/* 1: a message has arrived; 0: the command must end; or a negative errno. */
 static int wait_for_message(const struct top *top)
 {
 	struct pollfd fds[] = {{.fd = control_fd(top->ask.client), .events = POLLIN},

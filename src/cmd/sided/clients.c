@@ -122,7 +122,7 @@ static int put_answer(struct client *client, struct json_object *answer)
 		control_fail(&error, CONTROL_FAILED, ret, NULL, "cannot send the answer: %s",
 				strerror(-ret));
 	instead = json_error(&error);
-	/* Without an answer, the client must not wait for one. */
+	/* No answer can be sent: close the connection, so that the client does not wait for one. */
 	if (!instead || frame_put(&client->out, instead))
 		client->last = true;
 	json_object_put(instead);
@@ -294,7 +294,7 @@ static int fail_connection(int code, struct control_error *error)
 			strerror(-code));
 }
 
-/* Who is it, and may it control the daemon? */
+/* Get the peer's user, and check that it may control the daemon. */
 static int check_peer(struct daemon *daemon, int fd, struct peer *peer, struct control_error *error)
 {
 	int ret = runtime_peer(fd, peer);
@@ -316,8 +316,8 @@ static int check_peer(struct daemon *daemon, int fd, struct peer *peer, struct c
 }
 
 /*
- * Send the reason in one message, if the socket accepts it, and close the connection. Do not call close(): unread data would turn the end
- * of the connection into an error, and can have descriptors.
+ * Send the reason in one message, if the socket accepts it, and close the connection. Do not call close(): with unread data, the client
+ * would get an error instead of the end of the connection. Unread data can contain descriptors.
  */
 static void turn_away(int fd, const struct control_error *error)
 {

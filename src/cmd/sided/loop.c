@@ -14,7 +14,7 @@
 
 #define EVENTS_AT_ONCE 64
 #define TIMERS_FIRST 64
-/* More than this one after the other, and the daemon ends: one alone changes nothing. */
+/* The daemon ends after more than this number of failed waits in a row. */
 #define FAILED_WAITS_MAX 16
 #define NS_PER_MS 1000000u
 
@@ -62,7 +62,7 @@ void loop_change(struct daemon *daemon, struct watch *watch, uint32_t events)
 	watch->events = events;
 	if (!epoll_ctl(daemon->epoll, EPOLL_CTL_MOD, watch->fd, &event))
 		return;
-	/* Otherwise its owner would never be called again. */
+	/* Register the descriptor again: otherwise the loop never calls its owner again. */
 	epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
 	if (epoll_ctl(daemon->epoll, EPOLL_CTL_ADD, watch->fd, &event))
 		say("cannot wait for a descriptor: %s", strerror(errno));
@@ -147,7 +147,9 @@ void loop_cancel(struct daemon *daemon, struct timer *timer)
 		object_put(daemon, timer->owner);
 }
 
-/* Before the last slot is used: a timer that cannot be set is a request that never ends, so a failure has many further attempts. */
+/*
+ * Grow when half of the slots are used, so that a failed allocation is tried again many times. Without its timer a request would never end.
+ */
 static void grow(struct daemon *daemon)
 {
 	size_t room = daemon->room_timers * 2;

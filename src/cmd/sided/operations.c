@@ -94,9 +94,9 @@ struct operation {
 	struct json_object *pending, *unchanged;
 	bool is_incomplete; /* out of memory: a member of the answer is missing */
 	int table;          /* of probes: the descriptor that came with the request, or -1 */
-	uint32_t number;    /* and the number that it got */
-	uid_t uid;          /* who asks */
-	uid_t scope;        /* whose programs the session records */
+	uint32_t number;    /* the number of that table */
+	uid_t uid;          /* of the client */
+	uid_t scope;        /* of the programs that the session records */
 	gid_t gid;
 };
 

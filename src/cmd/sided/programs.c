@@ -533,7 +533,7 @@ static struct json_object *program_json(const struct program *program)
 	return NULL;
 }
 
-/* Which programs a list has, and its element of each. */
+/* Selects the programs of a list, and makes the element of each. */
 struct program_list {
 	bool (*has)(const struct program *program, uint64_t serial);
 	struct json_object *(*element)(const struct program *program);

@@ -90,7 +90,7 @@ static void keep_message(struct recording *recording, const char *text, const ch
 			words_add(&recording->hints, hint ? hint : "")) {
 		if (words_add(&recording->messages, text))
 			return;
-		/* Each message has the hint of its number. */
+		/* Keep both arrays at the same length: message and hint have the same index. */
 		free(recording->hints.items[--recording->hints.count]);
 	}
 	recording->nr_unkept++;
@@ -599,7 +599,7 @@ static int take_close(struct recording *recording, struct json_object *request,
 	(void)request;
 	session_finish(recording->session);
 	take_messages(recording);
-	/* Nothing is lost: the process that adopts the session is asked again. */
+	/* Nothing is lost: the daemon asks the process that adopts the session. */
 	if (put_figures(recording, answer, true, error))
 		_exit(EXIT_FAILURE);
 	session_close(recording->session, true, &session_error);
@@ -612,7 +612,7 @@ static int take_close(struct recording *recording, struct json_object *request,
 		sender_finish(recording->sender, take_sentence, recording);
 		json_put(answer, "sending", sender_json(recording->sender));
 	}
-	/* Out of memory: the answer has the former messages, and the log has all of them. The session is closed in any case. */
+	/* If memory is missing, the answer has the former messages, and the log has all. The session is closed in any case. */
 	put_messages(recording, answer);
 	return 0;
 }

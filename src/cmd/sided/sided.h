@@ -217,12 +217,12 @@ void notify_store(int fd, const char *name);
 int clients_open(struct daemon *daemon);
 void clients_ready(struct daemon *daemon, struct watch *watch, uint32_t events);
 /*
- * The answer to its oldest request, which this puts. NULL: out of memory. 0, also if the client is closed; or a negative errno: the
- * client gets an error instead.
+ * Answer the oldest request of the client, and put `answer` (NULL: out of memory). Returns 0, also if the client is closed; or a negative
+ * errno: the client gets an error instead.
  */
 int client_answer(struct daemon *daemon, struct client *client, struct json_object *answer);
 void client_fail(struct daemon *daemon, struct client *client, const struct control_error *error);
-/* An update of a subscription. Out of memory (also NULL): it is left out, because another one follows. False: the client is gone. */
+/* Send an update of a subscription. Out of memory (also NULL): drop it, because another update follows. False: the client is gone. */
 bool client_send(struct daemon *daemon, struct client *client, struct json_object *message);
 void client_close(struct daemon *daemon, struct client *client);
 void clients_close(struct daemon *daemon);
@@ -595,9 +595,9 @@ struct owner {
 	gid_t gid;
 };
 /*
- * In a session process: it may write below these (NULL at the end), and execute nothing. One that looks for
- * processes by what they have mapped (boot.c) is not kept from files. With an owner (else NULL) the process still has the
- * capabilities that isolate_as() takes from it. 0, or a negative errno: it cannot write below one of them.
+ * Confine a session process: it may write below these paths (NULL at the end), and execute nothing. A process that searches processes by
+ * their mapped files (boot.c) keeps access to files. With an owner (else NULL) the process keeps the capabilities that isolate_as() takes
+ * from it. 0, or a negative errno: it cannot write below one of the paths.
  */
 int isolate_session(const char *const *writable, bool looks_at_others, const struct owner *owner);
 /* From now on all accesses to files are the owner's, with the owner's permissions. 0 or a negative errno. */

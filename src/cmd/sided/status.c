@@ -18,8 +18,8 @@ struct query {
 	struct daemon *daemon;
 	struct json_object *sessions;
 	bool for_top;       /* of a subscription: no request waits for the answer */
-	bool whole;         /* one session was named, or it is for top */
-	bool is_answered;   /* those that answer later are ignored */
+	bool whole;         /* one session was named, or the answer is for top */
+	bool is_answered;   /* later answers of sessions are ignored */
 	bool is_incomplete; /* out of memory: the client gets an error */
 	unsigned int left;
 	struct timer timer;
@@ -160,7 +160,7 @@ static void take_figures(struct daemon *daemon, struct session_entry *entry, str
 	(void)daemon;
 	(void)entry;
 	if (error) {
-		/* Without its figures, but with the reason. */
+		/* Report the error instead of the statistics. */
 		if (!json_put_text(question->about, "error", error->text))
 			query->is_incomplete = true;
 	} else {

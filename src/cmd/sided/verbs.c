@@ -105,7 +105,7 @@ static int add_session(struct request *request, struct definition *definition)
 	}
 	session_save(request->daemon, entry);
 	answer = json_object_new_object();
-	/* A session that the client does not know about would be in the way of its next attempt. */
+	/* The client does not know this session: remove it, so that the client can make it again. */
 	if (answer_ok(request, answer, json_put_text(answer, "session", entry->definition->name)))
 		session_remove(request->daemon, entry);
 	return 0;

@@ -129,7 +129,7 @@ static void ask_next(struct daemon *daemon, struct worker *worker)
 	const struct session_entry *entry = worker->entry;
 	struct control_error error;
 
-	/* The worker can be closed by the end of a call that fails. */
+	/* A call that fails can close the worker. */
 	while (entry->worker == worker && worker->state == WORKER_READY && !worker->asked &&
 			worker->calls) {
 		struct call *call = worker->calls;

@@ -56,7 +56,7 @@ static unsigned long long start_of(long pid)
 	int field;
 
 	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-	/* An empty file has a text, too. */
+	/* tracefs_read() allocates the text of an empty file, too. */
 	if (tracefs_read(path, &text) <= 0) {
 		free(text);
 		return 0;

@@ -465,7 +465,7 @@ static size_t stack_check(const uint8_t *bytes, size_t size)
 	at += sizeof(small);
 	if (bytes[at] == 0x76) /* jbe */
 		return at + 2;
-	/* Only with an instruction behind it, which is the location of the probe. */
+	/* The jump counts only if an instruction follows: that is the location of the probe. */
 	return bytes[at] == 0x0f && bytes[at + 1] == 0x86 && size > at + 6 ? at + 6 : 0;
 }
 

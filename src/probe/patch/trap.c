@@ -82,7 +82,7 @@ static void insert(struct table *in, uint64_t address, uint64_t target)
 	__atomic_store_n(&in->entries[i].address, address, __ATOMIC_RELEASE);
 }
 
-/* The pages of a table behind the first one. The last one has nothing but entries, and is the table's as a whole. */
+/* Release the pages behind the first one. The last page contains only entries, and belongs to the table as a whole. */
 static void drop_entries(struct table *of)
 {
 	size_t bytes = sizeof(*of) + of->size * sizeof(struct entry);
