@@ -484,7 +484,7 @@ static void test_prepare(void **state)
 	control_starter_prepare();
 	assert_false(starter.usable);
 	data_size = 8192;
-	/* The C library must say where the thread's id is. */
+	/* The C library must report where the thread's id is. */
 	has_tid = false;
 	assert_false(starter_find_functions());
 	has_tid = true;
@@ -496,7 +496,7 @@ static void test_prepare(void **state)
 	thread_db[2]++;
 	assert_false(starter_find_functions());
 	thread_db[2] = 720;
-	/* Another function of that name may do anything. */
+	/* A function with that name in another library may do anything. */
 	is_own = false;
 	assert_true(starter_find_functions() && !starter.create);
 	starter_announce();

@@ -406,7 +406,7 @@ static void test_places(void **state)
 		assert_true(is_there(i ? -ETIMEDOUT : 0));
 	assert_true(!is_there(-ENOENT) && !is_there(-ECONNREFUSED) && !is_there(-EACCES) &&
 			!is_there(-EPERM) && !is_there(-ENOTDIR) && !is_there(-EINVAL));
-	/* Each daemon in turn; the first reason but "not there" counts. */
+	/* Each daemon is tried in turn. The first error other than "no such socket" is returned. */
 	begin();
 	assert_int_equal(control_connect(4711), -ENOENT);
 	are_calls("no-daemon");
@@ -463,7 +463,10 @@ static void test_rooms(void **state)
 	control_room_unmap(room);
 	control_room_unmap(NULL);
 	assert_int_equal(nr_unmapped, 1);
-	/* How long a daemon that did not answer is not waited for. Children of root must not write there. */
+	/*
+	 * After a timeout the process waits for a while before its next attempt, and notes that in shared memory. Children of root must not
+	 * write to that memory.
+	 */
 	begin();
 	no_memory = true;
 	control_count_failure(-ETIMEDOUT);
@@ -651,7 +654,7 @@ static void test_refresh_fails(void **state)
 	fails(-EPIPE, "own /one /one/s asked answered changes(0) applied(0) end changes(0)");
 }
 
-/* What the daemon is told of an update. */
+/* The result of an update that the process reports to the daemon. */
 static void test_states(void **state)
 {
 	(void)state;
@@ -668,7 +671,7 @@ static void test_states(void **state)
 	update_result = -EIO;
 	assert_int_equal(done(false), WIRE_DONE_PART);
 	update_result = 0;
-	/* Readers of what was before. */
+	/* Readers still use the previous rules. */
 	update_grace = 5;
 	grace_passed = false;
 	assert_int_equal(done(false), WIRE_DONE_READERS);
@@ -851,7 +854,7 @@ static void test_arrive(void **state)
 	assert_int_equal(agent_control_arrive(), -ENOENT);
 	assert_true(control.mode == WIRE_CONTROL_SYNC && agent.control == WIRE_CONTROL_SYNC);
 	end_arrival();
-	/* One that does not answer is one. */
+	/* A daemon that does not answer counts as a daemon. */
 	arrive("thread");
 	talk.size = -ETIMEDOUT;
 	assert_int_equal(agent_control_arrive(), -ETIMEDOUT);
@@ -946,7 +949,7 @@ static void test_attach_without_thread(void **state)
 	talk.connect[0] = -EIO;
 	assert_int_equal(agent_control_attach("/own/agents.sock", AGENT_BY_DIRECTORY), -EIO);
 	assert_int_equal(talk.nr_connected, 1);
-	/* At a door: one that is seen already is another daemon. */
+	/* At a rendezvous socket: a daemon that is known already is another daemon. */
 	attach_begin(WIRE_CONTROL_SYNC);
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR), -EISCONN);
 	are_calls("disarm " REFRESHED);
@@ -984,7 +987,7 @@ static void test_attach_with_thread(void **state)
 	door_path = "/door";
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR), -EALREADY);
 	assert_int_equal(agent_control_attach("/other", AGENT_BY_DOOR_OF_THE_SAME), -EISCONN);
-	/* The same daemon behind a door: the thread goes there, too. */
+	/* The same daemon at a rendezvous socket: the thread connects there, too. */
 	attach_begin(WIRE_CONTROL_THREAD);
 	while_sleeping = greet;
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR_OF_THE_SAME), -EALREADY);
@@ -1004,7 +1007,7 @@ static void test_attach_with_thread(void **state)
 	door_result = -ENAMETOOLONG;
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_DOOR_OF_THE_SAME), -ENAMETOOLONG);
 	are_calls("wake /door");
-	/* At another door since its daemon has gone. */
+	/* At another rendezvous socket, because its daemon has exited. */
 	attach_begin(WIRE_CONTROL_THREAD);
 	door_path = "/door";
 	control.attached = true;

@@ -438,7 +438,7 @@ static void test_channels(void **state)
 	rule->filter = "x >";
 	assert_true(take_channels(&session) < 0 && !nr_applied);
 	rule->filter = filter;
-	/* What a recorder has said is forgotten. */
+	/* The process forgets what a recorder has sent. */
 	begin();
 	assert_int_equal(take_channels(&session), 0);
 	session.list_only = true;
@@ -592,7 +592,7 @@ static void test_folder_fails(void **state)
 
 	(void)state;
 	remove_all();
-	/* The place, its directory, the temporary one, the file of events, the facts. */
+	/* The state directory, its parent, the temporary one, the file of events, the facts. */
 	make_fails(SYS_mkdirat, 0, EACCES, -EACCES);
 	make_fails(SYS_openat, 0, EMFILE, -EMFILE);
 	make_fails(SYS_statx, 0, EIO, -EIO);
@@ -608,7 +608,7 @@ static void test_folder_fails(void **state)
 	assert_int_equal(make_place(), -ENOMEM);
 	close_rings();
 	assert_true(is_balanced());
-	/* A place that has just been removed is made anew, five times at most. */
+	/* A state directory that was just removed is made again, five times at most. */
 	prepare_session();
 	let_fail(SYS_renameat2, 0, ENOENT);
 	assert_int_equal(make_place(), 0);
@@ -767,7 +767,7 @@ static void test_recorder(void **state)
 	mmap_fails = 1;
 	assert_int_equal(join(), 0);
 	assert_string_equal(session.boot_folder, "");
-	/* One that refuses is obeyed. */
+	/* The process obeys a recorder that refuses it. */
 	for (int i = 0; i < 2; i++) {
 		begin();
 		connect_result = 0;
@@ -776,7 +776,7 @@ static void test_recorder(void **state)
 		assert_true(session.channels == others && session.token == 0x1234 && !*taken);
 		session.channels = NULL;
 	}
-	/* One that hangs is not: the process makes its own, as another instance. */
+	/* A recorder that hangs is ignored: the process makes its own rings, as another instance. */
 	begin();
 	connect_result = 0;
 	hello_result = -ETIMEDOUT;
@@ -787,7 +787,7 @@ static void test_recorder(void **state)
 	assert_true(fds[0] >= 0 && fds[1] >= 0 && fds[2] == -1);
 	close_rings();
 	assert_true(is_balanced());
-	/* Where another user may change the place, no recorder is asked. */
+	/* If another user can change the state directory, no recorder is asked. */
 	begin();
 	connect_result = 0;
 	runtime_result = -EPERM;

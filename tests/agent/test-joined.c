@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of how a process joins, follows and leaves sessions: what is given back after a failure, which question a session is asked,
- * when a session that nr_refused is asked again, and what a forked child does. The files are included; what they call is noted in order.
+ * Exact values of how a process joins, follows and leaves sessions: what it releases after a failure, which question it asks a session,
+ * when it asks a session that has refused it again, and what a forked child does. The test includes the files, and notes the calls that
+ * they make in order.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -340,7 +341,7 @@ static void test_join(void **state)
 	assert_null(agent_session_after(&agent.sessions[1]));
 	agent.sessions[1].state = AGENT_SESSION_LEFT;
 	assert_null(agent_session_after(session));
-	/* What cannot be described is joined all the same. */
+	/* A session whose description fails is joined nevertheless. */
 	begin();
 	renew_result = -EIO;
 	assert_int_equal(join_path("/run/a"), 0);
@@ -384,7 +385,7 @@ static void test_join_fails(void **state)
 	longest[WIRE_SESSION_PATH_MAX + 1] = '\0';
 	assert_int_equal(join_path(longest), -ENAMETOOLONG);
 	assert_int_equal(join_path(""), -ENAMETOOLONG);
-	/* As many sessions as there are places for. */
+	/* As many sessions as the process can join. */
 	for (unsigned int i = 1; i < AGENT_SESSIONS_MAX; i++)
 		assert_int_equal(join_path("/run/a"), 0);
 	assert_int_equal(join_path("/run/a"), -ENOSPC);
@@ -393,7 +394,7 @@ static void test_join_fails(void **state)
 	assert_int_equal(join_path("/run/a"), -ENOSPC);
 	agent.sessions[AGENT_SESSIONS_MAX - 1].state = AGENT_SESSION_FREE;
 	assert_ptr_equal(free_place(), &agent.sessions[AGENT_SESSIONS_MAX - 1]);
-	/* A question that failed. */
+	/* A failed question. */
 	for (int given = 0; given < 2; given++) {
 		begin();
 		wanted = (struct agent_wanted){
@@ -575,7 +576,7 @@ static void test_child(void **state)
 	are_calls("objects waits begins synchronize void hello(55) recovery again redirect bases probes control lock unlock ends");
 	assert_true(nr_unmapped == 0 && nr_lost == 8192);
 	synchronize_result = 0;
-	/* The recorder hears of no events: nothing is recorded. */
+	/* The child cannot report its events to the recorder: nothing is recorded. */
 	nr_maps = nr_unmapped = 0;
 	again_result = -EPIPE;
 	is_cut_off = true;
@@ -585,7 +586,7 @@ static void test_child(void **state)
 	assert_true(nr_unmapped == 4 && session->gone && session->orphaned &&
 			!session->channels[0].producer);
 	is_cut_off = false;
-	/* One that is gone stays so. */
+	/* A session that has ended stays so. */
 	*calls = '\0';
 	forked_child();
 	are_calls("objects waits begins synchronize pool-reset void bases probes control lock unlock ends");
@@ -713,7 +714,7 @@ static void test_questions(void **state)
 	session->boot = (const void *)session;
 	assert_int_equal(question("/run/a", 8).asked, AGENT_ASK_NOTHING);
 	session->boot = NULL;
-	/* One that did not answer, and one that nr_refused. */
+	/* A session that did not answer, and one that has refused the process. */
 	stalled_path = "/run/a";
 	wanted = question("/run/a", 8);
 	assert_true(wanted.asked == AGENT_ASK_NOTHING && wanted.error == -ETIMEDOUT);
@@ -774,12 +775,12 @@ static void test_follow(void **state)
 	assert_true(session->incomplete && session->generation == &own_generation);
 	renew_takes = true;
 	renew_result = 0;
-	/* An incomplete one is built again, also by the same rules. */
+	/* An incomplete generation is built again, also with the same rules. */
 	new_generation.hash = own_generation.hash;
 	assert_int_equal(follow_one("/run/a", 12), 0);
 	are_calls("refresh renew probes-update(1) late");
 	session->incomplete = false;
-	/* It wants us to leave: it is asked as another one. */
+	/* The session does not want this instance any more: the process joins again as another one. */
 	refresh_result = -EACCES;
 	map_fails_at = -1;
 	nr_maps = 0;
@@ -892,13 +893,13 @@ static void test_change(void **state)
 	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
 	agent.prepared = true;
 	are_calls("ask-drop(0)");
-	/* The worst result counts, and the first one. */
+	/* The worst result counts; of equal ones, the first. */
 	begin();
 	hello_result = -EIO;
 	assert_int_equal(change_to("/run/a", "/run/b", true), -EIO);
 	hello_result = -ETIMEDOUT;
 	assert_int_equal(change_to("/run/a", "/run/b", true), -ETIMEDOUT);
-	/* One that is not wanted any more is no more nr_refused. */
+	/* A session that is not wanted any more does not count as one that has refused. */
 	hello_result = -EACCES;
 	assert_int_equal(change_to("/run/a", "/run/b", true), 0);
 	assert_int_equal(agent.nr_declined, 2);
@@ -944,7 +945,7 @@ static void test_rechecks(void **state)
 	while_asking = join_beside;
 	assert_int_equal(agent_session_attach("/run/a"), -EALREADY);
 	assert_true(agent.nr_sessions == 1 && !agent.sessions[0].attached);
-	/* The lock is taken by another thread after the questions: 50 more attempts. */
+	/* Another thread takes the lock after the questions: 50 more attempts. */
 	for (int nr = 50; nr < 52; nr++) {
 		begin();
 		lock_fails = nr;

@@ -331,7 +331,7 @@ static void test_interpose(void **state)
 				strcmp(functions[i].name, "unshare") != 0 ? &their_code[size]
 									  : &their_code[1]);
 	}
-	/* One that we lack, one that is ours already, one that belongs to the program. */
+	/* A function that the C library lacks, one that is replaced already, one that belongs to the program. */
 	forget_functions();
 	missing_name = "setns";
 	same_function = "setuid";

@@ -21,7 +21,7 @@ static uint64_t fetched = 0x1122334455667788;
 static unsigned int nr_taken, nr_fetches;
 static uint32_t given;
 static uint8_t free_mark;
-static void (*beside)(void); /* another thread, while a bit is taken */
+static void (*beside)(void); /* acts as another thread while a bit is taken */
 static struct probes_scratch scratch_memory;
 static bool has_scratch = true, has_marks = true;
 static uint16_t call_marks[2];

@@ -690,7 +690,7 @@ static void test_late_without_daemon(void **state)
 	assert_int_equal(late_reason(session), 0);
 }
 
-/* An incomplete exchange: sessions that it had not, or that were stalled, hear of the events. */
+/* An incomplete exchange: sessions that it left out, or that were stalled, still need the events. */
 static void test_late_partial(void **state)
 {
 	struct agent_session *session = late_session();
@@ -764,7 +764,7 @@ static void test_objects(void **state)
 	objects_forking = true;
 	agent_objects_fork_done();
 	assert_true(objects_owner == 1 && objects_forking);
-	/* In a sandbox it does not wait. */
+	/* In a sandbox the fork does not wait. */
 	may_ask = false;
 	now = 0;
 	objects_forking = false;

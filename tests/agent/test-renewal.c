@@ -219,7 +219,7 @@ static void test_keep(void **state)
 		old->events[i].nr_extra = 1;
 		old->events[i].extra = &pid;
 	}
-	/* The same place and contexts; other contexts; no such place; the last one. */
+	/* The same location and contexts; other contexts; no such location; the last location. */
 	batch->events[0].nr_extra = batch->events[1].nr_extra = batch->events[3].nr_extra = 1;
 	batch->events[0].extra = batch->events[3].extra = &pid;
 	batch->events[1].extra = &tid;
@@ -513,7 +513,7 @@ static void test_update(void **state)
 	memset(sessions, 0, sizeof(sessions));
 	nr_closed = 0;
 	started = apply_due = false;
-	/* Without a word about tables they stay. */
+	/* If the session sends nothing about tables, they stay. */
 	assert_int_equal(agent_probes_receive(5, 4096, 44), 0);
 	update(true);
 	are_calls("");
@@ -678,7 +678,7 @@ static void test_apply(void **state)
 	agent_probes_forked();
 	are_calls("patch-forked forked(1)");
 	is_sandboxed = false;
-	/* Whose event it is. */
+	/* Which event a probe belongs to. */
 	one.wishes = (void *)&one;
 	two.next = NULL;
 	two.wishes = (void *)&two;
@@ -729,7 +729,7 @@ static void test_sandboxes(void **state)
 	limit(CONTEXT_HITS_WITHOUT_CHANGES);
 	assert_true(hits_now == CONTEXT_HITS_WITHOUT_CHANGES && one.said && nr_sleeps == 1000);
 	assert_string_equal(strstr(calls, "reads"), "reads(0) signals(2) answer(1) unlock");
-	/* No less than before, unless that is taken back. */
+	/* The limit only grows, unless it is reset. */
 	limit(CONTEXT_HITS_WITHOUT_CHANGES);
 	are_calls("thread");
 	hits_before = CONTEXT_HITS_ALL;

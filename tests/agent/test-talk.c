@@ -876,7 +876,7 @@ static void test_probes(void **state)
 		as_user(55, 66);
 		kernel.permitted[i] = 1;
 		assert_false(may_bring_probes(&session));
-		/* Started by its recorder: not with more rights than that one. */
+		/* Started by its recorder: it must not have more rights than the recorder. */
 		session.given = true;
 		assert_true(may_bring_probes(&session));
 		session.attached = true;
@@ -885,7 +885,7 @@ static void test_probes(void **state)
 	as_user(55, 66);
 	kernel.cap_result = -EPERM;
 	assert_false(may_bring_probes(&session));
-	/* Root may, and nobody whose name is not known. */
+	/* Root may bring probes. A peer whose user is not known may not. */
 	as_user(55, 66);
 	kernel.peer.uid = 0;
 	assert_true(may_bring_probes(&session));

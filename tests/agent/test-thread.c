@@ -522,7 +522,7 @@ static void test_rights(void **state)
 	kernel.capget[0] = 0;
 	kernel.nr_capgets = 0;
 	assert_true(has_rights(ours, ours) && kernel.nr_capgets == 2);
-	/* An empty file is none. */
+	/* An empty file counts as missing. */
 	begin();
 	set_text(0, "");
 	assert_false(read_text("/x", text));
@@ -696,7 +696,7 @@ static void test_hello(void **state)
 	kernel.stat_result = -1;
 	assert_int_equal(say_hello(&common_room, 70), -EBADF);
 	assert_true(kernel.nr_closed == 1 && thread.socket == -1);
-	/* Until somebody listens: 50 attempts, 20 ms each. */
+	/* Until a recorder listens: 50 attempts, 20 ms apart. */
 	begin();
 	connect_result = -ECONNREFUSED;
 	assert_int_equal(say_hello_soon(&common_room), -ECONNREFUSED);
@@ -833,7 +833,7 @@ static void test_places(void **state)
 	thread.shared = true;
 	assert_int_equal(watch_places(), -1);
 	assert_int_equal(kernel.nr_closed, 2);
-	/* A change, a change that cannot be read, an error, and the end of the wish. */
+	/* A change, a change that cannot be read, an error, and the end of the request. */
 	begin();
 	kernel.ppoll[1] = 1;
 	kernel.read_result = 16;
@@ -948,7 +948,7 @@ static void test_ask(void **state)
 	ask_first(70);
 	assert_true(thread.first == -ENOMEM && !thread.room && thread.asked == 1);
 	are_calls("");
-	/* What the thread makes of that. */
+	/* How the thread continues after each result. */
 	begin_to_talk();
 	are_calls("");
 	thread.room = &common_room;
@@ -1069,7 +1069,7 @@ static void test_handlers(void **state)
 	assert_false(outside_handlers());
 	kernel.blocked |= 1ull << (SIGUSR2 - 1);
 	assert_false(outside_handlers());
-	/* More than any handler explains. */
+	/* More signals are blocked than the mask of any handler blocks. */
 	kernel.blocked |= 1ull << (SIGURG - 1);
 	assert_true(outside_handlers());
 	control.mask = 1ull << (SIGURG - 1);

@@ -276,7 +276,7 @@ static void test_operations(void **state)
 				size == 8 ? memory[0]
 					  : memory[0] & ((UINT64_C(1) << 8 * size) - 1));
 	assert_int_equal(moment.unreadable, 0);
-	/* What is not there is 0, and ends the fetch; the field is marked. */
+	/* A value that is missing is 0, and ends the fetch; the field is marked. */
 	assert_int_equal(
 			FETCH(CONSTANT(64), {.code = PROBE_FETCH_LOAD, .size = 8}, CONSTANT(9)), 0);
 	assert_int_equal(moment.unreadable, 8);

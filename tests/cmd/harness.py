@@ -54,7 +54,7 @@ def side(*args, env=None, cwd=None, text=True, timeout=60, stdin=subprocess.DEVN
 
 
 def generated(name):
-    """What the generator of documents writes for a page or a shell."""
+    """The output of the generator of documents for a page or a shell."""
     with tempfile.NamedTemporaryFile("r") as file:
         subprocess.run([os.environ["GENERATE"], name, file.name], check=True)
         return file.read()

@@ -32,7 +32,7 @@ exit 0
 
 
 def test_completions_are_generated():
-    """The build has written what the generator writes now. This also makes the generator part of what these tests execute."""
+    """The files of the build equal the output of the generator. This test also makes the generator part of what these tests execute."""
     for shell, path in (("bash", BASH), ("zsh", ZSH)):
         equal(generated(shell), pathlib.Path(path).read_text(), shell)
 

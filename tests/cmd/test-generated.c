@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The generator of documents, with a table of the test that has each kind of option, operand and text once. What it writes is compared
- * with the files of the folder `generated`, which a person has read.
+ * with the files of the folder `generated`, which were reviewed.
  *
  *	test-generated FOLDER          compares all documents
- *	test-generated FOLDER write    writes them, for the next reader
+ *	test-generated FOLDER write    writes them, for the next review
  */
 #include <errno.h>
 #include <stdio.h>

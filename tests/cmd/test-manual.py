@@ -15,7 +15,7 @@ def test_pages_are_there():
 
 
 def test_pages_are_generated():
-    """The build has written what the generator writes now. This also makes the generator part of what these tests execute."""
+    """The files of the build equal the output of the generator. This test also makes the generator part of what these tests execute."""
     for page, path in PAGES.items():
         equal(generated(page), pathlib.Path(path).read_text(), page)
 

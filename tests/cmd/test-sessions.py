@@ -410,7 +410,7 @@ def test_status_of_everything():
                               "closed-doors": [{"pid": 27, "door": "/d", "why": "denied"}]}
     result = side("status", "now", env={**ENVIRONMENT, "TZ": "UTC"})
     equal((result.status, result.out, result.err), (0, FULL_TEXT, FULL_NOTES))
-    # In colors: what is wrong is red, and all of it ends.
+    # In colors: problems are red, and each color is switched off again.
     colored = side("status", "now", "--color=always", env={**ENVIRONMENT, "TZ": "UTC"}).out
     equal(re.sub("\x1b\\[[0-9;]*m", "", colored), FULL_TEXT)
     equal(re.findall("\x1b\\[1;31m(.*?)\x1b\\[0m", colored), ["because", "; lost 12", "missed", "missed", "not connected", "; lost 8 packets, with 1 event", "lost of user 1009: 1 packet, with 2 events: the spool is full", "lost of further users: 3 packets, with 1 event: the spool is full", "; lost 13", "          17", "NOT RECORDED"])
@@ -479,7 +479,7 @@ def test_status_of_probes():
 
 
 def test_status_of_the_kernel():
-    """What the program that records the kernel's events answers."""
+    """The answer of the program that records the kernel's events."""
     make_current()
     session = {"name": "now", "state": "active", "definition": {"channels": [{"channel": "ring", "rules": [{"event": ["kernel::x"]}]}]}}
     fake.answers["status"] = {"ok": True, "sessions": [session]}

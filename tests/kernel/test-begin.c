@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a program's events come to the kernel: the start with its refusals, the descriptor and its number, requests that fail, and recorders
- * that are told.
+ * How a program's events come to the kernel: the start with its refusals, the descriptor and its number, requests that fail, and notices to
+ * recorders.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -384,7 +384,7 @@ static void test_moved(void **unused)
 	nr_opened = 0;
 	assert_int_equal(kernel_open(reason, sizeof(reason)), 100);
 	assert_called("/sys/kernel/tracing/user_events_data;/t/user_events_data;move 0 to 100;close 0;");
-	/* It stays where it is if it cannot be moved. */
+	/* The descriptor keeps its number if it cannot be moved. */
 	moved_to = -1;
 	nr_opened = 0;
 	assert_int_equal(kernel_open(reason, sizeof(reason)), 0);
@@ -413,7 +413,7 @@ static void test_number(void **unused)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	if (limit.rlim_max < 4096)
 		skip();
-	/* The upper limits are lowered from row to row, and nobody but root could raise them: each in a process of its own. */
+	/* Each row lowers the upper limit, which only root can raise again: each row runs in a process of its own. */
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		pid_t child = fork();
 		int status;
@@ -499,7 +499,7 @@ static void test_unregister(void **unused)
 /* ---- recorders ---- */
 
 static struct timespec clock_now;
-static int64_t each_look; /* ns that pass between two looks at the clock */
+static int64_t each_look; /* nanoseconds between two reads of the clock */
 static int next_socket;
 static bool connects[16], answers[16];
 static uid_t owners[16];
@@ -649,13 +649,13 @@ static void test_tell(void **unused)
 	"connect 2 side-user-events-2;close 2;"
 	(void)snprintf(expected, sizeof(expected), "%s" CONNECTS "wait 0 70;close 0;", asks);
 	check_tell(30000000, expected);
-	/* All time but a millisecond has passed, and all of it. */
+	/* One millisecond is left, then no time. */
 	(void)snprintf(expected, sizeof(expected), "%s" CONNECTS "wait 0 1;close 0;", asks);
 	check_tell(99000000, expected);
 	(void)snprintf(expected, sizeof(expected), "%s" CONNECTS "close 0;", asks);
 	check_tell(100000000, expected);
 	check_tell(130000000, expected);
-	/* All wait together: the second one for what the first one has left. */
+	/* All recorders share the time limit: the second one has what the first one left. */
 	owners[2] = 0;
 	(void)snprintf(expected, sizeof(expected),
 			"%sconnect 0 side-user-events-0;connect 1 side-user-events-1;close 1;"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* side-kernel as the command of one recording, with a kernel that the test plays: arguments, the command that runs, its status, and what is told. */
+/*
+ * side-kernel as the command of one recording, with a kernel that the test plays: arguments, the command that runs, its status, and its
+ * output.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -275,7 +278,7 @@ static void test_arguments(void **unused)
 			-EINVAL);
 	free(command.choices);
 	close(fd);
-	/* Three is the least. */
+	/* Descriptor 3 is the lowest that is accepted. */
 	fd = open("/dev/null", O_RDONLY);
 	assert_int_equal(take(&command, list("--record", "3", "--kernel", "a:*", NULL)),
 			fcntl(3, F_GETFD) < 0 ? -EBADF : 0);
@@ -349,7 +352,7 @@ static void test_open_kernel(void **unused)
 	create_result = 0;
 }
 
-/* Events that appear without a word of their program are late, unless one tells within half a second. */
+/* An event that appears without a notice of its program is late, unless a notice arrives within half a second. */
 static void test_turn(void **unused)
 {
 	struct command command = {.record = the_record, .events = the_events, .epoll = -1};
@@ -373,7 +376,7 @@ static void test_turn(void **unused)
 	kinds_found = 2;
 	turn(&command);
 	assert_called("wait 50;clock;drain 0;look;");
-	/* Half a second later they are certain. */
+	/* Half a second later the events count as late. */
 	command.late.since -= 499;
 	{
 		struct kernel_late late = command.late;
@@ -529,7 +532,7 @@ static void test_life(void **unused)
 	assert_int_equal(live(log, sizeof(log), NULL, "--other", "x", NULL), COMMAND_USAGE);
 	assert_string_equal(log,
 			"error 2 this program is a part of side, which runs it by itself [see `side record --help`];0;");
-	/* What was misunderstood does not run; what cannot be recorded does. */
+	/* If the request is invalid, the command does not run. If the kernel refuses the recording, it runs. */
 	listen_result = -EINVAL;
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "true", NULL),
 			COMMAND_USAGE);
@@ -555,7 +558,7 @@ static void test_life(void **unused)
 	assert_int_equal(told_last.events, 17);
 	assert_non_null(strstr(log, "wait 50;drain 0;look;"));
 	assert_non_null(strstr(log, "end;close 1;free 1;"));
-	/* Its signals are as they were, and it gets those that others send. */
+	/* The command starts with the previous signal mask, and gets signals that other processes send. */
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
 					 "kill -TERM $$", NULL),
 			128 + SIGTERM);
@@ -570,7 +573,7 @@ static void test_life(void **unused)
 	assert_int_equal(live(log, sizeof(log), send_term, "--kernel", "a:*", NULL), 0);
 	assert_int_equal(told_last.kinds, 3);
 	assert_non_null(strstr(log, "end;close 1;free 1;"));
-	/* All that it leaves behind is waited for, if that is asked. */
+	/* With `--wait yes`, all processes that the command leaves behind are waited for. */
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--wait", "yes", "--",
 					 "/bin/sh", "-c", "(sleep 0.3; rm -f \"$MARK\") & exit 25",
 					 NULL),

@@ -484,7 +484,7 @@ static void test_metadata(void **unused)
 		if (nr == 2)
 			assert_string_equal(shown, "{_a x8}");
 	}
-	/* Structures have as many members as they say. */
+	/* The metadata of a structure gives the number of its members. */
 	for (unsigned int members = 0; members < 4; members++) {
 		begin();
 		field("a", EH_STRUCT, members | MORE);
@@ -547,7 +547,7 @@ static void test_parts(void **unused)
 	assert_int_equal(split("\2\1\2\3\4\5\6\7\3\0\1\0evnp", 16), -EINVAL);
 	for (size_t nr = 0; nr <= 15; nr++)
 		assert_int_equal(split("\6\1\2\3\4\5\6\7\3\0\1\0evn", nr), nr < 15 ? -EINVAL : 0);
-	/* Of no kind; the same twice; of a kind that is not known, which is ignored. */
+	/* An extension without a type, one that comes twice, and one of an unknown type, which is ignored. */
 	assert_int_equal(split("\6\1\2\3\4\5\6\7\1\0\0\x80x\3\0\1\0evn", 20), -EINVAL);
 	assert_int_equal(split("\6\1\2\3\4\5\6\7\1\0\1\x80x\3\0\1\0evn", 20), -EINVAL);
 	assert_int_equal(split("\6\1\2\3\4\5\6\7\1\0\5\x80x\3\0\1\0evn", 20), 0);

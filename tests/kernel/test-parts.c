@@ -545,7 +545,7 @@ static void test_states(void **unused)
 	events_come(all, 100);
 	assert_int_equal(states->room, 256);
 	first = states->used;
-	/* A third stays free. */
+	/* A third of the table stays free. */
 	for (unsigned int i = 100; first + (i - 100) < 171; i++)
 		events_come(all + i, 1);
 	assert_int_equal(states->used, 171);
@@ -645,7 +645,7 @@ static void test_buffers(void **unused)
 	assert_int_equal(taken, 3);
 	kernel_after_fork_in_child();
 	go_one(&ev_plain);
-	/* No event of ours: nothing is counted, and nothing written. */
+	/* Not an event of this library: nothing is counted or written. */
 	sent_size = 0;
 	kernel_write(state(&ev_plain), &vec, NULL, NULL);
 	assert_int_equal(sent_size, 0);

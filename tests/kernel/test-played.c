@@ -345,7 +345,7 @@ static void test_perf_records(void **unused)
 	put_sample(0, 11, base + later + 30, 5000001, 5000002, "\1\2\3\4\5\6", 6);
 	put_sample(0, 11, base + later + 10, 5000001, 5000002, "\7\0\0\0\x08\0", 6);
 	put_sample(1, 11, base + later + 15, 5000003, 5000004, "\x09\0\0\0\x0a\0", 6);
-	/* Before the start, of an unknown event, shorter than it says, no record at all. */
+	/* A sample before the start, and one of an unknown event. */
 	put_sample(1, 11, base - 1, 1, 1, "\1\1\1\1\1\1", 6);
 	put_sample(1, 99, base + later + 40, 1, 1, "\1\1\1\1\1\1", 6);
 	assert_true(kernel_listen_drain(record, false));
@@ -363,7 +363,7 @@ static void test_perf_records(void **unused)
 			assert_int_equal(page->data_tail, page->data_head);
 		}
 	assert_false(kernel_listen_drain(record, false));
-	/* A fork has the name of its parent, an end has no thread, and a thread that ended is none. */
+	/* A fork has the name of its parent. A sample at the exit has no thread, and an exited thread has no name. */
 	put_task(0, PERF_RECORD_FORK, 5000005, 5000001, 5000006, 5000002, base + later + 50);
 	put_sample(0, 11, base + later + 60, 5000005, 5000006, "\1\0\0\0\1\0", 6);
 	put_sample(0, 11, base + later + 61, -1, -1, "\2\0\0\0\1\0", 6);
@@ -400,7 +400,7 @@ static void put_bytes(int cpu, uint32_t type, size_t size, size_t said)
 	played_put(played_buffer(cpu, false), bytes, size);
 }
 
-/* What is no record ends the round, and is not looked at again. */
+/* Bytes that are no record end the round, and are not read again. */
 static void test_perf_damage(void **unused)
 {
 	struct kernel_record *record = listen_to(KERNEL_RECORD_PERF, true, NULL, NULL);
@@ -442,7 +442,7 @@ static void test_perf_damage(void **unused)
 	assert_heard("");
 	assert_int_equal(played_buffer(0, false)->page->data_tail,
 			played_buffer(0, false)->page->data_head);
-	/* The kernel says more than there is in the buffer. */
+	/* The kernel reports more bytes than the buffer has. */
 	played_buffer(0, false)->page->data_head += 16385;
 	assert_false(kernel_listen_drain(record, false));
 	assert_int_equal(played_buffer(0, false)->page->data_tail,
@@ -465,7 +465,7 @@ static void test_perf_losses(void **unused)
 	assert_int_equal(kernel_listen_switch(record, event_named(record, "switch"), true, &error),
 			0);
 	*heard = '\0';
-	/* Of which event the kernel does not say: 7; then it does: 5 of them, on the second CPU. */
+	/* The kernel reports 7 losses without their event. Then it names the event of 5 of them, on the second CPU. */
 	put_lost(0, 7);
 	assert_true(kernel_listen_drain(record, false));
 	assert_heard("lost - cpu 0 7;");
@@ -476,14 +476,14 @@ static void test_perf_losses(void **unused)
 	assert_heard("lost switch cpu 1 5;");
 	assert_false(kernel_listen_drain(record, true));
 	assert_heard("");
-	/* 9 more, of which 6 are named. */
+	/* 9 more losses, of which 6 have a known event. */
 	played_find(11, 1)->lost = 8;
 	played_find(11, 0)->lost = 3;
 	put_lost(1, 14);
 	put_lost(1, 2);
 	assert_true(kernel_listen_drain(record, false));
 	assert_heard("lost switch cpu 0 3;lost switch cpu 1 3;lost - cpu 0 5;");
-	/* What is switched off says its losses first. */
+	/* An event that is switched off reports its losses first. */
 	played_find(11, 0)->lost = 4;
 	assert_int_equal(kernel_listen_switch(record, event_named(record, "switch"), false, &error),
 			0);
@@ -688,7 +688,7 @@ static void test_choices(void **unused)
 			"the kernel has no trace event that sched:swich means", lists);
 	refuse(KERNEL_RECORD_PERF, "x", NULL, -EINVAL, "the kernel has no trace event that x means",
 			"`--syscall NAME` means a system call");
-	/* The programs' own, and what has no folder of events. */
+	/* An event that is not a trace event, one with a damaged format, and a system without tracefs. */
 	refuse(KERNEL_RECORD_PERF, "ftrace:function", NULL, -EINVAL,
 			"the kernel has no trace event that ftrace:function means", lists);
 	played_file("events/sched/broken/format", "no description");
@@ -735,7 +735,7 @@ static void test_perf_less(void **unused)
 	assert_non_null(played_find(11, 1));
 	kernel_record_close(record);
 	played_open_errors[0] = 0;
-	/* As large as may be: 16 KiB is the least that is tried. */
+	/* The buffer is as large as the kernel permits; 16 KiB is the smallest size that is tried. */
 	{
 		const struct kernel_record_options options = {.machine = true,
 				.way = KERNEL_RECORD_PERF,
@@ -801,20 +801,20 @@ static void test_asked(void **unused)
 	/* The same again is nothing new. */
 	choose(record, "sched:*", "a == 7");
 	assert_int_equal(played_nr_perfs, 6);
-	/* More of it: another event beside the first one. */
+	/* More is chosen: another event is opened beside the first one. */
 	assert_int_equal(kernel_listen_choose(record, two, 2, &error), 0);
 	assert_int_equal(played_nr_perfs, 8);
 	assert_string_equal(played_find(11, 0)->filter, "!((a == 7)) && ((b < 9))");
 	assert_int_equal(played_find(11, 0)->enabled, 1);
 	assert_int_equal(kernel_listen_filtered(record), 1);
-	/* Less is not asked; all of it is. */
+	/* A narrower choice changes nothing in the kernel. A choice of all records does. */
 	choose(record, "sched:*", "a == 7");
 	assert_int_equal(played_nr_perfs, 8);
 	choose(record, "sched:*", NULL);
 	assert_int_equal(played_nr_perfs, 10);
 	assert_string_equal(played_find(11, 0)->filter, "!((a == 7) || (b < 9))");
 	assert_int_equal(kernel_listen_filtered(record), 0);
-	/* What cannot be asked leaves the event as a whole. */
+	/* An expression that the kernel cannot check leaves the event without a filter. */
 	assert_int_equal(kernel_listen_switch(record, event_named(record, "switch"), false, &error),
 			0);
 	choose(record, "sched:*", "a == 99999999999");
@@ -891,7 +891,7 @@ static void test_notice(void **unused)
 	assert_heard("gone user_events:mine;found user_events:mine level -1 members 2;");
 	assert_int_equal(
 			kernel_listen_switch(record, event_named(record, "mine"), true, &error), 0);
-	/* In use it stays. */
+	/* An event that is in use stays. */
 	played_remove("events/user_events/mine");
 	assert_true(kernel_listen_look(record));
 	assert_heard("");
@@ -1044,7 +1044,7 @@ static void test_instance_records(void **unused)
 		     "sched:switch 1011 cpu 1 -1/5000002  /030000000400;"
 		     "sched:switch 268436484 cpu 1 -1/5000003  /050000000600;"
 		     "sched:switch 402653194 cpu 1 -1/5000004  /070000000800;");
-	/* A record that ends behind the page is none; nor is what is behind it. */
+	/* A record that ends behind the page is invalid, and so is everything behind it. */
 	page_begin(&page, 1000);
 	page_word(&page, 4 | 1 << 5);
 	page_switch(&page, 5000001, 1, 2);
@@ -1085,7 +1085,7 @@ static void test_instance_records(void **unused)
 	*heard = '\0';
 }
 
-/* What the kernel dropped, from its figures; an event without a name for it. */
+/* Losses from the kernel's statistics; an event without a name for them. */
 static void test_instance_losses(void **unused)
 {
 	struct kernel_record *record = listen_to(KERNEL_RECORD_TRACEFS, true, "sched:*", NULL);
@@ -1182,7 +1182,7 @@ static void test_instance_refusals(void **unused)
 	played_refusal = EBUSY;
 	refuse(KERNEL_RECORD_TRACEFS, "sched:*", NULL, -EBUSY,
 			"cannot record sched:switch: Device or resource busy", "");
-	/* perf cannot, so the instance comes, and says why. */
+	/* perf is not possible, so the instance is used, and reports why. */
 	played_refused = NULL;
 	played_open_errors[0] = EACCES;
 	{

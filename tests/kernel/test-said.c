@@ -177,7 +177,7 @@ static void test_described(void **unused)
 	assert_true(events_wanted(&said));
 	listen_to(((struct event *)said.own)->builder, false);
 	listener.gone(listener.user, &said);
-	/* Fields of the event keep their names: of the context and of the fields, with and without a line in front. */
+	/* The event's context and fields keep their names, with and without an underscore in front. Our own fields get other names. */
 	said.level = 3;
 	said.context = structure(arena, "_pid", NULL);
 	said.fields = structure(arena, "comm", "tid_");
@@ -231,7 +231,7 @@ static void test_records(void **unused)
 	listen_to(((struct event *)said.own)->builder, true);
 	listener.record(listener.user, &said, &moment, context_bytes, bytes);
 	assert_called("at 70 cpu 3;sys:ev 11 13 'name' 17 19 23;now;");
-	/* Less than the context or the fields need is a loss. */
+	/* A record with fewer bytes than the context or the fields need is a loss. */
 	listener.record(listener.user, &said, &moment, (struct kernel_bytes){context_bytes.data, 3},
 			bytes);
 	assert_called("count ev 1 cpu 3 1;");
@@ -241,7 +241,7 @@ static void test_records(void **unused)
 	events_figures(events, &nr_said, &nr_lost);
 	assert_int_equal(nr_said, 1);
 	assert_int_equal(nr_lost, 2);
-	/* Losses are said as an event, too, if that is heard. */
+	/* Losses are also emitted as an event, if a session records that event. */
 	listen_to(events->lost, true);
 	listener.lost(listener.user, &said, 5, 29);
 	assert_called("count ev 1 cpu 5 29;side_kernel:lost 'sys:ev' 29;");

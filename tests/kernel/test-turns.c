@@ -377,7 +377,7 @@ static void test_switching(void **unused)
 	switch_all(&work);
 	assert_called("");
 	assert_int_equal(work.nr_on, 2);
-	/* One that the kernel refuses is not on, and is tried again. */
+	/* An event that the kernel refuses stays off, and is tried again. */
 	wanted_there[3] = true;
 	switch_result[3] = -EINVAL;
 	for (int i = 0; i < 2; i++) {
@@ -402,7 +402,7 @@ static void test_switching(void **unused)
 	nr_there = 0;
 }
 
-/* The kernel's clock is compared only where it is another one and something is recorded. */
+/* The kernel's clock is compared only if it differs from ours and something is recorded. */
 static void test_draining(void **unused)
 {
 	struct work work = {.record = the_record, .monotonic = true, .nr_on = 1};
@@ -708,14 +708,14 @@ static void test_life(void **unused)
 	assert_string_equal(log,
 			"start;error 1 the kernel's events cannot be recorded: No such file or directory [-];close 0;free 0;unwant 0;open own;-");
 	place_there = folder;
-	/* Nothing is wanted: it ends after its time. The clock stands still until it is asked. */
+	/* Without requests, side-kernel ends after its timeout. The clock advances only when it is read. */
 	reached_there = false;
 	listen_result = -EACCES;
 	assert_int_equal(live("--way", log, sizeof(log)), COMMAND_NOT_PERMITTED);
 	assert_string_equal(log,
 			"start;clock;open 1 0;error 3 the kernel's events cannot be recorded: a reason [-];close 0;free 1;unwant 0;open own;-");
 	listen_result = 0;
-	/* Another one is there already: whoever waits asks that one. */
+	/* Another server is running already: clients ask that one. */
 	{
 		struct server_calls none = {.user = NULL};
 		struct server *server;
@@ -728,7 +728,7 @@ static void test_life(void **unused)
 	place_there = NULL;
 }
 
-/* It is said how the kernel is heard, the daemon is asked, and whoever waits goes on. */
+/* The start reports the method of recording, asks the daemon, and lets the waiting process continue. */
 static void test_start(void **unused)
 {
 	char log[2000];
@@ -825,7 +825,7 @@ static void ask_server(struct server *server, const char *words, size_t size, co
 	(void)shutdown(fd, SHUT_WR);
 	server_turn(server);
 	got = read(fd, text, sizeof(text) - 1);
-	/* It has closed its end with bytes that it has not read. */
+	/* The server has closed the connection with unread bytes. */
 	if (got < 0)
 		got = 0;
 	text[got] = '\0';
@@ -885,7 +885,7 @@ static void test_server(void **unused)
 	words[1023] = '\n';
 	ask_server(server, words, 1024, "");
 	assert_called("");
-	/* Another process finds it taken; it is free afterwards. */
+	/* Another process finds the address in use. Afterwards it is free. */
 	child = fork();
 	if (!child) {
 		struct server *mine;
@@ -907,7 +907,7 @@ static void test_server(void **unused)
 	}
 	assert_int_equal(waitpid(child, &code, 0), child);
 	assert_int_equal(WEXITSTATUS(code), 7);
-	/* A socket that a killed one has left. */
+	/* A socket that a killed server has left. */
 	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(server_open(folder, &served, &other), 0);
 	ask_server(other, "status\n", 7, "{\"user\":\"me\"}\n");

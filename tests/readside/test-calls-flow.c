@@ -79,7 +79,7 @@ static bool is_value(struct calls_value value, enum known kind, unsigned int mas
 
 static void test_ways(void)
 {
-	/* Two ways meet: what both know is known. */
+	/* Two paths meet: a value that both know is known. */
 	CODE(ways, "movl $1, %eax\n movl $2, %ebx\n testl %ecx, %ecx\n je 1f\n movl $3, %eax\n 1: call . + 0x10000\n ret");
 	FOLLOW(ways);
 	CHECK(followed.nr == 1 && followed.calls[0].at == 19 &&
@@ -103,7 +103,7 @@ static void test_ways(void)
 	FOLLOW(edges);
 	CHECK(followed.nr == 2 && followed.calls[0].target == BEGIN + 5 &&
 			followed.calls[1].at == 6 && followed.calls[1].target == BEGIN + 11);
-	/* No instruction: the way ends there. */
+	/* No instruction: the path ends there. */
 	CODE(hole, "movl $1, %eax\n .byte 0x06\n movl $2, %eax\n call . + 0x10000\n ret");
 	FOLLOW(hole);
 	CHECK(followed.nr == 1 && followed.calls[0].blind);
@@ -125,7 +125,7 @@ static void test_blind_ways(void)
 	IS(followed.calls[1].stack, KNOWN_STACK, 0, 1024 - below);
 	CHECK(followed.calls[2].at == 27 && followed.calls[2].blind);
 	IS(followed.calls[2].first, KNOWN_BYTES, 0, 0);
-	/* The frame of a way that is known is better than a guess. */
+	/* The known frame of one path is better than a guess. */
 	CODE(joined, "subq $32, %rsp\n movl $1, %eax\n jmp *%rcx\n movl $3, %eax\n 1: call . + 0x10000\n ret");
 	FOLLOW(joined);
 	CHECK(followed.nr == 2);
@@ -200,7 +200,7 @@ static void test_frame(void)
 	CHECK(followed.nr == 1 && followed.calls[0].stack.number == -(int64_t)most);
 	CHECK(follow_with(code, code_of_frame(code, most + 1, 0), SIZE_MAX, 0) == -E2BIG &&
 			!followed.nr);
-	/* Memory: a state of 256 KiB for each of 256 locations where ways meet is 64 MiB. */
+	/* Memory: a state of 256 KiB for each of 256 locations where paths meet is 64 MiB. */
 	state = 256u << 10;
 	CHECK((state - sizeof(struct calls_state)) % 2 == 0);
 	exact = (uint32_t)((state - sizeof(struct calls_state)) / 2 - 512 - FRAME_GUESS);
@@ -215,7 +215,7 @@ static void test_budget(void)
 	CODE(steps, "movl $1, %eax\n je 1f\n nop\n 1: call . + 0x10000\n ret");
 	const size_t size = (size_t)(steps_end - steps),
 		     arrival = (sizeof(struct calls_state) + 2 * (FRAME_GUESS + 512)) / 64;
-	/* The begin, and both ways to the call; five instructions, followed once to know and once to report. */
+	/* The begin, and both paths to the call; five instructions, followed once to know and once to report. */
 	const size_t budget = 3 * arrival + 10;
 
 	CHECK(!follow_with(steps, size, budget, 0) && followed.nr == 1 && !followed.budget);

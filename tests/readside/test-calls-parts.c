@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts that follow code: what one instruction does to what is known (calls-step.c), what two ways know together (calls-memory.c),
- * how far a function is followed (calls-flow.c), and the verdict about arguments (calls-compare.c). The instructions are assembled
- * into this program, and each expected value follows from the manual of the processor.
+ * The parts that follow code: the effect of one instruction on a state (calls-step.c), the common state of two paths (calls-memory.c), how
+ * far a function is followed (calls-flow.c), and the verdict about arguments (calls-compare.c). The instructions are assembled into this
+ * program. Each expected value follows from the manual of the processor.
  */
 #include "cmd/readside/calls.h"
 
@@ -582,7 +582,7 @@ static void test_frame(void)
 	IS(FRAME(8, 8), KNOWN_BYTES, 0x1f, 0x1415161718);
 	calls_store(state, -32, 4, (struct calls_value){KNOWN_BYTES, 5, 0xa1b2c3d4});
 	IS(FRAME(-32, 4), KNOWN_BYTES, 5, 0xb200d4);
-	/* Addresses: only whole ones, at their place. */
+	/* Addresses: only whole ones, at the offset where they were stored. */
 	calls_store(state, -16, 8, first);
 	IS(FRAME(-16, 8), KNOWN_FIRST, 0, 0);
 	IS(FRAME(-16, 4), KNOWN_BYTES, 0, 0);
@@ -645,7 +645,7 @@ static void test_pointers(void)
 	free(other);
 }
 
-/* Two ways to one place: what the first knows, what the second knows, what is known there, and whether it is less. */
+/* Two paths to one location: the state of the first, the state of the second, the common state, and whether it has less. */
 static void test_meeting(void)
 {
 	static const struct {
@@ -725,7 +725,7 @@ static void test_meeting_frames(void)
 	CHECK(calls_meet(state, other) && state->escaped);
 	CHECK(!calls_meet(state, other));
 	free(other);
-	/* What remains if the way there is not known: the registers of the frame. */
+	/* If the path to the location is not known, only the frame's registers remain. */
 	free(state);
 	state = new_state();
 	REGISTER(RBP) = (struct calls_value){KNOWN_STACK, 0, -8};

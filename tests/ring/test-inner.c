@@ -910,7 +910,7 @@ static void test_attempts(void)
 	/* 20 ticks are 10 ns, half of them are 5. */
 	CHECK(sample.error_ns == 5 + 2 + 26 + 26);
 	CHECK(sample.realtime_ns == 7004 && sample.raw_ns == 7004);
-	/* A clock that stood still: all that passed may be wrong. */
+	/* A clock that stands still: the error is the whole measured time. */
 	for (unsigned int i = 0; i < nr_ticks; i++)
 		counted[i] = 5;
 	at_tick = at_time = 0;
@@ -1133,7 +1133,7 @@ static void test_portable_room(void)
 {
 	struct ring_producer *producer = make_producer(1);
 
-	/* The last byte that the cached limit has, and the first one that it lacks. */
+	/* The last byte below the cached limit, and the first one beyond it. */
 	CHECK(room(producer, 0, 4096) && !room(producer, 0, 4097) && room(producer, 4000, 96));
 	CHECK(!room(producer, 4000, 97));
 	CHECK(controls[0].limit == (UINT64_C(4096) << 24 | RING_EPOCH_MASK));
@@ -1142,7 +1142,7 @@ static void test_portable_room(void)
 	CHECK(controls[0].limit == (UINT64_C(4097) << 24 | RING_EPOCH_MASK));
 	controls[0].tail = 100;
 	CHECK(!room(producer, 4000, 197));
-	/* A tail behind the head: more room than there is. */
+	/* A tail ahead of the head: more free space than the ring has. */
 	controls[0].limit = UINT64_C(4000) << 24 | RING_EPOCH_MASK;
 	controls[0].tail = 4000;
 	CHECK(room(producer, 4000, 4096));
@@ -1519,7 +1519,7 @@ static void test_map(void)
 	CHECK(map_fails(&geometry, NULL, 0) == -EMFILE && nr_mapped == 1);
 	for (int i = 0; i < RING_SLOT_TABLE; i++)
 		ring_slots_close(keys[i]);
-	/* The place in the table is given back. */
+	/* The entry in the table is released. */
 	CHECK(ring_memory_create(&geometry, &fd) == 0);
 	for (int i = 0; i <= RING_SLOT_TABLE; i++) {
 		count_from_here();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of slots, leases, doorbells, waits for room, replays and of the choice of functions. The files are included: the test
+ * Exact values of slots, leases, doorbells, waits for space, replays and of the choice of functions. The test includes the files: it
  * decides what clocks and system calls return, and makes producers of its own.
  */
 #include <errno.h>
@@ -358,7 +358,7 @@ static void test_room(void)
 	patience.deadline_ns = 0;
 	CHECK(!ring_room_wait(producer, 1, 101, &patience) && calls.nr_futex == 3);
 	CHECK(!ring_room_wait(producer, 2, 5000, &patience) && calls.nr_futex == 3);
-	/* Something was released in another ring: this one has another chance only if its tail has moved. */
+	/* A release in another ring: this ring is tried again only if its own tail has moved. */
 	controls[0].releases = 1;
 	CHECK(!ring_room_wait(producer, 1, 101, &patience) && calls.nr_futex == 3);
 	controls[1].tail = 101;
@@ -495,11 +495,11 @@ static void test_claim(void)
 	CHECK(ring_lease_claim(producer, true) && nr_opened == 3);
 	lease.word = RING_LEASE_RECALLED | 0x100;
 	CHECK(ring_lease_claim(producer, false) && lease.word == (RING_LEASE_USED | 0x200));
-	/* Not there, and not asked for. */
+	/* No memory, and no question. */
 	lease.word = RING_LEASE_REVOKED | 0x200;
 	CHECK(!ring_lease_claim(producer, false) && lease.word == (RING_LEASE_REVOKED | 0x200));
 	CHECK(doorbell.sequence == 0);
-	/* Asked for, and granted. */
+	/* The producer asks, and the consumer grants. */
 	answer = RING_LEASE_USED | 0x200;
 	calls.acts = answer_question;
 	CHECK(ring_lease_claim(producer, true) && lease.word == answer);
@@ -523,7 +523,7 @@ static void test_claim(void)
 	CHECK(!ring_lease_claim(producer, true));
 	CHECK(producer->lease_again_ns ==
 			(uint64_t)clock_ns + 8 * (uint64_t)(clock_ns - 1220000000));
-	/* Nobody answers: until the time is up. */
+	/* The consumer does not answer: the producer waits until its timeout. */
 	clock_step = 30000000;
 	calls.acts = NULL;
 	calls.nr_futex = 0;
@@ -637,7 +637,7 @@ static void test_consumer_words(void)
 	CHECK(!ring_lease_is_asked(consumer) && !ring_lease_take_question(consumer));
 	ring_lease_deny(consumer);
 	CHECK(calls.nr_wakes == 1);
-	/* Memory that is there: a question is answered, nothing else needs one. */
+	/* Memory is there: a question is answered, other states need no answer. */
 	CHECK(ring_lease_grant(consumer, -1) == 0 && *word == (RING_LEASE_FREE | 0x500) &&
 			calls.nr_wakes == 1);
 	*word = RING_LEASE_ASKED;
@@ -695,7 +695,7 @@ static void test_revoke(void)
 	CHECK(ring_lease_revoke(consumer, fd) == 12288);
 	CHECK(!fstat(fd, &status) && status.st_size == 12288);
 	CHECK(ring_lease_grant(consumer, fd) == 0);
-	/* Records that nobody has read stay, and so does memory that cannot be taken. */
+	/* Unread records stay, and so does memory that cannot be released. */
 	consumer->views[2].control->head = UINT64_C(9) << RING_EPOCH_BITS;
 	CHECK(ring_lease_revoke(consumer, fd) == 0 && *word == RING_LEASE_FREE);
 	consumer->views[2].control->tail = 9;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs say to a session, in one process: each answer and each message word by word, limits, and a recorder that goes on. */
+/*
+ * The messages between programs and a session, in one process: each answer and each message word by word, limits, and a recorder that
+ * continues another one's session.
+ */
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -482,7 +485,7 @@ static void test_expired(void)
 			session->connections->deadline - session->connections->hello_deadline >=
 					(LIMIT_CONNECTION_MS - LIMIT_HELLO_MS) * UINT64_C(1000000) -
 							1000000000);
-	/* Youngest first. A deadline of one that has nothing to send does not matter. */
+	/* The youngest connection is first. The send deadline of a connection without messages does not matter. */
 	session->connections->hello_deadline = wire_deadline(0) - 1;
 	session->connections->next->deadline = wire_deadline(0) - 1;
 	session->connections->next->next->send_deadline = 1;
@@ -585,9 +588,9 @@ static void test_environment(void)
 	session_destroy(session);
 }
 
-/* ---- Another recorder goes on ---- */
+/* ---- Another recorder continues ---- */
 
-/* Put a line at the end of the description of the process, with another start than it has. */
+/* Put a line at the end of the description of the process, with another start time than its own. */
 static void change_instance(const char *folder)
 {
 	char path[2 * PLAYED_LENGTH], text[4096], *peer, *end;

@@ -31,7 +31,7 @@ static uint64_t played_deadline(unsigned int timeout_ms)
 static struct session session;
 static char megabyte[MIB];
 
-/* A connection to a socket of the test, and the other end. */
+/* A connection on a socket of the test. Returns the other end. */
 static int begin(struct connection *connection, uid_t uid)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->watch};
@@ -90,7 +90,7 @@ static void test_limits(void)
 	int peers[3] = {begin(&one, 7), begin(&two, 7), begin(&other, 8)};
 
 	CHECK(unread_limit(&session, &one) == 8 * MIB);
-	/* What waits for itself or for another user does not count; of its own user only what is over the half of 16 MiB shortens it. */
+	/* Messages of this connection and of other users do not count. Those of the same user count above half of 16 MiB. */
 	one.outbox.size = 8 * MIB;
 	other.outbox.size = 16 * MIB;
 	CHECK(unread_limit(&session, &one) == 8 * MIB && unread_limit(&session, &two) == 8 * MIB);
@@ -121,7 +121,7 @@ static void test_full(void)
 	end(&connection, peer);
 }
 
-/* While something waits, only the room of the socket is waited for, then messages again. */
+/* While messages wait, the session waits for space in the socket only. Then it reads messages again. */
 static void test_turns(void)
 {
 	struct connection connection;
@@ -130,7 +130,7 @@ static void test_turns(void)
 	ssize_t size;
 
 	CHECK(connection.outbox.size == 1000 && connection.send_deadline == now_ns + 3000000000u);
-	/* The peer's message is not read, the socket has no room. */
+	/* The peer's message is not read; the socket has no space. */
 	CHECK(send(peer, "x", 1, 0) == 1 && reported(&connection) == 0);
 	now_ns += 5;
 	CHECK(!connection_send(&session, &connection, megabyte, 500, -1) &&

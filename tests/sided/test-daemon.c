@@ -530,7 +530,7 @@ static void test_protocol(void)
 	CHECK(resources_now().descriptors == before.descriptors);
 }
 
-/* Connections that say nothing: the oldest one of a user makes space for a further one. */
+/* Silent connections: the oldest one of a user is closed for a further one. */
 static void test_strangers(void)
 {
 	struct resources before = resources_now();
@@ -545,7 +545,7 @@ static void test_strangers(void)
 		CHECK(is_hung_up(fds[0]) == (i == LIMIT_STRANGERS_OF_USER));
 	}
 	CHECK(!is_hung_up(fds[1]) && !is_hung_up(fds[LIMIT_STRANGERS_OF_USER]));
-	/* Without a descriptor, too. If there is none that can be closed, the daemon listens again after a while. */
+	/* The same without a free descriptor. If no connection can be closed, the daemon listens again after a while. */
 	loop_pause_listening(&the_daemon);
 	CHECK(is_hung_up(fds[1]) && !is_hung_up(fds[2]) && !the_daemon.relisten.slot);
 	for (int i = 0; i <= LIMIT_STRANGERS_OF_USER; i++)

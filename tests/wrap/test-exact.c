@@ -476,7 +476,7 @@ static void see(const struct side_event_description *event, const struct side_ar
 							arg->u.side_static.integer_value.side_u64);
 	}
 	errno = EIO;
-	/* An event inside an event, until the depth ends that. */
+	/* Emit an event inside an event, until the depth limit. */
 	if (seen.allocates)
 		(void)wrap_malloc(1);
 }
@@ -551,7 +551,7 @@ static void test_events(void)
 	CHECK(seen.nr == 4);
 }
 
-/* ---- whose allocator is behind_call ---- */
+/* ---- whose allocator is called ---- */
 
 static void test_order(void)
 {

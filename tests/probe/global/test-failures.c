@@ -501,7 +501,7 @@ static void watched(void)
 	CHECK(global->perf->from && global->perf->until == UINT64_MAX);
 	CHECK(!global_watch(global, true, &error));
 	expect_seen(6, 3, 6, 0, 3, 3);
-	/* What events say that they lost, once. */
+	/* The losses that events report, once. */
 	lost_by_event = 2;
 	CHECK(!global_watch(global, false, &error) && !global->on);
 	expect_seen(6, 3, 6, 6, 3, 3);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hits of global probes as events of side-uprobes: descriptions from a table, each kind of field, losses, times; what is asked of the
- * agent; and changes that wait for the main thread.
+ * Hits of global probes as events of side-uprobes: descriptions from a table, each kind of field, losses, times; questions to the agent;
+ * and changes that wait for the main thread.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -169,7 +169,7 @@ static void test_clock(void **unused)
 			5000 + 3 * INT64_C(500000001));
 	assert_int_equal(clock_ticks(5000 + UINT64_C(500000001) + 10),
 			1000 + 3 * UINT64_C(500000001) + 40);
-	/* Which clock it is is asked once. */
+	/* The clock is chosen once. */
 	assert_int_equal(nr_choices, 1);
 	/* From here on a tick is a nanosecond. */
 	for (int i = 0; i < 4; i++)
@@ -212,7 +212,7 @@ static void test_changes(void **unused)
 	assert_non_null(changed);
 	assert_int_equal(nr_handles, 0);
 	assert_int_equal(change_take(), CHANGE_NONE);
-	/* In our own thread nothing waits. */
+	/* Changes in our own thread do not wait. */
 	changed(false);
 	assert_int_equal(change_take(), CHANGE_NONE);
 	assert_int_equal(pthread_create(&thread, NULL, tell_both, NULL), 0);
@@ -494,7 +494,7 @@ static void test_events(void **unused)
 	events_hit(events, &hit);
 	assert_called("prov:ev 11 13 'name' 23 '' b1 0: { -29 none } 17 19 64 37 'func';");
 	listen_to(events->of_table[0][0].builder, false);
-	/* Losses and how it is watched. */
+	/* Losses, and the method of recording. */
 	events_lost(events, 41);
 	assert_called("");
 	has_agent = true;

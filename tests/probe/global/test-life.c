@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The life of side-uprobes with probes, sessions and a clock that the test plays: arguments at their limits, the command and its
- * environment, signals, changes, when it looks at what, when it ends, and with which status.
+ * environment, signals, changes, the intervals of its checks, when it ends, and with which status.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -479,7 +479,7 @@ static void test_command(void **unused)
 	assert_int_equal(work.files.rlim_cur, 300);
 	(void)getrlimit(RLIMIT_NOFILE, &now);
 	assert_int_equal(now.rlim_cur, limit.rlim_max);
-	/* The command has the limit that we began with, and we have ours again. */
+	/* The command starts with the original limit. side-uprobes has the raised limit again. */
 	(void)snprintf(text, sizeof(text), "test $(ulimit -n) = 300 && exit 23");
 	run_shell(&work, text);
 	(void)getrlimit(RLIMIT_NOFILE, &now);
@@ -498,7 +498,7 @@ static void test_command(void **unused)
 	wait_for_child(&work);
 	assert_int_equal(work.status, COMMAND_SIGNAL + SIGPIPE);
 	assert_called("");
-	/* It runs still. */
+	/* The command is still running. */
 	run_shell(&work, "exec sleep 10");
 	look_at_command(&work);
 	assert_true(work.child > 0 && !work.over);
@@ -619,7 +619,7 @@ static void test_sessions(void **unused)
 	look_at_session(&work);
 	assert_called("session web 1 prov:ev 0;");
 	assert_false(work.over);
-	/* Watched, it is asked for one process only. */
+	/* While the event is recorded, the session is asked only if one process is selected. */
 	work.looked = 0;
 	work.on = true;
 	look_at_session(&work);
@@ -704,7 +704,7 @@ static void test_signals(void **unused)
 		assert_true(work.over);
 		work.over = false;
 	}
-	/* With a command they are the command's, but what the terminal has sent to it already. */
+	/* With a command, signals go to the command, except those that the terminal has sent to it already. */
 	run_shell(&work, "exec sleep 10");
 	(void)kill(getpid(), SIGINT);
 	take_signals(&work);
@@ -808,7 +808,7 @@ static void test_open_all(void **unused)
 	assert_called("open 0;events;");
 	assert_int_equal(listen_to(&work, fds[0]), -EEXIST);
 	assert_int_equal(listen_to(&work, fds[1]), -EEXIST);
-	/* They are there already. */
+	/* The descriptors are registered already. */
 	assert_int_equal(open_all(&work), COMMAND_FAILED);
 	assert_called("open 0;events;error 1 cannot wait for hits [-];");
 	error_text = "a text";
@@ -937,7 +937,7 @@ static void test_life(void **unused)
 	assert_int_equal(live(log, sizeof(log), &is_ready, "--other", NULL), COMMAND_USAGE);
 	assert_string_equal(log,
 			"start 0 0;error 2 this program is a part of side, which runs it by itself [see `side help probes`];0;");
-	/* Another recorder is ended. */
+	/* End another recorder. */
 	turn_result = true;
 	assert_int_equal(live(log, sizeof(log), &is_ready, "--end", "a:b", "--session", "web",
 					 "--ready", "@", "--quiet", NULL),
@@ -955,7 +955,7 @@ static void test_life(void **unused)
 	assert_non_null(strstr(log,
 			"watch 0;clock;read 1;note 9 hits found no room in the kernel's buffer and are lost;free 1;close 1;end turn;"));
 	lost_there = 0;
-	/* A session of which another recorder does not end; one that does not want the event any more. */
+	/* Another recorder of the session does not end; a session that does not want the event any more. */
 	turn_result = false;
 	assert_int_equal(live(log, sizeof(log), &is_ready, "--table", "0", "--session", "web",
 					 "--ready", "@", NULL),
@@ -980,7 +980,7 @@ static void test_life(void **unused)
 			0);
 	assert_non_null(strstr(log, "hello uprobe_multi ();note 2"));
 	played_step = 0;
-	/* A process that has ended: nothing is said of it. */
+	/* A process that has exited: nothing is reported about it. */
 	{
 		pid_t process = fork();
 		char number[16];
