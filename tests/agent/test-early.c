@@ -354,7 +354,7 @@ static void test_read(void **state)
 		assert_int_equal(read_file(file, text), BOOT_SIZE_MAX + (more > 0));
 	}
 	assert_true(is_balanced());
-	/* Nothing is left of a file that is of no use. */
+	/* A useless file leaves nothing behind. */
 	count_from_here();
 	assert_false(read_config(file));
 	assert_true(nr_mapped == 2 && is_balanced() && !config);

@@ -751,7 +751,7 @@ static void test_follow(void **state)
 	are_calls("hello(0) recovery renew probes-update(1) late");
 	assert_int_equal(follow_one("/run/a", 7), 0);
 	are_calls("");
-	/* The same rules; other ones; nothing new; no memory. */
+	/* The same rules; other rules; nothing new; out of memory. */
 	assert_int_equal(follow_one("/run/a", 8), 0);
 	are_calls("refresh free-generation probes-update(1)");
 	new_generation.hash.low = 5;

@@ -555,7 +555,7 @@ static void test_update(void **state)
 	update(true);
 	are_calls("drop(6)");
 	assert_true(!session->probes_due && !session->tables && apply_due);
-	/* What is over is given back. */
+	/* Ended tables are released. */
 	*calls = '\0';
 	nr_tables_freed = 0;
 	rests = true;

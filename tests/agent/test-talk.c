@@ -654,7 +654,7 @@ static void test_begin(void **state)
 			hashes[0].high == generation_now.hash.high);
 }
 
-/* In a forked child the channels, the rules and what is known of them stay. */
+/* In a forked child the channels and rules stay, with the state of each. */
 static void test_begin_in_child(void **state)
 {
 	int fds[WIRE_CHANNELS_MAX];
@@ -1085,7 +1085,7 @@ static void test_pushed(void **state)
 	wanted.push = NULL;
 	assert_false(agent_may_take_push(&session, &wanted));
 	wanted.push = pushed;
-	/* What was cut off is of no use: then the session is asked. */
+	/* A truncated message is dropped: the process asks the session instead. */
 	wanted.push_size--;
 	assert_int_equal(refresh(&wanted), 0);
 	assert_true(talk.nr_connected == 1 && talk.at == talk.nr);

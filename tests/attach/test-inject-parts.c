@@ -430,7 +430,7 @@ static void test_stopping(void)
 	report = (struct inject_report){.stops = 0};
 	detach(&borrowing, 0);
 	CHECK(report.stops == 1);
-	/* A signal that is on its way is delivered. */
+	/* A pending signal is delivered. */
 	CHECK(!ptrace(PTRACE_SEIZE, target.pid, 0, 0));
 	CHECK(wait_until(&borrowing, &status, inject_now() + 1000000) == -EAGAIN);
 	CHECK(!ptrace(PTRACE_INTERRUPT, target.pid, 0, 0));

@@ -475,7 +475,7 @@ static void unmap_library(void *memory)
 	CHECK(!rmdir(library_folder));
 }
 
-/* The figures of an agent; an older one has fewer. */
+/* The statistics of an agent; an older agent has fewer. */
 static void test_kept(void)
 {
 	struct inject_kept kept = {1, 2, 3};

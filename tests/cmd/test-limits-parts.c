@@ -31,7 +31,7 @@ side_hidden_event(
 static struct registry {
 	uint32_t size, block_size, nr_events;
 	uint16_t width, batch_size;
-	uint64_t nr_blocks, nr_places; /* places: of each block */
+	uint64_t nr_blocks, nr_places; /* entries of each block */
 	uint64_t missing;              /* an address that cannot be read */
 	bool is_gone;                  /* the batch, when its id is read again */
 } registry;
@@ -71,7 +71,7 @@ static int read_registry(void *unused, uint64_t address, void *to, size_t size)
 	return 0;
 }
 
-/* The result, and the number of things that were reported. */
+/* The result, and the number of reports. */
 static int list_registry(size_t *ret_failures)
 {
 	struct addresses seen = {0};
@@ -107,7 +107,7 @@ static void test_registry(void **unused)
 {
 	(void)unused;
 	LISTS(0, 0, (void)0);
-	/* Sizes that a later version may have, and smaller ones, which none can have. */
+	/* Sizes that a later version may have, and smaller ones, which no version has. */
 	LISTS(0, 0, registry.batch_size = 1024);
 	LISTS(0, 1, registry.batch_size = 1025);
 	LISTS(0, 1, registry.batch_size = 19);
@@ -126,7 +126,7 @@ static void test_registry(void **unused)
 	LISTS(-E2BIG, 0, registry.nr_places = (1 << 19) + 1, registry.nr_blocks = 2);
 	LISTS(0, 0, registry.nr_places = 1, registry.nr_events = 1 << 22);
 	LISTS(-E2BIG, 0, registry.nr_places = 1, registry.nr_events = (1 << 22) + 1);
-	/* What is not there is reported, unless the batch has gone meanwhile. */
+	/* A missing part is reported, unless the batch was removed meanwhile. */
 	LISTS(0, 1, registry.missing = HEAD);
 	LISTS(0, 1, registry.missing = BLOCKS);
 	LISTS(0, 1, registry.nr_places = 1, registry.missing = BLOCKS + 12);

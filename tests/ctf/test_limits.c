@@ -78,7 +78,7 @@ static void test_find_depth(void **state)
 		assert_int_equal(nr_found, depth < 17 ? depth - 14 : 2);
 		assert_int_equal(nr_directories, depth < 17 ? depth + 1 : 17);
 	}
-	/* Directories with a dot are hidden, but for chunks that are not finished; LTTng has an index. */
+	/* Directories with a dot are hidden, except unfinished chunks. The index of LTTng is skipped. */
 	for (unsigned int i = 0; i < 4; i++) {
 		static const char *const names[] = {
 				"found/.chunk-1", "found/.other", "found/index", "found/.chunk"};

@@ -385,7 +385,7 @@ static void test_members(void **unused)
 	assert_int_equal(ftruncate(fd, 68 + 1073741826), 0);
 	assert_string_equal(read_members(fd, "a.a"), "a: it is larger than 1 GiB; ");
 	close(fd);
-	/* As large as permitted: its memory is asked for, and refused here. */
+	/* The largest permitted member: its memory is requested, and refused here. */
 	fd = archive_of("!<arch>\n", "a/", "1073741824");
 	assert_int_equal(ftruncate(fd, 68 + 1073741824), 0);
 	failing_arm(5);

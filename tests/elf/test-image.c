@@ -917,7 +917,7 @@ static void test_headless(void **unused)
 		put_dynamic(0x400, DT_RELA, 0);
 		assert_opens();
 	}
-	/* Nothing is searched in what cannot be written. */
+	/* Segments that are not writable are not searched. */
 	elf_begin_file(true, false, EM_X86_64, ET_DYN);
 	elf_put(DATA + 0x1000 - 1, 0, 1);
 	put_description(0, 0x1000, 0x1200);
@@ -960,7 +960,7 @@ static void test_chunks(void **unused)
 	}
 }
 
-/* What seems to begin a description 2^20 times is searched, and once more is refused. */
+/* 2^20 possible begins of descriptions are searched, one more is refused. */
 static void test_candidates(void **unused)
 {
 	const uint64_t nr = 1 << 20;

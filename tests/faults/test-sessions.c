@@ -287,7 +287,7 @@ static int record_in_place(void)
 	return record_and_close(session);
 }
 
-/* A recorder that ends without a program's end. What it has not written is in the place. */
+/* A recorder that exits before its program. Its unwritten records stay in the state directory. */
 static void leave_place(void)
 {
 	struct session_error error;

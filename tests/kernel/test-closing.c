@@ -69,7 +69,7 @@ static void *played_realloc(void *old, size_t size)
 /* ---- processes ---- */
 
 static jmp_buf after_end;
-static long clones[2]; /* what the first and the second clone() return */
+static long clones[2]; /* results of the first and the second clone() */
 static unsigned int nr_clones;
 
 static long played_syscall(long number, ...)
@@ -167,7 +167,7 @@ static void test_process(void **unused)
 		keep_and_end(fds, 5);
 	assert_called("setsid;keep 0 0;keep 1 0;range 2 4;keep 5 0;range 6 6;keep 7 0;range 8 299;keep 300 0;"
 		      "range 301 4294967295;exec /bin/true side-closes 0 0;exit 0;");
-	/* In the process between, and in the one that it starts. */
+	/* In the intermediate process, and in the one that it starts. */
 	play(0, 4711, 0);
 	if (!setjmp(after_end))
 		(void)hand_over(fds, 5);
@@ -324,7 +324,7 @@ static void test_notice(void **unused)
 	assert_int_equal(record.nr_waiting, 0);
 	assert_true(kernel_notice_take(&record));
 	assert_int_equal(record.waiting[0], 64);
-	/* The end answers all. */
+	/* At the end all programs get an answer. */
 	kernel_notice_close(&record);
 	assert_called("close 64;close 0;");
 	assert_int_equal(record.notice, -1);
@@ -397,7 +397,7 @@ static void test_bytes(void **unused)
 	bytes_put(&bytes, "abc", 3);
 	assert_int_equal(bytes.size, 3);
 	assert_int_equal(bytes.room, 6);
-	/* What there is suffices for three more, and not for four. */
+	/* The memory is enough for three more, and not for four. */
 	no_memory = true;
 	at = bytes_grow(&bytes, 3);
 	assert_ptr_equal(at, bytes.data + 3);

@@ -585,7 +585,7 @@ static void test_life(void **unused)
 			26);
 }
 
-/* The command has ended when no child is left: one that runs keeps it, whatever the last error was. */
+/* The command has ended when no child is left. A child that runs keeps it, regardless of the last error. */
 static void test_children(void **unused)
 {
 	struct command command = {.wait_all = true, .epoll = -1, .pidfd = -1};
@@ -604,7 +604,7 @@ static void test_children(void **unused)
 	}
 	assert_true(child > 0);
 	command.ended.si_pid = 4711;
-	/* Those who look how it ended come first. */
+	/* Processes that wait for its status come first. */
 	assert_false(reap_all(&command));
 	assert_true(command.seen);
 	errno = ECHILD;

@@ -178,7 +178,7 @@ static void test_contexts(void **unused)
 	assert_heard("found user_events:app_L4K1:ev 6 _event_id/16 _event_version/8 _event_tag/16 _event_opcode/8 _activity/128 _related_activity/128 another;"
 		     "app_L4K1:ev 77 cpu 1 5/6 comm 000000000007303132333435363738396162636465664142434445464748494a4b4c4d4e4f50/02;");
 	assert_int_equal(record->summary.plain, 0);
-	/* What cannot be decoded is there as bytes. */
+	/* A record that cannot be decoded is kept as bytes. */
 	PUT(record, COMMON "\6\0\0\0\0\0\0\4" METADATA("ev"));
 	assert_heard("app_L4K1 77 cpu 1 5/6 comm /06000000000000040a000000060001006576007800"
 		     "02;");
@@ -206,7 +206,7 @@ static void test_levels(void **unused)
 	kernel_record_close(record);
 }
 
-/* Records that are none, and those whose event nobody wants. */
+/* Invalid records, and records of an event that the listener does not want. */
 static void test_ignored(void **unused)
 {
 	struct kernel_record *record = listen_to("sched:*");
@@ -357,7 +357,7 @@ static void test_packets(void **unused)
 	assert_memory_equal(cpu->packet.data + 13, "\5\0\0\0\6\0\0\0comm\0\1\2\3\4\5\6", 19);
 	assert_int_equal(cpu->begin, 77);
 	assert_int_equal(cpu->last, 77);
-	/* One that was interrupted is moved up to the one before. */
+	/* An interrupted record gets the time of the one before it. */
 	kernel_put(record, 1, 90, 5, 6, comm, (const uint8_t *)"\x0b\0\0\0\0\0\0\0\1\2\3\4\5\6",
 			14);
 	assert_int_equal(cpu->last, 90);
@@ -394,7 +394,7 @@ static void test_packets(void **unused)
 	put_bytes(record, 1, "\x0b\0\0\0\0\0\0\0\1\2\3\4\5\6", 14);
 	flush(record, 1);
 	assert_int_equal(cpu->written, 7);
-	/* Half a record is none, and the problem is reported. */
+	/* Half a record is dropped, and the problem is reported. */
 	put_bytes(record, 1, "\x0b\0\0\0\0\0\0\0\1\2\3\4\5\6", 14);
 	size = cpu->packet.size;
 	{
@@ -588,7 +588,7 @@ static bool is_memory(const struct kernel_record_error *error)
 static const char big[] = COMMON "\6\0\1\0\0\0\0\4\x10\0\2\x80"
 				 "0123456789abcdef" METADATA("ev") "\2";
 
-/* All that a listener does. Errors are those of memory. */
+/* The whole life of a listener. Each error is "out of memory". */
 static void do_listen(enum kernel_record_way way)
 {
 	const struct kernel_record_options options = {.machine = true,

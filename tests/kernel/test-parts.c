@@ -416,7 +416,7 @@ static void test_names(void **unused)
 	field_name[4053 - 4 - 3] = '\0';
 	check_refused(&desc, "its names and types need more than a record of the kernel's has");
 	assert_int_equal(nr_asked, 0);
-	/* There is no memory for them. */
+	/* Out of memory: the names and types are refused. */
 	first_free->metadata = (struct kernel_bytes){.at = NULL};
 	nr_maps_left = 0;
 	while (kernel_small_memory(8))
@@ -550,7 +550,7 @@ static void test_states(void **unused)
 		events_come(all + i, 1);
 	assert_int_equal(states->used, 171);
 	assert_int_equal(states->room, 256);
-	/* There is no memory for a larger table: the event is unregistered. */
+	/* Out of memory for a larger table: the event is unregistered. */
 	nr_maps_left = 0;
 	nr_asked = 0;
 	events_come(all + 398, 1);

@@ -459,7 +459,7 @@ static void test_sessions(void **unused)
 	(void)unused;
 	reached_there = false;
 	nr_wanted = 0;
-	/* The daemon is asked after more than two seconds, if nothing is on or nothing is wanted. */
+	/* After more than two seconds, side-kernel asks the daemon, if no event is on or none is wanted. */
 	played_now = UINT64_C(102000000000);
 	work.asked = UINT64_C(100000000000);
 	work.needed = played_now;
@@ -482,7 +482,7 @@ static void test_sessions(void **unused)
 	work.wanted.nr = 1;
 	work.nr_on = 0;
 	work.asked = played_now - 1;
-	/* Eight seconds without anything to do. */
+	/* Eight seconds without work. */
 	work.needed = played_now - UINT64_C(8000000000);
 	look_at_sessions(&work);
 	assert_false(work.over);

@@ -426,7 +426,7 @@ static void test_passed(void)
 	last_passed = (uintptr_t)-16;
 	note_passed(16);
 	CHECK(rcu_last_passed() == 16);
-	/* Only readers that hold it up and whose threads are gone are given up. */
+	/* A grace period gives up only readers that delay it and whose threads have exited. */
 	reset();
 	use_readers(3, 2);
 	first_readers[0].epoch = grace;
@@ -673,7 +673,7 @@ static void test_daemon(void)
 	CHECK(!finds_daemon("/run/side/agents.sock"));
 	present = "/run/side/agents.sock";
 	CHECK(finds_daemon("/run/side/agents.sock"));
-	/* Named by the environment: nowhere else. */
+	/* An absolute directory in the environment is the only one that is searched. */
 	variables[1] = "";
 	CHECK(finds_daemon("/run/side/agents.sock"));
 	variables[1] = "relative";

@@ -5,7 +5,7 @@
  */
 #include "cmd/readside/readside.h"
 #include "isolate/isolate.h"
-/* With its static variable, which says that memory was missing. */
+/* Included for its static variable, which is set if memory was missing. */
 #include "cmd/readside/say.c"
 
 #include "../failing-calls.h"

@@ -58,7 +58,7 @@ static void count_from_here(void)
 	nr_opened = nr_closed = nr_mapped = nr_unmapped = nr_unlinked = nr_allocated = 0;
 }
 
-/* Nothing is left of a call that has failed. */
+/* A failed call leaves nothing behind. */
 static bool is_clean(void)
 {
 	return !fails && nr_opened == nr_closed && nr_mapped == nr_unmapped;
@@ -1421,7 +1421,7 @@ static void test_leases(void)
 	struct ring_lease lease = {0};
 
 	producer->lease = &lease;
-	/* Closed while the record was on its way. */
+	/* Closed while the record was being written. */
 	producer->usable = 0;
 	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0 &&
 			nr_sections == 2);

@@ -266,11 +266,11 @@ static void test_failing_calls(void **unused)
 		if (!ret) {
 			ret = follow_look(&follow, true);
 			has_failed = failing_has_failed();
-			/* What could not be read is read again. */
+			/* After a failed read, the same bytes are read again. */
 			if (follow.error)
 				assert_int_equal(follow_look(&follow, true), 0);
 			if (!ret) {
-				/* Without memory to find out whether a trace has ended, it has not. */
+				/* Without memory for the check, a trace counts as not ended. */
 				assert_int_equal(follow.nr_traces, 2);
 				assert_int_equal(follow.traces->nr_streams, 2);
 				assert_int_equal(follow.traces->next->nr_streams, 2);

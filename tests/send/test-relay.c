@@ -658,7 +658,7 @@ static void test_order(void **unused)
 	assert_false(may_go(0, 4001));
 	sink->horizon = 0;
 	assert_true(may_go(0, 4001));
-	/* An empty packet tells of streams: of the first one that has sent something, with the time before. */
+	/* An empty packet reports the progress of the first stream that has sent something, with the time before. */
 	sink->before = 3600;
 	streams[1].sent = 4;
 	streams[1].added = 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A sender over small traces: what arrives, each figure of the status, each message, what a full spool drops, and where the next sender begins. */
+/* A sender over small traces: what arrives, each number of the status, each message, what a full spool drops, where the next one begins. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -476,7 +476,7 @@ static void test_spool(void **unused)
 	assert_int_equal(status.dropped_packets, 3);
 	assert_int_equal(status.dropped_events, 17);
 	assert_int_equal(status.dropped_bytes, 84 + second + last);
-	/* The other way round: delivered, a full spool returns the space, and removes the trace. */
+	/* The reverse case: after delivery, a full spool releases the space and removes the trace. */
 	make_trace(CTF_FORMAT_1);
 	options = options_of(path_of("out"));
 	options.spool = 1;

@@ -694,7 +694,7 @@ static void test_answers(void **unused)
 	assert_int_equal(flush_sink(true), 0);
 	assert_int_equal(streams[1].delivered.offset, 300);
 	assert_int_equal(streams[1].delivered.packets, 4);
-	/* Nothing is on its way: nothing is awaited. */
+	/* Without packets in flight, the sink waits for nothing. */
 	sink->patience.tick = end_wait;
 	sink->patience.user = &ticked;
 	assert_int_equal(flush_sink(true), 0);
@@ -748,7 +748,7 @@ static void test_answers(void **unused)
 	sink->ops->free(sink);
 }
 
-/* 1,024 packets are on their way at most; from 513 on, an answer is awaited. */
+/* At most 1,024 packets are in flight; from 513 on, the sink waits for an answer. */
 static void test_window(void **unused)
 {
 	int ticked = -ETIMEDOUT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What users choose for a session, at its limits and one beyond: each is refused with its own error, and the others are as chosen. */
+/* The options of a session at their limits and one beyond: each value beyond is refused with its own error, and the others are accepted. */
 #include <limits.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

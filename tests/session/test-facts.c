@@ -139,7 +139,7 @@ static void test_write(void)
 	check_file("made", "first\nword x\nend\n");
 	CHECK(!fstatat(folder, "made", &status, 0) && (status.st_mode & 0777 & ~022u) == 0644);
 	CHECK(!exists(".made.new"));
-	/* A directory has the name: it makes way, with another name if it is not empty. */
+	/* A directory has the name: it is removed, or renamed if it is not empty. */
 	for (int i = 0; i < 2; i++) {
 		CHECK(!unlinkat(folder, "made", 0) && !mkdirat(folder, "made", 0700));
 		write_text("made/x", "");

@@ -976,7 +976,7 @@ static void test_runtime(void)
 	CHECK(readlink(in_work("run/serial"), link, sizeof(link) - 1) == 19 &&
 			!strcmp(link + 16, "-41"));
 	the_daemon.serial = 1;
-	/* Root's daemon has programs of all users; that of the system is everybody's. */
+	/* Root's daemon has programs of all users; all users can read the directory of the system daemon. */
 	for (int system = 0; system < 2; system++) {
 		daemon = (struct daemon){.lock_fd = -1,
 				.uid = geteuid(),

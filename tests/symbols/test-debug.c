@@ -123,7 +123,7 @@ static void test_paths(void **unused)
 					STANDARD_ID STANDARD_LINK);
 	options.path = "";
 	assert_tried(BESIDE STANDARD_ID STANDARD_LINK);
-	/* A link of the trace that is empty, missing, or a way out of the folder. */
+	/* A link of the trace that is empty, missing, or leads out of the folder. */
 	module.name.debug_link = "";
 	assert_tried(STANDARD_ID);
 	module.name.debug_link = NULL;

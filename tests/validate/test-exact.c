@@ -678,7 +678,7 @@ static void copies_without_memory(void)
 		if (call == 1)
 			CHECK(!strcmp(error.what, "out of memory: cannot read it"));
 	}
-	/* What cannot be copied is not kept either. */
+	/* A description that cannot be copied is not kept either. */
 	for (unsigned int i = 9; i--;) {
 		side_enum_set(fields[i].side_type.type, 77);
 		CHECK(get_copies(0, &has_failed, &error) == -ENOTSUP);

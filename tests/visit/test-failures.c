@@ -18,7 +18,7 @@
 
 static unsigned char small[1 << 16];
 
-/* Something stands before the description, and is still there afterwards. */
+/* The output has bytes before the description, which stay unchanged. */
 static void begin_small(struct visit_buffer *out, size_t room)
 {
 	visit_buffer_fixed(out, small, room + 3);

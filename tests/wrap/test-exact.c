@@ -284,7 +284,7 @@ static void test_tracers(void)
 	add_object("/x/libside-y.so", 0x100000, parts, 2);
 	CHECK(nr_tracers == 16 && !wrap_is_tracer((void *)0x101000));
 	nr_tracers = 0;
-	/* What is behind the last range, or the last segment, does not count. */
+	/* Addresses behind the last range, or the last segment, do not count. */
 	CHECK(!wrap_is_tracer((void *)0x11000));
 	add_object("/lib/libside.so.0", 0x10000, parts, 3);
 	CHECK(nr_tracers == 1 && wrap_is_tracer((void *)0x11000) &&
@@ -349,7 +349,7 @@ static void test_start(void)
 
 static void *early[3];
 
-/* What is asked for while the functions are being found. */
+/* Allocations while the functions are being looked up. */
 static void ask_early(void)
 {
 	void *pointer = NULL;

@@ -182,7 +182,7 @@ static void test_turns(void **unused)
 	/* The end of a turn closes the last lock. The others are closed with the pipe. */
 	wanted_end_turn();
 	assert_int_equal(resources_now().descriptors, before.descriptors + 2);
-	/* Another end closes nothing: the number may be another file's. */
+	/* A second end closes nothing: the number may belong to another file. */
 	for (int i = 0; i < 16; i++)
 		others[i] = dup(ready[0]);
 	wanted_end_turn();

@@ -622,7 +622,7 @@ static void test_abandoned(void)
 	find_abandoned(thread, 0);
 	CHECK(returns[7].state == (PATCH_OPEN | PATCH_ASIDE) && has_free(thread, 3, NONE));
 	copies = PATCH_COPIES_UNKNOWN;
-	/* A number in its place is no gate: it is open, and no copy. */
+	/* Another number in the slot is not a gate: the call is open, and not a copy. */
 	slots[9] = 0x77;
 	find_abandoned(thread, 100);
 	CHECK(returns[9].state == (PATCH_OPEN | PATCH_ASIDE) && returns[9].aside == 2 &&

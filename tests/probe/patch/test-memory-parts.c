@@ -250,7 +250,7 @@ static void test_pads(void)
 		CHECK(patch_is_pad(base + i) == (i >= 0x40 && i < 0x45));
 	CHECK(!is_free(base + 0x3c) && is_free(base + 0x3b) && !is_free(base + 0x44) &&
 			is_free(base + 0x45));
-	/* Its jump stands: the same site has it, another one has not. */
+	/* The jump is in place: the same site gets it, another one does not. */
 	put_pad_jump(base + 0x40, body);
 	CHECK(has_jump(pad, &is_covered) && !is_covered);
 	CHECK(patch_pad_take(&probe, &stands) == 0 && stands);

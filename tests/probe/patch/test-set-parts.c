@@ -231,7 +231,7 @@ static void test_writes(void)
 	patch_writer_close(&writer);
 }
 
-/* Probes of one location: the one that was set last, and the jump that stands there. */
+/* Probes of one location: the one that was set last, and the jump that is written there. */
 static void test_others(void)
 {
 	static struct patch_hot hot[3];
@@ -418,7 +418,7 @@ static void test_locks(void)
 	CHECK(!figures.open && !figures.traps && figures.bytes == patch_memory_bytes());
 }
 
-/* What was begun and cannot be completed is as before, and no hit has a handler. */
+/* A change that cannot be completed is undone, and no hit has a handler. */
 static void test_given_up(void)
 {
 	struct patch_hot hot = {.entry = (patch_handler)(uintptr_t)1,

@@ -226,7 +226,7 @@ static void test_taken(void)
 	CHECK(!patch_signals_action(SIGTRAP, &mine, NULL, sigaction) &&
 			get_behind(SIGTRAP)->handler == (uintptr_t)other);
 	CHECK(patch_signals_stand_behind(SIGTRAP) && !patch_signals_stand_behind(SIGUSR1));
-	/* Other handlers do not block these two; the program is told that they do. */
+	/* Other handlers do not block these two signals. The program sees masks that contain them. */
 	masked = action_of(one, BIT(SIGTRAP) | BIT(SIGUSR2));
 	CHECK(!patch_signals_action(SIGUSR1, &masked, NULL, sigaction));
 	CHECK(of_kernel(SIGUSR1).mask == BIT(SIGUSR2) &&
@@ -258,7 +258,7 @@ static void test_taken(void)
 	CHECK(of_kernel(SIGUSR1).mask == (BIT(SIGTRAP) | BIT(SIGUSR2)) &&
 			of_kernel(SIGUSR2).mask == (OURS | BIT(SIGHUP)) &&
 			!patch_signals_wanted(SIGUSR1, (uintptr_t)one));
-	/* A signal that was on its way finds what the program has now. */
+	/* A pending signal finds the current action of the program. */
 	mine = action_of(one, 0);
 	CHECK(!patch_signals_action(SIGTRAP, &mine, NULL, sigaction) &&
 			of_kernel(SIGTRAP).handler == (uintptr_t)one &&

@@ -122,7 +122,7 @@ static int try_stat(int fd, struct stat *status)
 #undef fcntl
 #undef fstat
 
-/* ---- a table in which all figures differ ---- */
+/* ---- a table in which all numbers differ ---- */
 
 static const struct probe_table_module modules[] = {
 		{.path = "/bin/one",
