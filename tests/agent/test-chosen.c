@@ -289,7 +289,7 @@ static void test_contexts(void **state)
 		snprintf(name, sizeof(name), "app:test:c%u", i);
 		set_context(&specs[i], name);
 	}
-	/* Those of the channel, and each other one once. */
+	/* The contexts of the channel, and each other context once. */
 	begin(2);
 	channel.contexts = &pid;
 	channel.nr_contexts = 1;

@@ -134,7 +134,7 @@ static int fake_key(uint64_t *key)
 	return SIDE_ERROR_OK;
 }
 
-/* It fails so often, after so many times that it does not. */
+/* The number of failures, and of successes before them. */
 static int lock_fails_after;
 
 static bool fake_trylock(void)
@@ -924,7 +924,7 @@ static void leave_beside(void)
 	*calls = '\0';
 }
 
-/* What was found before the questions were sent is checked again with the lock. */
+/* Sessions that were found before the questions are checked again under the lock. */
 static void test_rechecks(void **state)
 {
 	(void)state;

@@ -34,11 +34,11 @@
 #define MESSAGES 16
 
 static struct {
-	/* What the program receives, in turn: a message, the end (0), or an error. */
+	/* The program receives these in turn: a message, the end (0), or an error. */
 	char message[MESSAGES][512];
 	ssize_t size[MESSAGES];
 	unsigned int nr_fds[MESSAGES], nr, at;
-	/* What it sends. */
+	/* The messages that the program sends. */
 	char sent[4][WIRE_MESSAGE_MAX];
 	size_t sent_size[4];
 	int send_result[4], socket_of_send[4];

@@ -1445,7 +1445,7 @@ static void test_end(void **state)
 	thread.state = THREAD_TALKED;
 	control_thread_end();
 	assert_true(kernel.nr_sleeps == 6000 && kernel.nr_closed == 1);
-	/* Whose table of descriptors the caller has. */
+	/* Whether the caller has the thread's own table of descriptors. */
 	begin();
 	assert_false(agent_control_has_table());
 	thread.number = 77;

@@ -483,7 +483,7 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 	CHECK(set_registers(borrowing->thread, &registers));
 	report.stops = 0;
 	ret = look(borrowing, kind);
-	/* It was given back with the registers that it had, or is still stopped. */
+	/* The thread was released with its original registers, or is still stopped. */
 	if (ret == -1) {
 		CHECK(!report.stops && get_registers(borrowing->thread, &registers) &&
 				registers.rip == borrowing->place->code + at);
@@ -774,7 +774,7 @@ static void test_memory(void)
 	fd = open_memory(path);
 	CHECK(fd >= 0 && write(fd, "x", 1) == 1);
 	close(fd);
-	/* It is not empty, has a name, or is no file. */
+	/* The descriptor is refused if it is not empty, has a name, or is no file. */
 	CHECK(open_memory(path) == -EPERM);
 	CHECK(named >= 0 && open_memory(file) == -EPERM && open_memory("/tmp") == -EPERM &&
 			open_memory("/nowhere") == -ENOENT && open_memory("/dev/null") == -EPERM);

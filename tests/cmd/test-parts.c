@@ -509,7 +509,7 @@ static void test_digits(void **unused)
 	view_out_unsigned(&out, UINT64_MAX);
 	assert_int_equal(view_out_size(&out), 45);
 	assert_memory_equal(out.begin, "-9223372036854775808 -1 018446744073709551615", 45);
-	/* It grows by doubling, and keeps what is there. */
+	/* The buffer grows by doubling, and keeps its content. */
 	assert_int_equal(out.end - out.begin, 512);
 	memset(filled, 'f', sizeof(filled));
 	view_out_put(&out, filled, 512 - 45);

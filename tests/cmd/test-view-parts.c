@@ -262,7 +262,7 @@ static void test_plain_values(void **unused)
 	written("{ size = 0xc8, opt = 0x9, state = \"busy\" | \"all\" (2), ok = false, f = 2.5, s = \"a\\\"\\n\", l = [ 0x7, 0x8 ] }");
 }
 
-/* What is coloured ends with the code that ends it. */
+/* Coloured text ends with the code that ends the color. */
 static void test_colours(void **unused)
 {
 	static const struct ctf_type text = {.kind = CTF_STRING},

@@ -296,7 +296,7 @@ static void test_items(void **state)
 
 /* ---- calls that fail ---- */
 
-/* What is missing was reported as damage. */
+/* Missing items were reported as damage. */
 static bool is_reported(const char *text)
 {
 	return strstr(text, "damage") || strstr(text, "cannot be read");

@@ -572,7 +572,7 @@ static void test_configuration(void **unused)
 	configuration = in_directory("main");
 	assert_string_equal(tried(NULL, NULL, "p"),
 			"/first/one/libx.so /second/libx.so /c/one/libx.so /c/two/libx.so /c/three/libx.so /last/libx.so " STANDARD);
-	/* One that includes itself: it is read eight times more. */
+	/* A file that includes itself is read eight times more. */
 	snprintf(text, sizeof(text), "/d\ninclude %s/self\n/e\n", directory);
 	write_text("self", text);
 	configuration = in_directory("self");

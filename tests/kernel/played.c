@@ -154,7 +154,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 	return type == FTW_DP ? real(path) : unlink(path);
 }
 
-/* What the kernel makes in a new instance. */
+/* The files that the kernel makes in a new instance. */
 static void fill_instance(const char *name)
 {
 	static const char *const files[] = {"trace_clock", "buffer_size_kb", "options/overwrite",

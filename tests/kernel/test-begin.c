@@ -637,7 +637,7 @@ static void test_tell(void **unused)
 	clock_now = (struct timespec){.tv_sec = 7, .tv_nsec = 950999999};
 	each_look = 0;
 	assert_int_equal(now_ms(), 7950);
-	/* One that is trusted, one that is not there, one of another user, and no descriptor. */
+	/* A trusted recorder, a missing one, one of another user, and no descriptor. */
 	connects[0] = true;
 	connects[1] = false;
 	connects[2] = true;

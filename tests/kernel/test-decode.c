@@ -325,7 +325,7 @@ static void test_texts(void **unused)
 	CHECK_VALUE(EH_ZERO16, 0, "\0A\xd8\x3d\xde\x04\0\0", "A\xf0\x9f\x98\x84\0");
 	CHECK_VALUE(EH_COUNTED32, 0, "\0\1\0\1\xf6\4", "\xf0\x9f\x98\x84\0");
 	foreign = false;
-	/* What follows a text begins behind it. */
+	/* The field after a text begins behind the text. */
 	begin();
 	field("a", EH_ZERO16, 0);
 	field("b", EH_VALUE8, 0);

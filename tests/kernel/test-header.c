@@ -417,7 +417,7 @@ static void test_texts(void **unused)
 		      "(\0\0\0n\0\0\0u\0\0\0l\0\0\0l\0\0\0)\0\0\0\0\0\0\0"
 		      "(\0\0\0n\0\0\0u\0\0\0l\0\0\0l\0\0\0)\0\0\0\0\0\0",
 			7 + 14 + 14 + 28 + 28, false);
-	/* What does not fit is not copied to its end: the size is one more than the capacity. */
+	/* A text that does not fit is not copied to its end: the size is one more than the capacity. */
 	record = (struct kernel_record){.bytes = {.at = payload_at, .room = 3}, .limit = 9};
 	metadata = new_metadata(9);
 	event.desc = &ev_texts;
@@ -764,7 +764,7 @@ static void test_capacity(void **unused)
 				.bytes = {.at = payload_at, .room = sizeof(payload_at)},
 				.limit = 9};
 		metadata = new_metadata(room);
-		/* What is beyond the capacity would be the first bytes of the structure. */
+		/* The first bytes of the structure would be beyond the capacity. */
 		assert_int_equal(header_record(&call, &record, &metadata), 0);
 		assert_int_equal(metadata.size, 20);
 		assert_memory_equal(metadata.at, "any\0x\0\x83\1s", 9);

@@ -481,7 +481,7 @@ static void test_table(void **unused)
 		assert_ptr_equal(event, taken_events[i]);
 	}
 	assert_null(table_next(event));
-	/* What is given back is zero when it is taken again; memory of metadata stays. */
+	/* A released entry is zero when it is taken again; memory of metadata stays. */
 	memset(taken_events[3], 0x77, sizeof(struct kernel_event));
 	taken_events[3]->metadata = (struct kernel_bytes){.at = sent, .size = 5, .room = 9};
 	table_give_back(taken_events[3]);
@@ -651,7 +651,7 @@ static void test_buffers(void **unused)
 	assert_int_equal(sent_size, 0);
 }
 
-/* What the kernel answers, what is counted then, and whether later events are written. */
+/* The kernel's answer, the count that it changes, and whether later events are written. */
 static void test_answers(void **unused)
 {
 	static const struct {

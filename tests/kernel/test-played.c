@@ -1199,7 +1199,7 @@ static void test_instance_refusals(void **unused)
 	*heard = *played_log = '\0';
 }
 
-/* Those of processes that have ended are removed, and no others. */
+/* Only instances of exited processes are removed. */
 static void test_instances_clean(void **unused)
 {
 	struct kernel_record *record = listen_to(KERNEL_RECORD_TRACEFS, true, NULL, NULL);

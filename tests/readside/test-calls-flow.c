@@ -355,7 +355,7 @@ static void test_simple(void)
 	set_label(at, 1, SIDE_TYPE_S64);
 	CHECK(compare(&arguments, &simple) == VERDICT_WRONG &&
 			is_problem("b", "expected STRING_UTF8, found S64"));
-	/* One that is not known does not hide the next one. */
+	/* An unknown argument does not hide the next one. */
 	calls_store(state, at, 1, calls_unknown);
 	CHECK(compare(&arguments, &simple) == VERDICT_WRONG &&
 			is_problem("b", "expected STRING_UTF8, found S64"));

@@ -206,7 +206,7 @@ static void test_outputs(void)
 			"\n" SELF
 			":\n(vector\n (event (version 0) (state-version 0) (provider \"other\") (name \"third\") "
 			"(loglevel 'DEBUG) (attributes '())))\n\n"));
-	/* It is appended to. */
+	/* The output is appended to the file. */
 	RUN("-f", "text", "-p", "none", "-o", in_work("one"), SELF);
 	CHECK(is_result(0, "", "") && has_file("one", TEXT_HEAD(SELF) THIRD "\n"));
 	RUN("-o", in_work("no/such"), SELF);

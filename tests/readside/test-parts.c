@@ -45,7 +45,7 @@ static bool is_output(FILE *out, const char *expected)
 	return same;
 }
 
-/* What is printed to standard error meanwhile. */
+/* The output on standard error meanwhile. */
 static FILE *messages;
 static FILE *standard_error;
 
@@ -652,7 +652,7 @@ static struct source begin_source(const struct source_ops *ops, int *fd)
 	return source;
 }
 
-/* What one file may contain: the last permitted number, and one more. */
+/* The limits of one file: the last permitted number, and one more. */
 static void test_source_limits(void)
 {
 	struct reading reading = {0};
@@ -711,7 +711,7 @@ static void test_source_bytes(void)
 		image_close(source.image);
 		close(fd);
 	}
-	/* What the caller returns ends the reading. */
+	/* A result of the caller other than 0 ends the reading. */
 	reading = (struct reading){.result = -EPIPE};
 	CHECK(source_read("/proc/self/exe", &ops) == -EPIPE && reading.nr_events == 1);
 	reading = (struct reading){.result = -E2BIG};

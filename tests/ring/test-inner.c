@@ -264,7 +264,7 @@ static uint64_t fake_read_ticks(enum ring_clock clock)
 #if RING_CLOCK_HAS_TSC
 #include <cpuid.h>
 
-/* What the processor reports for each leaf; a leaf that is not there has no entry. */
+/* The processor's report for each leaf; a missing leaf has no entry. */
 static struct leaf {
 	unsigned int leaf, words[4];
 } leaves[6];

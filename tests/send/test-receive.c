@@ -727,7 +727,7 @@ static void test_files_refused(void **unused)
 	assert_int_equal(nr_reported, 0);
 }
 
-/* What is written to is a directory, or cannot be made. */
+/* The file to write is a directory, or cannot be made. */
 static void test_not_written(void **unused)
 {
 	char path[100], expected[200];
@@ -747,7 +747,7 @@ static void test_not_written(void **unused)
 	put_packet(0, 0, 0, 4, 90);
 	assert_int_equal(nr_reported, 1);
 	assert_int_equal(unlink(path), 0);
-	/* What could not be written is lost as if it had not come. */
+	/* A packet that could not be written is lost as if it had not arrived. */
 	put_packet(1, 4, 0, 3, 90);
 	close_receiver("sessions 1 unended 1 frames 5 traces 1 packets 1 lost_packets 1 events 3 lost_events 4 "
 		       "incomplete 1 failed ",

@@ -699,7 +699,7 @@ static void test_answers(void **unused)
 	sink->patience.user = &ticked;
 	assert_int_equal(flush_sink(true), 0);
 	assert_int_equal(nr_waits, 0);
-	/* It does not answer in time, but has answered before: it is awaited again. */
+	/* The receiver does not answer in time, but has answered before: the sink waits for it again. */
 	pass_packet(6, 400);
 	assert_int_equal(flush_sink(false), 0);
 	assert_int_equal(nr_waits, 0);
@@ -719,7 +719,7 @@ static void test_answers(void **unused)
 	acknowledge(FRAME_ACK, 77, 7, 8);
 	while (streams[1].delivered.offset != 400)
 		assert_int_equal(flush_sink(false), 0);
-	/* What was acknowledged before the peer closed is delivered. */
+	/* Packets that were acknowledged before the peer closed are delivered. */
 	pass_packet(8, 500);
 	pass_packet(9, 600);
 	acknowledge(FRAME_ACK, 77, 9, 8);
@@ -810,7 +810,7 @@ static void test_ends(void **unused)
 	close(peer);
 	assert_int_equal(sink->ops->end(sink, &follow), -ECONNRESET);
 	sink->ops->free(sink);
-	/* One that answers nothing closes as it does at the end: all is delivered. */
+	/* A receiver that never answers closes as it does at the end: all is delivered. */
 	open_tcp();
 	pass_packet(1, 100);
 	pass_packet(2, 200);

@@ -278,7 +278,7 @@ static void test_found(void)
 	found_free(found);
 	free(found);
 	session_destroy(session);
-	/* What can be missing: the name of the host, the begin, and the contexts. */
+	/* Optional lines: the name of the host, the begin, and the contexts. */
 	for (unsigned int i = 0; i < NR_BASE; i++)
 		CHECK(is_read(i, NULL, NULL) == (i == 3 || i == 6 || i >= 8));
 	CHECK(!is_read(7, NULL, NULL));
@@ -579,7 +579,7 @@ static void test_chunks(void)
 	session->retention.count = 1;
 	retain_apply(session);
 	CHECK(session->retention.nr == 1 && session->retention.bytes == 100);
-	/* One that is gone is no error. */
+	/* A missing chunk is no error. */
 	retain_add(session, "chunk-0005-a", 1);
 	retain_apply(session);
 	CHECK(session->retention.nr == 1 && session->retention.removed == 2 &&

@@ -75,7 +75,7 @@ static void begin(struct outbox *outbox)
 	nr_sent = nr_answers = 0;
 }
 
-/* What the socket takes at once is not kept. */
+/* Bytes that the socket takes at once are not kept. */
 static void test_taken(void)
 {
 	struct outbox outbox;

@@ -119,7 +119,7 @@ static void test_libraries(void **unused)
 	assert_true(asked.call);
 	assert_int_equal(asked.place, 0x200);
 	assert_at(symbols, 100, 0x1201, true, NULL, 0);
-	/* It was there before it was recorded. */
+	/* The library was there before it was recorded. */
 	assert_at(symbols, 99, 0x1000, false, "/a", 0);
 	assert_at(symbols, INT64_MIN, 0x1000, false, "/a", 0);
 	assert_null(symbols_find(symbols, 3, 100, 0, false)->module);
@@ -151,7 +151,7 @@ static void test_overlaps(void **unused)
 	struct symbols *symbols = make();
 
 	(void)unused;
-	/* What overlaps an earlier library ends it; neighbours and the same library do not. */
+	/* A library that overlaps an earlier one ends it; neighbours and the same library do not. */
 	load(symbols, 10, "/low", 0x1000, 0x100);
 	load(symbols, 10, "/middle", 0x1100, 0x100);
 	load(symbols, 10, "/high", 0x1200, 0x100);

@@ -677,7 +677,7 @@ static void test_restarts(void **unused)
 	assert_int_equal(worker->socket, -1);
 	worker_free(worker);
 	assert_ended();
-	/* One that ends after its answer: the answer counts, and the next question gets its own. */
+	/* A worker that ends after its answer: the answer counts, and the next question gets another worker. */
 	worker = make();
 	assert_function(worker, "ends after the answer",
 			"700 ends after the answer 0 0 0000  41234");

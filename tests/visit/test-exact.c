@@ -516,7 +516,7 @@ static void strides(void)
 	CHECK(!visit_gather_stride(&outer, &memory, &stride) && stride == 11);
 	outer = gather_array_of(&inner, 0, 16, DIRECT);
 	CHECK(!visit_gather_stride(&outer, NULL, &stride) && !stride);
-	/* What cannot be gathered has no size, also in an array. */
+	/* Elements that cannot be gathered have no size, also in an array. */
 	type = gather_type(SIDE_TYPE_GATHER_VLA, 0, 0, DIRECT);
 	stride = 4711;
 	CHECK(visit_gather_stride(&type, &memory, &stride) == -EINVAL);

@@ -205,7 +205,7 @@ static void decode_without_memory(const struct visit_buffer *good)
 	}
 }
 
-/* What follows, and a header that differs in one byte. */
+/* The bytes behind the header, and a header that differs in one byte. */
 static void decode_damaged(const struct visit_buffer *good)
 {
 	static const struct {

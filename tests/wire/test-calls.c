@@ -388,7 +388,7 @@ static void sending(void **state)
 	assert_int_equal(wire_send(3, "hello", 5, NULL, 0, 1000), -ETIMEDOUT);
 }
 
-/* What the next message has beside its bytes. */
+/* The control data of the next message. */
 static unsigned int received_fds, received_flags;
 static int received_level, received_type;
 

@@ -479,7 +479,7 @@ static void test_events(void **unused)
 	assert_true(events_wanted(events));
 	events_hit(events, &hit);
 	assert_called("at 1112511627781 cpu 3;prov:ev 11 13 'name' 23 'abc' b0 2:xy { -29 some 31 } 17 19 0 37 'func';now;");
-	/* What could not be read: a text and bytes with a negative length, a value that is none. */
+	/* Unreadable values: a text and bytes with a negative length, a value that is none. */
 	hit.unreadable = 1 << 6;
 	memcpy(values + fields[1].at, &(int64_t){-14}, 8);
 	memcpy(values + fields[3].at, &(int64_t){-14}, 8);

@@ -131,7 +131,7 @@ static void test_known(void)
 	CHECK(end_of(table_at(), &data.rows[0], 1) == code + 0x100);
 	add_known(2, table_at(), 2);
 	CHECK(nr_ranges == 2 && is_range(0, code, 0x100) && is_range(1, code + 0x5000, 0x200));
-	/* What is not larger than padding is no hole. */
+	/* A gap that is not larger than padding is no hole. */
 	begin();
 	mappings[2] = (struct mapping){code, code + 0x3000, 1, true};
 	put_row(0, 0, 0, 0x100);
@@ -289,7 +289,7 @@ static void test_names(void)
 	CHECK(!is_libgcc(&strings));
 }
 
-/* What the names of a library show. */
+/* The properties that the names of a library show. */
 static void test_asks(void)
 {
 	const uint64_t base = (uint64_t)(uintptr_t)&image;

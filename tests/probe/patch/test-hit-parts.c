@@ -540,7 +540,7 @@ static void test_closes(void)
 	CHECK(each->state == PATCH_FREE && has_free(thread, 4, 2) &&
 			place == gate_of(9) + RETURN_CALL_BYTES);
 	CHECK(copies == PATCH_COPIES_UNKNOWN);
-	/* It seemed abandoned: it was in a copy of the stack, unless it returns in another thread. */
+	/* The call seemed abandoned: it was in a copy of the stack, unless it returns in another thread. */
 	each = open_call_at(thread, 5);
 	each->state = PATCH_OPEN | PATCH_ASIDE;
 	each->owner = 1;

@@ -125,7 +125,7 @@ static void test_many_areas(void)
 	CHECK(!new_bodies((uint64_t)(uintptr_t)test_reaches, NEAR, small));
 	CHECK(!patch_arena_map(0x10000000, PATCH_ARENA_BYTES, small));
 	patch_nr_arenas = before;
-	/* What is mapped already is no gap. */
+	/* Mapped memory is no gap. */
 	CHECK(!patch_arena_map(patch_arenas[0].start, PATCH_ARENA_BYTES, small) &&
 			patch_nr_arenas == before);
 }
@@ -271,7 +271,7 @@ static void test_pads(void)
 	memcpy(code + 0x40, "\x90\x90\x90\x90\xcc", 5);
 	CHECK(patch_pads_are_left() && side_probe_pads == 1);
 	CHECK(!choose() && !pad->stands && !patch_pads_are_left() && !side_probe_pads);
-	/* One that leaves: the location is as in the file. */
+	/* A probe that leaves: the location is as in the file. */
 	CHECK(patch_pad_take(&probe, &stands) == 0 && !stands);
 	put_pad_jump(base + 0x40, body);
 	pad = find(base + 0x40);

@@ -319,7 +319,7 @@ static void test_words(void)
 		CHECK(is_clear(&stacks, (uintptr_t)stack));
 		stack[i] = 0;
 	}
-	/* What the kernel puts there: stack pointer, program counter, flags, segments. */
+	/* The kernel puts there the stack pointer, program counter, flags and segments. */
 	stack[3] = (uintptr_t)&stack[8];
 	stack[6] = stack_segments;
 	stacks = (struct stacks){.most = 4096, .frames_only = true};
@@ -509,7 +509,7 @@ static void test_passed(void)
 	mappings = all;
 	is_there = is_wanted;
 	CHECK(read_mappings());
-	/* It sleeps, and none of its words is such an address. */
+	/* The thread sleeps, and none of its words is such an address. */
 	wanted_address = word + 1;
 	CHECK(has_passed(helper.tid, &guarded) == PATCH_SO && !guarded);
 	wanted_address = word;

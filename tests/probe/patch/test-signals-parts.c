@@ -111,7 +111,7 @@ static void test_sections(void)
 	CHECK(inside && lock && mask_of_kernel() & BIT(SIGUSR1));
 	patch_signals_leave(section);
 	CHECK(!inside && !lock && !mask_of_kernel());
-	/* What was blocked before remains so. */
+	/* Signals that were blocked before remain blocked. */
 	{
 		sigset_t set = set_of(BIT(SIGHUP));
 
