@@ -629,7 +629,7 @@ static void test_folder_fails(void **state)
 		assert_true(is_balanced());
 	}
 	remove_all();
-	/* A session that is over, and a directory that others may write. */
+	/* A session that has ended, and a directory that others may write. */
 	prepare_session();
 	assert_int_equal(make_place(), 0);
 	close_rings();

@@ -843,7 +843,7 @@ static void test_change(void **state)
 		  "hello(0) recovery renew hang-up(50) probes-update(1) late "
 		  "hello(0) recovery renew hang-up(50) probes-update(1) late "
 		  "probes-apply over-begin dump occasion-ends(1) unlock synchronize lock over-free unlock ask-drop(2)");
-	/* One is over; the other has asked for a state dump. */
+	/* One session has ended; the other has asked for a state dump. */
 	over_grace = 0;
 	agent.sessions[0].config.statedump = 4;
 	agent.sessions[0].bases_said = true;

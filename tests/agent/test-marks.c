@@ -238,7 +238,7 @@ static void test_marks(void **state)
 	assert_int_equal(nr_taken, 1);
 	wish.marks[4] = PROBES_MARKS_GIVEN;
 	assert_int_equal(take_mark(&wish, 4), 0);
-	/* A handler or another thread is faster: the bit that was taken is given back. */
+	/* A handler or another thread is faster: the bit that was taken is released. */
 	begin();
 	wish.mark_owner = 1;
 	beside = other_channel_took_the_same;

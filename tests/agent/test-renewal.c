@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of changed rules and of tables of probes: which events keep their ids, what is given back, which tables begin and end, and what
+ * Exact values of changed rules and of tables of probes: which events keep their ids, what is released, which tables begin and end, and what
  * a sandbox leaves of probes. The files are included; what they call is noted in order.
  */
 #include <errno.h>
@@ -263,7 +263,7 @@ static void test_renew(void **state)
 	assert_int_equal(agent_batches_renew(session, &new), -EPIPE);
 	assert_true(introduced == batch_of(1) && batch_of(1)->next == batch_of(0) &&
 			session->batches == batch_of(1) && session->generation == &new);
-	/* Two are the same events as before, one is new, one is over: its id can be used again. */
+	/* Two are the same events as before, one is new, one has ended: its id can be used again. */
 	are_calls("introduce redirect redirect unregister(12) spare(12) over");
 	assert_true(nr_replaced == 2 && nr_registered == 1 && old.batches == batch_of(3));
 	assert_true(!batch_of(0)->events[0].before && !session->incomplete);

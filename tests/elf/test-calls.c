@@ -307,7 +307,7 @@ static void test_interrupts(void **unused)
 	close(fd);
 }
 
-/* The buffer of a description is given back, whether it is read or not. */
+/* The buffer of a description is released, whether it is read or not. */
 static void test_events(void **unused)
 {
 	struct visit_owned *owned;

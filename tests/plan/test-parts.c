@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of plans with chosen values: blocks of short runs and their limits, sizes at their limit, and memory that is given back. The
+ * Parts of plans with chosen values: blocks of short runs and their limits, sizes at their limit, and memory that is released. The
  * files are included, so that their calls can fail.
  */
 #include <sys/mman.h>

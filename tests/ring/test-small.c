@@ -293,7 +293,7 @@ static void test_slot_take(void)
 	CHECK(ring_slot_borrow(producer) == 0 && owners[0] == OWNED(1, 1000));
 	ring_slot_give_back(producer, 0);
 	CHECK(ring_slot_take(producer) && ring_slot(producer) == 0 && owners[0] == OWNED(2, 1000));
-	/* A handler has taken ring 2 meanwhile: the other one is given back. */
+	/* A handler has taken ring 2 meanwhile: the other one is released. */
 	ring_slot_note(producer, 2);
 	CHECK(ring_slot_take(producer) && ring_slot(producer) == 2 && owners[0] == OWNED(3, 0));
 	/* The same ring once more stays. */

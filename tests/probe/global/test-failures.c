@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of global probes with a tracefs and events of perf that the test plays: what is opened, switched on and given back, while each
+ * The life of global probes with a tracefs and events of perf that the test plays: what is opened, switched on and released, while each
  * allocation and each call of the kernel fails in turn. The files are included, so that their calls can be replaced.
  */
 #include <dirent.h>
@@ -516,7 +516,7 @@ static void watched(void)
 	CHECK(perf_lost(global->perf) == 12 + 5 * 3);
 	fails.call = NULL;
 	lost_by_event = 0;
-	/* Hits that are still kept are given back with the rest. */
+	/* Hits that are still kept are released with everything else. */
 	record.time = hits_now() - 1000000000u;
 	hits_add(&global->hits, &record, sizeof(record));
 	record.time = hits_now() + 3600000000000u;

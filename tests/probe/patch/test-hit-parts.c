@@ -631,7 +631,7 @@ static void test_abandoned(void)
 	find_abandoned(thread, 100);
 	CHECK(returns[9].state == PATCH_OPEN && copies == PATCH_COPIES_UNKNOWN &&
 			thread->aside == 1);
-	/* After so many others it is over. */
+	/* After so many other calls the call has ended. */
 	thread->set_aside = 1 + 100 - 1;
 	find_abandoned(thread, 100);
 	CHECK(returns[7].state == (PATCH_OPEN | PATCH_ASIDE));
@@ -808,7 +808,7 @@ static void test_marks(void)
 	CHECK((char *)place - (char *)&hit->registers.rbp == PATCH_RETURN_FRAME_BYTES);
 }
 
-/* The call began before its probe was set anew. */
+/* The call began before its probe was set again. */
 static void test_goes_on(void)
 {
 	struct thread *thread = begin_table();
@@ -830,7 +830,7 @@ static void test_goes_on(void)
 	CHECK(nr_exits == 1);
 	each = open_call_at(thread, 2);
 	each->generation = 4;
-	probe.since = UINT32_MAX - 1; /* older: the numbers begin anew */
+	probe.since = UINT32_MAX - 1; /* older: the numbers wrap around */
 	place = 2;
 	patch_leave(hit, &place);
 	CHECK(nr_exits == 2);

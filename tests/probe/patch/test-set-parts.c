@@ -254,7 +254,7 @@ static void test_others(void)
 			hot[2].successor == -2);
 	probes[2].flags = 0;
 	CHECK(take_over(&probes[1]) == 501 && hot[0].successor == 1 && hot[2].successor == -1);
-	/* Generations begin anew after 2^32. */
+	/* Generations wrap around after 2^32. */
 	hot[0].generation = 0x80000005;
 	hot[2].generation = UINT32_MAX;
 	hot[1].generation = 3;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of signals while traps are side's: what the kernel has, what the program is told, masks of threads and of handlers, and what
- * is given back. The test includes the file, so that it can call its static functions, and compares with bare system calls.
+ * Exact values of signals while traps are side's: the kernel's actions, the actions that the program sees, masks of threads and of
+ * handlers, and what is released. The test includes the file, so that it can call its static functions, and compares with bare system
+ * calls.
  */
 #include <pthread.h>
 
@@ -251,7 +252,7 @@ static void test_taken(void)
 	CHECK(of_kernel(SIGUSR2).mask == BIT(SIGHUP) &&
 			patch_signals_wanted(SIGUSR2, (uintptr_t)other) == OURS &&
 			!patch_signals_wanted(SIGHUP, 0));
-	/* Everything is given back. */
+	/* All actions and masks are the program's again. */
 	patch_signals_give_back();
 	CHECK(!patch_signals_open_ones() && of_kernel(SIGTRAP).handler == (uintptr_t)other &&
 			of_kernel(SIGTRAP).mask == BIT(SIGINT) && !of_kernel(SIGILL).handler);
