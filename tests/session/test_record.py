@@ -401,7 +401,9 @@ class Limits(Case):
         self.output = os.path.join(mount, "out")
         self.record("flood", "100000")
         self.assertIn("No space left on device", self.messages)
-        self.assertIn("free some space there", self.hints)
+        # The recorder waits for space, or cannot any more because the program has ended before it wrote.
+        self.assertTrue({"free some space there", "free some space there, or write to another directory"} & set(self.hints),
+                        self.hints)
         self.assertGreater(self.summary["unwritten"], 0)
         self.assertEqual(self.summary["failure"], 1)
         loss = next(x for x in self.summary["losses"] if x["in_bytes"])
