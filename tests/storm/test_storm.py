@@ -86,7 +86,8 @@ class Storms(Case):
                 continue
             pid = int(re.search(r"-(\d+)-\d+(-r\d+)?$", directory).group(1))
             for message in bt2.TraceCollectionMessageIterator(directory):
-                if not isinstance(message, bt2._EventMessageConst):
+                # side:lost has the number of lost events, which the daemon reports as well.
+                if not isinstance(message, bt2._EventMessageConst) or message.event.name == "side:lost":
                     continue
                 field = message.event.payload_field
                 numbers = found[pid][int(field["thread"])]
