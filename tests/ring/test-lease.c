@@ -268,6 +268,14 @@ static struct ring_consumer *take_over(struct ring_consumer *before, int fd,
 	return consumer;
 }
 
+/* Its file has no hole: a write there needs no space of the disk. */
+static bool is_allocated(int fd, uint64_t size)
+{
+	struct stat status;
+
+	return !fstat(fd, &status) && (uint64_t)status.st_blocks * 512 >= size;
+}
+
 static void test_steps(const struct ring_geometry *geometry, int dir_fd)
 {
 	uint64_t total = ring_memory_size(geometry), kept = ring_memory_kept(geometry), payload = 1;
@@ -281,7 +289,9 @@ static void test_steps(const struct ring_geometry *geometry, int dir_fd)
 	CHECK(ring_lease_revoke(consumer, fd) == kept && size_of(fd) == kept, "revoked");
 	CHECK(ring_lease_revoke(consumer, fd) == 0, "revoked twice");
 	consumer = take_over(consumer, fd, geometry, total - kept);
+	CHECK(!is_allocated(fd, total), "given back");
 	CHECK(ring_lease_grant(consumer, fd) == 0 && size_of(fd) == total, "granted");
+	CHECK(is_allocated(fd, total), "allocated");
 	CHECK(ring_publish(producer, 1, &payload, sizeof(payload)) == 0, "publish");
 	CHECK(ring_lease_revoke(consumer, fd) == 0, "used");
 	CHECK(!ring_producer_leave(producer), "not recalled");

@@ -390,6 +390,10 @@ static void test_early(void)
 {
 	while_finding = ask_early;
 	has_leaks = true;
+	/* A static program has none. */
+	has_linker = false;
+	find_linker();
+	CHECK(linker.begin == 0 && linker.size == 0);
 	has_linker = true;
 	linker_image.header = (ElfW(Ehdr)){.e_phoff = sizeof(ElfW(Ehdr)), .e_phnum = 4};
 	linker_image.parts[0] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = 0, .p_memsz = 0x100};
