@@ -273,6 +273,7 @@ static const struct expression_case expressions[] = {
 		{"convert nothing", BYTES(0x75, 0, 0xa8, 0xf9, 0), "-95 unknown"},
 		{"convert to an address", BYTES(0x75, 0, 0xa8, 0), "0 2:5:0:0"},
 		{"convert without a value", BYTES(0xa8, 0xf2, 0), "-22"},
+		{"entry value of rax", BYTES(0xa3, 1, 0x50), "-95 at entry: rax"},
 		{"entry value", BYTES(0xa3, 1, 0x55), "-95 at entry: rdi"},
 		{"entry value of xmm", BYTES(0xa3, 1, 0x61), "-95 at entry: another register"},
 		{"entry value of a sum", BYTES(0xa3, 2, 0x75, 0), "-95 at entry: another register"},

@@ -313,17 +313,78 @@ static void test_added_rows(void)
 
 static void test_lengths(void)
 {
-	unsigned char bytes[24] = {0};
-	const struct code_cursor all = {bytes, 0, sizeof(bytes), 0x1000, false};
+	unsigned char bytes[48];
+	/* Behind its 24 bytes everything is a length. */
+	const struct code_cursor all = {bytes, 0, 24, 0x1000, false};
 
+	memset(bytes, 0, 24);
+	memset(bytes + 24, 1, 24);
 	bytes[8] = 12;
 	CHECK(length_at(&all, 8) == 12);
 	bytes[8] = 13;
 	CHECK(length_at(&all, 8) == 0);
 	bytes[16] = 4;
-	CHECK(length_at(&all, 16) == 4 && length_at(&all, 17) == 0 && length_at(&all, 25) == 0);
+	CHECK(length_at(&all, 16) == 4 && length_at(&all, 17) == 0);
 	bytes[16] = 3;
-	CHECK(length_at(&all, 16) == 0 && length_at(&all, UINT64_MAX) == 0);
+	CHECK(length_at(&all, 16) == 0);
+	CHECK(length_at(&all, 24) == 0 && length_at(&all, 25) == 0 &&
+			length_at(&all, UINT64_MAX) == 0);
+	memset(bytes + 24, 0, 24);
+	bytes[25] = bytes[28] = 4;
+	CHECK(length_at(&all, 25) == 0 && length_at(&all, 28) == 0);
+}
+
+/* The entry's word `back` counts from itself to a CIE of `length` bytes, which is at `at`. */
+static bool finds_cie(size_t at, uint32_t length, size_t entry, uint32_t back)
+{
+	static const uint8_t cie[] = {
+			0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1};
+	static uint8_t bytes[8192];
+	const struct code_cursor all = {.bytes = bytes, .size = sizeof(bytes)};
+	struct builder builder = {.cie_at = SIZE_MAX};
+	bool is_found;
+
+	memset(bytes, 0, sizeof(bytes));
+	memcpy(bytes + at, &length, 4);
+	memcpy(bytes + at + 4, cie, sizeof(cie));
+	memcpy(bytes + entry, &back, 4);
+	is_found = find_cie(&builder, &all, entry);
+	CHECK(is_found == (builder.cie_at == at) && (!is_found || builder.cie.ok));
+	return is_found;
+}
+
+static void test_cie(void)
+{
+	CHECK(finds_cie(0, 20, 100, 100) && finds_cie(16, 20, 100, 84));
+	CHECK(!finds_cie(0, 20, 100, 0) && !finds_cie(0, 20, 100, 101));
+	CHECK(finds_cie(0, 4096, 5000, 5000) && !finds_cie(0, 4097, 5000, 5000));
+	CHECK(!finds_cie(0, 0, 100, 100) && !finds_cie(0, 3, 100, 100));
+}
+
+/* The last CIE is kept for entries of the same one only, and only if it could be read. */
+static void test_kept_cie(void)
+{
+	static const uint8_t first[] = {
+			0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8};
+	uint8_t bytes[128] = {20}, second[sizeof(first)];
+	const struct code_cursor all = {.bytes = bytes, .size = sizeof(bytes)};
+	struct builder builder = {.cie_at = 0};
+
+	memcpy(second, first, sizeof(first));
+	second[8] = 4; /* its code_factor */
+	bytes[32] = 20;
+	memcpy(bytes + 4, first, sizeof(first));
+	memcpy(bytes + 36, second, sizeof(second));
+	bytes[100] = 100;
+	bytes[104] = 104 - 32;
+	CHECK(find_cie(&builder, &all, 100) && builder.cie_at == 0 && builder.cie.code_factor == 1);
+	CHECK(find_cie(&builder, &all, 104) && builder.cie_at == 32 &&
+			builder.cie.code_factor == 4);
+	CHECK(find_cie(&builder, &all, 104) && builder.cie.code_factor == 4);
+	CHECK(find_cie(&builder, &all, 100) && builder.cie.code_factor == 1);
+	bytes[36 + 4] = 9; /* a version that there is not */
+	CHECK(!find_cie(&builder, &all, 104) && !find_cie(&builder, &all, 104));
+	CHECK(find_cie(&builder, &all, 100) && builder.cie.code_factor == 1);
 }
 
 static size_t build_with(
@@ -448,6 +509,8 @@ int main(void)
 	test_frames_of_rows();
 	test_added_rows();
 	test_lengths();
+	test_cie();
+	test_kept_cie();
 	test_build();
 	return 0;
 }
