@@ -63,6 +63,8 @@ def permitted():
 
 
 class Case(unittest.TestCase):
+    maxDiff = None
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="side-uprobe-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
