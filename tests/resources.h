@@ -12,23 +12,33 @@ struct resources {
 	unsigned long descriptors, mappings, bytes; /* bytes: of all mappings */
 };
 
+/* The entries of /proc/self/fd, which also has the two names of a directory and the one that reads it. */
+static inline unsigned int resources_descriptors(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	unsigned int count = 0;
+
+	if (!directory)
+		abort();
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
 static inline struct resources resources_now(void)
 {
-	struct resources now = {0};
-	DIR *directory = opendir("/proc/self/fd");
+	struct resources now = {.descriptors = resources_descriptors()};
 	FILE *maps = fopen("/proc/self/maps", "re");
 	unsigned long begin, end;
 
-	if (!directory || !maps)
+	if (!maps)
 		abort();
-	while (readdir(directory))
-		now.descriptors++;
 	while (fscanf(maps, "%lx-%lx%*[^\n]", &begin, &end) == 2) {
 		now.mappings++;
 		now.bytes += end - begin;
 	}
 	(void)fclose(maps);
-	closedir(directory);
 	return now;
 }
 

@@ -21,6 +21,8 @@
 
 #include <side/tracer-extensions.h>
 
+#include "noted.h"
+
 #include "agent/agent.h"
 #include "agent/control.h"
 #include "environment/environment.h"
@@ -32,27 +34,6 @@
 #define MS UINT64_C(1000000)
 
 /* ---- what is called, in order ---- */
-
-static char calls[1024];
-
-static void note(const char *text)
-{
-	strcat(strcat(calls, *calls ? " " : ""), text);
-}
-
-static void note_number(const char *text, long number)
-{
-	char line[128];
-
-	snprintf(line, sizeof(line), "%s(%ld)", text, number);
-	note(line);
-}
-
-static void are_calls(const char *wanted)
-{
-	assert_string_equal(calls, wanted);
-	*calls = '\0';
-}
 
 static uint64_t time_now, step;
 

@@ -19,6 +19,8 @@
 
 #include <side/tracer-extensions.h>
 
+#include "noted.h"
+
 #include "agent/agent.h"
 #include "agent/batch.h"
 #include "agent/context-text.h"
@@ -27,27 +29,6 @@
 #include "probe/patch/patch.h"
 #include "wire/raw.h"
 #include "wire/wire.h"
-
-static char calls[1024];
-
-static void note(const char *text)
-{
-	strcat(strcat(calls, *calls ? " " : ""), text);
-}
-
-static void note_number(const char *text, long number)
-{
-	char line[64];
-
-	snprintf(line, sizeof(line), "%.40s(%ld)", text, number);
-	note(line);
-}
-
-static void are_calls(const char *wanted)
-{
-	assert_string_equal(calls, wanted);
-	*calls = '\0';
-}
 
 /* ---- batches ---- */
 

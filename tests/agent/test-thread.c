@@ -33,6 +33,8 @@
 
 #include <side/tracer-extensions.h>
 
+#include "noted.h"
+
 #include "agent/agent.h"
 #include "agent/context-values.h"
 #include "agent/control.h"
@@ -42,28 +44,6 @@
 #define MS UINT64_C(1000000)
 
 /* ---- what is called, in order ---- */
-
-static char calls[2048];
-
-static void note(const char *text)
-{
-	if (strlen(calls) < sizeof(calls) - 64)
-		strcat(strcat(calls, *calls ? " " : ""), text);
-}
-
-static void note_number(const char *text, long number)
-{
-	char line[64];
-
-	snprintf(line, sizeof(line), "%.40s(%ld)", text, number);
-	note(line);
-}
-
-static void are_calls(const char *wanted)
-{
-	assert_string_equal(calls, wanted);
-	*calls = '\0';
-}
 
 /* ---- system calls ---- */
 

@@ -795,17 +795,6 @@ static void test_loaded(void)
 	CHECK(!has_loaded(&target, "libside.so.0"));
 }
 
-static unsigned int nr_descriptors(void)
-{
-	unsigned int nr = 0;
-	DIR *all = opendir("/proc/self/fd");
-
-	while (readdir(all))
-		nr++;
-	closedir(all);
-	return nr;
-}
-
 static void test_load(void)
 {
 	char *path = realpath(path_of((void *)(uintptr_t)atoi), NULL);
@@ -832,9 +821,9 @@ static void test_load(void)
 	CHECK(load_agent(&injection) == -1 && report.kind == INJECT_FAILED &&
 			strstr(report.text, "undefined symbol: nothing_of_this_name"));
 	/* Memory of the program, which gets the bytes of the file. */
-	before = nr_descriptors();
+	before = resources_descriptors();
 	CHECK(!give_file(&injection, path, &descriptor) && descriptor >= 0 &&
-			nr_descriptors() == before + 1);
+			resources_descriptors() == before + 1);
 	{
 		struct stat one, two;
 
@@ -844,7 +833,7 @@ static void test_load(void)
 	CHECK(is_failure(give_file(&injection, "/nowhere/at-all", &descriptor), INJECT_FAILED,
 			"No such file or directory"));
 	close(descriptor);
-	CHECK(nr_descriptors() == before);
+	CHECK(resources_descriptors() == before);
 	/* A file that is no library: the loader gives the reason, after memory and all copies. */
 	fd = mkstemp(other);
 	CHECK(fd >= 0 && write(fd, "text\n", 5) == 5);
@@ -856,7 +845,7 @@ static void test_load(void)
 	CHECK(load_agent(&injection) == -1 && report.from_memory &&
 			strstr(report.text, "file too short"));
 	/* The new thread would close them at its end. */
-	CHECK(!close(lowest) && !close(lowest + 1) && nr_descriptors() == before + 1);
+	CHECK(!close(lowest) && !close(lowest + 1) && resources_descriptors() == before + 1);
 	CHECK(!load(&injection, path, &handle) && handle);
 	CHECK(scratch->arguments[1] == (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) &&
 			scratch->function == (uintptr_t)dlopen && !scratch->arguments[2]);

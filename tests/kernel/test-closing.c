@@ -22,25 +22,7 @@
 
 #include <cmocka.h>
 
-static char calls[8192];
-
-static void called(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void called(const char *format, ...)
-{
-	va_list arguments;
-	size_t used = strlen(calls);
-
-	va_start(arguments, format);
-	(void)vsnprintf(calls + used, sizeof(calls) - used, format, arguments);
-	va_end(arguments);
-}
-
-static void assert_called(const char *text)
-{
-	assert_string_equal(calls, text);
-	*calls = '\0';
-}
+#include "../called.h"
 
 /* ---- a clock, and memory that ends ---- */
 

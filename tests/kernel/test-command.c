@@ -11,54 +11,12 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
-
 #include "cmd/kernel/command.c"
 
 /* ---- what it calls ---- */
 
-static char calls[4096];
-
-static void called(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void called(const char *format, ...)
-{
-	va_list arguments;
-	size_t used = strlen(calls);
-
-	va_start(arguments, format);
-	(void)vsnprintf(calls + used, sizeof(calls) - used, format, arguments);
-	va_end(arguments);
-}
-
-static void assert_called(const char *text)
-{
-	assert_string_equal(calls, text);
-	*calls = '\0';
-}
-
-int say_error(enum command_status status, const char *hint, const char *format, ...)
-{
-	char text[700];
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	called("error %d %s [%s];", (int)status, text, hint ? hint : "-");
-	return status;
-}
-
-void say_note(const char *format, ...)
-{
-	char text[700];
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	called("note %s;", text);
-}
+#include "../called-messages.h"
+#include "../resources.h"
 
 static int listen_result, create_result, told_times;
 static uint64_t kinds_there, kinds_found;
@@ -176,18 +134,6 @@ void events_figures(const struct events *events, uint64_t *said, uint64_t *lost)
 void clock_look(void)
 {
 	called("clock;");
-}
-
-static unsigned int nr_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	unsigned int nr = 0;
-
-	assert_non_null(folder);
-	while (readdir(folder))
-		nr++;
-	closedir(folder);
-	return nr;
 }
 
 /* ---- arguments ---- */
@@ -484,10 +430,10 @@ static int live(char *log, size_t size, void (*between)(pid_t child), const char
 	(void)snprintf(number, sizeof(number), "%d", tell[1]);
 	child = fork();
 	if (!child) {
-		unsigned int before = nr_descriptors();
+		unsigned int before = resources_descriptors();
 		int code = command_main(words);
 
-		called("%u;", nr_descriptors() - before);
+		called("%u;", resources_descriptors() - before);
 		(void)!write(out[1], calls, strlen(calls));
 		_exit(code);
 	}

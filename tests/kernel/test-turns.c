@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -46,48 +45,8 @@ int kernel_main(int argc, char **argv);
 
 /* ---- what it calls ---- */
 
-static char calls[4096];
-
-static void called(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void called(const char *format, ...)
-{
-	va_list arguments;
-	size_t used = strlen(calls);
-
-	va_start(arguments, format);
-	(void)vsnprintf(calls + used, sizeof(calls) - used, format, arguments);
-	va_end(arguments);
-}
-
-static void assert_called(const char *text)
-{
-	assert_string_equal(calls, text);
-	*calls = '\0';
-}
-
-int say_error(enum command_status status, const char *hint, const char *format, ...)
-{
-	char text[700];
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	called("error %d %s [%s];", (int)status, text, hint ? hint : "-");
-	return status;
-}
-
-void say_note(const char *format, ...)
-{
-	char text[700];
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	called("note %s;", text);
-}
+#include "../called-messages.h"
+#include "../resources.h"
 
 void say_start(const struct common_options *common, const char *verb)
 {
@@ -300,18 +259,6 @@ int command_main(char **words)
 	return 42;
 }
 
-static unsigned int nr_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	unsigned int nr = 0;
-
-	assert_non_null(folder);
-	while (readdir(folder))
-		nr++;
-	closedir(folder);
-	return nr;
-}
-
 /* ---- arguments ---- */
 
 static bool take_words(struct work *work, const char *first, ...)
@@ -501,13 +448,13 @@ static void test_sessions(void **unused)
 static void test_signals(void **unused)
 {
 	struct work work = {.record = the_record};
-	unsigned int before = nr_descriptors();
+	unsigned int before = resources_descriptors();
 	sigset_t set, old;
 
 	(void)unused;
 	(void)sigprocmask(SIG_SETMASK, NULL, &old);
 	assert_int_equal(prepare_signals(&work), 0);
-	assert_int_equal(nr_descriptors(), before + 2);
+	assert_int_equal(resources_descriptors(), before + 2);
 	assert_int_equal(fcntl(work.signals, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fcntl(work.epoll, F_GETFD), FD_CLOEXEC);
 	(void)sigprocmask(SIG_SETMASK, NULL, &set);
@@ -631,7 +578,7 @@ static void test_open_server(void **unused)
 {
 	struct work work = {
 			.epoll = epoll_create1(EPOLL_CLOEXEC), .signals = eventfd(0, EFD_CLOEXEC)};
-	unsigned int before = nr_descriptors();
+	unsigned int before = resources_descriptors();
 
 	(void)unused;
 	place_there = NULL;
@@ -643,9 +590,9 @@ static void test_open_server(void **unused)
 	assert_false(work.over);
 	assert_int_equal(listen_to(&work, server_fd(work.server)), -EEXIST);
 	assert_int_equal(listen_to(&work, work.signals), -EEXIST);
-	assert_int_equal(nr_descriptors(), before + 2);
+	assert_int_equal(resources_descriptors(), before + 2);
 	server_close(work.server);
-	assert_int_equal(nr_descriptors(), before);
+	assert_int_equal(resources_descriptors(), before);
 	place_there = NULL;
 	close(work.epoll);
 	close(work.signals);
@@ -837,7 +784,7 @@ static void ask_server(struct server *server, const char *words, size_t size, co
 
 static void test_server(void **unused)
 {
-	unsigned int before = nr_descriptors();
+	unsigned int before = resources_descriptors();
 	struct server *server, *other;
 	char path[400], words[1100], long_place[400];
 	struct stat status;
@@ -846,7 +793,7 @@ static void test_server(void **unused)
 
 	(void)unused;
 	assert_int_equal(server_open(folder, &served, &server), 0);
-	assert_int_equal(nr_descriptors(), before + 2);
+	assert_int_equal(resources_descriptors(), before + 2);
 	assert_int_equal(fcntl(server->lock, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fcntl(server->fd, F_GETFD), FD_CLOEXEC);
 	(void)snprintf(path, sizeof(path), "%s/kernel.sock", folder);
@@ -891,13 +838,14 @@ static void test_server(void **unused)
 		struct server *mine;
 		int ret = server_open(folder, &served, &mine);
 
-		_exit(ret == -EBUSY && mine->fd < 0 && nr_descriptors() == before + 2 ? 7 : 8);
+		_exit(ret == -EBUSY && mine->fd < 0 && resources_descriptors() == before + 2 ? 7
+											     : 8);
 	}
 	assert_int_equal(waitpid(child, &code, 0), child);
 	assert_int_equal(WEXITSTATUS(code), 7);
 	(void)snprintf(path, sizeof(path), "%s/kernel.sock", folder);
 	server_close(server);
-	assert_int_equal(nr_descriptors(), before);
+	assert_int_equal(resources_descriptors(), before);
 	assert_int_equal(access(path, F_OK), -1);
 	child = fork();
 	if (!child) {
@@ -936,7 +884,7 @@ static void test_server(void **unused)
 	server_close(other);
 	assert_int_equal(server_open("/none", &served, &other), -ENOENT);
 	server_close(other);
-	assert_int_equal(nr_descriptors(), before);
+	assert_int_equal(resources_descriptors(), before);
 }
 
 int main(void)

@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "../failing-calls.h"
+#include "../resources.h"
 
 /* ---- system calls: recorded, and some fail ---- */
 
@@ -390,15 +391,6 @@ static void assert_ended(void)
 	assert_int_equal(errno, ECHILD);
 }
 
-static unsigned int nr_descriptors(void)
-{
-	unsigned int count = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		count += fcntl(fd, F_GETFD) >= 0;
-	return count;
-}
-
 /* ---- questions and answers ---- */
 
 static void test_questions(void **unused)
@@ -597,7 +589,7 @@ static void test_environment(void **unused)
 	struct worker *worker;
 	void (*before[11])(int);
 	socklen_t size = sizeof(limit);
-	unsigned int descriptors = nr_descriptors();
+	unsigned int descriptors = resources_descriptors();
 	sigset_t mask, old;
 
 	(void)unused;
@@ -619,7 +611,7 @@ static void test_environment(void **unused)
 	for (unsigned int i = 0; i < 11; i++)
 		signal(handled[i], before[i]);
 	/* One socket of this process, which no program inherits. */
-	assert_int_equal(nr_descriptors(), descriptors + 1);
+	assert_int_equal(resources_descriptors(), descriptors + 1);
 	assert_int_equal(fcntl(worker->socket, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(getsockopt(worker->socket, SOL_SOCKET, SO_RCVTIMEO, &limit, &size), 0);
 	assert_int_equal(limit.tv_sec, 120);
@@ -630,7 +622,7 @@ static void test_environment(void **unused)
 	assert_true(killed.pid > 0);
 	assert_int_equal(killed.signal, SIGKILL);
 	assert_int_equal(wait_flags, 0);
-	assert_int_equal(nr_descriptors(), descriptors);
+	assert_int_equal(resources_descriptors(), descriptors);
 	assert_ended();
 	/* A worker that downloads is not confined. */
 	downloading.debuginfod = true;
@@ -654,7 +646,7 @@ static void assert_lost(struct worker *worker, const char *path)
 static void test_restarts(void **unused)
 {
 	struct worker *worker = make();
-	unsigned int descriptors = nr_descriptors();
+	unsigned int descriptors = resources_descriptors();
 
 	(void)unused;
 	/* 64 processes one after the other. */
@@ -666,7 +658,7 @@ static void test_restarts(void **unused)
 	}
 	assert_lost(worker, "created");
 	assert_int_equal(worker->socket, -1);
-	assert_int_equal(nr_descriptors(), descriptors - 1);
+	assert_int_equal(resources_descriptors(), descriptors - 1);
 	assert_ended();
 	assert_lost(worker, "created");
 	assert_int_equal(worker->questions, 129);
@@ -688,7 +680,7 @@ static void test_restarts(void **unused)
 
 static void test_failing_starts(void **unused)
 {
-	unsigned int descriptors = nr_descriptors();
+	unsigned int descriptors = resources_descriptors();
 	struct worker *worker;
 
 	(void)unused;
@@ -702,7 +694,7 @@ static void test_failing_starts(void **unused)
 	worker = make();
 	assert_int_equal(forks_until_failure, 0);
 	assert_int_equal(worker->socket, -1);
-	assert_int_equal(nr_descriptors(), descriptors);
+	assert_int_equal(resources_descriptors(), descriptors);
 	assert_lost(worker, "/a");
 	worker_free(worker);
 	/* In the supervisor: it ends. */

@@ -3,7 +3,6 @@
  * The life of global probes with a tracefs and events of perf that the test plays: what is opened, switched on and released, while each
  * allocation and each call of the kernel fails in turn. The files are included, so that their calls can be replaced.
  */
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +22,7 @@
 
 #include "../../check.h"
 #include "../../failing-calls.h"
+#include "../../resources.h"
 #include "probe/global/parts.h"
 
 /* ---- what is played ---- */
@@ -331,18 +331,6 @@ static int make_table(void)
 
 /* ---- opening ---- */
 
-static unsigned int nr_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	unsigned int nr = 0;
-
-	CHECK(folder);
-	while (readdir(folder))
-		nr++;
-	closedir(folder);
-	return nr;
-}
-
 static struct global_options options;
 static struct global_error error;
 
@@ -365,7 +353,7 @@ static void expect_all_defined(bool removed)
 
 static void open_without_memory(void)
 {
-	unsigned int before = nr_descriptors();
+	unsigned int before = resources_descriptors();
 	struct global *global = NULL;
 	char path[256];
 
@@ -381,7 +369,7 @@ static void open_without_memory(void)
 			expect_all_defined(true);
 			break;
 		}
-		CHECK(ret < 0 && !global && nr_descriptors() == before);
+		CHECK(ret < 0 && !global && resources_descriptors() == before);
 		if (!strcmp(failing_name, "fstat"))
 			CHECK(ret == -EIO &&
 					!strcmp(error.text,
@@ -394,12 +382,12 @@ static void open_without_memory(void)
 		snprintf(path, sizeof(path), "%s/uprobe_events", tracefs_folder);
 		CHECK(!truncate(path, 0));
 	}
-	CHECK(nr_descriptors() == before);
+	CHECK(resources_descriptors() == before);
 }
 
 static void refused_ways(void)
 {
-	unsigned int before = nr_descriptors();
+	unsigned int before = resources_descriptors();
 	struct global *global = NULL;
 
 	tracefs_result = -EACCES;
@@ -426,13 +414,13 @@ static void refused_ways(void)
 	CHECK(global_open(&options, &global, &error) == -ENOMEM);
 	CHECK(!strcmp(error.text, "out of memory"));
 	fails.call = NULL;
-	CHECK(nr_descriptors() == before && !global);
+	CHECK(resources_descriptors() == before && !global);
 	expect_definitions("");
 }
 
 static void damaged_formats(void)
 {
-	unsigned int before = nr_descriptors();
+	unsigned int before = resources_descriptors();
 	struct global *global = NULL;
 	char group[80], wanted[1024];
 
@@ -453,7 +441,7 @@ static void damaged_formats(void)
 			"\tfield:u64 stack;\toffset:8;\tsize:8;\n"
 			"\tfield:__data_loc char[] name;\toffset:16;\tsize:4;\n"
 			"\tfield:u64 f0;\toffset:20;\tsize:8;\n");
-	CHECK(nr_descriptors() == before);
+	CHECK(resources_descriptors() == before);
 }
 
 /* ---- watching ---- */
@@ -475,7 +463,7 @@ static void take_hit(void *user, const struct global_hit *hit)
 
 static void watched(void)
 {
-	unsigned int before = nr_descriptors(), open;
+	unsigned int before = resources_descriptors(), open;
 	struct hit_record record = {.side = 1};
 	struct global *global = NULL;
 	uint64_t lost = 0;
@@ -490,14 +478,14 @@ static void watched(void)
 	CHECK(global_side(global, 0)->offset == 0x800 && global_side(global, 0)->size == 8);
 	CHECK(!strcmp(global_side(global, 0)->function, "f"));
 	CHECK(global->ring_size == 8u << 20 && global_fd(global) >= 0);
-	open = nr_descriptors();
+	open = resources_descriptors();
 	memset(&seen, 0, sizeof(seen));
 	CHECK(!global_watch(global, false, &error));
 	expect_seen(0, 0, 0, 0, 0, 0);
 	CHECK(!global_watch(global, true, &error) && global->on);
 	/* Two sides on three CPUs: three buffers, into which three other events write. */
 	expect_seen(6, 3, 6, 0, 3, 3);
-	CHECK(nr_descriptors() == open + 6 && !seen.unmapped && !seen.without_lost);
+	CHECK(resources_descriptors() == open + 6 && !seen.unmapped && !seen.without_lost);
 	CHECK(global->perf->from && global->perf->until == UINT64_MAX);
 	CHECK(!global_watch(global, true, &error));
 	expect_seen(6, 3, 6, 0, 3, 3);
@@ -505,7 +493,8 @@ static void watched(void)
 	lost_by_event = 2;
 	CHECK(!global_watch(global, false, &error) && !global->on);
 	expect_seen(6, 3, 6, 6, 3, 3);
-	CHECK(seen.unmapped == 3 && nr_descriptors() == open && perf_lost(global->perf) == 12);
+	CHECK(seen.unmapped == 3 && resources_descriptors() == open &&
+			perf_lost(global->perf) == 12);
 	CHECK(global->perf->until != UINT64_MAX && global->perf->until >= global->perf->from);
 	CHECK(!global_watch(global, true, &error));
 	lost_by_event = 3;
@@ -526,7 +515,7 @@ static void watched(void)
 	CHECK(nr_hits == 1 && global->hits.count == 2 && lost == 27);
 	global_close(global);
 	expect_all_defined(true);
-	CHECK(nr_descriptors() == before);
+	CHECK(resources_descriptors() == before);
 }
 
 static void failing_watch(void)
@@ -565,7 +554,7 @@ static void failing_watch(void)
 
 	CHECK(!global_open(&options, &global, &error));
 	global->process = getpid();
-	open = nr_descriptors();
+	open = resources_descriptors();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		fails.call = cases[i].call;
 		fails.error = cases[i].error;
@@ -575,7 +564,7 @@ static void failing_watch(void)
 			CHECK(global_watch(global, true, &error) == cases[i].ret && !global->on);
 			CHECK(!strcmp(error.text, cases[i].text) &&
 					!strcmp(error.mend, cases[i].mend));
-			CHECK(seen.mapped == seen.unmapped && nr_descriptors() == open);
+			CHECK(seen.mapped == seen.unmapped && resources_descriptors() == open);
 		}
 		nr_calls = 0;
 		CHECK(!global_watch(global, true, &error) && nr_calls == times[i]);

@@ -26,25 +26,7 @@
 
 /* ---- the agent, as the loader finds it ---- */
 
-static char calls[4096];
-
-static void called(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void called(const char *format, ...)
-{
-	va_list arguments;
-	size_t used = strlen(calls);
-
-	va_start(arguments, format);
-	(void)vsnprintf(calls + used, sizeof(calls) - used, format, arguments);
-	va_end(arguments);
-}
-
-static void assert_called(const char *text)
-{
-	assert_string_equal(calls, text);
-	*calls = '\0';
-}
+#include "../../called.h"
 
 static bool has_agent;
 static unsigned int nr_handles;

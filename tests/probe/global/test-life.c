@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -37,48 +36,8 @@ int uprobes_main(int argc, char **argv);
 
 /* ---- what it calls ---- */
 
-static char calls[8192];
-
-static void called(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void called(const char *format, ...)
-{
-	va_list arguments;
-	size_t used = strlen(calls);
-
-	va_start(arguments, format);
-	(void)vsnprintf(calls + used, sizeof(calls) - used, format, arguments);
-	va_end(arguments);
-}
-
-static void assert_called(const char *text)
-{
-	assert_string_equal(calls, text);
-	*calls = '\0';
-}
-
-int say_error(enum command_status status, const char *hint, const char *format, ...)
-{
-	char text[1500];
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	called("error %d %s [%s];", (int)status, text, hint ? hint : "-");
-	return status;
-}
-
-void say_note(const char *format, ...)
-{
-	char text[1500];
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	called("note %s;", text);
-}
+#include "../../called-messages.h"
+#include "../../resources.h"
 
 void say_start(const struct common_options *common, const char *verb)
 {
@@ -263,18 +222,6 @@ enum change change_take(void)
 void change_done(void)
 {
 	called("done;");
-}
-
-static unsigned int nr_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	unsigned int nr = 0;
-
-	assert_non_null(folder);
-	while (readdir(folder))
-		nr++;
-	closedir(folder);
-	return nr;
 }
 
 /* ---- arguments ---- */
@@ -677,14 +624,14 @@ static void test_files(void **unused)
 static void test_signals(void **unused)
 {
 	struct work work = work_there();
-	unsigned int before = nr_descriptors();
+	unsigned int before = resources_descriptors();
 	siginfo_t info;
 	sigset_t old, set;
 
 	(void)unused;
 	(void)sigprocmask(SIG_SETMASK, NULL, &old);
 	assert_int_equal(prepare_signals(&work), 0);
-	assert_int_equal(nr_descriptors(), before + 2);
+	assert_int_equal(resources_descriptors(), before + 2);
 	assert_int_equal(fcntl(work.signals, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fcntl(work.epoll, F_GETFD), FD_CLOEXEC);
 	(void)sigprocmask(SIG_SETMASK, NULL, &set);
@@ -907,9 +854,9 @@ static int live(char *log, size_t size, bool *is_ready, const char *first, ...)
 		(void)dup2(log_fd, 1);
 		(void)pipe2(hits, O_CLOEXEC);
 		hits_fd = hits[0];
-		before = nr_descriptors();
+		before = resources_descriptors();
 		code = uprobes_main(nr, words);
-		called("%d%s;", (int)(nr_descriptors() - before),
+		called("%d%s;", (int)(resources_descriptors() - before),
 				fcntl(1, F_GETFL) == fcntl(log_fd, F_GETFL) ? "" : " null");
 		(void)!write(log_fd, calls, strlen(calls));
 		_exit(code);

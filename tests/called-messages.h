@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The errors and notes that a command prints, among the calls of called.h. */
+#ifndef TESTS_CALLED_MESSAGES_H
+#define TESTS_CALLED_MESSAGES_H
+
+#include "called.h"
+
+#include "cmd/side/command.h"
+
+int say_error(enum command_status status, const char *hint, const char *format, ...)
+{
+	char text[1500];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	called("error %d %s [%s];", (int)status, text, hint ? hint : "-");
+	return status;
+}
+
+void say_note(const char *format, ...)
+{
+	char text[1500];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	called("note %s;", text);
+}
+
+#endif /* TESTS_CALLED_MESSAGES_H */
