@@ -96,20 +96,22 @@ static bool put_sessions(struct json_object *answer, struct json_object *session
 			json_put(answer, "sessions", json_object_get(sessions));
 }
 
+/* Members about the whole daemon. */
+static bool put_programs(struct json_object *answer, const struct query *query)
+{
+	uid_t scope = peer_scope(query->daemon, &query->client->peer);
+
+	return json_put(answer, "closed-doors", doors_closed_json(query->daemon)) &&
+			json_put_number(answer, "programs", programs_count(query->daemon, scope));
+}
+
 /* NULL: out of memory. */
 static struct json_object *make_answer(const struct query *query)
 {
 	struct json_object *answer = json_object_new_object();
-	uid_t scope = peer_scope(query->daemon, &query->client->peer);
 
 	if (!query->is_incomplete && put_sessions(answer, query->sessions) &&
-			(query->for_top ? put_time(answer)
-					: json_put(answer, "closed-doors",
-							  doors_closed_json(query->daemon)) &&
-									json_put_number(answer,
-											"programs",
-											programs_count(query->daemon,
-													scope))))
+			(query->for_top ? put_time(answer) : put_programs(answer, query)))
 		return answer;
 	json_object_put(answer);
 	return NULL;
