@@ -226,6 +226,14 @@ static int watch_signals(struct daemon *daemon)
 
 /* ---- the daemon ---- */
 
+/* Whose daemon it is, and whose programs it accepts. say_about() works from here on. */
+static void set_user(struct daemon *daemon)
+{
+	daemon->uid = geteuid();
+	daemon->any_user = !daemon->uid;
+	lines_init(&daemon->lines, daemon->uid, LIMIT_LINES_OF_ROOT, LIMIT_LINES_OF_MEMBER, 0);
+}
+
 static void raise_files(struct daemon *daemon)
 {
 	struct rlimit limit;
@@ -347,9 +355,7 @@ int main(int argc, char **argv)
 	if (options.session_process)
 		return session_process();
 	daemon.system = options.system;
-	daemon.uid = geteuid();
-	daemon.any_user = !daemon.uid;
-	lines_init(&daemon.lines, daemon.uid, LIMIT_LINES_OF_ROOT, LIMIT_LINES_OF_MEMBER, 0);
+	set_user(&daemon);
 	if (daemon.system && daemon.uid) {
 		say("--system is for root: a daemon of your own needs no options");
 		return EXIT_PERMISSION;

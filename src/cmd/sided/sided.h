@@ -72,7 +72,6 @@
 	(256u << 10) /* bytes of messages that bring a session connections which it has not taken */
 #define LIMIT_WAITING (16u << 20) /* bytes that a client has not read */
 #define LIMIT_WAITING_MS 30000    /* and for how long */
-#define LIMIT_QUEUED 64           /* requests of a client that wait for others */
 /* Lines of the log within a minute (session/lines.h) beside those about programs: */
 #define LIMIT_LINES_OF_SESSION 60 /* of a session's process about itself */
 #define LIMIT_LINES_OF_ROOT 240   /* of the daemon about root's sessions, or the user's own, ... */

@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: MIT */
+/* Limits of the daemon for its clients, programs and session processes: the last permitted value, and one more. */
+#include <stdio.h>
+#include <stdlib.h>
+
+int sided_main(int argc, char **argv);
+
+#define main sided_main
+#include "cmd/sided/main.c"
+#undef main
+#define say_suppressed recording_say_suppressed
+#include "cmd/sided/session-process.c"
+#undef say_suppressed
+#include "cmd/sided/handover.c"
+#include "cmd/sided/workers.c"
+
+#include <ftw.h>
+#include <grp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "../check.h"
+#include "../resources.h"
+#include "session/session.h"
+#include "wire/wire.h"
+
+#define MS UINT64_C(1000000)
+
+static char work[] = "/tmp/side-limits-XXXXXX";
+static struct daemon the_daemon;
+
+/* Whether the text is the expected one. */
+static bool is(const char *found, const char *expected)
+{
+	if (found && !strcmp(found, expected))
+		return true;
+	fprintf(stderr, "%s instead of %s\n", found ? found : "nothing", expected);
+	return false;
+}
+
+static const char *in_work(const char *name)
+{
+	static char paths[4][256];
+	static unsigned int next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, 256, "%s/%s", work, name);
+	return path;
+}
+
+/* Standard error, without the messages of the daemon. */
+static int mute(void)
+{
+	int old = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	CHECK(old >= 0 && null >= 0 && dup2(null, STDERR_FILENO) == STDERR_FILENO);
+	close(null);
+	return old;
+}
+
+static void unmute(int old)
+{
+	CHECK(dup2(old, STDERR_FILENO) == STDERR_FILENO);
+	close(old);
+}
+
+static void begin(void)
+{
+	const struct options options = {.runtime = in_work("run"), .boot = "/none"};
+	struct control_error error;
+	int old = mute();
+
+	the_daemon = (struct daemon){.lock_fd = -1,
+			.serial = 1,
+			.control_listener.fd = -1,
+			.agents_listener.fd = -1,
+			.signals.fd = -1,
+			.group = (gid_t)-1};
+	set_user(&the_daemon);
+	raise_files(&the_daemon);
+	CHECK(!open_daemon(&the_daemon, &options, &error));
+	unmute(old);
+}
+
+static void stop_now(struct daemon *daemon, struct timer *timer)
+{
+	(void)timer;
+	daemon->stop = true;
+}
+
+/* One round of the loop, which does not wait. */
+static void one_turn(void)
+{
+	static struct timer stopper;
+
+	the_daemon.stop = false;
+	loop_timer(&the_daemon, &stopper, 0, stop_now);
+	CHECK(!loop_run(&the_daemon));
+}
+
+static int dial(const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", in_work(name));
+	CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)));
+	one_turn();
+	return fd;
+}
+
+static bool is_hung_up(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 || errno == ECONNRESET;
+}
+
+/* Whether the timer, set since `before`, ends after this time. */
+static bool ends_after(const struct timer *timer, uint64_t before, uint64_t ms)
+{
+	return timer->slot && timer->at >= before + ms * MS && timer->at <= loop_now() + ms * MS;
+}
+
+static struct session_entry *add_entry(const char *name)
+{
+	struct definition *definition = NULL;
+	struct session_entry *entry = NULL;
+	struct control_error error;
+
+	CHECK(!definition_create(name, &definition, &error));
+	CHECK(!session_add(&the_daemon, definition, &entry, &error));
+	return entry;
+}
+
+/* ---- shares ---- */
+
+/* Users take one after the other until none can take more: how many they have together. */
+static uint64_t take_all(struct shares *shares)
+{
+	uint64_t all = 0, before;
+
+	do {
+		before = all;
+		for (uid_t uid = 1; uid <= 40; uid++)
+			all += shares_take(shares, uid, 1);
+	} while (all != before);
+	return all;
+}
+
+static void test_shares(void)
+{
+	struct daemon daemon = {.uid = 7, .max_programs = 20000};
+
+	CHECK(!clients_open(&daemon) && !doors_open(&daemon) && !programs_open(&daemon));
+	CHECK(take_all(&daemon.client_shares) == LIMIT_CLIENTS && LIMIT_CLIENTS == 256);
+	CHECK(take_all(&daemon.door_shares) == LIMIT_DOORS && LIMIT_DOORS == 1024);
+	/* The daemon's user has a floor before it takes anything; 16 users have one. */
+	CHECK(daemon.client_shares.nr_floors == 16 && daemon.door_shares.nr_floors == 16 &&
+			daemon.program_shares.nr_floors == 16);
+	clients_close(&daemon);
+	doors_close(&daemon);
+	programs_close(&daemon);
+}
+
+/* ---- connections of the command line ---- */
+
+static void send_number(struct client *client)
+{
+	struct json_object *number = json_object_new_int(7);
+
+	(void)client_send(&the_daemon, client, number);
+	json_object_put(number);
+}
+
+/* The peer's socket is full, and one message of 1 byte waits. */
+static struct client *fill(int fd)
+{
+	struct client *client = the_daemon.clients;
+
+	CHECK(client && !client->next);
+	(void)fd;
+	while (!client->out.first)
+		send_number(client);
+	return client;
+}
+
+static void test_unread(void)
+{
+	struct resources before = resources_now();
+	uint64_t then = loop_now();
+	int fd = dial("run/control.sock"), old;
+	struct client *client = fill(fd);
+	size_t size = client->out.size;
+
+	CHECK(LIMIT_WAITING == 16 << 20 && LIMIT_WAITING_MS == 30000);
+	CHECK(ends_after(&client->timer, then, 30000));
+	/* A client that reads nothing gets no more time for a further message. */
+	then = client->timer.at;
+	send_number(client);
+	CHECK(client->timer.at == then && client->out.size == 2 * size);
+	client->out.size = LIMIT_WAITING - size;
+	send_number(client);
+	CHECK(the_daemon.clients == client && client->out.size == LIMIT_WAITING);
+	client->out.size = LIMIT_WAITING - size + 1;
+	send_number(client);
+	CHECK(!the_daemon.clients);
+	close(fd);
+	/* The time ends. */
+	fd = dial("run/control.sock");
+	client = fill(fd);
+	old = mute();
+	client->timer.expired(&the_daemon, &client->timer);
+	unmute(old);
+	CHECK(!the_daemon.clients);
+	close(fd);
+	one_turn();
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
+static struct json_object *request_as(int fd, uid_t uid, const char *text)
+{
+	struct json_object *request = json_tokener_parse(text), *answer = NULL;
+	uid_t own = the_daemon.clients->peer.uid;
+	struct frame_in in = {.fd = -1};
+	struct control_error error;
+
+	CHECK(request);
+	the_daemon.clients->peer.uid = uid;
+	the_daemon.clients->busy = true;
+	verb_take(&the_daemon, the_daemon.clients, request);
+	the_daemon.clients->peer.uid = own;
+	json_object_put(request);
+	CHECK(frame_receive(&in, fd, FRAME_ANSWER_MAX, &answer, &error) == 1);
+	frame_in_free(&in);
+	return answer;
+}
+
+/* Members of the group have 192 sessions together: user 9 has 1, and others have the remainder. */
+static void test_sessions_of_members(void)
+{
+	static const char create[] = "{\"version\":1,\"verb\":\"create\",\"session\":\"new\"}";
+	int fd = dial("run/control.sock");
+	struct control_error error;
+	struct json_object *answer;
+	char name[32];
+
+	the_daemon.system = true;
+	add_entry("root");
+	for (unsigned int i = 0; i < 191; i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		add_entry(name)->uid = i ? 1 + i % 5 : 9;
+	}
+	answer = request_as(fd, 9, create);
+	CHECK(answer && !json_answer(answer, &error) && session_find(&the_daemon, "new")->uid == 9);
+	json_object_put(answer);
+	session_find(&the_daemon, "new")->uid = 8;
+	answer = request_as(fd, 9, "{\"version\":1,\"verb\":\"create\",\"session\":\"newer\"}");
+	CHECK(answer && json_answer(answer, &error) == -EREMOTEIO && error.kind == CONTROL_BUSY);
+	CHECK(is(error.text,
+			"cannot create a session: user 9 has 1 of at most 64, all members of the group 192 of at most 192"));
+	CHECK(is(error.mend, "`side destroy NAME`"));
+	json_object_put(answer);
+	/* Root can create more. */
+	answer = request_as(fd, 0, "{\"version\":1,\"verb\":\"create\",\"session\":\"newer\"}");
+	CHECK(answer && !json_answer(answer, &error) && the_daemon.nr_sessions == 194);
+	json_object_put(answer);
+	while (the_daemon.sessions)
+		session_remove(&the_daemon, the_daemon.sessions);
+	the_daemon.system = false;
+	close(fd);
+	one_turn();
+	one_turn();
+	CHECK(!the_daemon.clients);
+}
+
+/* A user hands over 8 messages at one time; those of other users do not count. */
+static void test_handovers(void)
+{
+	static struct handover others[9];
+	struct resources before = resources_now();
+	struct handover *begun;
+	int pair[2], fd;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
+	for (unsigned int i = 0; i < 9; i++) {
+		others[i] = (struct handover){.uid = i < 7 ? 31
+						: i == 7   ? 32
+							   : 31,
+				.next = i ? &others[i - 1] : NULL};
+		CHECK(!sem_init(&others[i].has_two, 0, 0));
+	}
+	the_daemon.handovers = &others[8];
+	CHECK(handover_begin(&the_daemon, pair[0], 31) == -EBUSY);
+	CHECK(the_daemon.handovers == &others[8]);
+	/* 7 of this user, and 1 of another one. */
+	the_daemon.handovers = &others[7];
+	fd = handover_begin(&the_daemon, pair[0], 31);
+	CHECK(fd >= 0);
+	begun = the_daemon.handovers;
+	CHECK(begun->next == &others[7] && begun->uid == 31);
+	while (!atomic_load(&begun->is_done))
+		sched_yield();
+	begun->next = NULL;
+	CHECK(!free_done(&the_daemon, 31) && !the_daemon.handovers);
+	close(fd);
+	close(pair[0]);
+	close(pair[1]);
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
+/* ---- programs ---- */
+
+/* The 513th silent connection ends the oldest one of the user with most of them. */
+static void test_strangers(void)
+{
+	struct resources before = resources_now();
+	uint64_t then = loop_now();
+	int fds[3] = {dial("run/agents.sock")};
+
+	CHECK(LIMIT_STRANGERS == 512 && LIMIT_STRANGER_MS == 3000);
+	CHECK(the_daemon.nr_strangers == 1 && ends_after(&the_daemon.agents->timer, then, 3000));
+	the_daemon.nr_strangers = 511;
+	fds[1] = dial("run/agents.sock");
+	CHECK(the_daemon.nr_strangers == 512 && !is_hung_up(fds[0]));
+	fds[2] = dial("run/agents.sock");
+	CHECK(the_daemon.nr_strangers == 512 && is_hung_up(fds[0]) && !is_hung_up(fds[1]) &&
+			!is_hung_up(fds[2]));
+	the_daemon.nr_strangers = 2;
+	/* The time ends. */
+	the_daemon.agents->timer.expired(&the_daemon, &the_daemon.agents->timer);
+	CHECK(the_daemon.nr_strangers == 1 && is_hung_up(fds[2]) && !is_hung_up(fds[1]));
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	while (the_daemon.agents)
+		one_turn();
+	one_turn();
+	CHECK(!the_daemon.nr_strangers && resources_now().descriptors == before.descriptors);
+}
+
+static unsigned char message[WIRE_MESSAGE_MAX];
+
+static int arrive(void)
+{
+	const struct wire_arrive arrive = {.pid = 77,
+			.control = WIRE_CONTROL_THREAD,
+			.token = 5,
+			.procname = "program",
+			.exe = "/bin/program"};
+	int fd = dial("run/agents.sock");
+	ssize_t size = wire_encode_arrive(message, sizeof(message), &arrive);
+
+	CHECK(size > 0 && send(fd, message, (size_t)size, MSG_NOSIGNAL) == size);
+	one_turn();
+	return fd;
+}
+
+static bool has_welcome(int fd, struct wire_welcome *ret_welcome)
+{
+	ssize_t size = recv(fd, message, sizeof(message), MSG_DONTWAIT);
+
+	return size > 0 && !wire_decode_welcome(message, (size_t)size, ret_welcome);
+}
+
+static struct program *only_program(void)
+{
+	struct program *program = the_daemon.programs[(unsigned int)getpid() % PROGRAM_BUCKETS];
+
+	CHECK(program && !program->next && programs_count(&the_daemon, SCOPE_ALL) == 1);
+	return program;
+}
+
+static void end_programs(void)
+{
+	programs_close(&the_daemon);
+	CHECK(!programs_open(&the_daemon));
+	one_turn();
+}
+
+static void test_programs_of_user(void)
+{
+	struct wire_welcome welcome;
+	struct shares *shares = &the_daemon.program_shares;
+	int fd;
+
+	CHECK(LIMIT_PROGRAMS_OF_USER == 16384);
+	/* The machine's limit of descriptors may permit fewer. */
+	shares_free(shares);
+	shares_init(shares, 100000, LIMIT_PROGRAM_FLOORS, 1);
+	shares_charge(shares, geteuid(), 16383);
+	fd = arrive();
+	CHECK(has_welcome(fd, &welcome) && welcome.accepted);
+	CHECK(shares_used(shares, geteuid()) == 16384);
+	close(fd);
+	end_programs();
+	shares_free(shares);
+	shares_init(shares, 100000, LIMIT_PROGRAM_FLOORS, 1);
+	shares_charge(shares, geteuid(), 16384);
+	fd = arrive();
+	CHECK(has_welcome(fd, &welcome) && !welcome.accepted);
+	CHECK(is(welcome.reason, "the daemon has no room for more programs"));
+	CHECK(is_hung_up(fd) && !programs_count(&the_daemon, SCOPE_ALL));
+	close(fd);
+	end_programs();
+}
+
+/* A program that arrives waits for the process of a session, and then runs. */
+static void test_held(void)
+{
+	struct session_entry *entry = add_entry("one");
+	struct wire_welcome welcome;
+	uint64_t then = loop_now();
+	struct agent *agent;
+	int fd;
+
+	entry->state = SESSION_LIVE;
+	entry->active = true;
+	/* There was no recorder when this process started. */
+	entry->absent = 1;
+	fd = arrive();
+	agent = only_program()->agent;
+	CHECK(LIMIT_HOLD_MS == 1500 && agent->held && ends_after(&agent->timer, then, 1500));
+	CHECK(!has_welcome(fd, &welcome) && !entry->nr_missed);
+	loop_cancel(&the_daemon, &agent->timer);
+	agent->timer.expired(&the_daemon, &agent->timer);
+	CHECK(!agent->held && has_welcome(fd, &welcome) && welcome.accepted &&
+			entry->nr_missed == 1);
+	close(fd);
+	entry->state = SESSION_DEFINED;
+	session_remove(&the_daemon, entry);
+	end_programs();
+}
+
+/* A program that joins some of its sessions only is asked 6 times, each time after twice the pause. */
+static void test_parts_done(void)
+{
+	struct wire_done done = {.token = 5, .serial = 1, .state = WIRE_DONE_PART};
+	int fd = arrive();
+	struct program *program = only_program();
+	static const unsigned int in_ms[] = {5, 10, 20, 40, 80, 160, 320, 640, 1000, 1000};
+
+	for (unsigned int i = 0; i < 6; i++) {
+		uint64_t then = loop_now();
+
+		program_done(&the_daemon, program, &done);
+		CHECK(program->agains == i + 1 && !program->done &&
+				ends_after(&program->again, then, in_ms[i]));
+	}
+	program_done(&the_daemon, program, &done);
+	CHECK(!program->agains && program->done == 1 && !program->known && !program->again.slot);
+	/* Its readers are asked for ever. */
+	done.state = WIRE_DONE_READERS;
+	for (unsigned int i = 0; i < 10; i++) {
+		uint64_t then = loop_now();
+
+		program_done(&the_daemon, program, &done);
+		CHECK(program->agains == i + 1 && ends_after(&program->again, then, in_ms[i]));
+	}
+	close(fd);
+	end_programs();
+}
+
+/* ---- session processes ---- */
+
+/* Connections that a session's process has not taken. */
+static void test_passed(void)
+{
+	struct resources before = resources_now();
+	struct session_entry *entry = add_entry("one");
+	struct worker *worker = get_worker(&the_daemon, entry);
+	int pair[2], size = 4096;
+
+	CHECK(worker && LIMIT_PASSED == 256 << 10);
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair));
+	CHECK(!setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)));
+	CHECK(!loop_watch(&the_daemon, &worker->watch, pair[0], EPOLLIN, NULL));
+	CHECK(!worker_pass(&the_daemon, entry, pair[1]));
+	worker->state = WORKER_READY;
+	while (!worker->out.size)
+		CHECK(worker_pass(&the_daemon, entry, STDERR_FILENO));
+	worker->out.size = LIMIT_PASSED;
+	CHECK(worker_pass(&the_daemon, entry, STDERR_FILENO) && worker->out.size > LIMIT_PASSED);
+	worker->out.size = LIMIT_PASSED + 1;
+	CHECK(!worker_pass(&the_daemon, entry, STDERR_FILENO) &&
+			worker->out.size == LIMIT_PASSED + 1);
+	worker->state = WORKER_AWAY;
+	close(pair[1]);
+	session_remove(&the_daemon, entry);
+	objects_free_unused(&the_daemon);
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
+static void test_lines(void)
+{
+	struct lines *lines = &the_daemon.lines;
+	int old = mute();
+
+	/* A new minute begins. */
+	say_suppressed(&the_daemon, NULL);
+	CHECK(!lines->users[0].nr);
+	for (unsigned int i = 0; i < 240; i++)
+		say_about(&the_daemon, geteuid(), "line %u", i);
+	unmute(old);
+	CHECK(lines->users[0].uid == geteuid() && lines->users[0].nr == 240 &&
+			!lines->users[0].suppressed);
+	old = mute();
+	say_about(&the_daemon, geteuid(), "line");
+	unmute(old);
+	CHECK(lines->users[0].nr == 240 && lines->users[0].suppressed == 1);
+	loop_cancel(&the_daemon, &the_daemon.suppressed);
+	old = mute();
+	say_suppressed(&the_daemon, NULL);
+	unmute(old);
+	CHECK(!lines->users[0].nr && !lines->users[0].suppressed);
+}
+
+/* 100 messages are kept, 60 of a minute are logged. */
+static void test_messages(void)
+{
+	struct json_object *request = json_object_new_object(), *answer = json_object_new_object();
+	static struct recording recording;
+	struct control_error error;
+	int old = mute();
+
+	/* The request has no definition: the limits hold already. */
+	CHECK(request && answer && take_open(&recording, request, answer, &error));
+	json_object_put(request);
+	json_object_put(answer);
+	for (unsigned int i = 1; i <= 101; i++) {
+		keep_message(&recording, i % 2 ? "odd" : "even", i % 3 ? NULL : "hint");
+		if (recording.lines.users[0].suppressed != (i > 60 ? i - 60 : 0) ||
+				recording.messages.count != (i > 100 ? 100 : i) ||
+				recording.hints.count != recording.messages.count ||
+				recording.nr_unkept != (i > 100)) {
+			unmute(old);
+			fprintf(stderr, "message %u\n", i);
+			abort();
+		}
+	}
+	unmute(old);
+	CHECK(recording.owner == geteuid() && recording.lines.users[0].nr == 60);
+	CHECK(is(recording.messages.items[98], "odd") && is(recording.messages.items[99], "even"));
+	CHECK(is(recording.hints.items[98], "hint") && is(recording.hints.items[99], ""));
+	words_free(&recording.messages);
+	words_free(&recording.hints);
+}
+
+/* ---- groups of a client ---- */
+
+static void test_groups(void)
+{
+	static gid_t groups[4097];
+	int status;
+	pid_t pid;
+
+	if (geteuid())
+		return;
+	for (unsigned int i = 0; i < 4097; i++)
+		groups[i] = 10000 + i;
+	pid = fork();
+	if (!pid) {
+		struct peer peer;
+		int pair[2];
+
+		for (unsigned int nr = 4096; nr <= 4097; nr++) {
+			CHECK(!setgroups(nr, groups));
+			CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
+			CHECK(!runtime_peer(pair[0], &peer) && peer.pid == getpid());
+			CHECK(runtime_peer_in_group(pair[0], &peer, 10000 + 4095) == (nr == 4096));
+			CHECK(runtime_peer_in_group(pair[0], &peer, 10000) == (nr == 4096));
+			CHECK(!runtime_peer_in_group(pair[0], &peer, 10000 + 4096));
+			CHECK(runtime_peer_in_group(pair[0], &peer, peer.gid));
+			CHECK(!runtime_peer_in_group(pair[0], &peer, (gid_t)-1));
+		}
+		_exit(0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+	(void)status;
+	(void)kind;
+	(void)where;
+	return remove(path);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argv;
+	/* A session's process is none that this test starts. */
+	if (argc > 1)
+		return 1;
+	umask(077);
+	CHECK(mkdtemp(work));
+	alarm(100);
+	test_shares();
+	begin();
+	test_unread();
+	test_sessions_of_members();
+	test_handovers();
+	test_strangers();
+	test_programs_of_user();
+	test_held();
+	test_parts_done();
+	test_passed();
+	test_lines();
+	test_messages();
+	test_groups();
+	close_daemon(&the_daemon);
+	CHECK(!objects_left());
+	CHECK(!nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS));
+	return 0;
+}
