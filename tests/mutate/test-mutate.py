@@ -177,6 +177,55 @@ def test_unsound_tests():
         mutate.try_change, mutate.run_limited = saved
 
 
+def test_files_to_build():
+    """A test that is a program needs its own files only. A script needs the program too, but not what other tests need."""
+    root, build = here.parents[1], "/build"
+    described = {
+        "tests": [{"name": "inner", "cmd": ["/build/tests/inner"], "depends": ["inner"]},
+                  {"name": "other", "cmd": ["/build/tests/other"], "depends": ["other"]},
+                  {"name": "script", "cmd": ["/usr/bin/python3", "script.py"], "depends": ["helper", "side"]}],
+        "targets": [{"id": name, "defined_in": str(root / folder / "meson.build"), "build_by_default": default,
+                     "filename": [f"/build/{name}"]}
+                    for name, folder, default in (("inner", "tests", True), ("other", "tests", True), ("helper", "tests", False),
+                                                  ("shared", "tests", True), ("side", "src/cmd", True), ("clock", "bench", True),
+                                                  ("page", "src/cmd", False))]}
+    saved = mutate.introspect
+    mutate.introspect = lambda build, what: described[what]
+    try:
+        checks.equal(mutate.files_to_build(build, ["inner"]), ["inner"], "a program")
+        checks.equal(mutate.files_to_build(build, ["inner", "script"]), ["helper", "inner", "shared", "side"], "a program and a script")
+        checks.equal(mutate.files_to_build(build, []), ["shared", "side"], "no test")
+    finally:
+        mutate.introspect = saved
+
+
+def judged(tests, failing, broken=()):
+    """The verdict and the commands of a change after which the tests `failing` fail, and files of the tests `broken` do not compile."""
+    commands = []
+
+    def run(command, seconds):
+        commands.append(command[-1])
+        return 1 if command[-1] in (*failing, *(f"files of {name}" for name in broken)) else 0
+
+    saved = mutate.run_limited, mutate.files_to_build
+    mutate.run_limited = run
+    mutate.files_to_build = lambda build, names: [f"files of {' '.join(names)}"]
+    try:
+        return mutate.judge("/build", tests, {}, 100), commands
+    finally:
+        mutate.run_limited, mutate.files_to_build = saved
+
+
+def test_judge():
+    """The first four tests are built and run before the others."""
+    checks.equal(judged(list("abcdef"), "b"), ((mutate.CAUGHT, "b"), ["files of a b c d", "a", "b"]), "caught by a first test")
+    checks.equal(judged(list("abcdef"), "f"), ((mutate.CAUGHT, "f"), ["files of a b c d", *"abcd", "files of e f", *"ef"]), "by another")
+    checks.equal(judged(list("ab"), ""), ((mutate.SURVIVED, "2 of 2 tests passed"), ["files of a b", *"ab"]), "survived")
+    checks.equal(judged([], ""), ((mutate.UNTESTED, "no test enters the function"), ["files of "]), "untested")
+    checks.equal(judged(["a"], "", broken=["a"]), ((mutate.INVALID, "does not compile"), ["files of a"]), "invalid")
+    checks.equal(judged([], "", broken=[""]), ((mutate.INVALID, "does not compile"), ["files of "]), "invalid and untested")
+
+
 def test_table():
     results = [{"module": "ring", "kind": "leak", "verdict": verdict} for verdict in
                ("caught", "caught", "survived", "untested", "invalid", "equivalent")]
