@@ -636,7 +636,8 @@ int adopt_all(struct session *session, struct session_error *error)
 {
 	int fd = openat(session->buffers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-	char **names = calloc(LIMIT_FOLDERS, sizeof(*names));
+	/* One more, to find out whether there are too many. */
+	char **names = calloc(LIMIT_FOLDERS + 1, sizeof(*names));
 	size_t nr, i;
 	int code;
 
@@ -650,13 +651,15 @@ int adopt_all(struct session *session, struct session_error *error)
 				"cannot read %s: out of memory", session->buffers);
 	}
 	/* In an order that does not depend on the file system. */
-	nr = list_entries(directory, names, LIMIT_FOLDERS, &code);
+	nr = list_entries(directory, names, LIMIT_FOLDERS + 1, &code);
 	if (code)
 		report(session, true, "not all folders of %s are taken over: %s", session->buffers,
 				strerror(code));
-	if (nr == LIMIT_FOLDERS)
+	if (nr > LIMIT_FOLDERS) {
 		report(session, true, "%s has too many folders: not all of them are taken over",
 				session->buffers);
+		free(names[--nr]);
+	}
 	for (i = 0; i < nr; i++) {
 		adopt_entry(session, names[i]);
 		free(names[i]);

@@ -252,7 +252,7 @@ static int publish(struct snapshot *snapshot, const char *suffix, uint32_t *publ
 	uint32_t number;
 	int ret = -EEXIST;
 
-	for (number = session->nr_snapshots + 1; number < SNAPSHOTS_MAX && ret == -EEXIST;
+	for (number = session->nr_snapshots + 1; number <= SNAPSHOTS_MAX && ret == -EEXIST;
 			number++) {
 		char *path;
 

@@ -198,6 +198,46 @@ static void test_deadlines(void)
 	CHECK(!close(peers[0]) && !close(peers[1]));
 }
 
+/* 3 seconds until HELLO, and 10 seconds for each exchange. */
+static void test_deadlines_of_new_connections(void)
+{
+	static unsigned char message[WIRE_MESSAGE_MAX];
+	const struct wire_events events = {.token = 5, .last = true, .bytes = message};
+	struct instance instance = {.token = 5};
+	struct connection *connection;
+	int ends[2];
+	ssize_t size;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
+	shares_init(&session.connection_shares, LIMIT_CONNECTIONS, 0, 0);
+	take_connection(&session, ends[0], false);
+	connection = session.connections;
+	CHECK(connection && !connection->next && connection->watch.fd == ends[0]);
+	CHECK(connection->hello_deadline == now_ns + UINT64_C(3000000000));
+	CHECK(connection->deadline == now_ns + UINT64_C(10000000000));
+	/* The next batch has its own time. */
+	now_ns += 7;
+	session.message = message;
+	connection->instance = &instance;
+	size = wire_encode_events(message, sizeof(message), &events);
+	CHECK(size > 0 && !handle_events(&session, connection, (size_t)size));
+	CHECK(connection->deadline == now_ns + UINT64_C(10000000000));
+	CHECK(recv(ends[1], message, sizeof(message), 0) > 0);
+	session.message = NULL;
+	connection->instance = NULL;
+	now_ns = connection->hello_deadline;
+	connections_expire(&session);
+	CHECK(connection->watch.fd >= 0);
+	/* It ends with its last words, or at once. */
+	now_ns++;
+	connections_expire(&session);
+	CHECK(connection->watch.fd == -1 && !session.connections);
+	free(connection);
+	session.closed_connections = NULL;
+	shares_free(&session.connection_shares);
+	CHECK(!close(ends[1]));
+}
+
 /* The connection is closed after the deadline, and only if something waits. */
 static void test_expiry(void)
 {
@@ -235,6 +275,7 @@ int main(void)
 	test_slow_peer();
 	test_deadlines();
 	test_expiry();
+	test_deadlines_of_new_connections();
 	CHECK(!close(session.epoll));
 	return 0;
 }
