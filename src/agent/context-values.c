@@ -45,6 +45,7 @@ static struct context_values inherited;
 static uint32_t inherited_version; /* odd while it is being written */
 
 _Static_assert(sizeof(struct context_values) % 8 == 0, "copied in words");
+_Static_assert(CONTEXT_GROUPS <= CONTEXT_GROUPS_MAX, "the process has a stamp for each group");
 
 static void copy_words(void *to, const void *from, size_t size)
 {

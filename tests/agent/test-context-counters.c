@@ -168,6 +168,8 @@ int main(void)
 	CHECK(context_write(set, bytes, bytes + sizeof(bytes), NULL) == bytes + 56);
 	memcpy(&value, bytes + 32, sizeof(value));
 	CHECK(value == expected(PERF_COUNT_HW_CACHE_REFERENCES));
+	memcpy(&value, bytes + 40, sizeof(value));
+	CHECK(value == UINT64_MAX);
 	memcpy(&value, bytes + 48, sizeof(value));
 	CHECK(value == UINT64_MAX);
 	return 0;

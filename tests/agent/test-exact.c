@@ -11,14 +11,28 @@
 #include <unistd.h>
 
 #include "../resources.h"
+#include "agent/context-sources.h"
 #include "agent/control.h"
 #include "agent/probes.h"
 
 /* Included first, because a variable of base-files.c has the same name as parameters in this file. */
 #include "agent/boot-place.c"
 
+static size_t played_size; /* of /proc/self/maps; 0: the real one is read */
+static unsigned int nr_reads;
+
+static long played_file(const char *path, char *to, size_t size)
+{
+	nr_reads++;
+	if (!played_size)
+		return context_sources_file(path, to, size);
+	return (long)(size < played_size ? size : played_size);
+}
+
 #include "agent/base-files.c"
+#define context_sources_file played_file
 #include "agent/base.c"
+#undef context_sources_file
 
 #include "../check.h"
 
@@ -138,6 +152,25 @@ static void test_same(void)
 	CHECK(!same(&one, &other));
 }
 
+/* The text must be shorter than its memory, which is 16 MiB at most. */
+static void test_text(void)
+{
+	static const size_t sizes[] = {65535, 65536, (16 << 20) - 1, 16 << 20};
+	static const unsigned int reads[] = {1, 2, 5, 5};
+
+	for (unsigned int i = 0; i < 4; i++) {
+		struct picture *new;
+
+		played_size = sizes[i];
+		nr_reads = 0;
+		new = picture_take();
+		CHECK((new != NULL) == (i < 3) && nr_reads == reads[i]);
+		CHECK(!new || !new->count);
+		picture_free(new);
+	}
+	played_size = 0;
+}
+
 /* ---- build ids and debug links of files ---- */
 
 static unsigned char notes[256];
@@ -226,6 +259,29 @@ static struct base_identity identify(
 	library.inode = status.st_ino;
 	base_identify(&library, path, &identity);
 	return identity;
+}
+
+/* The name of a debug file has 255 bytes at most. What follows is its checksum. */
+static void test_long_links(void)
+{
+	char path[] = "/tmp/side-agent-XXXXXX", more[BASE_LINK_MAX + 4];
+	struct image image = make_image();
+	struct base_identity identity;
+	int fd = mkstemp(path);
+
+	CHECK(fd >= 0 && BASE_LINK_MAX == 256);
+	memset(image.link, 'x', sizeof(image.link));
+	for (size_t size = 255; size <= 256; size++) {
+		memset(more, 'x', sizeof(more));
+		more[size - sizeof(image.link)] = 0;
+		image.sections[2].sh_size = size + 4;
+		CHECK(pwrite(fd, more, sizeof(more), sizeof(image)) == sizeof(more));
+		identity = identify(&image, path, fd, false);
+		CHECK(strlen(identity.debug_link) == 255 &&
+				strspn(identity.debug_link, "x") == 255);
+	}
+	close(fd);
+	CHECK(!unlink(path));
 }
 
 static void test_identity(void)
@@ -599,6 +655,8 @@ int main(void)
 		test_same();
 		test_notes();
 		test_identity();
+		test_long_links();
+		test_text();
 		test_memory();
 		test_pages();
 		test_hash();

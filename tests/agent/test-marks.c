@@ -77,6 +77,19 @@ static uint16_t *fake_marks(const struct patch_hit *hit, bool leaves)
 	return has_marks ? &call_marks[leaves] : NULL;
 }
 
+static unsigned int nr_ends;
+static size_t end_size;
+
+static void fake_end(const struct agent_event *event, const uint8_t *buffer, const uint8_t *end,
+		uint64_t ticks)
+{
+	(void)ticks;
+	assert_true(event && buffer == scratch_memory.record);
+	nr_ends++;
+	end_size = (size_t)(end - buffer);
+}
+
+#define recording_end fake_end
 #define probe_fetch_value fake_value
 #define probe_hit_text fake_text
 #define probe_hit_several fake_several
@@ -344,6 +357,39 @@ static void test_unseen(void **state)
 	assert_false(probe_hit_is_vforked());
 }
 
+/* Steps that store more bytes than the record has are left to the callback. */
+static void test_records(void **state)
+{
+	const struct agent_event recorded = {.straight = true, .producer = (void *)&lines};
+	struct probes_hook *hook = begin();
+
+	(void)state;
+	way = (struct probes_way){.event = &event, .steps = steps, .most = 512};
+	nr_ends = 0;
+	assert_true(record_in(&recorded, &hit, hook, &way, &scratch_memory) && nr_ends == 1 &&
+			!end_size);
+	way.most = 513;
+	assert_false(record_in(&recorded, &hit, hook, &way, &scratch_memory));
+	way.most = 512 - 2 * 5;
+	way.nr_names = 2;
+	assert_true(record_in(&recorded, &hit, hook, &way, &scratch_memory) && nr_ends == 2);
+	way.most++;
+	assert_false(record_in(&recorded, &hit, hook, &way, &scratch_memory));
+	assert_int_equal(nr_ends, 2);
+	/* A name and words behind it always have enough space. */
+	way.named = true;
+	hook->name_bytes = 5;
+	memcpy(hook->name, "name", 5);
+	way.nr_behind = 1;
+	way.words[0] = 0;
+	memcpy(&hit, "\1\2\3\4\5\6\7\10", 8);
+	assert_true(record_in(&recorded, &hit, hook, &way, &scratch_memory) && nr_ends == 3 &&
+			end_size == 13);
+	assert_memory_equal(scratch_memory.record, "name\0\1\2\3\4\5\6\7\10", 13);
+	memset(&hit, 0, sizeof(hit));
+	way = (struct probes_way){.event = &event, .steps = steps};
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +398,7 @@ int main(void)
 			cmocka_unit_test(test_marks),
 			cmocka_unit_test(test_calls),
 			cmocka_unit_test(test_unseen),
+			cmocka_unit_test(test_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -495,6 +495,27 @@ static int welcome_sessions(uint64_t count)
 	return decode_welcome(count, "/s", "");
 }
 
+/* As many bytes of sessions, of which all but the last one have the longest path. */
+static int welcome_bytes(uint64_t count)
+{
+	static char sessions[WIRE_WELCOME_SESSIONS_BYTES_MAX + 1];
+	const size_t longest = 8 + WIRE_SESSION_PATH_MAX + 1;
+	struct wire_welcome welcome = {.accepted = true};
+	ssize_t size;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < WIRE_WELCOME_MAX && !ret; i++) {
+		size_t bytes = i + 1 < WIRE_WELCOME_MAX ? longest : count - i * longest;
+		struct wire_welcome_session session = {.path = limit_text('/', bytes - 9)};
+
+		ret = wire_welcome_add(&welcome, sessions, sizeof(sessions), &session);
+	}
+	if (ret)
+		return ret;
+	size = wire_encode_welcome(made.bytes, WIRE_MESSAGE_MAX, &welcome);
+	return size < 0 ? (int)size : wire_decode_welcome(made.bytes, (size_t)size, &welcome);
+}
+
 static int welcome_path(uint64_t count)
 {
 	return decode_welcome(1, limit_text('/', count), "");
@@ -654,6 +675,7 @@ static void test_messages(void **state)
 			LIMIT_CASE(probed_runs, WIRE_PROBED_RUNS_MAX, -EPROTO, ""),
 			LIMIT_CASE(send_probed_runs, WIRE_PROBED_RUNS_MAX, -EINVAL, ""),
 			LIMIT_CASE(welcome_sessions, WIRE_WELCOME_MAX, -EPROTO, ""),
+			LIMIT_CASE(welcome_bytes, WIRE_WELCOME_SESSIONS_BYTES_MAX, -EINVAL, ""),
 			LIMIT_CASE(welcome_path, WIRE_SESSION_PATH_MAX, -EPROTO, ""),
 			LIMIT_CASE(welcome_reason, MESSAGE_REASON_MAX, -EPROTO, ""),
 			LIMIT_CASE(send_welcome_reason, MESSAGE_REASON_MAX, -EINVAL, ""),
