@@ -22,6 +22,7 @@
 
 #include "probe/inject/parts.h"
 
+#define AGENT_PATH_MAX 1500 /* bytes */
 #define LOCK_WAIT_MS 5000
 #define CALL_MS \
 	15000 /* one function, while it does not run; loading waits for whoever loads something else */
@@ -597,7 +598,7 @@ static int inject(struct injection *injection)
 	if (!injection->code.bytes)
 		return fail(injection, INJECT_UNSUITABLE, "this is for x86-64 only");
 	if (strlen(injection->request->argument) >= INJECT_ARGUMENT_MAX ||
-			strlen(injection->request->agent) > 1500)
+			strlen(injection->request->agent) > AGENT_PATH_MAX)
 		return fail(injection, INJECT_FAILED, "a path is too long");
 	ret = take_lock(injection);
 	if (!ret)

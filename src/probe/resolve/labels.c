@@ -80,7 +80,7 @@ char *item_labels(Dwarf_Die *enumeration)
 	do {
 		used += print_label(&child, text + used, room - used);
 		used += print_variant(&child, text + used, room - used);
-	} while (count++ < ENUMERATORS_MAX && !dwarf_siblingof(&child, &child));
+	} while (++count < ENUMERATORS_MAX && !dwarf_siblingof(&child, &child));
 	/* What did not fit may have left its begin, and the last comma goes. */
 	text[used ? used - 1 : 0] = '\0';
 	return text;

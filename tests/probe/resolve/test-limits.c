@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Limits of probe specs: locations, markers, expressions, enumerations, names and return values. The last permitted value, and one more.
+ * The files are included; debug information is played.
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/resolve/parts.h"
+#include "probe/resolve/variable.h"
+
+#include "../../check.h"
+
+/* ---- played functions ---- */
+
+static unsigned int nr_siblings, nr_results;
+static int names_result;
+
+static int played_child(Dwarf_Die *die, Dwarf_Die *child)
+{
+	*child = *die;
+	return 0;
+}
+
+static int played_sibling(Dwarf_Die *die, Dwarf_Die *sibling)
+{
+	nr_siblings++;
+	*sibling = *die;
+	return 0;
+}
+
+static const char *played_name(Dwarf_Die *die)
+{
+	(void)die;
+	return NULL;
+}
+
+static int played_tag(Dwarf_Die *die)
+{
+	(void)die;
+	return DW_TAG_enumerator;
+}
+
+static int played_names_find(
+		struct resolve_module *module, const struct spec *spec, struct places *places)
+{
+	(void)module;
+	(void)spec;
+	(void)places;
+	return names_result;
+}
+
+static bool played_result(const struct place *place, struct value values[VARIABLE_RESULT_MAX],
+		bool *nothing, bool *left_out)
+{
+	(void)place;
+	values[0].size = 8;
+	*nothing = *left_out = false;
+	nr_results++;
+	return true;
+}
+
+#define dwarf_child played_child
+#define dwarf_siblingof played_sibling
+#define dwarf_diename played_name
+#define dwarf_tag played_tag
+#include "probe/resolve/labels.c"
+#undef dwarf_tag
+#undef dwarf_diename
+#undef dwarf_siblingof
+#undef dwarf_child
+#include "probe/resolve/marker.c"
+#define variable_result played_result
+#include "probe/resolve/table.c"
+#undef variable_result
+#define wrong variable_wrong
+#define is_marker variable_is_marker
+#include "probe/resolve/variable.c"
+#undef is_marker
+#undef wrong
+#define names_find played_names_find
+#include "probe/resolve/places.c"
+#undef names_find
+
+static struct resolve_error error;
+
+static bool is(const char *found, const char *expected)
+{
+	if (!strcmp(found, expected))
+		return true;
+	fprintf(stderr, "%s\n", found);
+	return false;
+}
+
+/* ---- locations ---- */
+
+static void test_places(void)
+{
+	struct places places = {.count = 0};
+	struct place place = {.name = "f"};
+	struct spec spec = {.name = NULL};
+	struct finding finding = {.error = &error, .spec = &spec, .places = &places};
+
+	for (place.address = 1; place.address <= 200000; place.address++)
+		CHECK(!places_add(&places, &place));
+	CHECK(places.count == 200000 && places_add(&places, &place) == -E2BIG);
+	/* One that is known needs no space. */
+	place.address = 200000;
+	CHECK(!places_add(&places, &place) && places.count == 200000 &&
+			places.items[199999].address == 200000);
+	free(places.items);
+	CHECK(!find_names(&finding));
+	names_result = -E2BIG;
+	CHECK(find_names(&finding) == -E2BIG &&
+			is(error.text, "more than 200000 functions are meant") &&
+			is(error.mend, "name fewer of them"));
+	names_result = -ENOMEM;
+	CHECK(find_names(&finding) == -ENOMEM && is(error.text, "out of memory"));
+}
+
+/* ---- markers ---- */
+
+/* A note with the provider `p`, a name of this size and the arguments `a`. */
+static bool has_marker(size_t size)
+{
+	static char bytes[24 + 5000];
+	struct resolve_marker marker;
+
+	memset(bytes, 0, sizeof(bytes));
+	bytes[24] = 'p';
+	memset(bytes + 26, 'n', size);
+	bytes[26 + size + 1] = 'a';
+	if (!read_marker(bytes, 26 + size + 3, 0, &marker))
+		return false;
+	CHECK(is(marker.provider, "p") && strlen(marker.name) == size && is(marker.arguments, "a"));
+	return true;
+}
+
+static void test_markers(void)
+{
+	CHECK(MARKER_TEXT_MAX == 4096 && has_marker(0) && has_marker(4096) && !has_marker(4097));
+}
+
+/* ---- expressions ---- */
+
+static int read_stars(unsigned int levels)
+{
+	char text[64];
+	struct expression expression = {.at = text, .text = text, .error = &error};
+	struct item item;
+
+	memset(text, '*', levels);
+	text[levels] = 0;
+	return read_unary(&expression, &item);
+}
+
+static void test_parts(void)
+{
+	CHECK(read_stars(32) == -EINVAL &&
+			is(error.text, "a name is missing in `********************************`"));
+	CHECK(read_stars(33) == -EINVAL &&
+			is(error.text, "there are too many parts in `*********************************`"));
+}
+
+/* ---- enumerations ---- */
+
+static void test_enumerators(void)
+{
+	Dwarf_Die die = {.addr = NULL};
+	char *labels = item_labels(&die);
+
+	CHECK(labels && !*labels && nr_siblings == 9999);
+	free(labels);
+}
+
+/* ---- names ---- */
+
+/* Whether the event of a marker with a name of this size has the whole name. */
+static bool is_whole(size_t size)
+{
+	char name[512], provider[256], event[256];
+	struct resolve_wish wish = {.name = name};
+
+	memset(name, 'n', size);
+	name[size] = 0;
+	event_name(&wish, provider, event);
+	CHECK(strlen(event) == (size < EVENT_NAME_MAX ? size : EVENT_NAME_MAX - 1));
+	return !strcmp(event, name);
+}
+
+static void test_names(void)
+{
+	CHECK(EVENT_NAME_MAX == 240 && is_whole(239) && !is_whole(240));
+}
+
+/* ---- return values ---- */
+
+static void test_results(void)
+{
+	static struct place items[65];
+	struct places places = {.items = items, .one_name = true};
+
+	for (places.count = 63; places.count <= 65; places.count++) {
+		nr_results = 0;
+		CHECK(is_same_result(&places) == (places.count <= 64));
+		CHECK(nr_results == (places.count <= 64 ? places.count : 0));
+	}
+	places.count = 2;
+	places.one_name = false;
+	CHECK(!is_same_result(&places));
+}
+
+int main(void)
+{
+	test_places();
+	test_markers();
+	test_parts();
+	test_enumerators();
+	test_names();
+	test_results();
+	return 0;
+}
