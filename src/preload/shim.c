@@ -131,7 +131,7 @@ static void shim_send(const char *path, size_t size, const struct shim_message *
 
 static uint32_t shim_reason(void)
 {
-	uint64_t limit[2] = {~0ull, ~0ull};
+	uint64_t limit[2] = {~0ull};
 
 #ifdef LIBSIDE_STATIC
 	return SHIM_STATIC;
