@@ -116,7 +116,6 @@ static int wrong_kind(struct call *call, bool variadic)
 	static const char *const names[] = {"side_event()", "side_event_variadic()"};
 	struct visit_error *error = &call->error;
 
-	memset(error, 0, sizeof(*error));
 	(void)snprintf(error->what, sizeof(error->what), "%s",
 			variadic ? "a variadic call of an event that is not variadic"
 				 : "a call that is not variadic, of a variadic event");

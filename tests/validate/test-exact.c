@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static struct {
 	unsigned long pages;
 } reads, writes, masks;
 
+static uintptr_t masked; /* the address of the last call for a mask */
 static char printed[65536];
 static size_t nr_written;
 static size_t most_written; /* in one call */
@@ -45,6 +47,8 @@ static ssize_t fake_read(pid_t pid, const struct iovec *to, unsigned long nr_to,
 static long fake_mask(long number, long how, uintptr_t address, void *old, long size)
 {
 	masks.calls++;
+	CHECK(address % 8 == 0 && !old);
+	masked = address;
 	if (!masks.is_set)
 		return syscall(number, how, address, old, size);
 	errno = masks.error;
@@ -62,6 +66,9 @@ static ssize_t fake_write(int fd, const void *bytes, size_t size)
 	}
 	if (writes.is_set) {
 		errno = writes.error;
+		/* Its reader is gone. */
+		if (writes.error == EPIPE)
+			CHECK(!raise(SIGPIPE));
 		return writes.result;
 	}
 	size = size < most_written ? size : most_written;
@@ -114,6 +121,8 @@ static void memory_reads(void)
 	CHECK(validate_memory_read(NULL, (uintptr_t)from, to, 8) == -EFAULT);
 	reads.result = 0;
 	CHECK(validate_memory_read(NULL, (uintptr_t)from, to, 8) == -EFAULT);
+	reads.error = EPERM;
+	CHECK(validate_memory_read(NULL, (uintptr_t)from, to, 8) == -EFAULT);
 	/* The call is forbidden: memory is read directly. */
 	reads.result = -1;
 	reads.error = EPERM;
@@ -164,6 +173,15 @@ static void readable_pages(void)
 	CHECK(!validate_memory_readable(pages, 3 * PAGE) && masks.calls == 4 && reads.calls == 4);
 	masks.result = 0;
 	CHECK(!validate_memory_readable(pages, 3 * PAGE) && masks.calls == 5);
+	masks.error = EINVAL;
+	CHECK(!validate_memory_readable(pages + 77, 1) && masks.calls == 6);
+	CHECK(masked == (uintptr_t)pages + 72);
+	/* No byte was read, without an error. */
+	reads.result = 0;
+	reads.error = EPERM;
+	CHECK(!validate_memory_readable(pages, 3 * PAGE) && masks.calls == 7);
+	reads.result = -1;
+	masks.calls = 5;
 	/* The call is forbidden: everything counts as readable. */
 	reads.error = EPERM;
 	CHECK(validate_memory_readable(pages, 130 * PAGE) && masks.calls == 5);
@@ -295,6 +313,11 @@ static void paths_of_sites(void)
 	CHECK(hash_path("p:e\nindex 5\nx") != hash_path("p:e\nindex 6\nx"));
 	CHECK(hash_path("ab") != hash_path("a\nb") && hash_path("ab") != hash_path("ba"));
 	CHECK(hash_path("a\nb") != hash_path("b\na") && hash_path("") != hash_path("a"));
+	/* The first character counts, however many follow. */
+	CHECK(hash_path("ammmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm") !=
+			hash_path("bmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm"));
+	CHECK(hash_path("a\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n") !=
+			hash_path("b\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"));
 	CHECK(hash_path("field: \"a\"") != hash_path("field: \"b\""));
 }
 
@@ -411,6 +434,14 @@ static void hints(void)
 	report.size = 0;
 	put_hint(&report, -E2BIG, &error);
 	CHECK(!strcmp(report_text(&report), "  hint:     do this\n"));
+	snprintf(error.mend, sizeof(error.mend), "x");
+	report.size = 0;
+	put_hint(&report, -E2BIG, &error);
+	CHECK(!strcmp(report_text(&report), "  hint:     x\n"));
+	/* Letters become small, and nothing else changes. */
+	report.size = 0;
+	put_macro(&report, "@AZ[az_19");
+	CHECK(!strcmp(report_text(&report), "side_arg_@az[az_19()"));
 }
 
 static void differences(void)
@@ -509,6 +540,12 @@ static void reported_descriptions(void)
 	forget_calls();
 	validate_report_description(&event, VALIDATE_WRONG, -EINVAL, &error);
 	CHECK(strstr(printed, "  event:    ?:?\n") && strstr(printed, "  hint:     mend\n"));
+	side_ptr_set(event.provider_name, NULL);
+	side_ptr_set(event.event_name, (const char *)16);
+	snprintf(error.mend, sizeof(error.mend), "m");
+	forget_calls();
+	validate_report_description(&event, VALIDATE_WRONG, -EINVAL, &error);
+	CHECK(strstr(printed, "  event:    ?:?\n") && strstr(printed, "  hint:     m\n"));
 	forget_calls();
 	validate_report_description(
 			(const struct side_event_description *)16, VALIDATE_WRONG, -EINVAL, &error);
@@ -525,6 +562,61 @@ static void reported_descriptions(void)
 			"side: 2 calls of %s (%d) were given to no tracer: what is wrong with them is reported above\n",
 			program_invocation_short_name, (int)getpid());
 	CHECK(!strcmp(printed, wanted) && errno == 4711);
+}
+
+/* The caller is the address that a call returns to. */
+static void callers(void)
+{
+	struct report report = {.size = 0};
+	struct link_map *map;
+	char wanted[512];
+	Dl_info info;
+
+	put_caller(&report, NULL);
+	CHECK(!report.size);
+	put_caller(&report, (const void *)16);
+	CHECK(!strcmp(report_text(&report), "  caller:   0x10\n"));
+	CHECK(dladdr1((const char *)(uintptr_t)puts, &info, (void **)&map, RTLD_DL_LINKMAP));
+	report.size = 0;
+	put_caller(&report, (const char *)(uintptr_t)puts + 1);
+	snprintf(wanted, sizeof(wanted), "  caller:   %s() in %s+0x%zx (", info.dli_sname,
+			info.dli_fname, (size_t)((uintptr_t)puts - map->l_addr));
+	CHECK(info.dli_sname && !strncmp(report_text(&report), wanted, strlen(wanted)));
+	CHECK(!strcmp(report.text + report.size - 2, ")\n"));
+	/* A function that begins there has not called. */
+	report.size = 0;
+	put_caller(&report, (const char *)(uintptr_t)puts);
+	snprintf(wanted, sizeof(wanted), "  caller:   %s() in ", info.dli_sname);
+	CHECK(strncmp(report_text(&report), wanted, strlen(wanted)) != 0);
+}
+
+static void reported_calls(void)
+{
+	struct visit_error error = error_of("what", "prov:ev\nfield: \"f\"");
+	char wanted[1024];
+
+	make_event(1);
+	snprintf(error.expected, sizeof(error.expected), "an egg");
+	snprintf(error.found, sizeof(error.found), "a hen");
+	snprintf(error.mend, sizeof(error.mend), "wait");
+	for (unsigned int is_dropped = 0; is_dropped < 2; is_dropped++) {
+		memset(sites, 0, sizeof(sites));
+		forget_calls();
+		errno = 4711;
+		validate_report_call(&event, (const void *)16, is_dropped, -EINVAL, &error);
+		snprintf(wanted, sizeof(wanted),
+				"side: wrong call in %s (%d): what\n  event:    prov:ev\n  field:    \"f\"\n  caller:   0x10\n  expected: an egg\n  found:    a hen\n%s  hint:     wait\n",
+				program_invocation_short_name, (int)getpid(),
+				is_dropped ? "  tracers:  are not given the call, which they could not survive\n"
+					   : "");
+		CHECK(!strcmp(printed, wanted) && writes.calls == 1 && errno == 4711);
+		/* It is reported once. The description and the caller are told apart. */
+		CHECK(!is_first(&event, (const void *)16, -EINVAL, &error));
+		CHECK(is_first((const void *)16, &event, -EINVAL, &error));
+		validate_report_call(&event, (const void *)16, is_dropped, -EINVAL, &error);
+		CHECK(!strcmp(printed, wanted) && writes.calls == 1 && errno == 4711);
+	}
+	memset(sites, 0, sizeof(sites));
 }
 
 static int state_of(struct visit_error *error)
@@ -773,6 +865,28 @@ static void registered_events(void)
 	CHECK(strstr(printed, ": the function of a VLA visitor is NULL\n") &&
 			strstr(printed, "  field:    \"f0\"\n") &&
 			strstr(printed, "  hint:     set its member visitor\n"));
+	/* Each of them is reported. */
+	make_event(3);
+	add_visitors(3);
+	side_ptr_set(visitors[0].visitor, NULL);
+	side_ptr_set(visitors[2].visitor, NULL);
+	forget_calls();
+	CHECK(shows(NULL, 0, &event) && nr_reports() == 2);
+	CHECK(strstr(printed, "  field:    \"f0\"\n") && strstr(printed, "  field:    \"f2\"\n"));
+}
+
+/* All elements of the list must be there. */
+static void lists_of_events(void)
+{
+	const size_t in_page = PAGE / sizeof(struct side_event_description *);
+	char *pages = mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct side_event_description **events = (struct side_event_description **)(void *)pages;
+
+	CHECK(pages != MAP_FAILED && !mprotect(pages + PAGE, PAGE, PROT_NONE));
+	forget_calls();
+	CHECK(shows(events, (uint32_t)in_page, NULL) && !nr_written);
+	CHECK(!shows(events, (uint32_t)in_page + 1, NULL) && nr_reports() == 1);
+	munmap(pages, 2 * PAGE);
 }
 
 /* ---- calls ---- */
@@ -930,11 +1044,14 @@ int main(void)
 	hints();
 	differences();
 	reported_descriptions();
+	callers();
+	reported_calls();
 	states();
 	copied_functions();
 	copies_without_memory();
 	number_of_findings();
 	registered_events();
+	lists_of_events();
 	number_of_mismatches();
 	harmless();
 	kinds_of_calls();

@@ -357,6 +357,28 @@ static struct table with_header(const unsigned char *header, size_t size, unsign
 	return table;
 }
 
+/* DW_LNS_const_add_pc adds the addresses of the opcode 255, which is (255 - 10) / 41. */
+static void test_constant_advance(void **unused)
+{
+	static const unsigned char header[] = {
+			1, 1, 1, 0xfb, 41, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 'a', 0, 0, 0, 0, 0};
+	struct table table = {.size = 0};
+	uint32_t length = sizeof(header);
+
+	(void)unused;
+	ADD(&table, 0, 0, 0, 0, 4, 0);
+	add(&table, &length, 4);
+	add(&table, header, sizeof(header));
+	set_address(&table, 0x1000);
+	ADD(&table, 8);
+	add_row(&table);
+	advance(&table, 0x100);
+	end_sequence(&table);
+	end_unit(&table);
+	assert_line(&table, 0x1004, NULL);
+	assert_line(&table, 0x1005, "a:1");
+}
+
 static void test_headers(void **unused)
 {
 	/* Lengths of instructions, operations in one, statements, line base, line range, opcode base; folders; a file. */
@@ -497,6 +519,8 @@ static void test_version_5(void **unused)
 	9, 9, 8, 8, 8, 8, 7, 7, 7, 7, 7, 7, 7, 7, 6, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, \
 			5, 2, 0xee, 0xee
 			'x', 0, NUMBERS, 0, 'y', 0, NUMBERS, 1, '/', 'z', 0, NUMBERS, 2};
+	static const unsigned char text[] = {1, PATH, 0x08, 2, '/', 0, 'f', 0, 2, PATH, 0x08,
+			FOLDER, 0x08, 1, 'x', 0, '1', 0};
 	/* Both names as positions in .debug_line_str. The directory has 1, 2, 4 or 8 bytes. */
 	static const unsigned char outside[] = {1, PATH, 0x1f, 2, 0, 0, 0, 0, 3, 0, 0, 0, 2, PATH,
 			0x1f, FOLDER, 0x0b, 3, 7, 0, 0, 0, 1, 9, 0, 0, 0, 0, 10, 0, 0, 0, 1};
@@ -511,7 +535,27 @@ static void test_version_5(void **unused)
 	assert_line(&table, 0x1000, "/z:1");
 	table = version_5(files, sizeof(files), 3);
 	assert_line(&table, 0x1000, NULL);
-	/* 9 members, of which 8 are supported; an unknown form. */
+	/* 8 members are supported, 9 are not. Form 0 is unknown. */
+	for (unsigned int extra = 0; extra < 2; extra++) {
+		unsigned char many[64] = {1, PATH, 0x08, 1, '/', 0};
+		size_t used = 6;
+
+		many[used++] = (unsigned char)(8 + extra);
+		many[used++] = PATH;
+		many[used++] = 0x08;
+		for (unsigned int i = 1; i < 8 + extra; i++) {
+			many[used++] = OTHER;
+			many[used++] = 0x0b;
+		}
+		many[used++] = 1;
+		many[used++] = 'x';
+		used += 1 + 7 + extra;
+		table = version_5(many, used, 0);
+		assert_line(&table, 0x1000, extra ? NULL : "x:1");
+	}
+	/* A directory that is no number counts as none. */
+	table = version_5(text, sizeof(text), 0);
+	assert_line(&table, 0x1000, "x:1");
 	table = version_5(inside, sizeof(inside), 0);
 	assert_line(&table, 0x1000, NULL);
 	form.texts = "dir/abcd";
@@ -522,6 +566,35 @@ static void test_version_5(void **unused)
 	form.texts = NULL;
 	table = version_5(outside, sizeof(outside), 0);
 	assert_line(&table, 0x1000, NULL);
+}
+
+/* A name as long as possible, and one with a character more. */
+static void test_long_names(void **unused)
+{
+	char name[VALIDATE_LINE_MAX], wanted[VALIDATE_LINE_MAX + 16];
+	struct table table;
+
+	(void)unused;
+	for (unsigned int size = VALIDATE_LINE_MAX / 2 - 2; size <= VALIDATE_LINE_MAX / 2 + 1;
+			size++) {
+		unsigned char tables[VALIDATE_LINE_MAX] = {
+				1, PATH, 0x08, 1, '/', 0, 1, PATH, 0x08, 1};
+
+		memset(name, 'n', size);
+		name[size] = '\0';
+		snprintf(wanted, sizeof(wanted), "%.*s:1", VALIDATE_LINE_MAX / 2 - 1, name);
+		table = (struct table){.size = 0};
+		begin_unit(&table, name);
+		set_address(&table, 0x1000);
+		add_row(&table);
+		advance(&table, 0x100);
+		end_sequence(&table);
+		end_unit(&table);
+		assert_line(&table, 0x1000, wanted);
+		memcpy(tables + 10, name, size);
+		table = version_5(tables, 10 + size + 1, 0);
+		assert_line(&table, 0x1000, wanted);
+	}
 }
 
 /* ---- compressed tables ---- */
@@ -625,6 +698,8 @@ int main(void)
 			cmocka_unit_test(test_headers),
 			cmocka_unit_test(test_units),
 			cmocka_unit_test(test_version_5),
+			cmocka_unit_test(test_long_names),
+			cmocka_unit_test(test_constant_advance),
 			cmocka_unit_test(test_compressed),
 			cmocka_unit_test(test_files),
 			cmocka_unit_test(test_last_operation),
