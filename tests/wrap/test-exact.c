@@ -208,7 +208,16 @@ static unsigned long fake_auxval(unsigned long type)
 	return has_linker ? (unsigned long)(uintptr_t)&linker_image : 0;
 }
 
+static unsigned int nr_registrations;
+
+static void fake_register(void)
+{
+	CHECK(nr_walks == nr_registrations + 1);
+	nr_registrations++;
+}
+
 #define WRAP_OWN wrap_own_test
+#define side_event_description_ptr_init fake_register
 #define dlsym fake_dlsym
 #define dlvsym fake_dlvsym
 #define dladdr fake_dladdr
@@ -335,14 +344,14 @@ static void test_start(void)
 	has_recorder = true;
 	is_ready = false;
 	wrap_start();
-	CHECK(nr_walks == 0 && nr_recorders == 0);
+	CHECK(nr_walks == 0 && nr_recorders == 0 && nr_registrations == 0);
 	is_ready = true;
 	errno = E2BIG;
 	wrap_loaded();
-	CHECK(nr_walks == 1 && nr_recorders == 1 && errno == E2BIG);
+	CHECK(nr_walks == 1 && nr_recorders == 1 && nr_registrations == 1 && errno == E2BIG);
 	wrap_start();
 	wrap_loaded();
-	CHECK(nr_walks == 1 && nr_recorders == 1);
+	CHECK(nr_walks == 1 && nr_recorders == 1 && nr_registrations == 1);
 }
 
 /* ---- the early area ---- */
