@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FOLDER "/usr/lib/debug"
@@ -86,16 +87,19 @@ static bool has_checksum(int fd, uint32_t wanted, struct room *room)
 {
 	uint32_t crc = UINT32_MAX, table[16], i;
 	const unsigned char *bytes = room->bytes;
+	struct stat status;
 	off_t at = 0;
 	ssize_t nr, k;
 	int bit;
 
+	if (fstat(fd, &status) || status.st_size > FILE_MAX)
+		return false;
 	for (i = 0; i < 16; i++) {
 		table[i] = i;
 		for (bit = 0; bit < 4; bit++)
 			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
 	}
-	while (at < FILE_MAX && (nr = pread(fd, room->bytes, sizeof(room->bytes), at)) > 0) {
+	while ((nr = pread(fd, room->bytes, sizeof(room->bytes), at)) > 0) {
 		for (k = 0; k < nr; k++) {
 			crc = table[(crc ^ bytes[k]) & 15] ^ crc >> 4;
 			crc = table[(crc ^ (uint32_t)(bytes[k] >> 4)) & 15] ^ crc >> 4;

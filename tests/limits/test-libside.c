@@ -224,6 +224,40 @@ static int built_levels(uint64_t count)
 	return ret;
 }
 
+/* `count` fields of this type. */
+static void put_fields(struct side_builder *builder, struct side_builder_type *into,
+		struct side_builder_type *type, uint64_t count)
+{
+	char name[16];
+
+	for (uint64_t i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "f%u", (unsigned int)i);
+		side_builder_add_field(builder, into, name, type);
+	}
+}
+
+/* Each type counts as often as it is used: structures with 1,022 structures of 1,023 fields, and single fields. */
+static int built_parts(uint64_t count)
+{
+	struct side_builder *builder = begin();
+	struct side_builder_type *byte = side_builder_bool(builder);
+	struct side_builder_type *inner = side_builder_struct(builder);
+	struct side_builder_type *outer = side_builder_struct(builder);
+	int ret;
+
+	put_fields(builder, inner, byte, 1023);
+	put_fields(builder, outer, inner, 1022);
+	side_builder_add_field(builder, NULL, "s", outer);
+	put_fields(builder, NULL, byte, count - (2 + 1022 * 1024));
+	ret = side_builder_finish(builder);
+	if (ret)
+		limit_problem = strstr(side_builder_error(builder), "more than 1048576 parts")
+				? "parts"
+				: "";
+	side_builder_destroy(builder);
+	return ret;
+}
+
 static void test_descriptions(void **state)
 {
 	static const struct limit_case cases[] = {
@@ -236,6 +270,7 @@ static void test_descriptions(void **state)
 			LIMIT_CASE(gathered_offset, UINT64_C(1) << 32, -EINVAL,
 					"the offset 0x100000001 is absurd"),
 			LIMIT_CASE(built_levels, 128, SIDE_ERROR_INVAL, "nested"),
+			LIMIT_CASE(built_parts, 1048576, SIDE_ERROR_INVAL, "parts"),
 	};
 
 	(void)state;
