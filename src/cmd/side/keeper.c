@@ -24,7 +24,7 @@ __attribute__((noreturn)) static void keeper_work(int socket, const char *partia
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		signal(signals[i], SIG_IGN);
-	/* A pipe that the command writes to ends with the command. */
+	/* All other descriptors are closed: a pipe that the command writes to, and the command's socket, end with the command. */
 	dup2(socket, STDIN_FILENO);
 	close_range(STDOUT_FILENO, ~0u, 0);
 	do
@@ -46,10 +46,8 @@ int keeper_start(struct keeper *keeper, const char *partial, const char *path)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
 		return -errno;
 	keeper->pid = fork();
-	if (!keeper->pid) {
-		close(sockets[0]);
+	if (!keeper->pid)
 		keeper_work(sockets[1], partial, path);
-	}
 	close(sockets[1]);
 	if (keeper->pid < 0) {
 		int code = errno;
