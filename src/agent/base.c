@@ -64,8 +64,8 @@ static uint64_t take_number(const char **at, unsigned int base)
 	for (;; (*at)++) {
 		unsigned int c = (unsigned char)**at;
 		unsigned int digit = c >= '0' && c <= '9' ? c - '0'
-				: c >= 'a' && c <= 'f'    ? c - 'a' + 10
-							  : 16;
+				: c >= 'a'                ? c - 'a' + 10
+							  : base;
 
 		if (digit >= base)
 			return number;
