@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The generator of documents, with a table of the test that has each kind of option, operand and text once. What it writes is compared
+ * The generator of documents and the texts of --help, with a table of the test that has each kind of option, operand and text once. What it writes is compared
  * with the files of the folder `generated`, which were reviewed.
  *
  *	test-generated FOLDER          compares all documents
@@ -15,6 +15,9 @@
 
 #include "cmd/side/command.h"
 #include "wire/context.h"
+
+/* Included for its function that wraps lines. */
+#include "cmd/side/help.c"
 
 /* ---- the table ---- */
 
@@ -109,12 +112,12 @@ const struct example command_examples[] = {
 		{"side show -a 'x y'", "Show `all`."}, {".side \\ `q`", "Then this."}, {0}};
 static const struct example help_examples[] = {{"side help", "Read."}, {0}};
 
-#define VERB(verb, number, completion_kind)                                         \
-	{                                                                           \
-		.id = (number), .name = (verb), .operands = "",                     \
-		.operand_completion = (completion_kind), .summary = "Do " verb ".", \
-		.paragraphs = WORDS("Does " verb "."), .options = no_options,       \
-		.examples = help_examples, .see_also = WORDS("show")                \
+#define VERB(verb, number, completion_kind)                                          \
+	{                                                                            \
+		.id = (number), .name = (verb), .group = VERBS_READ, .operands = "", \
+		.operand_completion = (completion_kind), .summary = "Do " verb ".",  \
+		.paragraphs = WORDS("Does " verb "."), .options = no_options,        \
+		.examples = help_examples, .see_also = WORDS("show")                 \
 	}
 
 const struct verb command_verbs[] = {
@@ -200,13 +203,84 @@ const char *context_perf_name(size_t index)
 
 static const char *const documents[] = {"side.1", "side-show.1", "side-help.1", "bash", "zsh",
 		"side.md", "show.md", "help.md", "topic-units.md", "topic-contexts.md", "names",
-		NULL};
+		"overview.help", "overview.colour", "show.help", "show.colour", "help.help",
+		"units.help", "units.colour", "contexts.help", "json.help", "show.json",
+		"help.json", NULL};
+
+/* The test has no text that JSON escapes otherwise. */
+void say_json_string(FILE *out, const char *text)
+{
+	putc('"', out);
+	for (; *text; text++)
+		fprintf(out, "%s%c", strchr("\"\\", *text) ? "\\" : "", *text);
+	putc('"', out);
+}
+
+/* Whether the document is a text of --help. */
+static bool print_help(FILE *out, const char *page, const char *kind)
+{
+	bool color = kind && !strcmp(kind, ".colour");
+	const struct verb *verb = command_find_verb(page);
+
+	if (kind && !strcmp(kind, ".json"))
+		help_print_json(out, verb);
+	else if (!color && (!kind || strcmp(kind, ".help") != 0))
+		return false;
+	else if (!strcmp(page, "overview"))
+		help_print_overview(out, color);
+	else if (verb)
+		help_print_verb(out, verb, color);
+	else
+		help_print_topic(out, command_find_topic(page), color);
+	return true;
+}
+
+static bool wraps(unsigned int first, const char *second, unsigned int left, unsigned int column,
+		const char *before, const char *between)
+{
+	char text[300], expected[300], *made, word[101] = "";
+	size_t size;
+	FILE *out = open_memstream(&made, &size);
+	bool same;
+
+	CHECK(out && first < sizeof(word));
+	memset(word, 'a', first);
+	snprintf(text, sizeof(text), "%s %s", word, second);
+	snprintf(expected, sizeof(expected), "%s%s%s%s\n", before, word, between, second);
+	wrap(out, text, left, column);
+	CHECK(!fclose(out));
+	same = !strcmp(made, expected);
+	if (!same)
+		fprintf(stderr, "made:\n%s\nexpected:\n%s\n", made, expected);
+	free(made);
+	return same;
+}
+
+/* Lines of 80 columns and no more. A text in back quotes is not broken, and neither is a longer word. */
+static void check_wrap(void)
+{
+	const char *left = "      ", *end = "\n      ";
+
+	CHECK(wraps(76, "bcd", 0, 0, "", " ") && wraps(77, "bcd", 0, 0, "", "\n"));
+	CHECK(wraps(70, "bcd", 6, 0, left, " ") && wraps(71, "bcd", 6, 0, left, end));
+	CHECK(wraps(70, "bcd", 6, 6, "", " ") && wraps(71, "bcd", 6, 6, "", end));
+	CHECK(wraps(70, "bcd", 6, 2, "    ", " ") && wraps(71, "bcd", 6, 2, "    ", end));
+	/* Text stands before it in the line. */
+	CHECK(wraps(66, "bcd", 6, 9, " ", " ") && wraps(67, "bcd", 6, 9, " ", end));
+	CHECK(wraps(70, "bcd", 6, 9, " ", end) && wraps(71, "bcd", 6, 9, end, end));
+	CHECK(wraps(71, "bc", 6, 9, end, " "));
+	CHECK(wraps(100, "b", 6, 0, left, end) && wraps(100, "b", 0, 0, "", "\n"));
+	CHECK(wraps(74, "`x y`", 0, 0, "", " ") && wraps(75, "`x y`", 0, 0, "", "\n"));
+	CHECK(wraps(74, "`x` y", 0, 0, "", " "));
+}
 
 static void print_document(FILE *out, const char *name)
 {
 	char page[64];
 
 	snprintf(page, sizeof(page), "%.*s", (int)strcspn(name, "."), name);
+	if (print_help(out, page, strchr(name, '.')))
+		return;
 	if (!strcmp(name, "bash"))
 		complete_print_bash(out);
 	else if (!strcmp(name, "zsh"))
@@ -245,6 +319,7 @@ int main(int argc, char **argv)
 	int differing = 0;
 
 	CHECK(argc >= 2);
+	check_wrap();
 	for (const char *const *name = documents; *name; name++) {
 		char path[4096], *made;
 		size_t size;

@@ -708,6 +708,7 @@ static int played_own(char *path, size_t size)
 static int played_check(const char *path)
 {
 	assert_string_equal(path, own);
+	assert_int_equal(access(path, F_OK), 0);
 	return check_result;
 }
 
@@ -749,6 +750,16 @@ static int failing_rename(const char *from, const char *to)
 	return rename_fails ? -1 : rename(from, to);
 }
 
+static int played_open(const char *path, int flags, ...)
+{
+	if (flags & O_CREAT)
+		assert_int_equal(flags, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
+	else
+		assert_int_equal(flags, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	return open(path, flags, 0600);
+}
+
+#define open played_open
 #define wire_runtime_directory played_directory
 #define wire_runtime_own played_own
 #define wire_runtime_check played_check
@@ -761,6 +772,7 @@ static int failing_rename(const char *from, const char *to)
 #define append current_append
 #define replace current_replace
 #include "cmd/side/current.c"
+#undef open
 #undef lstat
 #undef dprintf
 #undef close
@@ -804,13 +816,23 @@ static void test_current(void **unused)
 	struct ask ask = {.system = false}, system = {.system = true};
 	char name[ASK_NAME_MAX], long_name[ASK_NAME_MAX + 2], text[400];
 	unsigned int before = resources_descriptors();
+	struct stat status;
+	int input;
 
 	(void)unused;
+	/* A file in the place of the directory. */
+	snprintf(own, sizeof(own), "%s", folder);
+	put_file("file", "");
+	snprintf(own, sizeof(own), "%s/file/own", folder);
+	begin_output(false);
+	assert_false(current_read(&ask, name));
+	assert_output("side: cannot read which session is the current one: Not a directory\n" SELECT);
 	snprintf(own, sizeof(own), "%s/own", folder);
 	begin_output(false);
 	assert_false(current_read(&ask, name));
 	assert_false(current_read_silently(&ask, name));
-	/* The directory exists from now on. */
+	assert_int_equal(stat(own, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0700);
 	assert_int_equal(current_write(&ask, "one"), COMMAND_DONE);
 	assert_file("current", "one\n");
 	assert_true(current_read(&ask, name));
@@ -836,6 +858,18 @@ static void test_current(void **unused)
 	long_name[64] = 'n';
 	long_name[65] = '\0';
 	put_file("current", long_name);
+	assert_false(current_read(&ask, name));
+	/* Without the end of the line, and with many more letters. */
+	put_file("current", "ab");
+	assert_true(current_read(&ask, name));
+	assert_string_equal(name, "ab");
+	for (int i = 0; i < 9; i++) {
+		FILE *stream = fopen(file_in("current"), "ae");
+
+		assert_non_null(stream);
+		fputs(long_name, stream);
+		fclose(stream);
+	}
 	assert_false(current_read(&ask, name));
 	put_file("current", "four\nfive\n");
 	assert_true(current_read(&ask, name));
@@ -874,6 +908,24 @@ static void test_current(void **unused)
 	put_file(text, "old");
 	assert_int_equal(current_write(&ask, "eight"), COMMAND_DONE);
 	assert_file("current", "eight\n");
+	/* A directory of that name is in the way. */
+	assert_int_equal(mkdir(file_in(text), 0700), 0);
+	begin_output(false);
+	assert_int_equal(current_write(&ask, "nine"), COMMAND_FAILED);
+	snprintf(text, sizeof(text),
+			"side: cannot select the session nine: cannot write %s/current: File exists\n" SELECT,
+			own);
+	assert_output(text);
+	snprintf(text, sizeof(text), "current.%ld", (long)getpid());
+	assert_int_equal(rmdir(file_in(text)), 0);
+	/* Without standard input the file has its descriptor. */
+	input = dup(STDIN_FILENO);
+	close(STDIN_FILENO);
+	assert_int_equal(current_write(&ask, "eight"), COMMAND_DONE);
+	assert_true(current_read(&ask, name));
+	assert_string_equal(name, "eight");
+	assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+	close(input);
 	check_result = -EACCES;
 	begin_output(false);
 	assert_false(current_read_silently(&ask, name));
@@ -967,18 +1019,19 @@ static void test_which(void **unused)
 /* Each part of the path has one byte too few. */
 static void test_paths(void **unused)
 {
-	char path[40] = "/a";
+	char path[40] = "/a\0xxxxxxxxxxxxx";
 
 	(void)unused;
 	assert_int_equal(append_name(path, 10, NULL), -ENAMETOOLONG);
+	assert_string_equal(path, "/a/curren");
 	strcpy(path, "/a");
 	assert_int_equal(append_name(path, 11, NULL), 0);
 	assert_string_equal(path, "/a/current");
 	strcpy(path, "/a");
-	assert_int_equal(append_name(path, 14, "/b/c"), -ENAMETOOLONG);
+	assert_int_equal(append_name(path, 15, "/b/%d"), -ENAMETOOLONG);
 	strcpy(path, "/a");
-	assert_int_equal(append_name(path, 15, "/b/c"), 0);
-	assert_string_equal(path, "/a/current-b-c");
+	assert_int_equal(append_name(path, 16, "/b/%d"), 0);
+	assert_string_equal(path, "/a/current-b-%d");
 	strcpy(path, "/a");
 	assert_int_equal(append_name(path, 18, WIRE_RUNTIME_SYSTEM), 0);
 	assert_string_equal(path, "/a/current-system");
@@ -1008,6 +1061,8 @@ int main(void)
 	(void)unlink(file_in("current-system"));
 	(void)unlink(file_in("current-srv-side"));
 	(void)rmdir(own);
+	snprintf(own, sizeof(own), "%s", folder);
+	(void)unlink(file_in("file"));
 	(void)rmdir(folder);
 	return ret;
 }
