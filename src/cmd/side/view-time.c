@@ -59,16 +59,12 @@ static bool read_clock(const char **at, int64_t *ns)
 
 static int64_t day_and_clock(struct tm *day, int64_t clock, bool utc)
 {
-	time_t seconds;
-
 	day->tm_hour = (int)(clock / SECOND / 3600);
 	day->tm_min = (int)(clock / SECOND / 60 % 60);
 	day->tm_sec = (int)(clock / SECOND % 60);
 	day->tm_isdst = -1;
-	seconds = utc ? timegm(day) : mktime(day);
-	if (seconds > SECONDS_MAX)
-		seconds = SECONDS_MAX;
-	return (int64_t)seconds * SECOND + clock % SECOND;
+	/* The last year that read_date() accepts does not overflow. */
+	return (int64_t)(utc ? timegm(day) : mktime(day)) * SECOND + clock % SECOND;
 }
 
 static bool read_date(const char *at, int64_t *ns)

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* Limits of the calls that `readside check` reads: the last permitted value, and one more. The file is included; images are played. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../check.h"
+#include "cmd/readside/calls.h"
+#include "cmd/readside/check.h"
+#include "elf/image.h"
+#include "probe/code/code.h"
+#include "symbols/symbols.h"
+
+/* ---- played functions ---- */
+
+static unsigned int nr_mallocs, nr_opened, nr_told, nr_followed;
+static bool is_readable; /* the code of one function, which calls libside */
+static size_t malloc_size, nr_segments_there, budget_there;
+
+static void *played_malloc(size_t size)
+{
+	nr_mallocs++;
+	malloc_size = size;
+	return is_readable ? malloc(size) : NULL;
+}
+
+static void played_memory(void) {}
+
+static const struct image_segment *played_segments(const struct image *image, size_t *nr)
+{
+	(void)image;
+	*nr = nr_segments_there;
+	return NULL;
+}
+
+static int played_open(const char *path, struct code_file **file, struct code_error *error)
+{
+	(void)file;
+	(void)error;
+	CHECK(!strcmp(path, "/x"));
+	nr_opened++;
+	return is_readable ? 0 : -EINVAL;
+}
+
+static void played_say(
+		struct check *check, const struct event *event, const char *field, const char *text)
+{
+	CHECK(!check && !event && !strcmp(field, "f") &&
+			!strcmp(text, "the call at 0x1234 does not fit: why"));
+	nr_told++;
+}
+
+static int played_follow(struct image *image, uint64_t begin, const uint8_t *code, size_t size,
+		const struct calls_flow_ops *ops)
+{
+	(void)image;
+	(void)begin;
+	(void)code;
+	(void)size;
+	budget_there = *ops->budget;
+	nr_followed++;
+	return 0;
+}
+
+static size_t played_functions(const struct code_file *file, const struct code_function **functions)
+{
+	static const struct code_function function = {.address = 0x1000, .size = 16};
+
+	(void)file;
+	*functions = &function;
+	return 1;
+}
+
+static bool played_slot(
+		const struct image *image, const char *name, size_t index, uint64_t *address)
+{
+	(void)image;
+	(void)name;
+	(void)index;
+	(void)address;
+	return false;
+}
+
+static bool played_symbol(
+		const struct image *image, const char *name, bool all, struct image_symbol *symbol)
+{
+	(void)image;
+	(void)all;
+	symbol->address = 0x5000;
+	return !strcmp(name, "side_call");
+}
+
+static int played_read(const struct image *image, uint64_t address, void *to, size_t size)
+{
+	(void)image;
+	CHECK(address == 0x1000 && size == 16);
+	memset(to, 0, size);
+	return 0;
+}
+
+static void played_step(const uint8_t *code, size_t size, uint64_t address,
+		struct calls_state *state, struct image *image, struct calls_step *step)
+{
+	(void)code;
+	(void)address;
+	(void)state;
+	(void)image;
+	*step = (struct calls_step){
+			.goes = GOES_CALL, .target = 0x5000, .length = (unsigned int)size};
+}
+
+static void played_close(struct code_file *file)
+{
+	(void)file;
+}
+
+static const char *played_name(
+		const struct code_file *file, const struct code_function *function, size_t index)
+{
+	(void)file;
+	(void)function;
+	(void)index;
+	return NULL;
+}
+
+#define malloc played_malloc
+#define say_out_of_memory() played_memory()
+#define image_segments played_segments
+#define image_machine(image) EM_X86_64
+#define image_pointer_size(image) 8
+#define image_is_object(image) false
+#define code_open played_open
+#define code_name played_name
+#define check_say_call played_say
+#define calls_follow played_follow
+#define code_functions played_functions
+#define code_close played_close
+#define image_find_slot played_slot
+#define image_find_symbol played_symbol
+#define image_read played_read
+#define calls_step(...) played_step(__VA_ARGS__)
+#define symbols_create(options) ((struct symbols *)NULL)
+#include "cmd/readside/calls.c"
+#undef malloc
+
+/* Memory of which only what is used exists. */
+static void *reserve(size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	return at;
+}
+
+static void test_code(void)
+{
+	struct code_function functions[2] = {{.address = 0x1000}, {.address = 0x2000}};
+	struct calls calls = {.functions = functions, .nr_functions = 2};
+
+	CHECK(CODE_MAX == 512u << 20);
+	functions[0].size = 512u << 20;
+	CHECK(!read_function(&calls, &functions[0]) && nr_mallocs == 1 &&
+			malloc_size == 512u << 20);
+	functions[0].size++;
+	CHECK(!read_function(&calls, &functions[0]) && nr_mallocs == 1);
+	functions[0].size = 0;
+	CHECK(!read_function(&calls, &functions[0]) && nr_mallocs == 1);
+	/* All functions together. */
+	functions[0].size = (512u << 20) - 7;
+	functions[1].size = 7;
+	CHECK(!look_at_all(&calls) && nr_mallocs == 3);
+	functions[1].size = 8;
+	CHECK(look_at_all(&calls) == -E2BIG && nr_mallocs == 4);
+}
+
+static void test_jumps(void)
+{
+	const size_t most = 4u << 20;
+	const struct calls_step step = {.target = 0x9000};
+	const struct kind kind = {.at = 5};
+	const struct code_function function = {.address = 0x9000};
+	struct calls calls = {.jumps_room = most + 1, .nr_jumps = most - 1};
+	struct kind *kinds = reserve((most + 1) * sizeof(*kinds));
+	size_t nr = most - 1, room = most + 1, site = 0;
+	struct calls_state *state = calls_state_new(256, 64);
+
+	CHECK(JUMPS_MAX == most && state);
+	calls.jumps = reserve((most + 1) * sizeof(*calls.jumps));
+	CHECK(!note_jump(&calls, 3, 0x1234, &step) && calls.nr_jumps == most);
+	CHECK(calls.jumps[most - 1].to == 0x9000 && calls.jumps[most - 1].at == 0x1234 &&
+			calls.jumps[most - 1].from == 3);
+	CHECK(note_jump(&calls, 3, 0x1234, &step) == -E2BIG && calls.nr_jumps == most);
+	note_kind(&kinds, &nr, &room, &kind);
+	CHECK(nr == most && kinds[most - 1].at == 5);
+	note_kind(&kinds, &nr, &room, &kind);
+	CHECK(nr == most && !kinds[most].at);
+	calls.functions = &function;
+	calls.sites = &site;
+	calls.nr_sites = 1;
+	calls.given = reserve((most + 1) * sizeof(*calls.given));
+	calls.given_room = most + 1;
+	calls.nr_given = most - 1;
+	for (int64_t event = 7; event <= 8; event++) {
+		state->registers[CALLS_RDI] = (struct calls_value){
+				.kind = KNOWN_BYTES, .mask = 0xff, .number = event};
+		note_given(&calls, 0x1234, &step, state);
+		CHECK(calls.nr_given == most);
+	}
+	CHECK(calls.given[most - 1].event == 7 && !calls.given[most].event);
+	free(state);
+	munmap(calls.given, (most + 1) * sizeof(*calls.given));
+	munmap(calls.jumps, (most + 1) * sizeof(*calls.jumps));
+	munmap(kinds, (most + 1) * sizeof(*kinds));
+}
+
+static void test_told(void)
+{
+	const struct code_function function = {.address = 0x1000};
+	const struct calls_problem problem = {.field = "f", .text = "why"};
+	struct calls calls = {.path = "/x", .wrong = 999};
+
+	tell(&calls, &function, 0x1234, NULL, &problem);
+	CHECK(nr_told == 1);
+	calls.wrong = 1000;
+	tell(&calls, &function, 0x1234, NULL, &problem);
+	CHECK(nr_told == 1);
+}
+
+/* A file with more segments is not opened. */
+static void test_segments(void)
+{
+	const struct event event = {.path = "/x"};
+
+	for (nr_segments_there = 63; nr_segments_there <= 65; nr_segments_there++) {
+		nr_opened = 0;
+		check_calls(NULL, NULL, "/x", &event, 1);
+		CHECK(nr_opened == (nr_segments_there <= 64));
+	}
+}
+
+/* All functions of a file together take so many steps (test-calls-flow.c). */
+static void test_steps(void)
+{
+	const struct event event = {.path = "/x"};
+
+	is_readable = true;
+	nr_segments_there = 1;
+	check_calls(NULL, NULL, "/x", &event, 1);
+	CHECK(nr_followed == 1 && budget_there == 64u << 20);
+	is_readable = false;
+}
+
+int main(void)
+{
+	test_code();
+	test_jumps();
+	test_told();
+	test_segments();
+	test_steps();
+	return 0;
+}
