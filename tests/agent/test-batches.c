@@ -92,14 +92,14 @@ static int play_check(const struct side_event_description *event, unsigned int f
 	return played.invalid;
 }
 
-/* No multiples of 16. */
+/* The first one is a multiple of 16, the others are not. */
 static ssize_t play_plan_size(
 		const struct side_event_description *event, char *error, size_t error_size)
 {
 	assert_int_equal(error_size, 256);
 	strcpy(error, "played");
 	called("plan %d\n", number_of(event));
-	return played.plan_error ? played.plan_error : 33 + number_of(event);
+	return played.plan_error ? played.plan_error : 32 + number_of(event);
 }
 
 static int play_plan_build(const struct side_event_description *event, void *memory, size_t size,
@@ -438,25 +438,25 @@ static void test_build(void **unused)
 	played.wanted[1] = 4;
 	played.wanted[2] = 0;
 	assert_int_equal(agent_batch_build(&sessions[0], list, NR_EVENTS, &batch), 0);
-	/* Two plans of 33 and 35 bytes, and the memory of three events. */
+	/* Two plans of 32 and 34 bytes, and the memory of three events. */
 	snprintf(wanted, sizeof(wanted),
 			"check 0\nplan 0\nselect 0 in 0\ncheck 2\nplan 2\nselect 2 in 0\nselect 2 in 1\n"
 			"take %zu\n"
-			"check 0\nplan 0\nbuild 0 at %zu: 33\nselect 0 in 0 at %zu with plan 0, place 0\n"
-			"check 2\nplan 2\nbuild 2 at %zu: 35\nselect 2 in 0 at %zu with plan 2, place %d\n"
+			"check 0\nplan 0\nbuild 0 at %zu: 32\nselect 0 in 0 at %zu with plan 0, place 0\n"
+			"check 2\nplan 2\nbuild 2 at %zu: 34\nselect 2 in 0 at %zu with plan 2, place %d\n"
 			"select 2 in 1 at %zu with plan 2, place %d\n",
-			head + 3 * one + 48 + 48 + 16 + 16 + 32, head + 3 * one,
-			head + 3 * one + 48, head + 3 * one + 64, head + 3 * one + 112,
-			2 * WIRE_CHANNELS_MAX, head + 3 * one + 128, 2 * WIRE_CHANNELS_MAX + 1);
+			head + 3 * one + 32 + 48 + 16 + 16 + 32, head + 3 * one,
+			head + 3 * one + 32, head + 3 * one + 48, head + 3 * one + 96,
+			2 * WIRE_CHANNELS_MAX, head + 3 * one + 112, 2 * WIRE_CHANNELS_MAX + 1);
 	assert_called(wanted);
 	assert_true(batch->nr_events == 3 && batch->key == list);
-	assert_true(batch->mapped == head + 3 * one + 160);
+	assert_true(batch->mapped == head + 3 * one + 144);
 	assert_true(batch->events[0].description == &described[0] &&
 			batch->events[2].channel == &channels[1]);
 	/* The memory is given back with its size. */
 	batch->next = make_batch(0);
 	agent_batches_free(batch);
-	snprintf(wanted, sizeof(wanted), "give %zu\ngive %zu\n", head + 3 * one + 160, head);
+	snprintf(wanted, sizeof(wanted), "give %zu\ngive %zu\n", head + 3 * one + 144, head);
 	assert_called(wanted);
 	assert_int_equal(played.nr_pages, 0);
 	agent_batches_free(NULL);
@@ -839,7 +839,7 @@ static void test_changes(void **unused)
 	(void)unused;
 	reset();
 	snprintf(appears, sizeof(appears),
-			"check 1\nplan 1\nselect 1 in 0\ntake %zu\ncheck 1\nplan 1\nbuild 1 at %zu: 34\n"
+			"check 1\nplan 1\nselect 1 in 0\ntake %zu\ncheck 1\nplan 1\nbuild 1 at %zu: 33\n"
 			"select 1 in 0 at %zu with plan 1, place %d\npages\n",
 			size, size - 64, size - 16, WIRE_CHANNELS_MAX);
 	change(INSERT, "lock\nbegin\nbases\nend\nunlock\n");
