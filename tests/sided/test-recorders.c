@@ -133,6 +133,27 @@ pid_t __wrap_waitpid(pid_t pid, int *status, int flags)
 	return nr_reaped ? reaped[--nr_reaped] : 0;
 }
 
+static unsigned int failing_puts;   /* as many messages cannot be made */
+static unsigned int failing_calloc; /* the call with this number fails; 0: none */
+
+int __real_frame_put(struct frame_out *out, struct json_object *object);
+int __wrap_frame_put(struct frame_out *out, struct json_object *object);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+int __wrap_frame_put(struct frame_out *out, struct json_object *object)
+{
+	if (!failing_puts)
+		return __real_frame_put(out, object);
+	failing_puts--;
+	return -ENOMEM;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return failing_calloc && !--failing_calloc ? NULL : __real_calloc(count, size);
+}
+
 /* ---- the test as session process ---- */
 
 static struct session_entry *one(void)
@@ -980,9 +1001,97 @@ static void test_passed(void)
 	worker()->out.size = 0;
 	close(ends[0]);
 	close(ends[1]);
-	/* A call takes its turn meanwhile. */
 	json_object_put(request());
+	/* What the socket does not take is sent when it does. */
+	{
+		struct json_object *text = json_object_new_object();
+		unsigned int nr = 0, nr_read = 0;
+
+		json_object_object_add(text, "verb", json_object_new_string("x"));
+		for (; !worker()->out.size && nr < 10000; nr++) {
+			CHECK(!frame_put(&worker()->out, text));
+			flush(&the_daemon, worker());
+			CHECK(worker()->watch.events ==
+					(worker()->out.size ? EPOLLIN | EPOLLOUT : EPOLLIN));
+		}
+		CHECK(worker()->out.size && worker_is_ready(one()));
+		json_object_put(text);
+		while ((text = request())) {
+			json_object_put(text);
+			nr_read++;
+		}
+		CHECK(nr_read == nr && !worker()->out.size && worker()->watch.events == EPOLLIN);
+	}
+	/* The end of the other side is seen at the next message. */
+	close(recorder);
+	recorder = -1;
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
+	CHECK(worker_pass(&the_daemon, one(), ends[0]) && !worker_is_ready(one()));
+	CHECK(worker()->restart.slot && !nr_pidfd_kills);
+	close(ends[0]);
+	close(ends[1]);
 	stop();
+}
+
+/* ---- no memory ---- */
+
+static void test_no_memory(void)
+{
+	static const char cannot_ask[] =
+			"sided: out of memory: cannot ask the process that records the session one\n";
+	bool is_done = false;
+
+	begin_session();
+	ask_one("start", "");
+	failing_puts = 1;
+	turn();
+	turn();
+	check_text(reported(), cannot_ask);
+	CHECK(nr_pidfd_kills == 1 && in_ms(&worker()->restart) == 100 && is_hung_up(recorder));
+	CHECK(!worker()->patience.slot && worker()->state == WORKER_AWAY);
+	pass_time(100);
+	check_opening(false, true, 1);
+	tell(recorder, "{\"ok\":true,\"generation\":6}");
+	failing_puts = 1;
+	turn();
+	turn();
+	check_answer(hear(client), "failed", "out of memory", "");
+	check_text(reported(), cannot_ask);
+	CHECK(worker_is_ready(one()) && !worker()->asked && !worker()->patience.slot);
+	ask_one("rotate", "");
+	check_request("{\"verb\":\"rotate\"}", 60000);
+	answer("{\"ok\":true}");
+	check_good(hear(client));
+	stop();
+	/* Each piece of memory. */
+	for (unsigned int i = 1; !is_done; i++) {
+		struct json_object *found;
+		struct control_error error;
+
+		CHECK(i < 30);
+		begin_session();
+		ask_one("start", "");
+		failing_calloc = i;
+		turn();
+		turn();
+		is_done = failing_calloc != 0;
+		failing_calloc = 0;
+		if (worker_pid(one())) {
+			json_object_put(request());
+			answer("{\"ok\":true,\"generation\":6}");
+			json_object_put(request());
+			answer("{\"ok\":true,\"generation\":7}");
+		}
+		found = hear(client);
+		CHECK(found);
+		if (json_answer(found, &error)) {
+			check_text(error.text, "out of memory");
+			CHECK(!is_done && one()->state == SESSION_DEFINED && !one()->active &&
+					!one()->operation);
+		}
+		json_object_put(found);
+		stop();
+	}
 }
 
 static void test_missed(void)
@@ -1139,7 +1248,7 @@ int main(int argc, char **argv)
 	static void (*const tests[])(void) = {test_start, test_failed_start, test_verbs, test_stop,
 			test_changes, test_waiting, test_waiting_twice, test_queue, test_destroy,
 			test_spooled, test_deaths, test_silent, test_spawns, test_passed,
-			test_missed, test_status, test_top};
+			test_missed, test_no_memory, test_status, test_top};
 	struct resources before;
 
 	(void)argv;
