@@ -286,6 +286,21 @@ static void notify(const struct side_tracer_handle *tracer,
 	gate.depth = depth;
 }
 
+/*
+ * Whether the notifications of the end of a batch, which have begun, have yet to reach this tracer. It is notified of the batch as of any other
+ * until then.
+ */
+static bool end_is_ahead(const struct side_events_register_handle *batch,
+		const struct side_tracer_handle *tracer)
+{
+	const struct side_tracer_handle *ahead =
+			batch->notified ? batch->notified->next : first_tracer;
+
+	while (ahead && ahead != tracer)
+		ahead = ahead->next;
+	return ahead != NULL;
+}
+
 /* Tell a tracer of all batches it does not know yet. */
 static void insert_batches(struct side_tracer_handle *tracer)
 {
@@ -295,7 +310,7 @@ static void insert_batches(struct side_tracer_handle *tracer)
 		uint64_t number = batch->number, removals_before = removals;
 
 		tracer->known = number;
-		if (!batch->leaving)
+		if (!batch->leaving || end_is_ahead(batch, tracer))
 			notify(tracer, SIDE_TRACER_NOTIFICATION_INSERT_EVENTS, batch);
 		/* The notification may have removed batches, and inserted the next ones itself. */
 		if (removals == removals_before && tracer->known == number)
@@ -314,7 +329,7 @@ static void remove_batches(struct side_tracer_handle *tracer)
 		uint64_t number = batch->number, removals_before = removals;
 
 		tracer->removed = number;
-		if (!batch->leaving)
+		if (!batch->leaving || end_is_ahead(batch, tracer))
 			notify(tracer, SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, batch);
 		batch = removals == removals_before ? batch->next : batch_after(number);
 	}
@@ -394,6 +409,7 @@ static void finish_removal(
 static void remove_batch(struct side_events_register_handle *batch)
 {
 	batch->leaving = true;
+	batch->notified = NULL;
 	finish_removal(batch, first_tracer);
 }
 
