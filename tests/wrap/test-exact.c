@@ -356,7 +356,7 @@ static void test_start(void)
 
 /* ---- the early area ---- */
 
-static void *early[3];
+static void *early[5];
 
 /* Allocations while the functions are being looked up. */
 static void ask_early(void)
@@ -372,11 +372,19 @@ static void ask_early(void)
 	early[2] = wrap_realloc(early[0], 9);
 	CHECK(is_early(early[2]) && early[2] != early[0] && !memcmp(early[2], "12345\0\0\0", 9));
 	CHECK(!memcmp(wrap_realloc(early[2], 3), "123", 3));
-	CHECK(is_early(wrap_realloc(NULL, 4)) && is_early(wrap_reallocarray(NULL, 2, 3)));
+	early[3] = wrap_realloc(NULL, 4);
+	early[4] = wrap_reallocarray(NULL, 2, 3);
+	CHECK(is_early(early[3]) && early_size(early[3]) == 4 && is_early(early[4]) &&
+			early_size(early[4]) == 6);
+	/* Each block has the alignment that the allocator promises. */
+	for (size_t i = 0; i < sizeof(early) / sizeof(*early); i++)
+		CHECK((uintptr_t)early[i] % 16 == 0);
 	errno = 0;
 	CHECK(!wrap_calloc(SIZE_MAX / 2, 3) && errno == ENOMEM);
 	errno = 0;
 	CHECK(!wrap_reallocarray(NULL, SIZE_MAX / 2, 3) && errno == ENOMEM);
+	/* The product is 0. */
+	CHECK(!wrap_calloc(SIZE_MAX / 2 + 1, 2) && !wrap_reallocarray(NULL, SIZE_MAX / 2 + 1, 2));
 	CHECK(early_size(wrap_calloc(0, 3)) == 0 && early_size(wrap_calloc(3, 0)) == 0);
 	CHECK(early_size(wrap_reallocarray(early[1], 2, 8)) == 16);
 	wrap_free(early[2]);
@@ -404,6 +412,13 @@ static void test_early(void)
 	find_linker();
 	CHECK(linker.begin == 0 && linker.size == 0);
 	has_linker = true;
+	/* The largest segment is the first one, and no other kind counts. */
+	linker_image.header = (ElfW(Ehdr)){.e_phoff = sizeof(ElfW(Ehdr)), .e_phnum = 2};
+	linker_image.parts[0] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = 0x20, .p_memsz = 0x100};
+	linker_image.parts[1] = (ElfW(Phdr)){.p_type = PT_NOTE, .p_vaddr = 0x300, .p_memsz = 0x50};
+	find_linker();
+	CHECK(linker.begin == (uintptr_t)&linker_image && linker.size == 0x120);
+	linker.begin = linker.size = 0;
 	linker_image.header = (ElfW(Ehdr)){.e_phoff = sizeof(ElfW(Ehdr)), .e_phnum = 4};
 	linker_image.parts[0] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = 0, .p_memsz = 0x100};
 	linker_image.parts[1] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = 0x300, .p_memsz = 0x50};
