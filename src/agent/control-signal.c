@@ -19,13 +19,14 @@
 #include "agent/control.h"
 #include "wire/raw.h"
 
+/* NSIG, which is no signal's, for a text that is no number. */
 static uint32_t number_of(const char *digits)
 {
-	uint32_t number = 0;
+	uint32_t number = *digits ? 0 : NSIG;
 
 	for (; *digits >= '0' && *digits <= '9' && number < 1000; digits++)
 		number = number * 10 + (uint32_t)(*digits - '0');
-	return *digits ? 0 : number;
+	return *digits ? NSIG : number;
 }
 
 /* One that a program may have a handler for, and that is not the C library's own. */
