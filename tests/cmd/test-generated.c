@@ -270,6 +270,7 @@ static void check_wrap(void)
 	CHECK(wraps(70, "bcd", 6, 9, " ", end) && wraps(71, "bcd", 6, 9, end, end));
 	CHECK(wraps(71, "bc", 6, 9, end, " "));
 	CHECK(wraps(100, "b", 6, 0, left, end) && wraps(100, "b", 0, 0, "", "\n"));
+	CHECK(wraps(100, "b", 6, 6, "", end));
 	CHECK(wraps(74, "`x y`", 0, 0, "", " ") && wraps(75, "`x y`", 0, 0, "", "\n"));
 	CHECK(wraps(74, "`x` y", 0, 0, "", " "));
 }

@@ -16,9 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <json-c/json.h>
-
 #include "../called.h"
+#include "../counted-json.h"
 #include "../failing-calls.h"
 #include "../resources.h"
 
@@ -1037,20 +1036,26 @@ static void test_paths(void **unused)
 	assert_string_equal(path, "/a/current-system");
 }
 
+static int no_object_is_left(void **unused)
+{
+	(void)unused;
+	return nr_objects;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-			cmocka_unit_test(test_call),
-			cmocka_unit_test(test_start_kernel),
-			cmocka_unit_test(test_patterns),
-			cmocka_unit_test(test_has),
-			cmocka_unit_test(test_ensure),
-			cmocka_unit_test(test_stop),
-			cmocka_unit_test(test_daemon),
-			cmocka_unit_test(test_current),
-			cmocka_unit_test(test_forget),
-			cmocka_unit_test(test_which),
-			cmocka_unit_test(test_paths),
+			cmocka_unit_test_teardown(test_call, no_object_is_left),
+			cmocka_unit_test_teardown(test_start_kernel, no_object_is_left),
+			cmocka_unit_test_teardown(test_patterns, no_object_is_left),
+			cmocka_unit_test_teardown(test_has, no_object_is_left),
+			cmocka_unit_test_teardown(test_ensure, no_object_is_left),
+			cmocka_unit_test_teardown(test_stop, no_object_is_left),
+			cmocka_unit_test_teardown(test_daemon, no_object_is_left),
+			cmocka_unit_test_teardown(test_current, no_object_is_left),
+			cmocka_unit_test_teardown(test_forget, no_object_is_left),
+			cmocka_unit_test_teardown(test_which, no_object_is_left),
+			cmocka_unit_test_teardown(test_paths, no_object_is_left),
 	};
 	int ret;
 

@@ -18,6 +18,7 @@
 #undef main
 
 #include <limits.h>
+#include <malloc.h>
 
 /* ---- outputs ---- */
 
@@ -212,6 +213,12 @@ static void test_text_units(void)
 			&size);
 
 	CHECK(size == 3 && !strcmp(text, "\xe2\x82\xac"));
+	free(text);
+	/* The block is large enough for the NUL: one byte less is a smaller block. */
+	text = form_utf8(&(struct visit_text){(const unsigned char *)"24 letters and the NUL..", 1,
+					 SIDE_TYPE_BYTE_ORDER_HOST},
+			&size);
+	CHECK(size == 24 && strlen(text) == 24 && malloc_usable_size(text) >= 25);
 	free(text);
 	CHECK(!form_utf8(&(struct visit_text){NULL, 1, SIDE_TYPE_BYTE_ORDER_HOST}, &size) && !size);
 }

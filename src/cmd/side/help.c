@@ -32,8 +32,7 @@ static void wrap(FILE *out, const char *text, unsigned int left, unsigned int co
 
 		while (text[length] && (text[length] != ' ' || quoted))
 			quoted ^= text[length++] == '`';
-		quoted = false;
-		if (column + length + (column > left) > HELP_WIDTH && column > left) {
+		if (column > left && column + 1 + length > HELP_WIDTH) {
 			putc('\n', out);
 			column = 0;
 		}
