@@ -8,6 +8,7 @@
 #include <linux/membarrier.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -30,11 +31,45 @@ static bool hooked_on(const char *name);
 			(const long[]){(long)(a), (long)(b), (long)(c), (long)(d), (long)(e), \
 					(long)(f)})
 #define mmap hooked_mmap
+static int locked; /* whether the lock of the list of readers is held */
+
+static void hooked_lock(struct futex_lock *lock)
+{
+	futex_lock(lock);
+	locked++;
+}
+
+static bool hooked_trylock(struct futex_lock *lock)
+{
+	bool is_taken = futex_trylock(lock);
+
+	locked += is_taken;
+	return is_taken;
+}
+
+static void hooked_unlock(struct futex_lock *lock)
+{
+	if (locked-- != 1)
+		abort();
+	futex_unlock(lock);
+}
+
+#define futex_lock(lock) hooked_lock(lock)
+#define futex_trylock(lock) hooked_trylock(lock)
+#define futex_unlock(lock) hooked_unlock(lock)
+/* A missing fence shows only on another processor, and rarely: fences are counted. */
+static unsigned int nr_fences;
+#define __atomic_thread_fence(order) (CHECK_FENCE(order), (void)nr_fences++)
+#define CHECK_FENCE(order) ((order) == __ATOMIC_SEQ_CST ? (void)0 : abort())
 #define environment_get hooked_variable
 #define environment_is_on hooked_on
 #include "libside/rcu.c"
 #undef syscall
 #undef mmap
+#undef __atomic_thread_fence
+#undef futex_lock
+#undef futex_trylock
+#undef futex_unlock
 
 #include "event.h"
 
@@ -50,6 +85,8 @@ static struct {
 	bool no_memory;
 	size_t mapped;
 	unsigned int nr_mapped;
+	bool is_locked;               /* the list of readers, at the last mapping */
+	void (*on_mask)(bool blocks); /* before signals are blocked or unblocked */
 } calls;
 
 static long hooked_sleep(const struct timespec *time)
@@ -82,6 +119,8 @@ static long hooked_call(long number, const long *words)
 		return -1;
 	case SYS_rt_sigprocmask:
 		calls.nr_masks++;
+		if (calls.on_mask)
+			calls.on_mask(words[2]);
 		CHECK(words[0] == SIG_SETMASK && words[3] == 8);
 		if (words[2]) {
 			memcpy(&calls.mask, (const void *)words[1], 8);
@@ -103,6 +142,7 @@ static void *hooked_mmap(void *at, size_t size, int protection, int flags, int f
 		return MAP_FAILED;
 	calls.mapped = size;
 	calls.nr_mapped++;
+	calls.is_locked = readers_lock.word;
 	return mmap(at, size, protection, flags, fd, offset);
 }
 
@@ -167,6 +207,10 @@ static void test_sweep(void)
 	CHECK(take_ready_reader(5) == &first_readers[6] && first_readers[6].tid == 5);
 	CHECK(take_ready_reader(5) == &first_readers[1] && take_ready_reader(5) == first_readers);
 	CHECK(take_ready_reader(5) == &first_readers[7]);
+	/* A reader that was never taken has no thread, whatever is in its memory. */
+	first_readers[8].tid = GONE;
+	CHECK_EQUAL(sweep_readers(MINE, &total), 0);
+	CHECK(total == 8 && first_readers[8].tid == GONE);
 }
 
 /* A chunk is added if less than half of the readers could be freed. */
@@ -213,6 +257,9 @@ static void test_inherit(void)
 	first_readers[3].tid = UNKNOWN_THREAD;
 	first_readers[3].identity = 79;
 	CHECK(!inherit_reader(79));
+	first_readers[0].tid = UNKNOWN_THREAD;
+	first_readers[0].identity = 80;
+	CHECK(inherit_reader(80) == &first_readers[0]);
 }
 
 static void test_attach(void)
@@ -234,7 +281,22 @@ static void test_attach(void)
 	CHECK(reader->identity == thread_identity() && calls.nr_masks == 2 && !readers_lock.word);
 	rcu_self = &no_reader;
 	CHECK(attach_reader() == reader && first_chunk.used == 2);
+	/* Another thread holds the lock for long. */
+	rcu_self = &no_reader;
+	readers_lock.word = 1;
+	CHECK(!attach_reader() && rcu_self == &no_reader && readers_lock.word == 1);
+	readers_lock.word = 0;
+	/* A handler was faster. */
+	rcu_self = &first_readers[5];
+	CHECK(attach_reader() == &first_readers[5] && first_chunk.used == 2);
 	sandboxes = 0;
+	CHECK(attach_reader() == &first_readers[5] && first_chunk.used == 2);
+	/* A child of vfork(). */
+	rcu_self = &no_reader;
+	owner_pid = 1;
+	CHECK(!attach_reader() && rcu_self == &no_reader && first_chunk.used == 2);
+	owner_pid = getpid();
+	CHECK(calls.nr_masks == 6 && !readers_lock.word);
 	/* None left. */
 	first_readers[0].tid = ALIVE;
 	use_readers(FIRST_READERS - 2, 0);
@@ -260,6 +322,7 @@ static void test_sandbox(void)
 	rcu_sandbox_begins();
 	CHECK(sandboxes == 1 && rcu_self == first_readers && errno == E2BIG);
 	CHECK(last_chunk->capacity == 1023 && calls.nr_mapped == 1 && !readers_lock.word);
+	CHECK(calls.is_locked && calls.nr_masks == 4);
 	/* 511 readers are enough. */
 	last_chunk->used = 1023 - 511;
 	rcu_sandbox_begins();
@@ -278,12 +341,14 @@ static void test_enter(void)
 	bool outermost = true;
 
 	reset();
+	nr_fences = 0;
 	rcu_shared.gp = RCU_STEP | RCU_ALWAYS;
 	CHECK(!rcu_enter_slow(&outermost) && !outermost && rcu_self == &no_reader);
 	rcu_shared.gp = 5 * RCU_STEP | RCU_READY | RCU_ALWAYS;
 	reader = rcu_enter_slow(&outermost);
 	CHECK(reader == first_readers && outermost &&
 			reader->epoch == (5 * RCU_STEP | RCU_READY | RCU_ALWAYS));
+	CHECK_EQUAL(nr_fences, 1);
 	CHECK(rcu_inside() && rcu_enter_slow(&outermost) == reader && !outermost);
 	rcu_shared.gp += RCU_STEP;
 	CHECK(rcu_enter_slow(&outermost) == reader && !outermost &&
@@ -373,10 +438,12 @@ static uintptr_t barrier(int first, int second, int third, uintptr_t more)
 {
 	reset();
 	rcu_shared.gp |= more;
+	nr_fences = 0;
 	calls.barriers[0] = first;
 	calls.barriers[1] = second;
 	calls.barriers[2] = third;
 	rcu_all_threads_barrier();
+	CHECK_EQUAL(nr_fences, 1);
 	return rcu_shared.gp & RCU_FLAGS;
 }
 
@@ -397,7 +464,8 @@ static void test_barrier(void)
 	rcu_shared.gp = 7 * RCU_STEP | RCU_READY | RCU_ALWAYS;
 	CHECK(rcu_begin_grace_period() == 8 * RCU_STEP &&
 			rcu_shared.gp == (8 * RCU_STEP | RCU_READY | RCU_ALWAYS));
-	CHECK(rcu_now() == rcu_shared.gp);
+	nr_fences = 0;
+	CHECK(rcu_now() == rcu_shared.gp && nr_fences == 1);
 }
 
 static void test_passed(void)
@@ -446,6 +514,46 @@ static void leave_section(void)
 static void end_thread(void)
 {
 	first_readers[0].tid = GONE;
+}
+
+/* Another thread gives the reader up before this one has the lock, and a new thread takes it. */
+static void take_again(bool blocks)
+{
+	if (!blocks)
+		return;
+	free_reader(&first_readers[0]);
+	CHECK(take_ready_reader(ALIVE) == &first_readers[0]);
+	first_readers[0].epoch = 77;
+}
+
+static void is_locked(bool blocks)
+{
+	CHECK(blocks || !readers_lock.word);
+}
+
+static void test_give_up(void)
+{
+	reset();
+	use_readers(2, 1);
+	calls.on_mask = take_again;
+	CHECK(give_up_if_gone(&first_readers[0]) && calls.nr_masks == 2);
+	CHECK(first_readers[0].tid == ALIVE && first_readers[0].epoch == 77 && !free_readers);
+	CHECK(!readers_lock.word);
+	calls.on_mask = is_locked;
+	first_readers[0].tid = GONE;
+	CHECK(give_up_if_gone(&first_readers[0]) && !first_readers[0].tid && free_readers);
+	/* The reader behind the last one holds up nothing. */
+	first_readers[2].tid = GONE;
+	first_readers[2].epoch = 5;
+	rcu_give_up_gone(6);
+	CHECK(first_readers[2].tid == GONE && rcu_passed(6));
+	first_readers[1].tid = GONE;
+	first_readers[1].epoch = 5;
+	first_readers[0].tid = ALIVE;
+	first_readers[0].epoch = 5;
+	rcu_give_up_gone(6);
+	CHECK(!first_readers[1].tid && first_readers[0].tid == ALIVE);
+	reset();
 }
 
 /* The pauses grow up to 1.28 ms. Each 64th is followed by the question whether the thread lives. */
@@ -509,14 +617,16 @@ static void test_fork(void)
 	rcu_self->epoch = other->epoch = first_readers[4].epoch = 99;
 	readers_lock.word = 1;
 	owner_pid = 0;
-	last_chunk = &first_chunk;
+	/* The parent was changing these. */
+	last_chunk = NULL;
+	free_readers = (struct rcu_reader *)(uintptr_t)16;
 	rcu_after_fork_in_child();
 	CHECK(!readers_lock.word && last_chunk == first_chunk.next && owner_pid == getpid());
 	CHECK(rcu_self->tid == MINE && rcu_self->epoch == 99);
 	CHECK(!other->tid && !other->epoch && !first_readers[4].epoch && !first_readers[0].tid);
 	for (unsigned int i = 0; i < FIRST_READERS; i++)
 		CHECK(take_ready_reader(5) != rcu_self);
-	CHECK(take_ready_reader(5) == &last_chunk->readers[1]);
+	CHECK(take_ready_reader(5) == &last_chunk->readers[1] && !free_readers);
 	rcu_self = &no_reader;
 	no_reader.tid = 0;
 	rcu_after_fork_in_child();
@@ -829,6 +939,7 @@ int main(void)
 	test_start();
 	test_barrier();
 	test_passed();
+	test_give_up();
 	test_wait();
 	test_synchronize();
 	test_fork();
