@@ -272,14 +272,15 @@ static int make_groups(struct bpf *bpf, const struct global *global, struct glob
 static int link_multi(const struct global *global, const struct group *group)
 {
 	uint64_t *numbers = calloc(3 * (size_t)group->nr, sizeof(*numbers));
-	uint64_t *offsets = numbers, *references = offsets + group->nr,
-		 *cookies = references + group->nr;
+	uint64_t *offsets = numbers, *references, *cookies;
 	struct link_request request;
 	bool counted = false;
 	int fd;
 
 	if (!numbers)
 		return -ENOMEM;
+	references = offsets + group->nr;
+	cookies = references + group->nr;
 	for (uint32_t i = 0; i < group->nr; i++) {
 		const struct global_side *side = &global->sides[group->sides[i]];
 
