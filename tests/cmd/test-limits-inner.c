@@ -22,8 +22,11 @@
 #include "cmd/side/process.h"
 #include "cmd/side/registry.h"
 #include "cmd/side/report-walk.h"
+#include "cmd/side/ask.h"
+#include "cmd/side/probe-look.h"
 #include "ctf/ctf.h"
 #include "elf/image.h"
+#include "probe/table/table.h"
 #include "send/receive.h"
 #include "visit/visit.h"
 
@@ -184,6 +187,49 @@ static int played_next(struct walk *walk, struct ctf_item *item, struct walk_cla
 	return 1;
 }
 
+static unsigned int nr_names; /* directories that are there */
+
+static int played_access(const char *path, int mode)
+{
+	CHECK(mode == F_OK && !strncmp(path, "/out/", 5));
+	return nr_calls++ < nr_names ? 0 : -1;
+}
+
+static uint32_t played_probes(const struct probe_table *table)
+{
+	(void)table;
+	return 1000;
+}
+
+static void played_probe(
+		const struct probe_table *table, uint32_t number, struct probe_table_probe *probe)
+{
+	(void)table;
+	*probe = (struct probe_table_probe){.function = "f", .site.address = 0x1000 + number};
+}
+
+static void played_module(
+		const struct probe_table *table, uint32_t number, struct probe_table_module *module)
+{
+	(void)table;
+	CHECK(!number);
+	*module = (struct probe_table_module){.name = "lib"};
+}
+
+#define probe_table_nr_probes played_probes
+#define probe_table_probe(table, number, probe) played_probe(table, number, probe)
+#define probe_table_module(table, number, module) played_module(table, number, module)
+#include "cmd/side/probe-said.c"
+#undef probe_table_module
+#undef probe_table_probe
+#undef probe_table_nr_probes
+#undef REFUSALS_SHOWN
+#include "cmd/side/missing.c"
+#define access played_access
+#define add_list add_kernel_list
+#include "cmd/side/record-kernel.c"
+#undef add_list
+#undef access
 #include "cmd/side/probe-files.c"
 #undef FILES_MAX
 #define image_read_event played_event
@@ -241,6 +287,23 @@ static int played_next(struct walk *walk, struct ctf_item *item, struct walk_cla
 #include "cmd/side/report.c"
 #undef print
 #undef start
+#define check check_trace
+#define start start_trace
+#define say_refusal say_trace_refusal
+#define say_refusals say_trace_refusals
+#define probe_see(fd, seen) (nr_calls++, (fd) != 77)
+#define probe_unsee(seen) (void)(seen)
+#define probe_table_nr_probes played_probes
+#define probe_table_probe(table, number, probe) played_probe(table, number, probe)
+#include "cmd/side/trace.c"
+#undef probe_table_probe
+#undef probe_table_nr_probes
+#undef probe_unsee
+#undef probe_see
+#undef say_refusals
+#undef say_refusal
+#undef start
+#undef check
 
 /* ---- standard error ---- */
 
@@ -594,6 +657,184 @@ static void test_reports(void)
 	add_keys(&report.caller_keys, 500000);
 }
 
+/* The directory of a recording of the kernel, with a number if there are others. The last one is taken in any case. */
+static void test_directories(void)
+{
+	static const struct {
+		unsigned int there, calls;
+		const char *path;
+	} cases[] = {{0, 1, ""}, {1, 2, "-1"}, {9999, 10000, "-9999"}, {10000, 10000, "-9999"}};
+	static struct kernel_recording recording;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		char *path, expected[64];
+
+		nr_calls = 0;
+		nr_names = cases[i].there;
+		path = choose_directory(&recording, "/out");
+		snprintf(expected, sizeof(expected), "/out/" KERNEL_RECORD_DIRECTORY "%s",
+				cases[i].path);
+		CHECK(path && !strcmp(path, expected) && nr_calls == cases[i].calls);
+		CHECK(!strcmp(recording.name, expected + 5));
+		free(path);
+	}
+}
+
+/* ---- what is printed of many ---- */
+
+static void test_losses(void)
+{
+	struct losses losses = {.shown = 0};
+	int old = begin_printed();
+
+	for (unsigned int i = 0; i < 9; i++)
+		show_loss(&losses, "t", "s", 1, 2, 3);
+	end_printed(old);
+	old = begin_printed();
+	show_loss(&losses, "trace", "stream", 4, 5, 6);
+	show_loss(&losses, "trace", "stream", 7, 8, 9);
+	end_printed(old);
+	CHECK(!strcmp(printed,
+			"  trace/stream  4 packets with 5 events lost in transit, 6 dropped by the sender\n"));
+	CHECK(losses.shown == 10 && losses.rest == 1);
+}
+
+static void test_patterns(void)
+{
+	static const struct option pattern = {.name = "event"}, filter = {.name = "filter"};
+	struct option_use items[] = {{.option = &pattern, .text = "a"},
+			{.option = &filter, .text = "x"}, {.option = &pattern, .text = "b"},
+			{.option = &pattern, .text = "c"}, {.option = &pattern, .text = "d"}};
+	struct option_uses uses = {.items = items, .count = 4};
+	const char *first = NULL;
+	char text[512];
+
+	CHECK(nothing_patterns(&uses, text, &first) == 3 && !strcmp(text, "-e a -e b -e c") &&
+			!strcmp(first, "a"));
+	uses.count = 5;
+	CHECK(nothing_patterns(&uses, text, &first) == 4 && !strcmp(text, "-e a -e b -e c ..."));
+	uses.items = &items[1];
+	uses.count = 1;
+	CHECK(!nothing_patterns(&uses, text, &first) && !*text);
+}
+
+/* The notes about a session with so many messages, and as many that were not kept. */
+static void print_messages(unsigned int count, unsigned int unkept)
+{
+	struct json_object *session = json_object_new_object(), *list = json_object_new_array();
+	char text[32];
+	int old = begin_printed();
+
+	for (unsigned int i = 1; i <= count; i++) {
+		snprintf(text, sizeof(text), "text %u.", i);
+		json_object_array_add(list, json_object_new_string(text));
+	}
+	json_object_object_add(session, "messages", list);
+	json_object_object_add(session, "messages-unkept", json_object_new_int((int)unkept));
+	ask_print_messages(session);
+	json_object_put(session);
+	end_printed(old);
+}
+
+static void test_messages(void)
+{
+	print_messages(10, 0);
+	CHECK(strstr(printed, "text 1.") && strstr(printed, "text 10.") &&
+			!strstr(printed, "more"));
+	print_messages(11, 0);
+	CHECK(strstr(printed, "text 10.") && !strstr(printed, "text 11.") &&
+			strstr(printed, " 1 more message\n"));
+	print_messages(12, 3);
+	CHECK(strstr(printed, " 5 more messages\n"));
+	print_messages(10, 1);
+	CHECK(strstr(printed, " 1 more message\n"));
+}
+
+static void test_fields(void)
+{
+	struct missing missing = {.name = "x"};
+	char name[16], text[MISSING_TEXT_SIZE];
+
+	nearest_begin(&missing.nearest, "x");
+	for (unsigned int i = 1; i <= 9; i++) {
+		snprintf(name, sizeof(name), "_f%u", i);
+		add_field(&missing, "", name);
+		/* A field counts once. */
+		if (i < 9)
+			add_field(&missing, "", name);
+		CHECK(missing.nr_fields == i);
+		if (i == 8)
+			CHECK(!strcmp(missing_text(&missing, text),
+					"no event has `x`: there is f1, f2, f3, f4, f5, f6, f7, f8"));
+	}
+	CHECK(!strcmp(missing_text(&missing, text),
+			"no event has `x`: there is f1, f2, f3, f4, f5, f6, f7, f8, ..."));
+}
+
+/* The lines about a program with two reasons: 7 refused locations, and so many. */
+static unsigned int print_refusals(unsigned int count)
+{
+	struct json_object *program = json_object_new_object(), *list = json_object_new_array();
+	static const struct probe_seen seen;
+	unsigned int nr = 0;
+	int old = begin_printed();
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct json_object *refusal = json_object_new_object();
+
+		json_object_object_add(refusal, "first", json_object_new_int(i ? 100 : 0));
+		json_object_object_add(refusal, "count", json_object_new_int(i ? (int)count : 7));
+		json_object_object_add(refusal, "why", json_object_new_string(i ? "two" : "one"));
+		json_object_array_add(list, refusal);
+	}
+	json_object_object_add(program, "refusals", list);
+	json_object_object_add(program, "refused", json_object_new_int(7 + (int)count));
+	say_refusals(program, &seen);
+	json_object_put(program);
+	end_printed(old);
+	for (const char *at = printed; (at = strstr(at, " of lib, at 0x")); at++)
+		nr++;
+	return nr;
+}
+
+static void test_refusals(void)
+{
+	CHECK(print_refusals(3) == 10 && strstr(printed, "f of lib, at 0x1006: one\n") &&
+			strstr(printed, "f of lib, at 0x1066: two\n") &&
+			!strstr(printed, "others"));
+	CHECK(print_refusals(4) == 10 && !strstr(printed, "0x1067") &&
+			strstr(printed, "not set: 1 others\n"));
+}
+
+/* The same while a program is traced. Locations behind the end of the table are not printed. */
+static void print_trace_refusals(uint32_t count, uint32_t first)
+{
+	static struct tracing tracing = {.probes = {{.table = 77}}, .nr_probes = 1};
+	struct session_probe_refusal refusals[] = {{.count = 7, .error = EPERM},
+			{.first = first, .count = count, .error = ECANCELED}};
+	struct session_probe_answer answer = {.number = 1,
+			.refusals = refusals,
+			.nr_refusals = 2,
+			.states[WIRE_PROBE_REFUSED] = 7 + count};
+	int old = begin_printed();
+
+	say_trace_refusals(&tracing, &answer);
+	end_printed(old);
+}
+
+static void test_trace_refusals(void)
+{
+	print_trace_refusals(3, 100);
+	CHECK(strstr(printed, "not set: f, at 0x1006: ") &&
+			strstr(printed, "removed: f, at 0x1066: ") && !strstr(printed, "others"));
+	print_trace_refusals(4, 100);
+	CHECK(strstr(printed, "at 0x1066: ") && !strstr(printed, "at 0x1067: ") &&
+			strstr(printed, "not set: 1 others\n"));
+	print_trace_refusals(2, 999);
+	CHECK(strstr(printed, "at 0x13e7: ") && !strstr(printed, "at 0x13e8: ") &&
+			strstr(printed, "not set: 1 others\n"));
+}
+
 int main(void)
 {
 	struct resources before = resources_now();
@@ -613,6 +854,13 @@ int main(void)
 	test_branches();
 	test_names_of_processes();
 	test_reports();
+	test_directories();
+	test_losses();
+	test_patterns();
+	test_messages();
+	test_fields();
+	test_refusals();
+	test_trace_refusals();
 	CHECK(resources_now().descriptors == before.descriptors);
 	return 0;
 }

@@ -13,8 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../check.h"
@@ -97,9 +99,30 @@ static GElf_Phdr *played_getphdr(Elf *elf, int index, GElf_Phdr *head)
 	return head;
 }
 
+static unsigned int nr_locks, good_lock, nr_pauses;
+static int lock_error;
+
+static int played_flock(int fd, int operation)
+{
+	CHECK(fd == 77 && operation == (LOCK_EX | LOCK_NB));
+	errno = lock_error;
+	return ++nr_locks == good_lock ? 0 : -1;
+}
+
+static int played_nanosleep(const struct timespec *pause, struct timespec *left)
+{
+	CHECK(!pause->tv_sec && pause->tv_nsec == 1000000 && !left);
+	nr_pauses++;
+	return 0;
+}
+
 #define readdir played_readdir
 #define openat played_openat
+#define flock played_flock
+#define nanosleep played_nanosleep
 #include "session/adopt.c"
+#undef nanosleep
+#undef flock
 #undef openat
 #define nftw played_nftw
 #define place_first_chunk played_first_chunk
@@ -244,6 +267,20 @@ static void test_chunks(void)
 	nr_entries = 0;
 	CHECK(reported(session, NULL));
 	session_destroy(session);
+}
+
+/* A process that appends has its descriptions locked for 100 ms at most. */
+static void test_locks(void)
+{
+	lock_error = EWOULDBLOCK;
+	good_lock = 101;
+	CHECK(!try_lock(77) && nr_locks == 101 && nr_pauses == 100);
+	nr_locks = nr_pauses = 0;
+	good_lock = 102;
+	CHECK(try_lock(77) == -EWOULDBLOCK && nr_locks == 101 && nr_pauses == 100);
+	nr_locks = nr_pauses = 0;
+	lock_error = EBADF;
+	CHECK(try_lock(77) == -EBADF && nr_locks == 1 && !nr_pauses);
 }
 
 /* ---- mappings ---- */
@@ -429,6 +466,7 @@ int main(void)
 	test_folders();
 	test_leftovers();
 	test_chunks();
+	test_locks();
 	test_mappings();
 	test_segments();
 	test_records();

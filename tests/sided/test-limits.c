@@ -13,6 +13,10 @@ int sided_main(int argc, char **argv);
 #undef say_suppressed
 #include "cmd/sided/handover.c"
 #include "cmd/sided/workers.c"
+#undef PAUSE_MS
+#define pass_on agents_pass_on
+#include "cmd/sided/agents.c"
+#undef pass_on
 
 #include <ftw.h>
 #include <grp.h>
@@ -99,13 +103,20 @@ static void one_turn(void)
 	CHECK(!loop_run(&the_daemon));
 }
 
-static int dial(const char *name)
+static int connect_to(const char *name)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", in_work(name));
 	CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)));
+	return fd;
+}
+
+static int dial(const char *name)
+{
+	int fd = connect_to(name);
+
 	one_turn();
 	return fd;
 }
@@ -461,7 +472,152 @@ static void test_parts_done(void)
 	end_programs();
 }
 
+/* Processes with the agent of another release are counted once, as long as the daemon remembers them: the last 64. */
+static void test_releases(void)
+{
+	static struct daemon daemon;
+	struct peer peer = {.pid = 1};
+
+	for (pid_t i = 1; i <= 64; i++) {
+		peer.pid = 0x7f000000 + i;
+		CHECK(!is_counted(&daemon, &peer) && is_counted(&daemon, &peer));
+	}
+	peer.pid = 0x7f000001;
+	CHECK(is_counted(&daemon, &peer));
+	peer.pid = 0x7f000041;
+	CHECK(!is_counted(&daemon, &peer));
+	peer.pid = 0x7f000001;
+	CHECK(!is_counted(&daemon, &peer));
+	peer.pid = 0x7f000003;
+	CHECK(is_counted(&daemon, &peer));
+}
+
+/* A flood of connections of one kind: 32 in each round of the loop. */
+static void test_accepts(void)
+{
+	static const char *const names[] = {"run/control.sock", "run/agents.sock"};
+	struct resources before = resources_now();
+	int fds[2][33];
+
+	for (unsigned int kind = 0; kind < 2; kind++) {
+		for (unsigned int i = 0; i < 33; i++)
+			fds[kind][i] = connect_to(names[kind]);
+	}
+	for (unsigned int round = 0; round < 2; round++) {
+		unsigned int nr = 0;
+
+		one_turn();
+		for (const struct client *client = the_daemon.clients; client;
+				client = client->next)
+			nr++;
+		CHECK(nr == 32 + round && the_daemon.nr_strangers == 32 + round);
+	}
+	for (unsigned int i = 0; i < 33; i++) {
+		close(fds[0][i]);
+		close(fds[1][i]);
+	}
+	while (the_daemon.agents || the_daemon.clients)
+		one_turn();
+	one_turn();
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
+/* A message with descriptors in one or two parts: all that fit in 8. */
+static size_t nr_descriptors(unsigned int first, unsigned int second)
+{
+	union {
+		char bytes[256];
+		struct cmsghdr align;
+	} control = {.bytes = {0}};
+	struct msghdr header = {.msg_control = control.bytes,
+			.msg_controllen = CMSG_SPACE(first * sizeof(int)) +
+					(second ? CMSG_SPACE(second * sizeof(int)) : 0)};
+	struct cmsghdr *part = CMSG_FIRSTHDR(&header);
+	int fds[FDS_AT_ONCE];
+
+	for (unsigned int nr = first; part; nr = second) {
+		part->cmsg_level = SOL_SOCKET;
+		part->cmsg_type = SCM_RIGHTS;
+		part->cmsg_len = CMSG_LEN(nr * sizeof(int));
+		if (part != CMSG_FIRSTHDR(&header))
+			break;
+		part = CMSG_NXTHDR(&header, part);
+	}
+	return descriptors_of(&header, fds);
+}
+
+static void test_descriptors(void)
+{
+	CHECK(nr_descriptors(8, 0) == 8 && !nr_descriptors(9, 0));
+	CHECK(nr_descriptors(5, 3) == 8 && nr_descriptors(5, 4) == 5);
+	CHECK(nr_descriptors(9, 2) == 2);
+}
+
 /* ---- session processes ---- */
+
+static unsigned int nr_failed;
+
+static void note_failure(struct daemon *daemon, struct session_entry *entry, struct object *user,
+		struct json_object *answer, const struct control_error *error)
+{
+	(void)daemon;
+	(void)user;
+	CHECK(!answer && !strcmp(entry->definition->name, "one") && error->kind == CONTROL_FAILED);
+	CHECK(is(error->text, "the process that records the session one ended again and again"));
+	CHECK(is(error->mend, "read its log"));
+	nr_failed++;
+}
+
+/* A request is made 4 times. Each early death of the process doubles the pause before the next one starts. */
+static void test_deaths(void)
+{
+	static const unsigned int pauses[] = {100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000};
+	struct session_entry *entry = add_entry("one");
+	struct worker *worker = get_worker(&the_daemon, entry);
+	struct object *user = &entry->object;
+	struct call *call = calloc(1, sizeof(*call));
+
+	CHECK(worker && call);
+	*call = (struct call){.done = note_failure, .user = user, .attempts = 3};
+	object_get(user);
+	worker->calls = call;
+	worker->end = &call->next;
+	for (unsigned int i = 0; i < 9; i++) {
+		uint64_t then = loop_now();
+
+		worker->begun = then;
+		call->attempts = i < 8 ? 3 : 4;
+		worker_died(&the_daemon, worker);
+		CHECK(worker->failures == i + 1 && worker->restarts == i + 1 &&
+				ends_after(&worker->restart, then, pauses[i]));
+		CHECK(nr_failed == (i == 8) && !worker->calls == (i == 8));
+	}
+	/* One that has run for more than 30 seconds is not blamed. */
+	worker->begun = loop_now() - 25000 * MS;
+	worker_died(&the_daemon, worker);
+	CHECK(worker->failures == 10);
+	worker->begun = loop_now() - 30000 * MS - 1;
+	worker_died(&the_daemon, worker);
+	CHECK(!worker->failures && worker->restarts == 11 && pause_of(worker) == 50);
+	loop_cancel(&the_daemon, &worker->restart);
+	session_remove(&the_daemon, entry);
+	objects_free_unused(&the_daemon);
+}
+
+/* Users whose programs caused messages: 15, and all further ones together. */
+static void test_users(void)
+{
+	static struct recording recording;
+
+	for (uid_t uid = 100; uid < 117; uid++)
+		for (unsigned int i = 0; i < 3; i++)
+			count_message(&recording, uid);
+	count_message(&recording, 114);
+	count_message(&recording, 115);
+	CHECK(recording.others[0].uid == 100 && recording.others[0].nr == 3);
+	CHECK(recording.others[14].uid == 114 && recording.others[14].nr == 4);
+	CHECK(recording.others[15].uid == LINES_OTHERS && recording.others[15].nr == 7);
+}
 
 /* Connections that a session's process has not taken. */
 static void test_passed(void)
@@ -605,6 +761,11 @@ int main(int argc, char **argv)
 	test_programs_of_user();
 	test_held();
 	test_parts_done();
+	test_releases();
+	test_accepts();
+	test_descriptors();
+	test_deaths();
+	test_users();
 	test_passed();
 	test_lines();
 	test_messages();
