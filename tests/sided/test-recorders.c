@@ -1033,6 +1033,85 @@ static void test_passed(void)
 	stop();
 }
 
+/* ---- several requests of one session process ---- */
+
+static struct object users[4];
+static char done_calls[64];
+static unsigned int nr_destroyed;
+
+static void user_destroy(struct daemon *daemon, struct object *object)
+{
+	(void)daemon;
+	CHECK(object >= users && object < users + 4);
+	nr_destroyed++;
+}
+
+static void ask_as(struct object *user);
+static bool removes_session;
+
+static void user_done(struct daemon *daemon, struct session_entry *entry, struct object *user,
+		struct json_object *found, const struct control_error *error)
+{
+	CHECK(daemon == &the_daemon && entry == one() && !found && error);
+	check_text(error->text,
+			removes_session && user != users ? "the session one has gone" : "no good");
+	sprintf(done_calls + strlen(done_calls), "%d,", (int)(user - users));
+	if (user == users && removes_session)
+		worker_close(&the_daemon, entry);
+	else if (user == users)
+		ask_as(&users[3]);
+}
+
+static void ask_as(struct object *user)
+{
+	struct json_object *text = json_object_new_object();
+
+	object_init(user, user_destroy);
+	json_object_object_add(text, "verb", json_object_new_string("x"));
+	worker_ask(&the_daemon, one(), text, 1000, user_done, user);
+	object_put(&the_daemon, user);
+}
+
+/* All that wait are refused if the session cannot be recorded, but not those that come meanwhile. */
+static void test_refused_calls(void)
+{
+	for (int removes = 0; removes < 2; removes++) {
+		removes_session = removes;
+		*done_calls = 0;
+		nr_destroyed = 0;
+		begin_session();
+		CHECK(!session_settle(&the_daemon, one(), &(struct control_error){.code = 0}));
+		for (int i = 0; i < 3; i++)
+			ask_as(&users[i]);
+		/* One of them is not interested any more. */
+		object_get(&users[1]);
+		users[1].is_closed = true;
+		check_opening(false, false, 1);
+		answer(BAD);
+		check_text(done_calls, "0,2,");
+		CHECK(nr_destroyed == 2 && !nr_kills && !nr_pidfd_kills);
+		users[1].is_closed = false;
+		object_put(&the_daemon, &users[1]);
+		turn();
+		CHECK(nr_destroyed == 3);
+		if (!removes) {
+			/* The one that came meanwhile waits for the next process. */
+			CHECK(worker()->calls && worker()->calls->user == &users[3] &&
+					!worker()->calls->next &&
+					worker()->end == &worker()->calls->next);
+			check_opening(false, false, 1);
+			answer("{\"ok\":true,\"generation\":2}");
+			check_request("{\"verb\":\"x\"}", 1000);
+			answer(BAD);
+			check_text(done_calls, "0,2,3,");
+			CHECK(nr_destroyed == 4);
+		} else {
+			CHECK(!one()->worker);
+		}
+		stop();
+	}
+}
+
 /* ---- no memory ---- */
 
 static void test_no_memory(void)
@@ -1248,7 +1327,7 @@ int main(int argc, char **argv)
 	static void (*const tests[])(void) = {test_start, test_failed_start, test_verbs, test_stop,
 			test_changes, test_waiting, test_waiting_twice, test_queue, test_destroy,
 			test_spooled, test_deaths, test_silent, test_spawns, test_passed,
-			test_missed, test_no_memory, test_status, test_top};
+			test_missed, test_refused_calls, test_no_memory, test_status, test_top};
 	struct resources before;
 
 	(void)argv;
