@@ -3,9 +3,23 @@
  * Exact values of memory for probes: gaps of the address space, distances with chosen bytes, slots of an arena, lines of mappings,
  * and the bytes of a probe. The test includes the files, so that it can call their static functions.
  */
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+/* As many entries as the last call asked for; the call fails if it is to. */
+static size_t asked_entries;
+static bool realloc_fails;
+
+static void *hooked_reallocarray(void *old, size_t count, size_t size)
+{
+	asked_entries = count;
+	return realloc_fails ? NULL : reallocarray(old, count, size);
+}
+
+#define reallocarray hooked_reallocarray
 #include "probe/patch/gaps.c"
+#undef reallocarray
 #include "probe/patch/maps.c"
 #include "probe/patch/pages.c"
 #include "probe/patch/places.c"
@@ -47,9 +61,23 @@ static void test_gaps(void)
 	CHECK(nr_gaps == 1);
 	for (unsigned int i = 1; i < 70; i++)
 		CHECK(insert_gap(i, AT(20 * i), AT(20 * i + 1)));
+	CHECK(gaps_room == 128 && asked_entries == 128);
 	CHECK(nr_gaps == 70 && is_gap(0, AT(14), AT(15)) && is_gap(69, AT(1380), AT(1381)));
 	patch_gaps_forget();
 	CHECK(!gaps && !nr_gaps);
+	/* Room for 64, then for twice as many; where there is no memory the gap is lost. */
+	for (unsigned int i = 0; i < 64; i++)
+		CHECK(insert_gap(i, AT(20 * i), AT(20 * i + 1)) && gaps_room == 64 &&
+				asked_entries == 64);
+	realloc_fails = true;
+	CHECK(!insert_gap(64, AT(20 * 64), AT(20 * 64 + 1)) && nr_gaps == 64 && gaps_room == 64 &&
+			asked_entries == 128);
+	realloc_fails = false;
+	patch_gaps_forget();
+	realloc_fails = true;
+	CHECK(!insert_gap(0, AT(10), AT(11)) && !nr_gaps && !gaps && asked_entries == 64);
+	realloc_fails = false;
+	gaps_known = false;
 }
 
 static void test_real_gaps(void)

@@ -3,11 +3,25 @@
  * Exact values of areas of trampolines, of jumps in padding and of the table of traps: limits at the last entry and one more, what is given
  * back and used again, what is found afterwards. The test includes the files, so that it can call their static functions.
  */
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* As many entries as the last call asked for; the call fails if it is to. */
+static size_t asked_entries;
+static bool realloc_fails;
+
+static void *hooked_reallocarray(void *old, size_t count, size_t size)
+{
+	asked_entries = count;
+	return realloc_fails ? NULL : reallocarray(old, count, size);
+}
+
+#define reallocarray hooked_reallocarray
 #include "probe/patch/memory.c"
+#undef reallocarray
 
 #define compare compare_pads
 #include "probe/patch/pads.c"
@@ -88,6 +102,22 @@ static void test_bodies(void)
 			patch_body_return(bodies[i]);
 		CHECK(nr_returned == REUSE_TRIES + 1 && !reuse_body(near, small));
 	}
+	/* The list has room for 64, then for twice as many; where it cannot grow the body is lost. */
+	free(returned);
+	returned = NULL;
+	nr_returned = returned_room = 0;
+	for (unsigned int i = 1; i <= 129; i++) {
+		realloc_fails = i == 65;
+		asked_entries = 0;
+		patch_body_return(first);
+		CHECK(nr_returned == (i < 65 ? i : i < 66 ? 64 : i - 1));
+		CHECK(asked_entries == (i == 1 ? 64 : i == 65 || i == 66 ? 128 : 0));
+		CHECK(returned_room == (i < 66 ? 64 : 128));
+	}
+	realloc_fails = false;
+	patch_body_return(first);
+	CHECK(nr_returned == 129 && returned_room == 256 && asked_entries == 256);
+	nr_returned = 0;
 	{
 		uint64_t lowest = UINT64_MAX, highest = 0;
 
