@@ -11,6 +11,7 @@
 
 #include "../called.h"
 #include "../failing-calls.h"
+#include "../resources.h"
 
 #include <side/trace.h>
 
@@ -200,6 +201,7 @@ static void test_gaps(void **unused)
 static void test_many_gaps(void **unused)
 {
 	struct gaps gaps = {.count = 0};
+	size_t memory = resources_memory();
 
 	(void)unused;
 	for (int i = 99; i >= 0; i--)
@@ -215,6 +217,7 @@ static void test_many_gaps(void **unused)
 		assert_int_equal(gap->least_begin, gap->begin);
 	}
 	gaps_free(&gaps);
+	assert_int_equal(resources_memory(), memory);
 }
 
 /* ---- callers ---- */

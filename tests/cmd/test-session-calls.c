@@ -361,6 +361,7 @@ static void test_start_kernel(void **unused)
 	struct parsed parsed = {.common.color = COLOR_NEVER};
 	struct ask ask = {.system = false};
 	struct json_object *request = json_tokener_parse("{}");
+	size_t memory = 0;
 
 	(void)unused;
 	unsetenv("SIDE_RUNTIME");
@@ -380,6 +381,14 @@ static void test_start_kernel(void **unused)
 			"status") "find side-kernel kernel the kernel's events;add /x/side-kernel -;"
 				  "add --way perf;add --buffer 123456789012;start SIDE_AGENT_KERNEL=1 /run/x;free;");
 	assert_string_equal(getenv("SIDE_RUNTIME"), "/before");
+	/* No memory is kept. */
+	for (int i = 0; i < 3; i++) {
+		memory = i == 1 ? resources_memory() : memory;
+		hear(NULL, NULL);
+		assert_int_equal(kernel_session_prepare(&ask, &parsed, request), 43);
+		*calls = '\0';
+	}
+	assert_int_equal(resources_memory(), memory);
 	parsed.options.control.kernel_way = 2;
 	for (add_fails_at = 1; add_fails_at <= 3; add_fails_at++) {
 		nr_adds = 0;
