@@ -139,8 +139,11 @@ static void *address_of(void (*function)(void))
 	return address;
 }
 
+static unsigned int nr_lookups;
+
 static void *fake_dlsym(void *handle, const char *name)
 {
+	nr_lookups++;
 	errno = ENOENT;
 	if (handle == RTLD_DEFAULT) {
 		if (!strcmp(name, "__lsan_ignore_object"))
@@ -428,6 +431,9 @@ static void test_early(void)
 	CHECK(wrap_malloc(6) == block && !strcmp(behind_call.function, "malloc") &&
 			behind_call.size == 6);
 	CHECK(early[0] && !finding && next_found);
+	/* The functions are searched once. */
+	nr_lookups = 0;
+	CHECK(wrap_malloc(6) == block && nr_lookups == 0);
 	CHECK(linker.begin == (uintptr_t)&linker_image && linker.size == 0x380);
 	/* Blocks for the dynamic linker are no leaks. */
 	CHECK(of_caller(block, (void *)((uintptr_t)&linker_image + 0x37f)) == block &&
@@ -454,8 +460,12 @@ static void test_early(void)
 
 static void test_early_limits(void)
 {
+	char *first = early_alloc(16, 1), *second = early_alloc(16, 17),
+	     *third = early_alloc(16, 0);
 	size_t left;
 
+	/* The header of a block is behind the last byte of the block before. */
+	CHECK(second == first + 32 && third == second + 48);
 	CHECK(!early_alloc(16, sizeof(early_area) + 1) && !early_alloc(sizeof(early_area) * 2, 1));
 	left = sizeof(early_area) - (early_used + 16 + 15) / 16 * 16;
 	errno = 0;
