@@ -946,6 +946,7 @@ static void test_retired(void **unused)
 	reset();
 	for (int i = 0; i < 3; i++) {
 		batch[i] = make_batch((uint32_t)i);
+		batch[i]->next = batch[0]; /* in the list that it was in */
 		played.now = (uint64_t)(10 * i);
 		retire(batch[i]);
 	}

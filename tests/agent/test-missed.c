@@ -244,6 +244,14 @@ static void test_limits(void **unused)
 	assert_called("connect /s2\n" SENT("4"));
 	agent_missed_limit(&sessions[2], -EMFILE);
 	assert_called("");
+	/* The longest path is compared whole. */
+	memset(sessions[2].path, 'p', WIRE_SESSION_PATH_MAX);
+	agent_missed_limit(&sessions[2], -ENOMEM);
+	agent_missed_limit(&sessions[2], -ENOMEM);
+	assert_called("connect long\n" SENT("4"));
+	sessions[2].path[WIRE_SESSION_PATH_MAX - 1] = 'q';
+	agent_missed_limit(&sessions[2], -ENOMEM);
+	assert_called("connect long\n" SENT("4"));
 	limit(-ENOMEM, "connect /s1\n" SENT("4"));
 }
 

@@ -713,6 +713,28 @@ static void test_reads(void **unused)
 	end();
 }
 
+/* Adjacent locations have different buckets, over the whole table. */
+static void test_buckets(void **unused)
+{
+	static struct probes_place *table[BUCKETS];
+	struct probes_place **before = places, **highest = table;
+	static bool used[BUCKETS];
+	unsigned int nr = 0;
+
+	(void)unused;
+	places = table;
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct probes_place **bucket = bucket_of(0x400000 + 16 * i);
+
+		assert_in_range(bucket - table, 0, BUCKETS - 1);
+		nr += !used[bucket - table];
+		used[bucket - table] = true;
+		highest = bucket > highest ? bucket : highest;
+	}
+	assert_true(nr > 800 && highest - table > BUCKETS * 3 / 4);
+	places = before;
+}
+
 static void test_sort(void **unused)
 {
 	static struct probes_place some[8];
@@ -753,6 +775,7 @@ int main(void)
 			cmocka_unit_test(test_crowded),
 			cmocka_unit_test(test_limits),
 			cmocka_unit_test(test_reads),
+			cmocka_unit_test(test_buckets),
 			cmocka_unit_test(test_sort),
 	};
 
