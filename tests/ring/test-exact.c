@@ -702,6 +702,48 @@ static void test_bus(void)
 	}
 }
 
+/* The page with the address, and no other one, is replaced by zeros. */
+static void test_bus_page(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct ring_truncation *one;
+	struct sigaction action;
+	unsigned char *base;
+	siginfo_t info = {.si_code = BUS_ADRERR};
+
+	base = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(base != MAP_FAILED, "mmap");
+	memset(base, 0x77, 3 * page);
+	ring_bus_page = 0;
+	CHECK(!sigaction(SIGBUS, &(struct sigaction){.sa_handler = bus_plain}, NULL), "handler");
+	CHECK(ring_truncation_watch(base, 3 * page, &one) == 0, "watch");
+	CHECK(ring_bus_page == page && ring_bus_before.sa_handler == bus_plain, "before");
+	CHECK(!sigaction(SIGBUS, NULL, &action) && action.sa_sigaction == ring_bus_handler,
+			"after");
+	CHECK((action.sa_flags & (SA_SIGINFO | SA_ONSTACK)) == (SA_SIGINFO | SA_ONSTACK), "flags");
+	CHECK(!sigismember(&action.sa_mask, SIGTERM), "mask");
+	/* Installed once, so that the previous handler stays known. */
+	CHECK(ring_bus_install() == 0 && ring_bus_before.sa_handler == bus_plain, "once");
+	forwarded = 0;
+	errno = E2BIG;
+	info.si_addr = base + page + 77;
+	ring_bus_handler(SIGBUS, &info, NULL);
+	CHECK(errno == E2BIG && ring_truncation_seen(one) && !forwarded, "seen");
+	CHECK(base[page - 1] == 0x77 && base[2 * page] == 0x77, "the other pages");
+	for (size_t i = 0; i < page; i++)
+		CHECK(!base[page + i], "a zero");
+	base[page] = 5;
+	CHECK(!sigaction(SIGBUS, NULL, &action) && action.sa_sigaction == ring_bus_handler,
+			"stays");
+	/* It is no fault of an access: the next handler gets it. */
+	one->seen = 0;
+	info.si_code = SI_USER;
+	ring_bus_handler(SIGBUS, &info, NULL);
+	CHECK(forwarded == SIGBUS && !ring_truncation_seen(one) && base[page] == 5, "forwarded");
+	ring_truncation_forget(one);
+	munmap(base, 3 * page);
+}
+
 static void test_truncations(void)
 {
 	struct ring_truncation *one, *other, *again;
@@ -927,6 +969,7 @@ int main(void)
 	test_lease();
 	test_truncations();
 	test_bus();
+	test_bus_page();
 	test_conversion();
 	test_contradiction();
 	test_origin();

@@ -21,6 +21,12 @@
 
 #include "../check.h"
 
+/* A missing fence shows only in a handler or on another processor, and rarely: fences are counted. */
+static unsigned int nr_fences, nr_signal_fences;
+#define __atomic_thread_fence(order) ((order) == __ATOMIC_SEQ_CST ? (void)nr_fences++ : abort())
+#define __atomic_signal_fence(order) \
+	((order) == __ATOMIC_SEQ_CST ? (void)nr_signal_fences++ : abort())
+
 #include "ring/clock.h"
 #include "ring/doorbell.h"
 #include "ring/lease.h"
@@ -410,10 +416,53 @@ static bool fake_wait(struct ring_producer *producer, uint32_t ring, uint64_t by
 	return has_room;
 }
 
+#if RING_HAS_SECTION
+/* A thread without rseq, or without a ring. */
+static bool has_no_rseq, may_obtain, is_loan, may_take;
+static unsigned int nr_takes, nr_forgotten, nr_returned;
+
+static int32_t fake_rseq_cpu(void)
+{
+	return has_no_rseq ? -1 : ring_rseq_cpu();
+}
+
+static bool fake_obtain(bool *loan)
+{
+	*loan = is_loan;
+	return may_obtain;
+}
+
+static void fake_return(void)
+{
+	nr_returned++;
+}
+
+static bool fake_take(struct ring_producer *producer)
+{
+	CHECK(producer->placement == RING_PER_THREAD);
+	nr_takes++;
+	return may_take;
+}
+
+static void fake_forget(struct ring_producer *producer)
+{
+	CHECK(producer->placement == RING_PER_THREAD);
+	nr_forgotten++;
+}
+
+#define ring_rseq_cpu fake_rseq_cpu
+#define ring_rseq_obtain fake_obtain
+#define ring_rseq_return fake_return
+#define ring_slot_take fake_take
+#define ring_slot_forget fake_forget
+#endif
 #define ring_lease_claim fake_claim
 #define ring_room_wait fake_wait
 #define ring_clock_tsc_permitted fake_permitted_tsc
 #include "ring/producer.c"
+#undef ring_rseq_cpu
+#undef ring_rseq_obtain
+#undef ring_rseq_return
 #undef ring_lease_claim
 #undef ring_room_wait
 #undef ring_slot
@@ -1261,6 +1310,8 @@ static void test_truncations(void)
 #if RING_HAS_SECTION
 static int codes[4];
 static unsigned int nr_codes, nr_sections, nr_extended, nr_invalidated;
+static bool closes; /* the rings are closed while a section runs */
+static uint64_t given_time;
 
 static int next_code(void)
 {
@@ -1272,11 +1323,19 @@ static int next_code(void)
 static int fake_section(struct ring_producer *producer, uint32_t event_id, const void *head,
 		size_t head_size, const void *body, size_t body_size)
 {
-	(void)producer;
 	CHECK(event_id == 7 && head == parts.head && head_size == 3 && body == parts.body &&
 			body_size == 4);
 	nr_sections++;
+	if (closes)
+		producer->usable = 0;
 	return next_code();
+}
+
+static int fake_section_at(struct ring_producer *producer, uint32_t event_id, const void *head,
+		size_t head_size, const void *body, size_t body_size, uint64_t time)
+{
+	given_time = time;
+	return fake_section(producer, event_id, head, head_size, body, body_size);
 }
 
 static int fake_extended(struct ring_producer *producer, uint32_t event_id, const void *head,
@@ -1287,6 +1346,13 @@ static int fake_extended(struct ring_producer *producer, uint32_t event_id, cons
 			body_size == 4);
 	nr_extended++;
 	return next_code();
+}
+
+static int fake_extended_at(struct ring_producer *producer, uint32_t event_id, const void *head,
+		size_t head_size, const void *body, size_t body_size, uint64_t time)
+{
+	given_time = time;
+	return fake_extended(producer, event_id, head, head_size, body, body_size);
 }
 
 static int fake_invalidate(struct ring_producer *producer, uint64_t timestamp)
@@ -1306,6 +1372,8 @@ static struct ring_producer *make_sections(void)
 	producer->path = RING_PATH_RSEQ_TSC;
 	producer->parts = fake_section;
 	producer->extended = fake_extended;
+	has_no_rseq = may_obtain = is_loan = may_take = closes = false;
+	nr_takes = nr_forgotten = nr_returned = 0;
 	producer->invalidate = fake_invalidate;
 	producer->doorbell = &doorbell;
 	producer->placement = RING_PER_THREAD;
@@ -1358,6 +1426,151 @@ static void test_attempts_of_sections(void)
 	CHECK(attempt(producer, RING_SECTION_FORKED, RING_SECTION_DONE, 0) == -ECHILD &&
 			nr_sections == 1);
 	CHECK(errno == E2BIG);
+}
+
+/* With a clock that is read before the section. */
+static void test_given_times(void)
+{
+	struct ring_producer *producer = make_sections();
+
+	producer->path = RING_PATH_RSEQ_CLOCK;
+	producer->parts_at = fake_section_at;
+	producer->extended_at = fake_extended_at;
+	CHECK(attempt(producer, RING_SECTION_EXTEND, RING_SECTION_DONE, 0) == 0);
+	CHECK(nr_sections == 1 && nr_extended == 1 && given_time);
+	given_time = 0;
+	CHECK(attempt(producer, RING_SECTION_DONE, 0, 0) == 0 && nr_sections == 1 && given_time);
+	given_time = 0;
+	CHECK(attempt(producer, RING_SECTION_ALIAS, RING_SECTION_ABORTED, RING_SECTION_DONE) == 0);
+	CHECK(nr_sections == 2 && nr_extended == 1 && nr_invalidated == 1 && given_time);
+	producer = make_sections();
+	given_time = 0;
+	CHECK(attempt(producer, RING_SECTION_EXTEND, RING_SECTION_DONE, 0) == 0);
+	CHECK(nr_sections == 1 && nr_extended == 1 && !given_time);
+}
+
+/* The number of fences of a publication with these codes. */
+static unsigned int fences(struct ring_producer *producer, int first, int second)
+{
+	nr_signal_fences = 0;
+	(void)attempt(producer, first, second, 0);
+	return nr_signal_fences;
+}
+
+/* One before each access through a pointer that a child does not have. */
+static void test_signal_fences(void)
+{
+	struct ring_producer *producer = make_sections();
+	struct ring_lease lease = {0};
+
+	CHECK(fences(producer, RING_SECTION_DONE, 0) == 1);
+	CHECK(fences(producer, RING_SECTION_ABORTED, RING_SECTION_DONE) == 2);
+	CHECK(fences(producer, RING_SECTION_EXTEND, RING_SECTION_DONE) == 2);
+	CHECK(fences(producer, RING_SECTION_FULL, 0) == 2);
+	producer->lease = &lease;
+	may_claim = false;
+	CHECK(fences(producer, RING_SECTION_FULL, 0) == 2);
+	/* Opened and stopped: one fence of the processor each. */
+	nr_fences = 0;
+	ring_producer_open(producer);
+	CHECK(nr_fences == 1);
+	ring_producer_stop(producer, true);
+	CHECK(nr_fences == 2);
+	ring_producer_stop(producer, false);
+	CHECK(nr_fences == 2);
+}
+
+static void test_no_ring(void)
+{
+	struct ring_producer *producer = make_sections();
+	struct ring_lease lease = {0};
+
+	may_take = true;
+	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0);
+	CHECK(nr_sections == 2 && nr_takes == 1 && nr_forgotten == 0 && nr_returned == 0);
+	may_take = false;
+	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == -ENXIO);
+	CHECK(nr_sections == 1 && nr_takes == 2 && nr_lost(1, RING_LOST_NO_RING) == 1);
+	/* A thread without rseq gets a loan of it for this record, and a ring if these are per thread. */
+	has_no_rseq = true;
+	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == -ENXIO);
+	CHECK(nr_takes == 2 && nr_returned == 0 && nr_lost(1, RING_LOST_NO_RING) == 2);
+	may_obtain = is_loan = true;
+	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == -ENXIO);
+	CHECK(nr_takes == 3 && nr_returned == 1 && nr_forgotten == 1);
+	may_take = true;
+	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0);
+	CHECK(nr_takes == 4 && nr_returned == 2 && nr_forgotten == 2 && nr_sections == 2);
+	/* One loan a record. */
+	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_NO_RING, RING_SECTION_DONE) ==
+			-ENXIO);
+	CHECK(nr_takes == 5 && nr_returned == 3);
+	producer->placement = RING_PER_CPU;
+	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0);
+	CHECK(nr_takes == 5 && nr_returned == 4 && nr_forgotten == 3);
+	/* The area of the C library needs no return. */
+	is_loan = false;
+	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0);
+	CHECK(nr_takes == 5 && nr_returned == 4);
+	has_no_rseq = false;
+	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == -ENXIO);
+	CHECK(nr_takes == 5 && nr_returned == 4);
+	/* Closed twice while the record is on its way. */
+	producer = make_sections();
+	producer->lease = &lease;
+	closes = true;
+	CHECK(attempt(producer, RING_SECTION_ABORTED, RING_SECTION_NO_RING, RING_SECTION_DONE) ==
+			0);
+	CHECK(nr_sections == 3 && nr_takes == 0 && nr_lost(1, RING_LOST_NO_RING) == 0);
+	closes = false;
+}
+
+static size_t published_size;
+static uint64_t published_ticks;
+
+static int fake_publish(
+		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
+{
+	CHECK(producer && event_id == 9 && payload == parts.body);
+	published_size = size;
+	return 55;
+}
+
+static int fake_given(struct ring_producer *producer, uint32_t event_id, const void *payload,
+		size_t size, uint64_t ticks)
+{
+	published_ticks = ticks;
+	return fake_publish(producer, event_id, payload, size);
+}
+
+/* The longest record, and one more byte. */
+static void test_longest(void)
+{
+	struct ring_producer *producer = make_sections();
+
+	producer->publish = fake_publish;
+	nr_signal_fences = 0;
+	CHECK(ring_publish(producer, 9, parts.body, 100) == 55 && published_size == 100);
+	CHECK(nr_signal_fences == 1);
+	CHECK(ring_publish(producer, 9, parts.body, 101) == -E2BIG && published_size == 100);
+	CHECK(ring_publish(producer, 9, parts.body, 0) == 55 && published_size == 0);
+	nr_signal_fences = 0;
+	CHECK(ring_publish_at(producer, 9, parts.body, 99, 33) == 55 && published_size == 99);
+	CHECK(!published_ticks && nr_signal_fences == 2);
+	producer->given = fake_given;
+	CHECK(ring_publish_at(producer, 9, parts.body, 100, 33) == 55 && published_size == 100);
+	CHECK(published_ticks == 33);
+	published_ticks = 0;
+	CHECK(ring_publish_at(producer, 9, parts.body, 101, 34) == -E2BIG && !published_ticks);
+	/* In two parts. */
+	nr_sections = 0;
+	producer->payload_limit = 8;
+	CHECK(attempt(producer, RING_SECTION_DONE, 0, 0) == 0 && nr_sections == 1);
+	nr_signal_fences = 0;
+	producer->payload_limit = 7;
+	CHECK(attempt(producer, RING_SECTION_DONE, 0, 0) == 0 && nr_sections == 1);
+	/* The first attempt was left out. */
+	CHECK(nr_signal_fences == 2);
 }
 
 static void test_waits(void)
@@ -1663,6 +1876,10 @@ int main(void)
 	test_map();
 #if RING_HAS_SECTION
 	test_attempts_of_sections();
+	test_given_times();
+	test_signal_fences();
+	test_no_ring();
+	test_longest();
 	test_waits();
 	test_sizes();
 	test_leases();

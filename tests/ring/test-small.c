@@ -22,6 +22,10 @@
 
 #include "../check.h"
 
+/* A missing fence shows only on another processor, and rarely: fences are counted. */
+static unsigned int nr_fences;
+#define __atomic_thread_fence(order) ((order) == __ATOMIC_SEQ_CST ? (void)nr_fences++ : abort())
+
 #include "ring/clock.h"
 #include "ring/consumer.h"
 #include "ring/doorbell.h"
@@ -57,6 +61,8 @@ static struct {
 	int error;          /* of waits; 0: they return 0 */
 	void (*acts)(void); /* while a wait lasts */
 	long missing;       /* the thread that does not exist */
+	long foreign;       /* a thread that may not be asked for */
+	unsigned int nr_questions;
 	size_t dumped;
 	const void *dumped_at;
 	uint32_t nr_words;
@@ -126,9 +132,15 @@ static long fake_syscall(long number, ...)
 	else if (number == SYS_gettid)
 		ret = 1000;
 	else if (number == SYS_tgkill) {
+		long thread;
+
 		CHECK(va_arg(list, int) == getpid());
-		ret = va_arg(list, uint32_t) == calls.missing ? -1 : 0;
-		errno = ret ? ESRCH : 0;
+		thread = va_arg(list, uint32_t);
+		CHECK(va_arg(list, int) == 0);
+		calls.nr_questions++;
+		ret = thread == calls.missing || thread == calls.foreign ? -1 : 0;
+		/* If it succeeds, an error of an earlier call remains. */
+		errno = thread == calls.foreign ? EPERM : ESRCH;
 	} else
 		abort();
 	va_end(list);
@@ -193,7 +205,7 @@ static bool fake_pending(const struct ring_consumer *consumer)
 
 static _Alignas(64) unsigned char made[sizeof(struct ring_producer) +
 		RINGS * sizeof(struct ring_place)];
-static uint64_t owners[RINGS], locks[RINGS * RING_LOCK_WORDS], stalled[RINGS];
+static uint64_t owners[RINGS + 1], locks[RINGS * RING_LOCK_WORDS], stalled[RINGS];
 static struct ring_control controls[RINGS];
 static unsigned char data[RINGS][64];
 static struct ring_doorbell doorbell;
@@ -209,6 +221,7 @@ static struct ring_producer *make_producer(void)
 	memset(&doorbell, 0, sizeof(doorbell));
 	memset(&lease, 0, sizeof(lease));
 	memset(&calls, 0, sizeof(calls));
+	calls.missing = calls.foreign = -1;
 	memset(stalled, 0, sizeof(stalled));
 	memset(locks, 0xee, sizeof(locks));
 	producer->rings = RINGS;
@@ -258,6 +271,12 @@ static void test_slot_take(void)
 
 	CHECK(ring_slots_open(&producer->slot_offset, &producer->slot_key) == 0);
 	CHECK(ring_slot(producer) == RING_SLOT_NONE);
+	CHECK(ring_slot_word(producer) == &ring_slot_words[0]);
+	ring_slot_note(producer, RINGS);
+	CHECK(ring_slot(producer) == RING_SLOT_NONE);
+	ring_slot_note(producer, RINGS - 1);
+	CHECK(ring_slot(producer) == RINGS - 1);
+	ring_slot_forget(producer);
 	/* The first one has an owner, who lives. */
 	owners[0] = OWNED(5, 77);
 	owners[1] = OWNED(8, 0);
@@ -283,8 +302,17 @@ static void test_slot_take(void)
 	/* None: the next search waits 10 ms. */
 	ring_slot_forget(producer);
 	owners[2] = OWNED(2, 80);
+	/* What is behind the last ring is none, whether it looks free, dead or like this thread's. */
 	calls.missing = 0;
+	calls.foreign = 80;
+	calls.nr_questions = 0;
 	CHECK(!ring_slot_take(producer) && ring_slot(producer) == RING_SLOT_NONE);
+	CHECK(calls.nr_questions == 3 && owners[RINGS] == 0);
+	producer->slots_looked_ns = 0;
+	owners[RINGS] = OWNED(7, 1000);
+	calls.missing = 1000;
+	CHECK(!ring_slot_take(producer) && owners[RINGS] == OWNED(7, 1000));
+	calls.missing = calls.foreign = -1;
 	CHECK(producer->slots_looked_ns == 1000000000);
 	owners[0] = 0;
 	clock_ns += 10000000;
@@ -341,7 +369,10 @@ static void test_room(void)
 	clock_step = 1000;
 	controls[1].room = 5;
 	doorbell.sleeping = 1;
+	nr_fences = 0;
 	CHECK(ring_room_wait(producer, 1, 100, &patience));
+	/* One before the doorbell, and one before each look at the tail. */
+	CHECK(nr_fences == 4);
 	CHECK(calls.nr_futex == 2 && calls.word == &controls[1].room && calls.value == 5);
 	CHECK(patience.deadline_ns == UINT64_C(2500001000));
 	CHECK(calls.timeout.tv_sec == 1 && calls.timeout.tv_nsec == 499999000);
@@ -389,9 +420,10 @@ static void test_released(void)
 
 	make_producer();
 	errno = E2BIG;
+	nr_fences = 0;
 	ring_room_released(&memory, 1);
-	CHECK(first->releases == 1 && second->releases == 0 && second->room == 0 &&
-			calls.nr_wakes == 0);
+	CHECK(nr_fences == 1 && first->releases == 1 && second->releases == 0 &&
+			second->room == 0 && calls.nr_wakes == 0);
 	second->waiting = 1;
 	ring_room_released(&memory, 1);
 	CHECK(first->releases == 2 && second->waiting == 0 && second->room == 1 &&
@@ -415,7 +447,8 @@ static void test_doorbell(void)
 	CHECK(doorbell.sequence == 42 && calls.nr_wakes == 1 && calls.word == &doorbell.sequence &&
 			errno == E2BIG);
 	CHECK(calls.value == INT_MAX);
-	CHECK(ring_doorbell_arm(&doorbell) == 42 && doorbell.sleeping == 1);
+	nr_fences = 0;
+	CHECK(ring_doorbell_arm(&doorbell) == 42 && doorbell.sleeping == 1 && nr_fences == 1);
 	ring_doorbell_disarm(&doorbell);
 	CHECK(doorbell.sleeping == 0);
 	CHECK(ring_doorbell_wait(&doorbell, 42, -1) == -EINVAL && calls.nr_futex == 0);
