@@ -261,6 +261,88 @@ static struct base_identity identify(
 	return identity;
 }
 
+/* A library with this many segments and sections, and notes of this size before its build id. */
+static struct {
+	header_t header;
+	segment_t segments[66];
+	section_t sections[514];
+	char names[32];
+	unsigned char notes[4200];
+	char link[16];
+} big_library;
+
+static void make_large(unsigned int nr_segments, unsigned int nr_sections, size_t before)
+{
+	uint32_t head[] = {5, (uint32_t)before - 20, 1}, own[] = {4, 20, NT_GNU_BUILD_ID};
+
+	memset(&big_library, 0, sizeof(big_library));
+	big_library.header = (header_t){.e_ident = ELFMAG,
+			.e_phoff = offsetof(__typeof__(big_library), segments),
+			.e_phnum = (uint16_t)nr_segments,
+			.e_phentsize = sizeof(segment_t),
+			.e_shoff = offsetof(__typeof__(big_library), sections),
+			.e_shnum = (uint16_t)nr_sections,
+			.e_shstrndx = 1,
+			.e_shentsize = sizeof(section_t)};
+	memcpy(big_library.notes, head, 12);
+	strcpy((char *)big_library.notes + 12, "CORE");
+	memcpy(big_library.notes + before, own, 12);
+	memcpy(big_library.notes + before + 12, "GNU", 4);
+	memset(big_library.notes + before + 16, 8, 20);
+	big_library.segments[0] = (segment_t){.p_type = PT_LOAD, .p_vaddr = 0x400000};
+	big_library.segments[nr_segments - 1] = (segment_t){.p_type = PT_NOTE,
+			.p_offset = offsetof(__typeof__(big_library), notes),
+			.p_vaddr = 0x400000 + offsetof(__typeof__(big_library), notes),
+			.p_filesz = before + 36};
+	strcpy(big_library.names + 1, ".gnu_debuglink");
+	strcpy(big_library.link, "one.debug");
+	big_library.sections[1].sh_offset = offsetof(__typeof__(big_library), names);
+	big_library.sections[nr_sections - 1] = (section_t){.sh_type = SHT_PROGBITS,
+			.sh_name = 1,
+			.sh_size = 16,
+			.sh_offset = offsetof(__typeof__(big_library), link)};
+}
+
+/* 64 segments, 512 sections and 4096 bytes of notes are read. */
+static void test_large(void)
+{
+	char path[] = "/tmp/side-agent-XXXXXX";
+	struct base_library library = {.base = (uint64_t)(uintptr_t)&big_library};
+	struct base_identity identity;
+	struct stat status;
+	int fd = mkstemp(path);
+	uint64_t bias;
+
+	CHECK(fd >= 0 && SEGMENTS_MAX == 64 && SECTIONS_MAX == 512 && NOTES_MAX == 4096);
+	for (unsigned int nr = 64; nr <= 65; nr++) {
+		make_large(nr, 3, 40);
+		CHECK(base_find(&library, &identity, &bias) &&
+				identity.build_id_size == (nr == 64 ? 20 : 0));
+		CHECK(bias == library.base - 0x400000);
+		/* The segment that gives the bias. */
+		big_library.segments[nr - 1] = big_library.segments[0];
+		big_library.segments[0].p_type = PT_NULL;
+		CHECK(base_find(&library, &identity, &bias) &&
+				bias == library.base - (nr == 64 ? 0x400000 : 0));
+	}
+	for (size_t before = 4060; before <= 4064; before += 4) {
+		make_large(2, 3, before);
+		CHECK(base_find(&library, &identity, &bias) &&
+				identity.build_id_size == (before == 4060 ? 20 : 0));
+	}
+	for (unsigned int nr = 512; nr <= 513; nr++) {
+		make_large(2, nr, 40);
+		CHECK(pwrite(fd, &big_library, sizeof(big_library), 0) == sizeof(big_library) &&
+				!fstat(fd, &status));
+		library.inode = status.st_ino;
+		base_identify(&library, path, &identity);
+		CHECK(!strcmp(identity.debug_link, nr == 512 ? "one.debug" : ""));
+		CHECK(identity.build_id_size == 20 && identity.build_id[19] == 8);
+	}
+	close(fd);
+	CHECK(!unlink(path));
+}
+
 /* The name of a debug file has 255 bytes at most. What follows is its checksum. */
 static void test_long_links(void)
 {
@@ -656,6 +738,7 @@ int main(void)
 		test_notes();
 		test_identity();
 		test_long_links();
+		test_large();
 		test_text();
 		test_memory();
 		test_pages();

@@ -146,7 +146,41 @@ static int played_nanosleep(const struct timespec *pause, struct timespec *left)
 #undef adopt_rings
 #undef fail
 #undef maps_adopt
+static unsigned int nr_packets, nr_skipped, packets_there;
+static uint32_t packet_size;
+
+static int played_packet(int fd, const char *name, uint64_t at, struct ctf_packet *packet)
+{
+	static uint8_t bytes[100];
+
+	CHECK(fd == 77 && !strcmp(name, "name") && at == 1000 + 10 * nr_packets);
+	*packet = (struct ctf_packet){.bytes = bytes,
+			.size = packet_size,
+			.end = 5 + nr_packets,
+			.next = at + 10};
+	return nr_packets++ < packets_there;
+}
+
+static void played_packet_free(struct ctf_packet *packet)
+{
+	(void)packet;
+}
+
+static int played_skip(struct ring_consumer *consumer, uint32_t ring, const void *bytes,
+		size_t size, uint64_t end)
+{
+	CHECK(!consumer && ring == 3 && bytes && size + 84 == packet_size && end == 4 + nr_packets);
+	nr_skipped++;
+	return 0;
+}
+
+#define ctf_packet_read played_packet
+#define ctf_packet_free played_packet_free
+#define ring_consumer_skip played_skip
 #include "session/journal-look.c"
+#undef ring_consumer_skip
+#undef ctf_packet_free
+#undef ctf_packet_read
 #undef losses_take_told
 #define take_line totals_take_line
 #include "session/totals.c"
@@ -415,6 +449,31 @@ static void test_told(void)
 	close(folder);
 }
 
+/* Packets behind the length in the journal are skipped, 64 at most. Those without records change no time. */
+static void test_packets(void)
+{
+	const struct instance_channel channel = {.geometry.placement = RING_PER_CPU};
+
+	for (packets_there = 63; packets_there <= 65; packets_there++) {
+		struct instance_ring ring = {.begin = 1};
+
+		nr_packets = nr_skipped = 0;
+		packet_size = 85;
+		pass(&channel, 3, 77, "name", 1000, &ring);
+		CHECK(nr_skipped == (packets_there <= 64 ? packets_there : 64));
+		CHECK(nr_packets == 64 && ring.begin == 4 + nr_skipped);
+		nr_packets = 0;
+		packet_size = 84;
+		pass(&channel, 3, 77, "name", 1000, &ring);
+		CHECK(nr_packets == 64 && ring.begin == 4 + nr_skipped / 2);
+		/* It has no whole header. */
+		nr_packets = nr_skipped = 0;
+		packet_size = 83;
+		pass(&channel, 3, 77, "name", 1000, &ring);
+		CHECK(nr_packets == 1 && !nr_skipped);
+	}
+}
+
 static void test_maps(void)
 {
 	struct adoption adoption = {.trace = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
@@ -472,6 +531,7 @@ int main(void)
 	test_records();
 	test_descriptions();
 	test_told();
+	test_packets();
 	test_maps();
 	test_totals();
 	CHECK(resources_now().descriptors == before.descriptors);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits of a session while it records: the last permitted value, and one more. The files are included; rings and clocks are played. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../check.h"
@@ -90,6 +92,26 @@ static void played_trace_close(
 	nr_closed++;
 }
 
+static rlim_t files_most; /* 0: the call fails */
+static rlim_t files_set;
+
+static int played_getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
+{
+	if (resource != RLIMIT_NOFILE)
+		return getrlimit(resource, limit);
+	*limit = (struct rlimit){files_most / 2, files_most};
+	return files_most ? 0 : -1;
+}
+
+static int played_setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+	if (resource == RLIMIT_NOFILE) {
+		CHECK(limit->rlim_cur == limit->rlim_max);
+		files_set = limit->rlim_cur;
+	}
+	return 0;
+}
+
 #include "session/losses.c"
 #define visit_lost statistics_visit_lost
 #define take_ring statistics_take_ring
@@ -114,7 +136,11 @@ static void played_trace_close(
 #define ring_clock_sample(clock, sample) played_sample(clock, sample)
 #define ring_clock_calibrate played_calibrate
 #define summarize session_summarize
+#define getrlimit played_getrlimit
+#define setrlimit played_setrlimit
 #include "session/session.c"
+#undef setrlimit
+#undef getrlimit
 #undef summarize
 #undef ring_clock_calibrate
 #undef ring_clock_sample
@@ -314,6 +340,51 @@ static void test_writers(void)
 	pthread_mutex_destroy(&session.lock);
 }
 
+/*
+ * Without channels, a program needs 6 files. Those of 128 ended programs stay open, or of as many as a quarter of all files permits.
+ * The recorder needs 64, and 512 connections one each.
+ */
+static void test_files(void)
+{
+	static const struct {
+		rlim_t most;
+		uint32_t ended, live;
+	} cases[] = {{0, 256, 32}, {3072, 768, 288}, {3071, 767, 288}, {3068, 767, 287},
+			{895, 223, 16}, {894, 223, 16}, {890, 222, 16}, {100, 25, 16},
+			{1344 + 6 * (1000000 - 1), 768, 1000000 - 1},
+			{1344 + 6 * 1000000, 768, 1000000},
+			{1344 + 6 * (1000000 + 1), 768, 1000000}, {RLIM_INFINITY, 768, 1000000}};
+	struct sigaction before, now;
+	struct channel few = {.rings = 3}, many = {.rings = 1u << 20};
+	struct session session = {.nr_channels = 0};
+	uint64_t each = 4ull * ring_possible_cpus() + 16;
+
+	CHECK(!sigaction(SIGXFSZ, NULL, &before) && LIMIT_INSTANCES == 1000000 && LIVE_MIN == 16);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		files_most = cases[i].most;
+		session_raise_files(&session);
+		if (session.max_ended_files != cases[i].ended ||
+				session.max_live != cases[i].live ||
+				files_set != (files_most ? files_most : 1024)) {
+			fprintf(stderr, "case %zu: %u, %u, %llu\n", i, session.max_ended_files,
+					session.max_live, (unsigned long long)files_set);
+			abort();
+		}
+		CHECK(session.old_files.rlim_max == files_set);
+	}
+	CHECK(!sigaction(SIGXFSZ, &before, &now) && now.sa_handler == SIG_IGN);
+	/* Of the rings of a channel few are open at one time. */
+	session.channels = &few;
+	session.nr_channels = 1;
+	CHECK(rings_in_use(&session) == 3 + 1);
+	session.channels = &many;
+	CHECK(rings_in_use(&session) == each + 1);
+	many.rings = (uint32_t)each;
+	CHECK(rings_in_use(&session) == each + 1);
+	many.rings--;
+	CHECK(rings_in_use(&session) == each);
+}
+
 /* ---- the log ---- */
 
 /* How many lines of this user are logged; each process has `of_process` of them. */
@@ -362,6 +433,7 @@ int main(void)
 	test_groups();
 	test_clock();
 	test_writers();
+	test_files();
 	test_lines();
 	CHECK(resources_now().descriptors == before.descriptors);
 	return 0;
