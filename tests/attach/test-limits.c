@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#include <elfutils/libdwfl.h>
 
 #include "../check.h"
 #include "probe/inject/parts.h"
@@ -31,6 +34,28 @@ static FILE *played_fopen(const char *path, const char *mode)
 	return file;
 }
 
+static size_t asked; /* for memory */
+
+static void *played_malloc(size_t size)
+{
+	asked = size;
+	return NULL;
+}
+
+static bool played_pc(Dwfl_Frame *state, Dwarf_Addr *pc, bool *interrupted)
+{
+	CHECK(!state);
+	*pc = 0x1000;
+	*interrupted = false;
+	return true;
+}
+
+#define malloc played_malloc
+#include "probe/inject/elf.c"
+#undef malloc
+#define dwfl_frame_pc played_pc
+#include "probe/inject/safe.c"
+#undef dwfl_frame_pc
 #define inject_target_open played_open
 #include "probe/inject/inject.c"
 #undef inject_target_open
@@ -79,9 +104,68 @@ static void test_mappings(void)
 	inject_maps_free(&target);
 }
 
+/* A table of 64 MiB, which is not read here. */
+static void test_tables(void)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+
+	CHECK(fd >= 0 && !ftruncate(fd, 200 << 20) && TABLE_MAX == 64 << 20);
+	CHECK(!read_part(fd, 5, 64 << 20) && asked == (64 << 20) + 1);
+	asked = 0;
+	CHECK(!read_part(fd, 5, (64 << 20) + 1) && !read_part(fd, 5, 0) && !asked);
+	/* It ends with the file. */
+	CHECK(!read_part(fd, (200 << 20) - 7, 7) && asked == 8);
+	asked = 0;
+	CHECK(!read_part(fd, (200 << 20) - 7, 8) && !read_part(fd, (200 << 20) + 1, 7) && !asked);
+	close(fd);
+	CHECK(!read_part(fd, 0, 7) && !asked);
+}
+
+/* 128 frames of a stack, of which 64 KiB are copied. */
+static void test_frames(void)
+{
+	static struct inject_safe safe;
+	static unsigned char stack[80 << 10];
+	const uint64_t end = (uint64_t)(uintptr_t)stack + sizeof(stack);
+	struct inject_mapping mapping = {.begin = (uint64_t)(uintptr_t)stack, .end = end};
+	struct inject_target target = {.mappings = &mapping,
+			.nr_mappings = 1,
+			.memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)};
+	struct user_regs_struct registers = {.rip = 0};
+
+	safe.until = UINT64_MAX;
+	for (unsigned int i = 1; i <= 129; i++) {
+		CHECK(take_frame(NULL, &safe) == (i <= 128 ? DWARF_CB_OK : DWARF_CB_ABORT));
+		CHECK(safe.nr_frames == (i <= 128 ? i : 128));
+	}
+	/* The call is before the address to which it returns. */
+	CHECK(safe.frames[127].pc == 0xfff);
+	safe.nr_frames = 0;
+	safe.until = 0;
+	CHECK(take_frame(NULL, &safe) == DWARF_CB_ABORT);
+	CHECK(target.memory >= 0);
+	safe.target = &target;
+	safe.registers = &registers;
+	for (size_t size = (64 << 10) - 1; size <= (64 << 10) + 1; size++) {
+		registers.rsp = end - size;
+		memset(stack, 0, sizeof(stack));
+		stack[sizeof(stack) - size] = 5;
+		copy_stack(&safe);
+		CHECK(safe.stack_at == end - size && safe.stack[0] == 5);
+		CHECK(safe.stack_size == (size < 64 << 10 ? size : 64 << 10));
+	}
+	/* The mapping is not known. */
+	target.nr_mappings = 0;
+	copy_stack(&safe);
+	CHECK(safe.stack_size == INJECT_PAGE);
+	close(target.memory);
+}
+
 int main(void)
 {
 	test_texts();
 	test_mappings();
+	test_tables();
+	test_frames();
 	return 0;
 }

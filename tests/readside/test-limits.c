@@ -16,7 +16,7 @@
 
 /* ---- played functions ---- */
 
-static unsigned int nr_mallocs, nr_opened, nr_told, nr_followed;
+static unsigned int nr_mallocs, nr_opened, nr_told, nr_followed, nr_without_memory;
 static bool is_readable; /* the code of one function, which calls libside */
 static size_t malloc_size, nr_segments_there, budget_there;
 
@@ -27,7 +27,10 @@ static void *played_malloc(size_t size)
 	return is_readable ? malloc(size) : NULL;
 }
 
-static void played_memory(void) {}
+static void played_memory(void)
+{
+	nr_without_memory++;
+}
 
 static const struct image_segment *played_segments(const struct image *image, size_t *nr)
 {
@@ -164,11 +167,11 @@ static void test_code(void)
 	CHECK(CODE_MAX == 512u << 20);
 	functions[0].size = 512u << 20;
 	CHECK(!read_function(&calls, &functions[0]) && nr_mallocs == 1 &&
-			malloc_size == 512u << 20);
+			malloc_size == 512u << 20 && nr_without_memory == 1);
 	functions[0].size++;
 	CHECK(!read_function(&calls, &functions[0]) && nr_mallocs == 1);
 	functions[0].size = 0;
-	CHECK(!read_function(&calls, &functions[0]) && nr_mallocs == 1);
+	CHECK(!read_function(&calls, &functions[0]) && nr_mallocs == 1 && nr_without_memory == 1);
 	/* All functions together. */
 	functions[0].size = (512u << 20) - 7;
 	functions[1].size = 7;
