@@ -9,6 +9,7 @@
 
 #include <elfutils/libdwfl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -36,6 +37,45 @@ void __wrap_inject_pause_us(long us)
 	skew += (uint64_t)us * 1000;
 	if (while_waiting)
 		while_waiting();
+}
+
+/* Each call of this function fails; NULL: none. */
+static const char *failing_function;
+
+DIR *__real_opendir(const char *path);
+DIR *__wrap_opendir(const char *path);
+struct dirent *__real_readdir64(DIR *directory);
+struct dirent *__wrap_readdir64(DIR *directory);
+int __real_open64(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...);
+
+static bool fails(const char *function, int error)
+{
+	if (!failing_function || strcmp(failing_function, function) != 0)
+		return false;
+	errno = error;
+	return true;
+}
+
+DIR *__wrap_opendir(const char *path)
+{
+	return fails("opendir", EMFILE) ? NULL : __real_opendir(path);
+}
+
+struct dirent *__wrap_readdir64(DIR *directory)
+{
+	return fails("readdir", EIO) ? NULL : __real_readdir64(directory);
+}
+
+int __wrap_open64(const char *path, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode;
+
+	va_start(arguments, flags);
+	mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+	va_end(arguments);
+	return fails("open", EMFILE) ? -1 : __real_open64(path, flags, mode);
 }
 
 static struct inject_report report;
@@ -702,13 +742,15 @@ static void test_calls(void)
 {
 	const uint64_t arguments[3] = {1, 2, 3};
 	uint64_t result = 0, began;
+	uint32_t command;
+	int descriptor;
 
 	begin_injection();
 	CHECK(!call(&injection, (uintptr_t)add_arguments, arguments, &result) && result == 123 &&
 			injection.command == 1 && nr_calls == 1);
 	CHECK(!call(&injection, (uintptr_t)add_arguments, (const uint64_t[3]){4, 5, 6}, &result) &&
 			result == 456 && injection.command == 2);
-	CHECK(put_text(&injection, 5, "abc") == (uintptr_t)scratch->text + 5 &&
+	CHECK(!put_text(&injection, 5, "abc", &result) && result == (uintptr_t)scratch->text + 5 &&
 			!strcmp(scratch->text + 5, "abc"));
 	/* No answer: the limit counts from the last time at which the thread has run. */
 	is_deaf = true;
@@ -724,10 +766,22 @@ static void test_calls(void)
 	CHECK(has_run(&injection, &result) && result);
 	result = UINT64_MAX;
 	CHECK(!has_run(&injection, &result));
-	/* The program has ended. */
+	/* The thread has removed the memory; the program has ended. */
 	injection.place.scratch = 16;
-	CHECK(call(&injection, 1, arguments, &result) == -1 && report.kind == INJECT_GONE);
-	CHECK(!put_text(&injection, 0, "a"));
+	CHECK(is_failure(call(&injection, 1, arguments, &result), INJECT_FAILED,
+			"its memory cannot be accessed: Input/output error"));
+	injection.target.pid = INT32_MAX;
+	CHECK(call(&injection, 1, arguments, &result) == -1 && report.kind == INJECT_GONE &&
+			!strcmp(report.text, "2147483647 (?) has ended"));
+	injection.target.pid = getpid();
+	/* No function is called with a text that could not be written. */
+	request.agent = request.libside = "/nowhere";
+	injection.target.agent_function = (uintptr_t)atoi;
+	command = injection.command;
+	CHECK(put_text(&injection, 0, "a", &result) == -1 && load(&injection, "a", &result) == -1 &&
+			give_file(&injection, "/nowhere", &descriptor) == -1 &&
+			find_loaded(&injection, 5, "a", &result) == -1 && talk(&injection) == -1 &&
+			injection.command == command);
 	end_injection();
 	CHECK(!prctl(PR_SET_NAME, "program"));
 }
@@ -742,6 +796,53 @@ static void test_names(void)
 			!has_name(getpid(), getpid(), "ide"));
 	CHECK(find_thread(getpid(), "side-att") == getpid() && !find_thread(getpid(), "cook") &&
 			!find_thread(INT32_MAX, "side"));
+	CHECK(!prctl(PR_SET_NAME, "program"));
+}
+
+/* A thread that may be there is not gone: its code stays where it is. */
+static void test_unknown_threads(void)
+{
+	static const char *const functions[] = {"opendir", "readdir", "open"};
+	static const int errors[] = {-EMFILE, -EIO, -EMFILE};
+	static uint8_t code[16], original[16] = {1};
+	struct candidate self = {.thread = getpid()};
+	uint64_t result = 0;
+
+	CHECK(!prctl(PR_SET_NAME, "side-attach77"));
+	CHECK(rank_of(getpid(), &self) == RANK_WAITS);
+	for (int i = 0; i < 3; i++) {
+		failing_function = functions[i];
+		CHECK(find_thread(getpid(), "side-attach77") == errors[i]);
+		CHECK(i == 2 || !inject_nobody_at(getpid(), self.code + 1, self.code + 9));
+		CHECK(!has_run(&injection, &result) && !result);
+		failing_function = NULL;
+		CHECK(find_thread(getpid(), "side-attach77") == getpid() &&
+				find_thread(getpid(), "cook") == 0);
+		CHECK(inject_nobody_at(getpid(), self.code + 1, self.code + 9));
+	}
+	CHECK(has_name(INT32_MAX, 1, "side") == 0);
+	for (int i = 0; i < 3; i++) {
+		begin_injection();
+		scratch->done = injection.command = 4;
+		injection.place.code = (uintptr_t)code;
+		injection.code.size = sizeof(code);
+		injection.overwritten = malloc(sizeof(code));
+		memcpy(injection.overwritten, original, sizeof(code));
+		memset(code, 0xcc, sizeof(code));
+		failing_function = functions[i];
+		clean_up(&injection);
+		failing_function = NULL;
+		CHECK(!scratch && code[0] == 0xcc);
+		end_injection();
+	}
+	/* The memory of the program is opened by the number of its thread. */
+	begin_injection();
+	failing_function = "opendir";
+	CHECK(is_failure(give_file(&injection, "/nowhere/agent", &(int){-1}), INJECT_FAILED,
+			"Too many open files"));
+	failing_function = NULL;
+	CHECK(!close((int)scratch->result));
+	end_injection();
 	CHECK(!prctl(PR_SET_NAME, "program"));
 }
 
@@ -946,7 +1047,14 @@ static void test_room(void)
 	injection.overwritten = NULL;
 	injection.place.code = 16;
 	CHECK(is_failure(put_code(&injection), INJECT_FAILED,
-			"its memory cannot be written (does the kernel forbid it, proc_mem.force_override?)"));
+			"its memory cannot be accessed: Input/output error"));
+	free(injection.overwritten);
+	/* Memory that can be read and not written. */
+	close(injection.target.memory);
+	injection.target.memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	injection.place.code = at;
+	CHECK(is_failure(put_code(&injection), INJECT_FAILED,
+			"its memory cannot be written: Bad file descriptor (does the kernel forbid it, proc_mem.force_override?)"));
 	end_injection();
 	CHECK(!prctl(PR_SET_NAME, "program"));
 }
@@ -1010,6 +1118,23 @@ static void test_process(void)
 					"attaching was ended before it was done, and the program goes on"));
 	CHECK(waitpid(child, NULL, 0) == -1 && errno == ECHILD);
 	CHECK(close(ends[0]) == -1);
+	/* A child that cannot write it ends with the reason. */
+	CHECK(!pipe(ends));
+	child = fork();
+	if (!child)
+		work(&of_nothing, ends[0]);
+	close(ends[1]);
+	inject_end(ends[0], child, &report);
+	CHECK(report.kind == INJECT_FAILED &&
+			!strcmp(report.text,
+					"the result of attaching is unknown: Bad file descriptor"));
+	child = fork();
+	if (!child)
+		_exit(0);
+	inject_end(ends[0], child, &report);
+	CHECK(report.kind == INJECT_FAILED &&
+			!strcmp(report.text,
+					"the result of attaching is unknown: Bad file descriptor"));
 }
 
 /* The memory that XSAVE needs fits, and the keys of memory protection are left out. */
@@ -1044,6 +1169,7 @@ int main(void)
 		test_timeout();
 		test_calls();
 		test_names();
+		test_unknown_threads();
 		test_lock();
 		test_memory();
 		test_loaded();

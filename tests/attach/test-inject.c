@@ -200,14 +200,14 @@ static void test_mapping_lines(void)
 	char line[] = "7f00-8f00 r-xp 00001000 fe:01 77                         /a b/c\n",
 	     none[] = "7f00-8f00 rw-p 0 00:00 0 \n", bad[] = "nothing\n";
 
-	CHECK(parse_mapping(line, &mapping) && mapping.begin == 0x7f00 && mapping.end == 0x8f00 &&
+	CHECK(!parse_mapping(line, &mapping) && mapping.begin == 0x7f00 && mapping.end == 0x8f00 &&
 			mapping.offset == 0x1000);
 	CHECK(mapping.inode == 77 && !strcmp(mapping.access, "r-xp") &&
 			!strcmp(mapping.path, "/a b/c"));
 	free(mapping.path);
-	CHECK(parse_mapping(none, &mapping) && !*mapping.path && !mapping.inode);
+	CHECK(!parse_mapping(none, &mapping) && !*mapping.path && !mapping.inode);
 	free(mapping.path);
-	CHECK(!parse_mapping(bad, &mapping));
+	CHECK(parse_mapping(bad, &mapping) == -ENODATA);
 }
 
 static void test_mappings(void)

@@ -136,16 +136,18 @@ static bool make_place(
  * Programs that see no directory at all (an empty root, one that is read-only) find a name without one, in
  * the network namespace that they are in.
  */
-static bool name_nowhere(struct attach_place *made, pid_t pid, const char *prefix)
+static int name_nowhere(struct attach_place *made, pid_t pid, const char *prefix)
 {
 	uint64_t secret;
 
 	made->network = door_open_network(pid);
-	if (made->network < 0 || getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
-		return false;
+	if (made->network < 0)
+		return made->network;
+	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		return -errno;
 	(void)snprintf(made->ours, sizeof(made->ours), "@%s%016" PRIx64, prefix, secret);
 	memcpy(made->theirs, made->ours, sizeof(made->theirs));
-	return true;
+	return 0;
 }
 
 int attach_place_unreachable(const struct attached *attached)
@@ -165,7 +167,7 @@ int attach_place_find(struct attached *attached, const char *prefix, bool lastin
 	/* What is old is not removed there. */
 	static const char *const for_long[] = {"/run", "/dev/shm", "/tmp", "/var/tmp", NULL};
 	const char *const *directories = lasting ? for_long : for_now;
-	int root = door_open_root(attached->pid);
+	int root = door_open_root(attached->pid), ret = 0;
 	size_t i;
 
 	/* Why not is said by whoever attaches. */
@@ -176,9 +178,15 @@ int attach_place_find(struct attached *attached, const char *prefix, bool lastin
 			break;
 	if (root >= 0)
 		close(root);
-	if (attached->place.parent < 0 && !name_nowhere(&attached->place, attached->pid, prefix))
+	if (attached->place.parent < 0)
+		ret = name_nowhere(&attached->place, attached->pid, prefix);
+	if (!ret)
+		return COMMAND_DONE;
+	if (ret == -EPERM || ret == -EACCES || ret == -ENOENT)
 		return attach_place_unreachable(attached);
-	return COMMAND_DONE;
+	return say_error(COMMAND_FAILED, NULL,
+			"cannot make a socket where %d (%s) sees it: no directory can be written, and in its network: %s",
+			attached->pid, attached->name, strerror(-ret));
 }
 
 void attach_place_forget(struct attached *attached)

@@ -439,6 +439,12 @@ static int take_pid(
 	return 1;
 }
 
+/* There is no such process, or the number is of a thread, or the kernel is older. inject.c reports the first two. */
+static bool is_no_process(int code)
+{
+	return code == ESRCH || code == EINVAL || code == ENOENT || code == ENOSYS;
+}
+
 static int begin(struct attached *attached, const struct parsed *parsed,
 		const struct attach_options *options)
 {
@@ -463,6 +469,9 @@ static int begin(struct attached *attached, const struct parsed *parsed,
 	attached->pid = (pid_t)pid;
 	read_name(attached);
 	attached->agent = session_library("libside-agent.so");
+	if (!attached->agent && errno)
+		return say_error(COMMAND_FAILED, NULL, "cannot find libside-agent.so: %s",
+				strerror(errno));
 	attached->libside = session_library("libside.so.0");
 	if (!attached->agent)
 		return say_error(COMMAND_FAILED,
@@ -474,8 +483,15 @@ static int begin(struct attached *attached, const struct parsed *parsed,
 	sigaddset(&ends, SIGHUP);
 	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* The signals are blocked: without the descriptor nothing would end a recording. */
 	attached->signals = signalfd(-1, &ends, SFD_CLOEXEC);
+	if (attached->signals < 0)
+		return say_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
+				strerror(errno));
 	attached->program = (int)syscall(SYS_pidfd_open, attached->pid, 0);
+	if (attached->program < 0 && !is_no_process(errno))
+		return say_error(COMMAND_FAILED, NULL, "cannot watch process %d: %s", attached->pid,
+				strerror(errno));
 	return COMMAND_DONE;
 }
 

@@ -13,41 +13,61 @@
 
 #define TABLE_MAX (64u << 20) /* bytes of one table */
 
-/* `size` bytes and a 0 behind them, or NULL. */
+/* `size` bytes and a 0 behind them, or NULL with errno: ENOEXEC if the file does not have them. */
 static void *read_part(int fd, uint64_t offset, uint64_t size)
 {
 	struct stat status;
+	ssize_t got;
 	char *bytes;
+	int code;
 
-	if (!size || size > TABLE_MAX || fstat(fd, &status) || status.st_size < 0 ||
-			offset > (uint64_t)status.st_size ||
+	if (fstat(fd, &status))
+		return NULL;
+	errno = ENOEXEC;
+	if (!size || size > TABLE_MAX || status.st_size < 0 || offset > (uint64_t)status.st_size ||
 			size > (uint64_t)status.st_size - offset)
 		return NULL;
 	bytes = malloc(size + 1);
 	if (!bytes)
 		return NULL;
 	bytes[size] = 0;
-	if (pread(fd, bytes, size, (off_t)offset) == (ssize_t)size)
+	got = pread(fd, bytes, size, (off_t)offset);
+	if (got == (ssize_t)size)
 		return bytes;
+	code = got < 0 ? errno : ENOEXEC;
 	free(bytes);
+	errno = code;
 	return NULL;
 }
 
+/* A damaged table is no error: the file has no symbols then. */
+static int read_table(int fd, uint64_t offset, uint64_t size, void *ret_table)
+{
+	void *table = read_part(fd, offset, size);
+	int ret = table || errno == ENOEXEC ? 0 : -errno;
+
+	memcpy(ret_table, &table, sizeof(table));
+	return ret;
+}
+
 /* Without a table of sections it is a file without symbols. */
-static void read_symbols(int fd, const Elf64_Ehdr *header, struct inject_elf *elf)
+static int read_symbols(int fd, const Elf64_Ehdr *header, struct inject_elf *elf)
 {
 	Elf64_Shdr *sections = NULL;
 	const Elf64_Shdr *names;
+	int ret = 0;
 	size_t i;
 
 	if (header->e_shentsize == sizeof(*sections))
-		sections = read_part(fd, header->e_shoff, header->e_shnum * sizeof(*sections));
+		ret = read_table(fd, header->e_shoff, header->e_shnum * sizeof(*sections),
+				&sections);
 	for (i = 0; sections && i < header->e_shnum; i++) {
 		if (sections[i].sh_type != SHT_DYNSYM || sections[i].sh_link >= header->e_shnum)
 			continue;
 		names = &sections[sections[i].sh_link];
-		elf->symbols = read_part(fd, sections[i].sh_offset, sections[i].sh_size);
-		elf->names = read_part(fd, names->sh_offset, names->sh_size);
+		ret = read_table(fd, sections[i].sh_offset, sections[i].sh_size, &elf->symbols);
+		if (!ret)
+			ret = read_table(fd, names->sh_offset, names->sh_size, &elf->names);
 		if (elf->symbols && elf->names) {
 			elf->nr_symbols = sections[i].sh_size / sizeof(*elf->symbols);
 			elf->names_size = names->sh_size;
@@ -55,16 +75,21 @@ static void read_symbols(int fd, const Elf64_Ehdr *header, struct inject_elf *el
 		break;
 	}
 	free(sections);
+	return ret;
 }
 
 int inject_elf_read(int fd, struct inject_elf *elf)
 {
 	Elf64_Ehdr header;
+	ssize_t got;
 	size_t i;
+	int ret;
 
 	*elf = (struct inject_elf){.machine = EM_NONE};
-	if (pread(fd, &header, sizeof(header), 0) < (ssize_t)sizeof(Elf32_Ehdr) ||
-			memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+	got = pread(fd, &header, sizeof(header), 0);
+	if (got < 0)
+		return -errno;
+	if (got < (ssize_t)sizeof(Elf32_Ehdr) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
 		return -ENOEXEC;
 	elf->class = header.e_ident[EI_CLASS];
 	elf->machine = header.e_machine;
@@ -75,12 +100,14 @@ int inject_elf_read(int fd, struct inject_elf *elf)
 		return -ENOEXEC;
 	elf->headers = read_part(fd, header.e_phoff, header.e_phnum * sizeof(*elf->headers));
 	if (!elf->headers)
-		return -ENOEXEC;
+		return -errno;
 	elf->nr_headers = header.e_phnum;
 	for (i = 0; i < elf->nr_headers; i++)
 		elf->interpreter |= elf->headers[i].p_type == PT_INTERP;
-	read_symbols(fd, &header, elf);
-	return 0;
+	ret = read_symbols(fd, &header, elf);
+	if (ret)
+		inject_elf_free(elf);
+	return ret;
 }
 
 void inject_elf_free(struct inject_elf *elf)

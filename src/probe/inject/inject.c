@@ -68,7 +68,9 @@ static int take_lock(struct injection *injection)
 	if (injection->lock < 0)
 		return fail(injection, INJECT_FAILED, strerror(errno));
 	while (bind(injection->lock, (struct sockaddr *)&address, size)) {
-		if (errno != EADDRINUSE || inject_now() > until)
+		if (errno != EADDRINUSE)
+			return fail(injection, INJECT_FAILED, strerror(errno));
+		if (inject_now() > until)
 			return fail(injection, INJECT_FAILED, "another `side attach` is at it");
 		inject_pause_us(2000);
 	}
@@ -77,14 +79,20 @@ static int take_lock(struct injection *injection)
 
 /* ---- our thread ---- */
 
-static bool has_name(pid_t pid, pid_t thread, const char *name)
+/* 1 if its name begins so, 0 if not, or a negative errno: it cannot be read. */
+static int has_name(pid_t pid, pid_t thread, const char *name)
 {
 	char text[32];
 
-	return !strncmp(inject_thread_name(pid, thread, text, sizeof(text)), name, strlen(name));
+	errno = 0;
+	(void)inject_thread_name(pid, thread, text, sizeof(text));
+	/* Others are those of a thread that has ended. */
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)
+		return -errno;
+	return !strncmp(text, name, strlen(name));
 }
 
-/* A thread whose name begins so, as we see it, or 0. */
+/* A thread whose name begins so, 0 if there is none, or a negative errno: there may be one. */
 static pid_t find_thread(pid_t pid, const char *name)
 {
 	struct dirent *entry;
@@ -94,14 +102,26 @@ static pid_t find_thread(pid_t pid, const char *name)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
-	while (tasks && !found && (entry = readdir(tasks))) {
-		pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+	if (!tasks)
+		return errno == ENOENT ? 0 : -errno;
+	while (!found) {
+		pid_t thread;
 
-		if (thread > 0 && has_name(pid, thread, name))
+		errno = 0;
+		entry = readdir(tasks);
+		if (!entry) {
+			/* ENOENT, ESRCH: the program has ended. */
+			found = errno == ENOENT || errno == ESRCH ? 0 : -errno;
+			break;
+		}
+		thread = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (thread <= 0)
+			continue;
+		found = has_name(pid, thread, name);
+		if (found > 0)
 			found = thread;
 	}
-	if (tasks)
-		closedir(tasks);
+	closedir(tasks);
 	return found;
 }
 
@@ -221,9 +241,22 @@ static uint64_t function_of(const struct injection *injection, const char *name)
 	return value ? value + injection->target.libc_bias : 0;
 }
 
+/* It may have ended, or removed the memory: our thread does that when no command comes. */
+static int fail_memory(struct injection *injection)
+{
+	char text[128];
+	int code = errno;
+
+	if (code == ESRCH || (kill(injection->target.pid, 0) && errno == ESRCH))
+		return inject_not_permitted(&injection->target, 0, ESRCH);
+	(void)snprintf(text, sizeof(text), "its memory cannot be accessed: %s", strerror(code));
+	return fail(injection, INJECT_FAILED, text);
+}
+
 static int put_code(struct injection *injection)
 {
 	struct inject_values *values = &injection->place.values;
+	char text[192];
 
 	values->scratch = injection->place.scratch;
 	values->states = inject_code_states();
@@ -243,16 +276,23 @@ static int put_code(struct injection *injection)
 	(void)snprintf(injection->name, sizeof(injection->name), THREAD_NAME "%04x",
 			(unsigned int)getpid() & 0xffff);
 	injection->overwritten = malloc(injection->code.size);
-	if (!injection->overwritten ||
-			!inject_read(&injection->target, injection->place.code,
-					injection->overwritten, injection->code.size) ||
-			!inject_write(&injection->target, injection->place.code,
-					injection->code.bytes, injection->code.size) ||
+	if (!injection->overwritten)
+		return fail(injection, INJECT_FAILED, "out of memory");
+	if (!inject_read(&injection->target, injection->place.code, injection->overwritten,
+			    injection->code.size))
+		return fail_memory(injection);
+	if (!inject_write(&injection->target, injection->place.code, injection->code.bytes,
+			    injection->code.size) ||
 			!inject_write(&injection->target,
 					injection->place.code + injection->code.name,
-					injection->name, sizeof(injection->name)))
-		return fail(injection, INJECT_FAILED,
-				"its memory cannot be written (does the kernel forbid it, proc_mem.force_override?)");
+					injection->name, sizeof(injection->name))) {
+		(void)snprintf(text, sizeof(text),
+				"its memory cannot be written: %s (does the kernel forbid it, proc_mem.force_override?)",
+				strerror(errno));
+		(void)inject_write(&injection->target, injection->place.code,
+				injection->overwritten, injection->code.size);
+		return fail(injection, INJECT_FAILED, text);
+	}
 	return 0;
 }
 
@@ -269,14 +309,14 @@ static bool write_scratch(
 	return inject_write(&injection->target, injection->place.scratch + offset, bytes, size);
 }
 
-/* The address of a text in the program. */
-static uint64_t put_text(const struct injection *injection, size_t at, const char *text)
+/* The address of a text in the program. Functions of the program must not get NULL instead. */
+static int put_text(struct injection *injection, size_t at, const char *text, uint64_t *ret_address)
 {
 	size_t offset = offsetof(struct inject_scratch, text) + at;
 
-	return write_scratch(injection, offset, text, strlen(text) + 1)
-			? injection->place.scratch + offset
-			: 0;
+	*ret_address = injection->place.scratch + offset;
+	return write_scratch(injection, offset, text, strlen(text) + 1) ? 0
+									: fail_memory(injection);
 }
 
 /* Nanoseconds that it has had a processor. */
@@ -299,10 +339,10 @@ static uint64_t time_of(pid_t pid, pid_t thread)
 /* Setting tens of thousands of probes takes its time on a machine that is busy: what runs does not hang. */
 static bool has_run(const struct injection *injection, uint64_t *time)
 {
-	pid_t pid = injection->target.pid;
+	pid_t pid = injection->target.pid, thread = find_thread(pid, injection->name);
 	uint64_t before = *time;
 
-	*time = time_of(pid, find_thread(pid, injection->name));
+	*time = thread > 0 ? time_of(pid, thread) : 0;
 	return *time > before;
 }
 
@@ -332,7 +372,7 @@ static int call(struct injection *injection, uint64_t function, const uint64_t a
 					&function, sizeof(function)) ||
 			!write_scratch(injection, offsetof(struct inject_scratch, command),
 					&injection->command, sizeof(injection->command)))
-		return inject_not_permitted(&injection->target, 0, ESRCH);
+		return fail_memory(injection);
 	while (done != injection->command) {
 		if (inject_now() > until && has_run(injection, &time))
 			until = inject_now() + timeout;
@@ -342,12 +382,12 @@ static int call(struct injection *injection, uint64_t function, const uint64_t a
 		inject_pause_us(20);
 		if (!read_scratch(injection, offsetof(struct inject_scratch, done), &done,
 				    sizeof(done)))
-			return inject_not_permitted(&injection->target, 0, ESRCH);
+			return fail_memory(injection);
 	}
 	return read_scratch(injection, offsetof(struct inject_scratch, result), result,
 			       sizeof(*result))
 			? 0
-			: inject_not_permitted(&injection->target, 0, ESRCH);
+			: fail_memory(injection);
 }
 
 /* ---- the agent ---- */
@@ -371,10 +411,10 @@ static void say_not_loaded(struct injection *injection)
 
 static int load(struct injection *injection, const char *path, uint64_t *handle)
 {
-	const uint64_t arguments[3] = {
-			put_text(injection, PATH_AT, path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE};
+	uint64_t arguments[3] = {0, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE};
+	int ret = put_text(injection, PATH_AT, path, &arguments[0]);
 
-	return call(injection, function_of(injection, "dlopen"), arguments, handle);
+	return ret ? ret : call(injection, function_of(injection, "dlopen"), arguments, handle);
 }
 
 /*
@@ -404,21 +444,24 @@ static int open_memory(const char *path)
 static int give_file(struct injection *injection, const char *path, int *descriptor)
 {
 	const char *name = strrchr(path, '/') + 1;
-	const uint64_t arguments[3] = {
-			SYS_memfd_create, put_text(injection, PATH_AT, name), MFD_CLOEXEC};
-	pid_t pid = injection->target.pid;
+	uint64_t arguments[3] = {SYS_memfd_create, 0, MFD_CLOEXEC};
+	pid_t pid = injection->target.pid, thread;
 	char there[96];
 	uint64_t result = 0;
 	int fd, ret;
 
-	ret = call(injection, function_of(injection, "syscall"), arguments, &result);
+	ret = put_text(injection, PATH_AT, name, &arguments[1]);
+	if (!ret)
+		ret = call(injection, function_of(injection, "syscall"), arguments, &result);
 	if (ret)
 		return ret;
 	*descriptor = (int)result;
 	if (*descriptor < 0)
 		return fail(injection, INJECT_FAILED, "it cannot make memory for the agent");
-	(void)snprintf(there, sizeof(there), "/proc/%d/task/%d/fd/%d", pid,
-			find_thread(pid, injection->name), *descriptor);
+	thread = find_thread(pid, injection->name);
+	if (thread < 0)
+		return fail(injection, INJECT_FAILED, strerror(-thread));
+	(void)snprintf(there, sizeof(there), "/proc/%d/task/%d/fd/%d", pid, thread, *descriptor);
 	fd = open_memory(there);
 	ret = fd < 0 ? fd : inject_copy_file(path, fd);
 	if (fd >= 0)
@@ -502,9 +545,11 @@ static bool is_same_file(const struct injection *injection)
 static int find_loaded(struct injection *injection, uint64_t handle, const char *name,
 		uint64_t *ret_function)
 {
-	const uint64_t arguments[3] = {handle, put_text(injection, PATH_AT, name)};
+	uint64_t arguments[3] = {handle};
+	int ret = put_text(injection, PATH_AT, name, &arguments[1]);
 
-	return call(injection, function_of(injection, "dlsym"), arguments, ret_function);
+	return ret ? ret
+		   : call(injection, function_of(injection, "dlsym"), arguments, ret_function);
 }
 
 /* The agent is just loaded: from here on our thread's calls are not the program's. */
@@ -554,8 +599,9 @@ static int talk(struct injection *injection)
 		ret = load_agent(injection);
 	if (ret)
 		return ret;
-	arguments[0] = put_text(injection, 0, injection->request->argument);
-	ret = call(injection, injection->target.agent_function, arguments, &result);
+	ret = put_text(injection, 0, injection->request->argument, &arguments[0]);
+	if (!ret)
+		ret = call(injection, injection->target.agent_function, arguments, &result);
 	if (!ret)
 		injection->target.report->result = (int)result;
 	return ret;
@@ -637,7 +683,7 @@ static void __attribute__((noreturn)) work(const struct inject_request *request,
 	report.total_ns = inject_now() - began;
 	inject_target_close(&injection.target);
 	if (write(to, &report, sizeof(report)) != (ssize_t)sizeof(report))
-		_exit(1);
+		_exit(errno);
 	_exit(0);
 }
 
@@ -664,17 +710,26 @@ int inject_begin(const struct inject_request *request, pid_t *child)
 
 void inject_end(int fd, pid_t child, struct inject_report *report)
 {
+	int status = 0, code;
 	ssize_t size;
 
 	do
 		size = read(fd, report, sizeof(*report));
 	while (size < 0 && errno == EINTR);
+	code = size < 0 ? errno : 0;
 	close(fd);
-	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (size == (ssize_t)sizeof(*report))
 		return;
+	/* The child ends with the error of its write(). */
+	if (!code && WIFEXITED(status))
+		code = WEXITSTATUS(status);
 	*report = (struct inject_report){.kind = INJECT_FAILED};
-	(void)snprintf(report->text, sizeof(report->text),
-			"attaching was ended before it was done, and the program goes on");
+	if (code)
+		(void)snprintf(report->text, sizeof(report->text),
+				"the result of attaching is unknown: %s", strerror(code));
+	else
+		(void)snprintf(report->text, sizeof(report->text),
+				"attaching was ended before it was done, and the program goes on");
 }

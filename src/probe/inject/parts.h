@@ -80,7 +80,7 @@ int inject_hint(struct inject_target *target, const char *format, ...)
 /* 0, or -1 with the report filled in. inject_target_close() in both cases. */
 int inject_target_open(struct inject_target *target, const struct inject_request *request);
 void inject_target_close(struct inject_target *target);
-/* Text after "NAME:" of /proc/PID/[task/TID/]status; false: there is none. */
+/* Text after "NAME:" of /proc/PID/[task/TID/]status. False with errno: ENODATA if there is no such line. */
 bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t room);
 const char *inject_name(pid_t pid, char *text, size_t room);
 const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t room);
@@ -90,6 +90,7 @@ const struct inject_mapping *inject_mapping_of(
 		const struct inject_target *target, uint64_t address);
 /* The file of a mapping, as the program sees it. */
 int inject_mapping_open(const struct inject_target *target, const struct inject_mapping *mapping);
+/* False with errno: ESRCH if the program has no memory any more. */
 bool inject_read(const struct inject_target *target, uint64_t address, void *bytes, size_t size);
 bool inject_write(const struct inject_target *target, uint64_t address, const void *bytes,
 		size_t size);
@@ -98,6 +99,7 @@ int inject_not_permitted(struct inject_target *target, pid_t thread, int code);
 
 /* safe.c: may a thread be made where this one stands? */
 struct inject_safe;
+/* NULL with the report filled in. */
 struct inject_safe *inject_safe_open(struct inject_target *target);
 void inject_safe_close(struct inject_safe *safe);
 enum inject_verdict {

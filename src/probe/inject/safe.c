@@ -15,6 +15,7 @@
  * The stack is read by libdw, which reads the program's files for that.
  */
 #include <elfutils/libdwfl.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,13 +115,19 @@ static bool waits_for_program(const char *function)
 
 /* ---- classes of code ---- */
 
-static enum inject_class classify(
-		struct inject_target *target, const struct inject_mapping *mapping)
+/* Errors of this process, which are no property of the file. */
+static bool is_ours(int ret)
+{
+	return ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM || ret == -EIO;
+}
+
+/* The class, or a negative errno: an unknown file may have its own malloc(). */
+static int classify(const struct inject_target *target, const struct inject_mapping *mapping)
 {
 	const char *name = strrchr(mapping->path, '/');
 	enum inject_class class = INJECT_OTHER;
 	struct inject_elf elf;
-	int fd;
+	int fd, ret;
 
 	if (mapping->access[2] != 'x')
 		return INJECT_NOWHERE;
@@ -132,14 +139,32 @@ static enum inject_class classify(
 		return INJECT_LOADER;
 	fd = inject_mapping_open(target, mapping);
 	if (fd < 0)
-		return INJECT_OTHER;
-	if (!inject_elf_read(fd, &elf)) {
+		return is_ours(fd) ? fd : INJECT_OTHER;
+	ret = inject_elf_read(fd, &elf);
+	if (!ret) {
 		if (inject_elf_function(&elf, "malloc"))
 			class = INJECT_ALLOCATOR;
 		inject_elf_free(&elf);
 	}
 	close(fd);
-	return class;
+	return is_ours(ret) ? ret : (int)class;
+}
+
+static int classify_all(struct inject_safe *safe)
+{
+	const struct inject_target *target = safe->target;
+
+	safe->class_of = calloc(target->nr_mappings, 1);
+	if (!safe->class_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < target->nr_mappings; i++) {
+		int class = classify(target, &target->mappings[i]);
+
+		if (class < 0)
+			return class;
+		safe->class_of[i] = (uint8_t) class;
+	}
+	return 0;
 }
 
 static enum inject_class class_at(const struct inject_safe *safe, uint64_t address)
@@ -260,24 +285,45 @@ static int read_tables(
 	return DWARF_CB_OK;
 }
 
+/* 0, a positive errno, or -1 with the error of libdw. */
+static int report_modules(struct inject_safe *safe)
+{
+	pid_t pid = safe->target->pid;
+	int ret;
+
+	safe->dwfl = dwfl_begin(&callbacks);
+	if (!safe->dwfl)
+		return -1;
+	ret = dwfl_linux_proc_report(safe->dwfl, pid);
+	if (ret)
+		return ret;
+	if (dwfl_report_end(safe->dwfl, NULL, NULL) ||
+			dwfl_getmodules(safe->dwfl, know_target, safe->target, 0) ||
+			dwfl_getmodules(safe->dwfl, read_tables, NULL, 0) ||
+			!dwfl_attach_state(safe->dwfl, NULL, pid, &thread_callbacks, safe))
+		return -1;
+	return 0;
+}
+
 struct inject_safe *inject_safe_open(struct inject_target *target)
 {
 	struct inject_safe *safe = calloc(1, sizeof(*safe));
-	size_t i;
+	int ret = -ENOMEM;
+	char name[64];
 
-	if (!safe)
-		return NULL;
-	safe->target = target;
-	safe->class_of = calloc(target->nr_mappings, 1);
-	for (i = 0; safe->class_of && i < target->nr_mappings; i++)
-		safe->class_of[i] = (uint8_t)classify(target, &target->mappings[i]);
-	safe->dwfl = dwfl_begin(&callbacks);
-	if (safe->class_of && safe->dwfl && !dwfl_linux_proc_report(safe->dwfl, target->pid) &&
-			!dwfl_report_end(safe->dwfl, NULL, NULL) &&
-			dwfl_getmodules(safe->dwfl, know_target, target, 0) == 0 &&
-			dwfl_getmodules(safe->dwfl, read_tables, NULL, 0) == 0 &&
-			dwfl_attach_state(safe->dwfl, NULL, target->pid, &thread_callbacks, safe))
-		return safe;
+	if (safe) {
+		safe->target = target;
+		ret = classify_all(safe);
+	}
+	if (!ret) {
+		ret = report_modules(safe);
+		if (!ret)
+			return safe;
+	}
+	(void)inject_fail(target, INJECT_FAILED,
+			"cannot attach to %d (%s): what it has loaded cannot be read: %s",
+			target->pid, inject_name(target->pid, name, sizeof(name)),
+			ret == -1 ? dwfl_errmsg(-1) : strerror(abs(ret)));
 	inject_safe_close(safe);
 	return NULL;
 }

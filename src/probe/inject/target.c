@@ -59,15 +59,18 @@ int inject_hint(struct inject_target *target, const char *format, ...)
 
 /* ---- /proc ---- */
 
-/* A small file, with a 0 behind it. */
+/* A small file, with a 0 behind it. False with errno, which is ENODATA for an empty file. */
 static bool read_small(const char *path, char *text, size_t room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t size = fd < 0 ? -1 : read(fd, text, room - 1);
+	int code = size < 0 ? errno : ENODATA;
 
 	if (fd >= 0)
 		close(fd);
 	text[size > 0 ? size : 0] = 0;
+	if (size <= 0)
+		errno = code;
 	return size > 0;
 }
 
@@ -86,8 +89,10 @@ bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t
 	if (!read_small(path, all, sizeof(all)))
 		return false;
 	at = strstr(all, line);
-	if (!at)
+	if (!at) {
+		errno = ENODATA;
 		return false;
+	}
 	at += strlen(line);
 	at += strspn(at, " \t");
 	size = strcspn(at, "\n");
@@ -115,17 +120,27 @@ const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t room)
 
 /* ---- memory ---- */
 
+/* The kernel copies nothing, without an error, if the program has no memory any more. */
+static bool is_whole(ssize_t copied, size_t size)
+{
+	if (copied >= 0 && copied != (ssize_t)size)
+		errno = copied ? EIO : ESRCH;
+	return copied == (ssize_t)size;
+}
+
 bool inject_read(const struct inject_target *target, uint64_t address, void *bytes, size_t size)
 {
+	errno = EIO;
 	return address <= INT64_MAX &&
-			pread(target->memory, bytes, size, (off_t)address) == (ssize_t)size;
+			is_whole(pread(target->memory, bytes, size, (off_t)address), size);
 }
 
 bool inject_write(const struct inject_target *target, uint64_t address, const void *bytes,
 		size_t size)
 {
+	errno = EIO;
 	return address <= INT64_MAX &&
-			pwrite(target->memory, bytes, size, (off_t)address) == (ssize_t)size;
+			is_whole(pwrite(target->memory, bytes, size, (off_t)address), size);
 }
 
 void inject_maps_free(struct inject_target *target)
@@ -139,7 +154,8 @@ void inject_maps_free(struct inject_target *target)
 	target->nr_mappings = 0;
 }
 
-static bool parse_mapping(char *line, struct inject_mapping *mapping)
+/* 0, -ENODATA for another line, or -ENOMEM. */
+static int parse_mapping(char *line, struct inject_mapping *mapping)
 {
 	unsigned long begin, end, offset, inode;
 	int at = 0;
@@ -148,13 +164,27 @@ static bool parse_mapping(char *line, struct inject_mapping *mapping)
 	if (sscanf(line, "%lx-%lx %4s %lx %*x:%*x %lu %n", &begin, &end, mapping->access, &offset,
 			    &inode, &at) < 5 ||
 			!at)
-		return false;
+		return -ENODATA;
 	mapping->begin = begin;
 	mapping->end = end;
 	mapping->offset = offset;
 	mapping->inode = inode;
 	mapping->path = strdup(line + at);
-	return mapping->path != NULL;
+	return mapping->path ? 0 : -ENOMEM;
+}
+
+/* The next mapping of the file. 0, -ENODATA at its end, or another negative errno. */
+static int next_mapping(FILE *file, char **line, size_t *size, struct inject_mapping *mapping)
+{
+	int ret;
+
+	do {
+		errno = 0;
+		if (getline(line, size, file) <= 0)
+			return feof(file) || !errno ? -ENODATA : -errno;
+		ret = parse_mapping(*line, mapping);
+	} while (ret == -ENODATA);
+	return ret;
 }
 
 int inject_maps_read(struct inject_target *target)
@@ -162,6 +192,7 @@ int inject_maps_read(struct inject_target *target)
 	char path[64], *line = NULL;
 	size_t room = 0, size = 0;
 	struct inject_mapping *more;
+	int ret = 0;
 	FILE *file;
 
 	inject_maps_free(target);
@@ -169,20 +200,24 @@ int inject_maps_read(struct inject_target *target)
 	file = fopen(path, "re");
 	if (!file)
 		return -errno;
-	while (getline(&line, &room, file) > 0 && target->nr_mappings < MAPPINGS_MAX) {
+	while (!ret && target->nr_mappings < MAPPINGS_MAX) {
 		if (target->nr_mappings == size) {
 			size = size ? size * 2 : 256;
 			more = realloc(target->mappings, size * sizeof(*more));
-			if (!more)
+			if (!more) {
+				ret = -ENOMEM;
 				break;
+			}
 			target->mappings = more;
 		}
-		if (parse_mapping(line, &target->mappings[target->nr_mappings]))
-			target->nr_mappings++;
+		ret = next_mapping(file, &line, &room, &target->mappings[target->nr_mappings]);
+		target->nr_mappings += !ret;
 	}
 	free(line);
 	(void)fclose(file);
-	return target->nr_mappings ? 0 : -ESRCH;
+	if (ret == -ENODATA)
+		ret = target->nr_mappings ? 0 : -ESRCH;
+	return ret;
 }
 
 const struct inject_mapping *inject_mapping_of(const struct inject_target *target, uint64_t address)
@@ -229,12 +264,16 @@ static int open_same(const struct inject_target *target, const struct inject_map
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat status;
 
+	int ret = -ESTALE;
+
 	if (fd < 0)
 		return -errno;
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && same_file(target, mapping, fd))
+	if (fstat(fd, &status))
+		ret = -errno;
+	else if (S_ISREG(status.st_mode) && same_file(target, mapping, fd))
 		return fd;
 	close(fd);
-	return -ESTALE;
+	return ret;
 }
 
 int inject_mapping_open(const struct inject_target *target, const struct inject_mapping *mapping)
@@ -311,6 +350,9 @@ int inject_not_permitted(struct inject_target *target, pid_t thread, int code)
 	inject_name(target->pid, name, sizeof(name));
 	if (code == ESRCH)
 		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", target->pid, name);
+	if (code != EPERM && code != EACCES)
+		return inject_fail(target, INJECT_FAILED, "cannot attach to %d (%s): %s",
+				target->pid, name, strerror(code));
 	by = inject_status(target->pid, thread, "TracerPid", tracer, sizeof(tracer))
 			? (pid_t)strtol(tracer, NULL, 10)
 			: 0;
@@ -324,32 +366,45 @@ int inject_not_permitted(struct inject_target *target, pid_t thread, int code)
 	return fail_permission(target, name, code);
 }
 
+static int fail_status(struct inject_target *target, const char *name, int code)
+{
+	if (code == ENOENT || code == ESRCH)
+		return inject_fail(target, INJECT_GONE, "there is no process %d", target->pid);
+	return inject_fail(target, INJECT_FAILED,
+			"cannot attach to %d (%s): its state cannot be read: %s", target->pid, name,
+			strerror(code));
+}
+
 static int check_state(struct inject_target *target, const struct inject_request *request)
 {
-	char text[64], name[64];
+	enum { STATE, KERNEL, TRACER, SANDBOX, FIELDS };
+	static const char *const fields[FIELDS] = {"State", "Kthread", "TracerPid", "Seccomp"};
+	char texts[FIELDS][64], name[64];
 	pid_t pid = target->pid;
 
 	inject_name(pid, name, sizeof(name));
-	if (!inject_status(pid, 0, "State", text, sizeof(text)))
-		return inject_fail(target, INJECT_GONE, "there is no process %d", pid);
-	if (*text == 'Z' || *text == 'X')
+	/* Older kernels do not have all of them. */
+	for (int i = 0; i < FIELDS; i++)
+		if (!inject_status(pid, 0, fields[i], texts[i], sizeof(texts[i])) &&
+				errno != ENODATA)
+			return fail_status(target, name, errno);
+	if (*texts[STATE] == 'Z' || *texts[STATE] == 'X')
 		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", pid, name);
-	if (*text == 'T') {
+	if (*texts[STATE] == 'T') {
 		inject_fail(target, INJECT_FAILED, "cannot attach to %d (%s): it is stopped", pid,
 				name);
 		return inject_hint(target, "continue it first: `kill -CONT %d`", pid);
 	}
-	if (inject_status(pid, 0, "Kthread", text, sizeof(text)) && *text == '1')
+	if (*texts[KERNEL] == '1')
 		return inject_fail(target, INJECT_UNSUITABLE, "%d (%s) is a thread of the kernel",
 				pid, name);
-	if (inject_status(pid, 0, "TracerPid", text, sizeof(text)) && strtol(text, NULL, 10))
+	if (strtol(texts[TRACER], NULL, 10))
 		return inject_not_permitted(target, 0, EPERM);
-	inject_status(pid, 0, "Seccomp", text, sizeof(text));
-	if (*text == '1')
+	if (*texts[SANDBOX] == '1')
 		return inject_fail(target, INJECT_UNSUITABLE,
 				"cannot attach to %d (%s): it is in the strict sandbox of seccomp, which would end it at its first call",
 				pid, name);
-	if (*text == '2' && !request->in_sandbox) {
+	if (*texts[SANDBOX] == '2' && !request->in_sandbox) {
 		inject_fail(target, INJECT_UNSUITABLE,
 				"will not attach to %d (%s): it is in a sandbox (seccomp), whose filter may end it when it is made to load a library",
 				pid, name);
@@ -432,10 +487,14 @@ static int check_executable(struct inject_target *target)
 		return inject_not_permitted(target, 0, errno);
 	ret = inject_elf_read(fd, &elf);
 	close(fd);
-	if (ret)
+	if (ret == -ENOEXEC)
 		inject_fail(target, INJECT_UNSUITABLE,
 				"cannot attach to %d (%s): its file is no ELF file", target->pid,
 				name);
+	else if (ret)
+		inject_fail(target, INJECT_FAILED,
+				"cannot attach to %d (%s): its file cannot be read: %s",
+				target->pid, name, strerror(-ret));
 	else if (elf.class != ELFCLASS64 || elf.machine != EM_X86_64)
 		ret = inject_fail(target, INJECT_UNSUITABLE,
 				"cannot attach to %d (%s): it is a program for another processor (%s), and the agent is for x86-64, with 64 bits",
@@ -576,10 +635,18 @@ static int find_agent(struct inject_target *target, const char *function)
 	struct inject_elf elf;
 	char name[64];
 	uint64_t bias;
+	int ret;
 
 	if (!mapping)
 		return 0;
-	if (!read_object(target, mapping, &elf, &bias)) {
+	inject_name(target->pid, name, sizeof(name));
+	ret = read_object(target, mapping, &elf, &bias);
+	/* ESTALE, ENOENT: its file was replaced or removed. */
+	if (ret && ret != -ESTALE && ret != -ENOENT && ret != -ENOEXEC)
+		return inject_fail(target, INJECT_FAILED,
+				"cannot attach to %d (%s): the agent that it has loaded cannot be read: %s",
+				target->pid, name, strerror(-ret));
+	if (!ret) {
 		target->agent_function = inject_elf_function(&elf, function);
 		target->agent_function += target->agent_function ? bias : 0;
 		target->own = (struct inject_own){
@@ -602,13 +669,14 @@ static int find_agent(struct inject_target *target, const char *function)
 	}
 	inject_fail(target, INJECT_UNSUITABLE,
 			"cannot attach to %d (%s): it has loaded an agent of another version (%s)",
-			target->pid, inject_name(target->pid, name, sizeof(name)), mapping->path);
+			target->pid, name, mapping->path);
 	return inject_hint(target, "restart the program");
 }
 
 int inject_target_open(struct inject_target *target, const struct inject_request *request)
 {
 	char path[64];
+	int ret;
 
 	if (target->pid <= 0 || target->pid == getpid() || target->pid == getppid())
 		return inject_fail(target, INJECT_UNSUITABLE, "%d is not another program",
@@ -617,8 +685,9 @@ int inject_target_open(struct inject_target *target, const struct inject_request
 		return -1;
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
 	target->memory = open(path, O_RDWR | O_CLOEXEC);
-	if (target->memory < 0 || inject_maps_read(target))
-		return inject_not_permitted(target, 0, errno);
+	ret = target->memory < 0 ? -errno : inject_maps_read(target);
+	if (ret)
+		return inject_not_permitted(target, 0, -ret);
 	return check_sanitizer(target) || find_libc(target) || find_agent(target, request->function)
 			? -1
 			: 0;

@@ -137,17 +137,26 @@ bool inject_nobody_at(pid_t pid, uint64_t begin, uint64_t end)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
-	while (tasks && nobody && (entry = readdir(tasks))) {
-		struct candidate candidate = {.thread = (pid_t)strtol(entry->d_name, NULL, 10)};
+	if (!tasks)
+		return false;
+	while (nobody) {
+		struct candidate candidate = {.thread = 0};
 
+		errno = 0;
+		entry = readdir(tasks);
+		if (!entry) {
+			/* After a failed call, there may be more threads. */
+			nobody = !errno;
+			break;
+		}
+		candidate.thread = (pid_t)strtol(entry->d_name, NULL, 10);
 		if (candidate.thread <= 0)
 			continue;
 		(void)rank_of(pid, &candidate);
 		nobody = candidate.code && (candidate.code < begin || candidate.code >= end);
 	}
-	if (tasks)
-		closedir(tasks);
-	return tasks && nobody;
+	closedir(tasks);
+	return nobody;
 }
 
 static size_t find_candidates(pid_t pid, struct candidate *candidates)
@@ -464,9 +473,11 @@ static bool may_be_stopped(const struct borrowing *borrowing, const struct injec
 			    sizeof(text)) ||
 			(*text != 'S' && *text != 'R'))
 		return false;
-	return !inject_status(borrowing->target->pid, borrowing->thread, "Seccomp", text,
-			       sizeof(text)) ||
-			*text == '0' || (*text == '2' && request->in_sandbox);
+	/* Older kernels do not have the field. */
+	if (!inject_status(borrowing->target->pid, borrowing->thread, "Seccomp", text,
+			    sizeof(text)))
+		return errno == ENODATA;
+	return *text == '0' || (*text == '2' && request->in_sandbox);
 }
 
 /* It has taken that signal, and setuid() in another thread waits until its handler is over; or the C library blocks all for a moment. */
@@ -578,9 +589,7 @@ int inject_borrow(struct inject_target *target, struct inject_place *place,
 
 	inject_name(target->pid, name, sizeof(name));
 	if (!borrowing.safe)
-		return inject_fail(target, INJECT_FAILED,
-				"cannot attach to %d (%s): what it has loaded cannot be read",
-				target->pid, name);
+		return -1;
 	do {
 		attempt = try_all(&borrowing, request, inject_now() > eintr);
 		if (attempt == ATTEMPT_NEXT)

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The directory or name by which a program that is attached to finds the socket of the recorder: the order of directories, what a
+ * killed `side attach` has left, and failing calls. The test includes the file, and plays the clock, the user and some calls.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/side/attach.h"
+#include "cmd/side/say.h"
+
+#include "../check.h"
+#include "../resources.h"
+
+static char said[1024], opened[1024];
+static time_t now;
+static bool are_closed, is_rootless, has_no_random, cannot_chmod;
+static int network;
+static uid_t user_offset;
+
+__attribute__((format(printf, 3, 4))) static int played_error(
+		enum command_status status, const char *hint, const char *format, ...)
+{
+	va_list arguments;
+	size_t used = (size_t)snprintf(said, sizeof(said), "%s|", hint ? hint : "");
+
+	va_start(arguments, format);
+	(void)vsnprintf(said + used, sizeof(said) - used, format, arguments);
+	va_end(arguments);
+	return (int)status;
+}
+
+static int played_root(pid_t pid)
+{
+	return is_rootless ? -EACCES : door_open_root(pid);
+}
+
+static int played_below(int root, const char *directory)
+{
+	CHECK(fcntl(root, F_GETFD) == FD_CLOEXEC);
+	(void)snprintf(opened + strlen(opened), sizeof(opened) - strlen(opened), "%s ", directory);
+	return are_closed ? -EACCES : door_open_below(root, directory);
+}
+
+static int played_network(pid_t pid)
+{
+	return network ? network : door_open_network(pid);
+}
+
+static ssize_t played_random(void *bytes, size_t size, unsigned int flags)
+{
+	CHECK(!flags);
+	if (has_no_random) {
+		errno = EAGAIN;
+		return -1;
+	}
+	memcpy(bytes, "\xef\xcd\xab\x89\x67\x45\x23\x01", 8);
+	return (ssize_t)size;
+}
+
+static int played_chmod(int fd, mode_t mode)
+{
+	return cannot_chmod ? -1 : fchmod(fd, mode);
+}
+
+static time_t played_time(time_t *unused)
+{
+	CHECK(!unused);
+	return now;
+}
+
+static uid_t played_user(void)
+{
+	return geteuid() + user_offset;
+}
+
+#define say_error played_error
+#define door_open_root played_root
+#define door_open_below played_below
+#define door_open_network played_network
+#define getrandom played_random
+#define fchmod played_chmod
+#define time played_time
+#define geteuid played_user
+#include "cmd/side/attach-place.c"
+#undef say_error
+#undef door_open_root
+#undef door_open_below
+#undef door_open_network
+#undef getrandom
+#undef fchmod
+#undef time
+#undef geteuid
+
+static char folder[64];
+static int parent;
+
+static struct attached begin(void)
+{
+	*said = *opened = '\0';
+	return (struct attached){.pid = getpid(),
+			.name = "kitchen",
+			.place = {.parent = -1, .own = -1, .network = -1}};
+}
+
+static bool exists(const char *name)
+{
+	struct stat status;
+
+	return !fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW);
+}
+
+/* ---- directories ---- */
+
+static void test_directory(void)
+{
+	struct attached attached = begin();
+	struct attach_place *place = &attached.place;
+	char path[256];
+	struct stat one, other;
+	int fd;
+
+	setenv("TMPDIR", folder, 1);
+	CHECK(!attach_place_find(&attached, "side-attach-", false) && !*said);
+	CHECK(place->parent >= 0 && place->own >= 0 && place->network == -1);
+	CHECK(!strncmp(place->directory, "side-attach-", 12) && strlen(place->directory) == 18 &&
+			exists(place->directory));
+	(void)snprintf(path, sizeof(path), "%s/%s/agents", folder, place->directory);
+	CHECK(!strcmp(place->theirs, path));
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/agents", place->own);
+	CHECK(!strcmp(place->ours, path));
+	CHECK(!fstat(place->own, &one) && !fstatat(place->parent, place->directory, &other, 0) &&
+			one.st_ino == other.st_ino && (one.st_mode & 07777) == 0711);
+	/* It is locked as long as it is used. */
+	fd = openat(parent, place->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK(flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK &&
+			!flock(fd, LOCK_SH | LOCK_NB));
+	close(fd);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	CHECK(fd >= 0);
+	close(fd);
+	attach_place_remove(&attached);
+	CHECK(!exists(place->directory) && place->parent == -1 && place->own == -1);
+	attach_place_remove(&attached);
+	/* One that is another one's from now on stays. */
+	CHECK(!attach_place_find(&attached, "side-attach-", false));
+	attach_place_forget(&attached);
+	CHECK(exists(place->directory) && place->parent == -1 && place->own == -1);
+	CHECK(!unlinkat(parent, place->directory, AT_REMOVEDIR));
+	unsetenv("TMPDIR");
+}
+
+/* The directories in the order in which they are tried. */
+static bool tries(const char *variable, bool lasting, const char *wanted)
+{
+	struct attached attached = begin();
+
+	if (variable)
+		setenv("TMPDIR", variable, 1);
+	are_closed = true;
+	CHECK(!attach_place_find(&attached, "side-door-", lasting) && attached.place.parent == -1);
+	are_closed = false;
+	unsetenv("TMPDIR");
+	CHECK(!strcmp(attached.place.theirs, "@side-door-0123456789abcdef") &&
+			!memcmp(attached.place.ours, attached.place.theirs,
+					sizeof(attached.place.ours)));
+	CHECK(attached.place.network >= 0 && attached.place.own == -1);
+	attach_place_forget(&attached);
+	CHECK(attached.place.network == -1);
+	if (!strcmp(opened, wanted))
+		return true;
+	(void)fprintf(stderr, "%s\n", opened);
+	return false;
+}
+
+static void test_order(void)
+{
+	static const char most[] = "/a23456789012345678901234567890123456789";
+
+	CHECK(tries(NULL, false, "/tmp /tmp /var/tmp /dev/shm /run "));
+	CHECK(tries("/a", false, "/a /tmp /var/tmp /dev/shm /run "));
+	CHECK(tries("a", false, "/tmp /tmp /var/tmp /dev/shm /run "));
+	CHECK(strlen(most) == DIRECTORY_MAX &&
+			tries(most, false, "/tmp /tmp /var/tmp /dev/shm /run "));
+	CHECK(tries("/a2345678901234567890123456789012345678", false,
+			"/a2345678901234567890123456789012345678 /tmp /var/tmp /dev/shm /run "));
+	CHECK(tries("/a", true, "/run /dev/shm /tmp /var/tmp "));
+	/* The root directory of the program cannot be opened: this process's is used. */
+	is_rootless = true;
+	CHECK(tries("/a", false, "/a /tmp /var/tmp /dev/shm /run "));
+	is_rootless = false;
+}
+
+static void test_unreachable(void)
+{
+	static const int refusals[] = {-EPERM, -EACCES, -ENOENT};
+	struct attached attached;
+	char wanted[512];
+
+	are_closed = true;
+	for (int i = 0; i < 3; i++) {
+		network = refusals[i];
+		attached = begin();
+		CHECK(attach_place_find(&attached, "side-attach-", false) == COMMAND_FAILED);
+		(void)snprintf(wanted, sizeof(wanted),
+				"give it one of these directories to write to (a mount of type tmpfs is enough), or be root|no directory is shared with %d (kitchen): /tmp, /var/tmp, /dev/shm and /run, as it sees them, cannot be written, and its network is another one, where we may not go",
+				getpid());
+		CHECK(!strcmp(said, wanted));
+	}
+	network = -EMFILE;
+	attached = begin();
+	CHECK(attach_place_find(&attached, "side-attach-", false) == COMMAND_FAILED);
+	(void)snprintf(wanted, sizeof(wanted),
+			"|cannot make a socket where %d (kitchen) sees it: no directory can be written, and in its network: Too many open files",
+			getpid());
+	CHECK(!strcmp(said, wanted));
+	attach_place_forget(&attached);
+	network = 0;
+	has_no_random = true;
+	attached = begin();
+	CHECK(attach_place_find(&attached, "side-attach-", false) == COMMAND_FAILED &&
+			strstr(said, "in its network: Resource temporarily unavailable"));
+	attach_place_forget(&attached);
+	has_no_random = are_closed = false;
+}
+
+/* A directory that cannot be made one's own is removed, and its parent closed. */
+static void test_not_own(void)
+{
+	struct attach_place place = {.parent = -1, .own = -1};
+	char name[64], link[128];
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	cannot_chmod = true;
+	CHECK(make_own(parent, "side-attach-", name) == -1 && !exists(name));
+	CHECK(!make_place(&place, root, folder, "side-attach-") && place.parent == -1 &&
+			place.own == -1);
+	cannot_chmod = false;
+	user_offset = 1;
+	CHECK(make_own(parent, "side-attach-", name) == -1 && !exists(name));
+	user_offset = 0;
+	CHECK(make_own(-1, "side-attach-", name) == -1);
+	CHECK(!make_place(&place, root, "/nowhere", "side-attach-"));
+	/* Through a link nothing is opened. */
+	(void)snprintf(link, sizeof(link), "%s/link", folder);
+	CHECK(!symlink(folder, link) && open_own(parent, "link") == -1 && !unlink(link));
+	close(root);
+}
+
+/* ---- what was left ---- */
+
+enum socket_state { SOCKET_NONE, SOCKET_REFUSED, SOCKET_LISTENS };
+
+/* Whether a directory of that name is removed, whose last change is that many seconds ago. */
+static bool is_removed(const char *name, time_t age, enum socket_state state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timespec times[2] = {{.tv_sec = now - age}, {.tv_sec = now - age}};
+	int fd = -1;
+	bool was_removed;
+
+	CHECK(!mkdirat(parent, name, 0700));
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s/agents", folder, name);
+	if (state != SOCKET_NONE) {
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		CHECK(fd >= 0 && !bind(fd, (struct sockaddr *)&address, sizeof(address)));
+		if (state == SOCKET_LISTENS)
+			CHECK(!listen(fd, 1));
+	}
+	CHECK(!utimensat(parent, name, times, 0));
+	remove_abandoned(parent);
+	was_removed = !exists(name);
+	if (fd >= 0)
+		close(fd);
+	if (!was_removed && state != SOCKET_NONE)
+		CHECK(!unlink(address.sun_path));
+	CHECK(was_removed || !unlinkat(parent, name, AT_REMOVEDIR));
+	return was_removed;
+}
+
+static void test_abandoned(void)
+{
+	char path[128];
+	struct stat status;
+	int fd, other;
+
+	now = 2000000000;
+	/* Without a socket, one that is a minute old. */
+	CHECK(!is_removed("side-attach-a", 59, SOCKET_NONE) &&
+			is_removed("side-attach-a", 60, SOCKET_NONE));
+	CHECK(is_removed("side-attach-a", 0, SOCKET_REFUSED) &&
+			!is_removed("side-attach-a", 100000, SOCKET_LISTENS));
+	/* A rendezvous socket waits a day for its daemon. */
+	CHECK(!is_removed("side-door-a", 86399, SOCKET_NONE) &&
+			is_removed("side-door-a", 86400, SOCKET_NONE));
+	CHECK(!is_removed("side-door-a", 86399, SOCKET_REFUSED) &&
+			is_removed("side-door-a", 86400, SOCKET_REFUSED) &&
+			!is_removed("side-door-a", 100000, SOCKET_LISTENS));
+	/* Others are not ours. */
+	CHECK(!is_removed("side-attac", 100000, SOCKET_NONE) &&
+			!is_removed("other-side-attach-", 100000, SOCKET_NONE));
+	user_offset = 1;
+	CHECK(!is_removed("side-attach-a", 100000, SOCKET_NONE));
+	user_offset = 0;
+	/* A link stays, and what it leads to. */
+	(void)snprintf(path, sizeof(path), "%s/side-attach-link", folder);
+	CHECK(!mkdirat(parent, "used", 0700) && !symlink("used", path));
+	remove_abandoned(parent);
+	CHECK(exists("side-attach-link") && exists("used") && !unlink(path) &&
+			!unlinkat(parent, "used", AT_REMOVEDIR));
+	/* So does a directory that another process has locked. */
+	CHECK(!mkdirat(parent, "side-attach-a", 0700) &&
+			!fstatat(parent, "side-attach-a", &status, 0));
+	fd = open_own(parent, "side-attach-a");
+	other = open_own(parent, "side-attach-a");
+	now = status.st_mtime + 60;
+	CHECK(fd >= 0 && other >= 0 && !flock(other, LOCK_SH) && !is_abandoned(fd, false));
+	CHECK(!flock(other, LOCK_UN) && is_abandoned(fd, false));
+	close(other);
+	now--;
+	CHECK(!is_abandoned(fd, false));
+	close(fd);
+	CHECK(!is_abandoned(fd, false) && !unlinkat(parent, "side-attach-a", AT_REMOVEDIR));
+	/* No directory. */
+	remove_abandoned(-1);
+}
+
+/* ---- the user ---- */
+
+static void test_user(void)
+{
+	int ends[2], status;
+	pid_t child;
+
+	CHECK(attach_user_of(getpid()) == geteuid() && attach_user_of(INT32_MAX) == 0);
+	if (geteuid())
+		return;
+	/* The effective one, which need not be the real one. */
+	CHECK(!pipe(ends));
+	child = fork();
+	if (!child) {
+		CHECK(!setresuid(11, 22, 33) && write(ends[1], "", 1) == 1);
+		close(ends[1]);
+		for (;;)
+			pause();
+	}
+	close(ends[1]);
+	CHECK(read(ends[0], &(char){0}, 1) == 1 && attach_user_of(child) == 22);
+	close(ends[0]);
+	kill(child, SIGKILL);
+	CHECK(waitpid(child, &status, 0) == child);
+}
+
+int main(void)
+{
+	struct resources before = {0};
+
+	(void)snprintf(folder, sizeof(folder), "/tmp/side-place-XXXXXX");
+	CHECK(mkdtemp(folder));
+	parent = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	now = time(NULL);
+	for (int round = 0; round < 3; round++) {
+		test_directory();
+		test_order();
+		test_unreachable();
+		test_not_own();
+		test_abandoned();
+		test_user();
+		if (round == 1)
+			before = resources_now();
+	}
+	CHECK(resources_are_same(before, resources_now()));
+	close(parent);
+	CHECK(!rmdir(folder));
+	return 0;
+}
