@@ -14,7 +14,7 @@ int session_check(const struct session_options *options, struct session_error *e
 
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	if (!session)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return session_fail_allocation(error);
 	/* Huge pages are tried by taking some, and are no reason to refuse. */
 	plain.huge_pages = false;
 	session->mode = options->mode;

@@ -105,16 +105,24 @@ static int connection_send(struct session *session, struct connection *connectio
 #define LAST_MESSAGES 16
 
 /* Identify the peer. False: its connection is refused. */
-static bool is_welcome(const struct session *session, int fd, struct connection *connection)
+static bool is_welcome(struct session *session, int fd, struct connection *connection)
 {
 	struct ucred cred;
 	socklen_t size = sizeof(cred);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size))
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size)) {
+		report(session, true,
+				"a process is not recorded: its connection cannot be read: %s",
+				strerror(errno));
 		return false;
+	}
 	connection->process.fd = peer_open_process(fd, &cred);
-	if (connection->process.fd < 0 && connection->process.fd != -ESRCH)
+	if (connection->process.fd < 0 && connection->process.fd != -ESRCH) {
+		report_about(session, cred.uid, cred.pid, true,
+				"process %d is not recorded: it cannot be watched: %s",
+				(int)cred.pid, strerror(-connection->process.fd));
 		return false;
+	}
 	connection->peer = cred.pid;
 	connection->uid = cred.uid;
 	connection->gid = cred.gid;
@@ -140,9 +148,11 @@ static void evict(struct session *session, uid_t uid)
 
 static int connection_handle(struct session *session, struct connection *connection);
 
+/* False with errno. */
 static bool watch_both(struct session *session, struct connection *connection)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->watch};
+	int code;
 
 	if (epoll_ctl(session->epoll, EPOLL_CTL_ADD, connection->watch.fd, &event))
 		return false;
@@ -151,7 +161,9 @@ static bool watch_both(struct session *session, struct connection *connection)
 	event.data.ptr = &connection->process;
 	if (!epoll_ctl(session->epoll, EPOLL_CTL_ADD, connection->process.fd, &event))
 		return true;
+	code = errno;
 	epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
+	errno = code;
 	return false;
 }
 
@@ -179,6 +191,9 @@ static bool admit(struct session *session, struct connection *connection)
 		return false;
 	if (watch_both(session, connection))
 		return true;
+	report_about(session, connection->uid, connection->peer, true,
+			"process %d is not recorded: it cannot be watched: %s",
+			(int)connection->peer, strerror(errno));
 	shares_give_back(&session->connection_shares, connection->uid, 1);
 	return false;
 }
@@ -188,6 +203,7 @@ static void take_connection(struct session *session, int fd, bool refuses_fds)
 	struct connection *connection = calloc(1, sizeof(*connection));
 
 	if (!connection) {
+		report(session, true, "a process is not recorded: the recorder is out of memory");
 		peer_close(fd, refuses_fds);
 		return;
 	}
@@ -555,7 +571,8 @@ static int handle_hello(struct session *session, struct connection *connection, 
 		return refuse_untracked(session, connection);
 	pidfd = fcntl(connection->process.fd, F_DUPFD_CLOEXEC, 0);
 	if (pidfd < 0)
-		return refuse_process(session, connection, &hello, NO_DESCRIPTOR);
+		return refuse_process(session, connection, &hello,
+				errno == EMFILE ? NO_DESCRIPTOR : strerror(errno));
 	instance = instance_create(session, &hello, connection, pidfd, ring_fds, &reason);
 	if (!instance)
 		return refuse_process(session, connection, &hello, reason);
@@ -841,6 +858,12 @@ static int handle_bye(struct session *session, struct connection *connection, si
 	return -ECONNRESET;
 }
 
+/* Errors of the recorder itself. A peer that closed its connection or broke the protocol causes others. */
+static bool is_own_error(int code)
+{
+	return code == EIO || code == ENOMEM || code == ENOBUFS || code == EMFILE || code == ENFILE;
+}
+
 /* One message, if there is one. */
 static int connection_handle(struct session *session, struct connection *connection)
 {
@@ -850,7 +873,7 @@ static int connection_handle(struct session *session, struct connection *connect
 	if (size == -EAGAIN)
 		return 0;
 	if (size <= 0)
-		return -ECONNRESET;
+		return is_own_error((int)-size) ? (int)size : -ECONNRESET;
 	switch (wire_message_type(session->message, (size_t)size)) {
 	case WIRE_HELLO: return handle_hello(session, connection, (size_t)size);
 	case WIRE_REFRESH: return handle_refresh(session, connection, (size_t)size);
@@ -879,8 +902,14 @@ static int connection_flush(struct session *session, struct connection *connecti
 
 void connection_ready(struct session *session, struct connection *connection)
 {
-	if (outbox_is_empty(&connection->outbox) ? connection_handle(session, connection)
-						 : connection_flush(session, connection))
+	int ret = outbox_is_empty(&connection->outbox) ? connection_handle(session, connection)
+						       : connection_flush(session, connection);
+
+	if (ret && is_own_error(-ret))
+		report_about(session, connection->uid, connection->peer, true,
+				"the connection with process %d is closed: %s",
+				(int)connection->peer, strerror(-ret));
+	if (ret)
 		connection_close(session, connection);
 }
 

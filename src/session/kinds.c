@@ -95,6 +95,14 @@ int kind_stream_feed(struct kind_stream *stream, const void *data, size_t left, 
 
 /* ---- what is kept ---- */
 
+/* The refusal after a step that fails with this one, unless there was no memory for it. */
+static enum wire_refusal refusal_of(int ret, enum wire_refusal refusal)
+{
+	if (!ret)
+		return WIRE_REFUSAL_NONE;
+	return ret == -ENOMEM ? WIRE_REFUSAL_MEMORY : refusal;
+}
+
 /* Can this consumer write it down? Says so before the program records the first one. */
 static enum wire_refusal check_kind(const struct visit_owned *owned)
 {
@@ -106,7 +114,7 @@ static enum wire_refusal check_kind(const struct visit_owned *owned)
 	if (arena)
 		ret = ctf_type_from_description(arena, owned->desc, &type, &error);
 	ctf_arena_destroy(arena);
-	return ret ? WIRE_REFUSAL_UNSUPPORTED : WIRE_REFUSAL_NONE;
+	return refusal_of(ret, WIRE_REFUSAL_UNSUPPORTED);
 }
 
 static bool is_taken(struct session *session, const struct instance_channel *channel, uint32_t id)
@@ -150,18 +158,20 @@ static enum wire_refusal add_kind(struct session *session, struct instance *inst
 		const struct event_kind *kind, size_t size)
 {
 	struct instance_channel *channel = &instance->channels[kind->channel];
-	enum wire_refusal refusal = WIRE_REFUSAL_TOO_MANY;
+	enum wire_refusal refusal = WIRE_REFUSAL_NONE;
 
 	pthread_mutex_lock(&session->lock);
-	if (instance->state == INSTANCE_LIVE &&
-			instance->description_bytes + size <= LIMIT_INSTANCE_DESCRIPTIONS &&
-			size <= shares_left(&session->description_shares, instance->account) &&
-			make_room(instance, channel, kind->id) &&
-			shares_take(&session->description_shares, instance->account, size)) {
+	if (instance->state != INSTANCE_LIVE ||
+			instance->description_bytes + size > LIMIT_INSTANCE_DESCRIPTIONS ||
+			size > shares_left(&session->description_shares, instance->account)) {
+		refusal = WIRE_REFUSAL_TOO_MANY;
+	} else if (!make_room(instance, channel, kind->id) ||
+			!shares_take(&session->description_shares, instance->account, size)) {
+		refusal = WIRE_REFUSAL_MEMORY;
+	} else {
 		instance->kinds[instance->nr_kinds++] = *kind;
 		channel->by_id[kind->id] = instance->nr_kinds;
 		instance->description_bytes += size;
-		refusal = WIRE_REFUSAL_NONE;
 	}
 	pthread_mutex_unlock(&session->lock);
 	return refusal;
@@ -177,15 +187,15 @@ static enum wire_refusal read_kind(
 		const struct wire_event_head *head, const void *bytes, struct event_kind *kind)
 {
 	struct visit_error error;
+	int ret = visit_description_decode((const char *)bytes + head->contexts_size, head->size,
+			&kind->owned, &error);
 
-	if (visit_description_decode((const char *)bytes + head->contexts_size, head->size,
-			    &kind->owned, &error)) {
+	if (ret) {
 		kind->owned = NULL;
-		return WIRE_REFUSAL_MALFORMED;
+		return refusal_of(ret, WIRE_REFUSAL_MALFORMED);
 	}
-	if (context_list_read(&kind->contexts, bytes, head->nr_contexts, head->contexts_size))
-		return WIRE_REFUSAL_CONTEXT;
-	return check_kind(kind->owned);
+	ret = context_list_read(&kind->contexts, bytes, head->nr_contexts, head->contexts_size);
+	return ret ? refusal_of(ret, WIRE_REFUSAL_CONTEXT) : check_kind(kind->owned);
 }
 
 /* Its records are counted only: nobody needs to understand them. */

@@ -118,6 +118,7 @@ static struct session *allocate(void)
 	if (session->service)
 		return session;
 	session_destroy(session);
+	errno = ENOMEM;
 	return NULL;
 }
 
@@ -153,7 +154,7 @@ int session_open(const struct session_options *options, const struct session_liv
 	*result = NULL;
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	if (!session)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return session_fail_allocation(error);
 	ret = take_options(session, options, live, error);
 	if (!ret)
 		ret = open_parts(session, options, live, error);

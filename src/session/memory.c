@@ -334,6 +334,9 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 			ret = ring_consumer_map(ring_fds[i], &channel->geometry, &channel->rings);
 		if (!ret)
 			ret = keep_descriptor(channel, ring_fds[i]);
+		/* Texts of known errors last. */
+		if (ret && ret != -ENOMEM && !session->buffers)
+			*reason = strerror(-ret);
 	}
 	if (!ret && session->buffers)
 		ret = buffers_complete(session, instance);

@@ -996,7 +996,9 @@ int session_open_bells(struct session *session, struct session_error *error);
 int session_open_shares(struct session *session, struct session_error *error);
 /* The conversion of a trace that is closed now, in the drain thread. -ENODATA: the first one is exact enough. */
 int session_refined_clock(struct session *session, struct ctf_clock *clock);
+/* NULL with errno, which session_fail_allocation() reports. */
 struct session *session_allocate(void);
+int session_fail_allocation(struct session_error *error);
 void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration);
 
 static inline bool channel_overwrites(const struct channel *channel)

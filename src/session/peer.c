@@ -269,7 +269,8 @@ bool peer_has_exited(int pidfd)
 {
 	struct pollfd process = {.fd = pidfd, .events = POLLIN};
 
-	return poll(&process, 1, 0) != 0;
+	/* A failed poll() proves nothing; the session watches the descriptor. */
+	return poll(&process, 1, 0) > 0;
 }
 
 /* True if one of its user ids is this one. From /proc, before Linux 6.5. */

@@ -69,13 +69,15 @@ uint64_t session_process_start(pid_t pid)
 	char path[64], text[1024];
 	const char *at;
 	ssize_t got;
-	int fd, field;
+	int fd, field, code;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	code = got < 0 ? errno : ESRCH;
 	if (fd >= 0)
 		close(fd);
+	errno = code;
 	if (got <= 0)
 		return 0;
 	text[got] = 0;

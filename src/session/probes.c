@@ -50,7 +50,10 @@ static int take_table(int table, int *taken, uint64_t *size, struct session_erro
 	if (*taken < 0)
 		return session_fail(error, SESSION_ERROR_FAILED, errno,
 				"a probe table cannot be taken: %s", strerror(errno));
-	if (fstat(*taken, &status) || status.st_size <= 0)
+	if (fstat(*taken, &status))
+		return session_fail(error, SESSION_ERROR_FAILED, errno,
+				"a probe table cannot be read: %s", strerror(errno));
+	if (status.st_size <= 0)
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "the probe table is empty");
 	*size = (uint64_t)status.st_size;
 	return 0;

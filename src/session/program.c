@@ -26,18 +26,24 @@ static bool is_program(const char *path)
 	return !access(path, X_OK) && !stat(path, &status) && S_ISREG(status.st_mode);
 }
 
-/* 0, -ENOENT, or -EACCES: it is there. */
+/* 0, -ENOENT, -EACCES: it is there; or the error of a call. */
 static int look_at(const char *path)
 {
-	return is_program(path) ? 0 : access(path, F_OK) ? -ENOENT : -EACCES;
+	errno = 0;
+	if (is_program(path))
+		return 0;
+	if (errno && errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ELOOP &&
+			errno != ENAMETOOLONG)
+		return -errno;
+	return access(path, F_OK) ? -ENOENT : -EACCES;
 }
 
-/* As execvp() finds it. -ENOENT: *path is empty; -EACCES: *path is what may not be executed. */
+/* As execvp() finds it. -ENOENT: *path is empty; -EACCES: *path is what may not be executed. Or the error of a call, and an empty path. */
 static int find(const char *name, char path[PATH_MAX])
 {
 	const char *list = getenv("PATH");
 	char denied[PATH_MAX] = "";
-	int ret = -ENOENT;
+	int ret = -ENOENT, failed = 0;
 
 	list = list ? list : "/bin:/usr/bin";
 	for (bool more = true; more && ret;) {
@@ -49,13 +55,15 @@ static int find(const char *name, char path[PATH_MAX])
 			ret = look_at(path);
 		if (ret == -EACCES && !*denied)
 			memcpy(denied, path, sizeof(denied));
+		else if (ret != -EACCES && ret != -ENOENT && !failed)
+			failed = ret;
 		more = !strchr(name, '/') && list[size];
 		list += size + more;
 	}
 	if (!ret)
 		return 0;
 	memcpy(path, denied, sizeof(denied));
-	return *denied ? -EACCES : -ENOENT;
+	return *denied ? -EACCES : failed ? failed : -ENOENT;
 }
 
 /* What env(1) executes if it is nothing but a program's name, also with -S and words behind it; NULL: it does more. */

@@ -199,7 +199,7 @@ int session_recover(const struct session_recover_options *options, struct sessio
 	*result = NULL;
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	if (!session)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return session_fail_allocation(error);
 	session->recovers = true;
 	session->format = options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
 	session->compress = options->compress;

@@ -234,6 +234,7 @@ static void session_free_shares(struct session *session)
 struct session *session_allocate(void)
 {
 	struct session *session = calloc(1, sizeof(*session));
+	int code;
 
 	if (!session)
 		return NULL;
@@ -254,8 +255,18 @@ struct session *session_allocate(void)
 	session->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (session->message && session->epoll >= 0)
 		return session;
+	code = session->message ? errno : ENOMEM;
 	session_destroy(session);
+	errno = code;
 	return NULL;
+}
+
+int session_fail_allocation(struct session_error *error)
+{
+	int code = errno;
+
+	return session_fail(error, SESSION_ERROR_FAILED, code, "%s",
+			code == ENOMEM ? "out of memory" : strerror(code));
 }
 
 /* All that can be wrong is found before anything is started or made. */
@@ -325,7 +336,7 @@ int session_create(const struct session_options *options, struct session **resul
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	session = session_allocate();
 	if (!session)
-		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		return session_fail_allocation(error);
 	ret = take_options(session, options, error);
 	if (!ret)
 		ret = open_parts(session, options, error);

@@ -351,7 +351,7 @@ void session_destroy(struct session *session);
 struct stat;
 int session_has_mapped(pid_t pid, const struct stat *file, const char *path);
 
-/* When that process began (field 22 of its stat), in clock ticks since the boot; 0: there is none. */
+/* When that process began (field 22 of its stat), in clock ticks since the boot. 0 with errno: there is none, or it cannot be read. */
 uint64_t session_process_start(pid_t pid);
 
 #endif

@@ -31,13 +31,15 @@ static const uint32_t tracer_version[3] = {0, 1, 0};
 void trace_fail(struct session *session, struct instance *instance, int code,
 		const struct ctf_error *error)
 {
+	code = code < 0 ? -code : code;
 	report_failure(session, code);
+	/* Steps without a text of their own return the error alone. */
 	if (!instance->unwritten_code)
 		report_instance(session, instance, true,
 				"records of process %d (%s) are lost: %s%s%s", (int)instance->peer,
-				instance->procname, error->text, *error->hint ? "\n" : "",
-				error->hint);
-	instance->unwritten_code = code < 0 ? -code : code;
+				instance->procname, *error->text ? error->text : strerror(code),
+				*error->hint ? "\n" : "", error->hint);
+	instance->unwritten_code = code;
 }
 
 /* ---- metadata ---- */

@@ -575,6 +575,7 @@ const char *wire_refusal_text(uint32_t refusal)
 			[WIRE_REFUSAL_OUTPUT] = "the trace's metadata could not be written",
 			[WIRE_REFUSAL_CHANNEL] = "its channel does not exist",
 			[WIRE_REFUSAL_CONTEXT] = "one of its contexts is unknown",
+			[WIRE_REFUSAL_MEMORY] = "the recorder is out of memory",
 	};
 
 	return refusal < WIRE_NR_REFUSALS ? texts[refusal] : "unknown reason";

@@ -271,6 +271,7 @@ enum wire_refusal {
 	WIRE_REFUSAL_OUTPUT = 6,  /* the metadata could not be written */
 	WIRE_REFUSAL_CHANNEL = 7, /* there is no such channel */
 	WIRE_REFUSAL_CONTEXT = 8, /* a context that is unknown, or damaged names of them */
+	WIRE_REFUSAL_MEMORY = 9,  /* the consumer is out of memory */
 	WIRE_NR_REFUSALS
 };
 
