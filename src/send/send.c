@@ -1099,10 +1099,7 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 		ret = start_thread(send);
 	if (ret) {
 		snprintf(error->text, sizeof(error->text), "cannot start a sender: %s",
-				ret == -EBUSY ? "another one is at work there"
-						: ret == -EAGAIN
-						? "too many threads, or out of memory"
-						: strerror(-ret));
+				ret == -EBUSY ? "another one is at work there" : strerror(-ret));
 		free_send(send);
 		return ret;
 	}

@@ -11,6 +11,7 @@
 
 #include "session/session.h"
 
+#include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,17 +271,27 @@ static const char *why_not(struct json_object *probe, char *text, size_t room)
 	uint64_t pid = ask_number(probe, "pid");
 	const char *exe = ask_text(probe, "exe");
 	struct stat status;
+	uint64_t started;
 
 	if (!pid && !*exe)
 		return "it names no program";
 	if (*exe && stat(exe, &status)) {
-		snprintf(text, room, "the file %.256s does not exist any more", exe);
+		if (errno == ENOENT || errno == ENOTDIR)
+			snprintf(text, room, "the file %.256s does not exist any more", exe);
+		else
+			snprintf(text, room, "cannot read the file %.256s: %s", exe,
+					strerror(errno));
 		return text;
 	}
-	if (pid &&
-			(pid > INT_MAX ||
-					session_process_start((pid_t)pid) !=
-							ask_number(probe, "started"))) {
+	if (!pid)
+		return NULL;
+	started = pid > INT_MAX ? 0 : session_process_start((pid_t)pid);
+	if (!started && pid <= INT_MAX && errno != ENOENT && errno != ESRCH) {
+		snprintf(text, room, "cannot inspect process %llu: %s", (unsigned long long)pid,
+				strerror(errno));
+		return text;
+	}
+	if (!started || started != ask_number(probe, "started")) {
 		snprintf(text, room, "process %llu has ended", (unsigned long long)pid);
 		return text;
 	}

@@ -118,15 +118,19 @@ int probe_add_events(struct json_object *request, int table)
 	return COMMAND_DONE;
 }
 
-static void add_target(struct json_object *request, const struct probe_target *target)
+static int add_target(struct json_object *request, const struct probe_target *target)
 {
+	uint64_t started = 0;
+	int status = COMMAND_DONE;
+
 	if (target->pid) {
+		status = probe_started(target->pid, &started);
 		ask_add(request, "pid", json_object_new_int64(target->pid));
-		ask_add(request, "started",
-				json_object_new_int64((int64_t)session_process_start(target->pid)));
+		ask_add(request, "started", json_object_new_int64((int64_t)started));
 	} else {
 		ask_add(request, "exe", json_object_new_string(target->exe));
 	}
+	return status;
 }
 
 static int make_request(const struct enabling *enabling, const struct probe_wish *wish,
@@ -142,7 +146,7 @@ static int make_request(const struct enabling *enabling, const struct probe_wish
 	}
 	ask_add(*request, "probe", json_object_new_string(text));
 	free(text);
-	add_target(*request, &enabling->target);
+	status = add_target(*request, &enabling->target);
 	probe_add_asked(*request, &enabling->options->asked);
 	if (enabling->channel)
 		ask_add(*request, "channel", json_object_new_string(enabling->channel));
@@ -152,7 +156,8 @@ static int make_request(const struct enabling *enabling, const struct probe_wish
 		if (!resolve_is_context(enabling->contexts.items[i]))
 			ask_add_text(*request, "event-context", enabling->contexts.items[i]);
 	}
-	status = probe_add_events(*request, enabling->table);
+	if (!status)
+		status = probe_add_events(*request, enabling->table);
 	if (status) {
 		json_object_put(*request);
 		*request = NULL;

@@ -95,9 +95,10 @@ static int exe_missing(const char *given, int code)
 {
 	bool is_denied = code == -EACCES || code == -EPERM;
 
+	if (code == -ENOENT || code == -ENOTDIR)
+		return say_error(COMMAND_FAILED, NULL, "there is no file %.256s", given);
 	return say_error(is_denied ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
-			is_denied ? "run as root" : NULL,
-			is_denied ? "cannot open %.256s: %s" : "there is no file %.256s", given,
+			is_denied ? "run as root" : NULL, "cannot open %.256s: %s", given,
 			strerror(-code));
 }
 
@@ -118,10 +119,11 @@ int probe_exe_find(const char *given, struct probe_exe *ret_exe)
 	if (ret)
 		return exe_missing(given, ret);
 	/* In this namespace the canonical path is the stable name. */
+	errno = ENOENT;
 	if (realpath(given, ret_exe->path) && leads_to(ret_exe->path, &file))
 		return COMMAND_DONE;
 	if (!pid)
-		return exe_missing(given, -ENOENT);
+		return exe_missing(given, -errno);
 	snprintf(own, sizeof(own), "/proc/%d/exe", (int)pid);
 	if (is_inside) {
 		snprintf(inner, sizeof(inner), "%s", below + strlen("/root"));

@@ -7,6 +7,7 @@
 
 #include "session/session.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -29,17 +30,26 @@ void probe_global_free(char **words)
 
 /* ---- whose hits count ---- */
 
+static int fits(bool added)
+{
+	return added ? COMMAND_DONE : say_error(COMMAND_FAILED, NULL, "out of memory");
+}
+
 static int add_user(char ***words, const char *name)
 {
 	const struct passwd *user;
 
 	if (*name && strspn(name, "0123456789") == strlen(name))
-		return probe_global_add(words, "--uid", name) ? COMMAND_DONE : COMMAND_FAILED;
+		return fits(probe_global_add(words, "--uid", name));
+	errno = 0;
 	user = getpwnam(name);
+	if (!user && (errno == ENOMEM || errno == EMFILE || errno == ENFILE || errno == EIO))
+		return say_error(
+				COMMAND_FAILED, NULL, "cannot read the users: %s", strerror(errno));
 	if (!user)
 		return say_error(COMMAND_USAGE, "`getent passwd` lists them",
 				"there is no user `%.128s`", name);
-	return helper_add_number(words, "--uid", user->pw_uid) ? COMMAND_DONE : COMMAND_FAILED;
+	return fits(helper_add_number(words, "--uid", user->pw_uid));
 }
 
 /* The kernel knows a control group by the number of its directory. */
@@ -52,12 +62,12 @@ static int add_cgroup(char ***words, const char *path)
 	if (stat(path, &status) || access(procs, F_OK))
 		return say_error(COMMAND_USAGE, "write its directory, as below /sys/fs/cgroup",
 				"`%.256s` is no control group", path);
-	return helper_add_number(words, "--cgroup", status.st_ino) ? COMMAND_DONE : COMMAND_FAILED;
+	return fits(helper_add_number(words, "--cgroup", status.st_ino));
 }
 
 static int add_comm(char ***words, const char *name)
 {
-	return probe_global_add(words, "--comm", name) ? COMMAND_DONE : COMMAND_FAILED;
+	return fits(probe_global_add(words, "--comm", name));
 }
 
 static int add_each(char ***words, const struct text_list *list, int (*add)(char ***, const char *))
@@ -91,14 +101,16 @@ int probe_global_check(const struct global_arguments *arguments)
 /* ---- the program ---- */
 
 /* It inherits them. */
-static bool add_tables(char ***words, const int *tables, size_t nr)
+static int add_tables(char ***words, const int *tables, size_t nr)
 {
-	bool fits = true;
-
-	for (size_t i = 0; i < nr && fits; i++)
-		fits = !fcntl(tables[i], F_SETFD, 0) &&
-				helper_add_number(words, "--table", (uint64_t)tables[i]);
-	return fits;
+	for (size_t i = 0; i < nr; i++) {
+		if (fcntl(tables[i], F_SETFD, 0))
+			return say_error(COMMAND_FAILED, NULL,
+					"cannot pass on a table of probes: %s", strerror(errno));
+		if (!helper_add_number(words, "--table", (uint64_t)tables[i]))
+			return fits(false);
+	}
+	return COMMAND_DONE;
 }
 
 /*
@@ -133,13 +145,16 @@ int probe_global_words(const struct global_arguments *arguments, uint64_t pid, c
 		status = refuse_valgrind(pid);
 	if (status)
 		return status;
-	status = COMMAND_FAILED;
-	if (helper_add(words, path, NULL) && add_tables(words, tables, nr_tables) &&
-			(!say_is_quiet() || helper_add(words, "--quiet", NULL)) &&
+	status = helper_add(words, path, NULL) ? add_tables(words, tables, nr_tables) : fits(false);
+	if (status)
+		return status;
+	if ((!say_is_quiet() || helper_add(words, "--quiet", NULL)) &&
 			(!say_is_json() || helper_add(words, "--json", NULL)) &&
 			(!pid || helper_add_number(words, "--pid", pid)) &&
 			(!arguments->by || probe_global_add(words, "--by", arguments->by)))
 		status = add_each(words, &arguments->uids, add_user);
+	else
+		status = fits(false);
 	if (!status)
 		status = add_each(words, &arguments->cgroups, add_cgroup);
 	if (!status)

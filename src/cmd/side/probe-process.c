@@ -5,6 +5,8 @@
 #include "command.h"
 #include "say.h"
 
+#include "session/session.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -169,6 +171,16 @@ static int walk(pid_t pid, FILE *maps, int memory,
 	free(paths);
 	free(line);
 	return ret;
+}
+
+int probe_started(pid_t pid, uint64_t *ret_started)
+{
+	*ret_started = session_process_start(pid);
+	/* The next step reports that there is no such process. */
+	if (*ret_started || errno == ENOENT || errno == ESRCH)
+		return COMMAND_DONE;
+	return say_error(COMMAND_FAILED, NULL, "cannot read when process %d was started: %s",
+			(int)pid, strerror(errno));
 }
 
 int probe_sees_proc(pid_t pid, const char *mend)

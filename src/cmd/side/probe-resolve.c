@@ -176,7 +176,8 @@ __attribute__((noreturn)) static void work(
 	status = work ? make_table(work, target, wish, &table)
 		      : say_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!status && !send_descriptor(socket, table))
-		status = COMMAND_FAILED;
+		status = say_error(COMMAND_FAILED, NULL, "cannot pass on a table of probes: %s",
+				strerror(errno));
 	fflush(NULL);
 	_exit(status);
 }
@@ -211,7 +212,7 @@ static int check_processor(pid_t pid)
 
 int probe_resolve(const struct probe_target *target, const struct resolve_wish *wish, int *table)
 {
-	int pair[2], status = 0;
+	int pair[2], status = 0, code = 0;
 	pid_t child;
 
 	*table = -1;
@@ -221,6 +222,7 @@ int probe_resolve(const struct probe_target *target, const struct resolve_wish *
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return say_error(COMMAND_FAILED, NULL, "cannot make a socket: %s", strerror(errno));
 	child = fork();
+	code = errno;
 	if (!child) {
 		close(pair[0]);
 		work(pair[1], target, wish);
@@ -228,16 +230,20 @@ int probe_resolve(const struct probe_target *target, const struct resolve_wish *
 	close(pair[1]);
 	if (child > 0) {
 		*table = receive_descriptor(pair[0]);
+		code = errno;
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
 	}
 	close(pair[0]);
 	if (child < 0)
 		return say_error(COMMAND_FAILED, NULL,
-				"cannot start a process that reads files: %s", strerror(errno));
+				"cannot start a process that reads files: %s", strerror(code));
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		return WEXITSTATUS(status);
-	if (!WIFEXITED(status) || *table < 0)
+	if (WIFEXITED(status) && *table < 0)
+		return say_error(COMMAND_FAILED, NULL, "cannot receive a table of probes: %s",
+				strerror(code));
+	if (!WIFEXITED(status))
 		return say_error(COMMAND_FAILED,
 				"an address without `--arg` asks for less of the file",
 				"the process that read the files of the program ended over it: one of them is damaged");
@@ -248,18 +254,21 @@ int probe_resolve(const struct probe_target *target, const struct resolve_wish *
 
 int probe_see(int fd, struct probe_seen *seen)
 {
-	const char *reason = "it has not the seals of one";
+	const char *reason = NULL;
 	int ret = probe_table_check_memfd(fd, &seen->size);
 
 	seen->memory = ret ? MAP_FAILED : mmap(NULL, seen->size, PROT_READ, MAP_SHARED, fd, 0);
 	if (!ret && seen->memory == MAP_FAILED)
-		ret = -ENOMEM;
+		ret = -errno;
 	if (!ret)
 		ret = probe_table_open(&seen->table, seen->memory, seen->size, &reason);
 	if (!ret)
 		return COMMAND_DONE;
 	probe_unsee(seen);
-	return say_error(COMMAND_FAILED, NULL, "the table of probes cannot be used: %s", reason);
+	return say_error(COMMAND_FAILED, NULL, "the table of probes cannot be used: %s",
+			reason                          ? reason
+					: ret == -EPERM ? "it has not the seals of one"
+							: strerror(-ret));
 }
 
 void probe_unsee(struct probe_seen *seen)

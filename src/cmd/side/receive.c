@@ -505,9 +505,11 @@ static int start(struct reception *reception, const struct parsed *parsed, const
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	reception->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (reception->signals < 0)
+		return say_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
+				strerror(errno));
 	reception->bytes = malloc(PIECE);
-	if (reception->signals < 0 || !reception->bytes ||
-			receive_create(&options, &reception->receive))
+	if (!reception->bytes || receive_create(&options, &reception->receive))
 		return say_error(COMMAND_FAILED, NULL, "cannot receive: %s", strerror(ENOMEM));
 	ret = make_output(output, arguments->force);
 	if (!ret && arguments->listen)

@@ -59,9 +59,13 @@ static int find_program(const char *name, char exe[PATH_MAX])
 {
 	char path[PATH_MAX], text[256];
 	int ret = session_program(name, path);
+	const char *found;
 
-	if (ret < 0 && !*path)
+	if (ret == -ENOENT && !*path)
 		return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", name);
+	if (ret < 0 && !*path)
+		return say_error(COMMAND_FAILED, NULL, "cannot find the program `%.256s`: %s", name,
+				strerror(-ret));
 	if (ret == -EACCES)
 		return say_error(COMMAND_NOT_EXECUTABLE, "`chmod +x` lets it be executed",
 				"`%.256s` cannot be run: it is a directory, or you may not execute it",
@@ -70,8 +74,12 @@ static int find_program(const char *name, char exe[PATH_MAX])
 		return say_error(COMMAND_NOT_EXECUTABLE, NULL,
 				"`%.256s` cannot be run: its interpreter `%.256s`: %s", name,
 				say_printable(path, text, sizeof(text)), strerror(-ret));
-	if (!realpath(path, exe))
+	found = realpath(path, exe);
+	if (!found && errno == ENOENT)
 		return say_error(COMMAND_NOT_FOUND, NULL, "there is no program `%.256s`", path);
+	if (!found)
+		return say_error(COMMAND_FAILED, NULL, "cannot find the program `%.256s`: %s", path,
+				strerror(errno));
 	if (ret)
 		say_note("%.256s is a script, which %s runs: side searches the locations there, not in the programs that the script starts",
 				name, say_printable(exe, text, sizeof(text)));
@@ -170,8 +178,8 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 	const struct probe_target target = {.pid = global ? tracing->files_of : pid,
 			.exe = pid || tracing->files_of ? NULL : tracing->exe,
 			.preloads = tracing->starts};
-	uint64_t started = pid ? session_process_start(pid) : 0;
-	int status = COMMAND_DONE;
+	uint64_t started = 0;
+	int status = pid ? probe_started(pid, &started) : COMMAND_DONE;
 
 	for (size_t i = 0; i < tracing->nr_wishes && !status; i++) {
 		struct session_probe *probe = &tracing->probes[i];
@@ -725,7 +733,8 @@ static int trace_command(const struct parsed *parsed, bool is_shell_text)
 	char **words = words_split(command ? command : "", &count);
 	int status;
 
-	if (!tracing) {
+	if (!tracing || (!words && errno == ENOMEM)) {
+		free(tracing);
 		free(words);
 		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	}

@@ -2,6 +2,7 @@
 /* A text as words, for commands that are given as one argument and for what was kept of a command line. */
 #include "words.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,7 @@ char **words_split(const char *text, size_t *count)
 		text = copy_word(text, &to);
 		if (!text) {
 			free(words);
+			errno = EINVAL;
 			return NULL;
 		}
 	}

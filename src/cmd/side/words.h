@@ -6,7 +6,7 @@
 
 /*
  * The words of a text as a shell would take it apart: blanks between them, '...', "..." and \ keep what they hold as it is.
- * Nothing is replaced. One allocation, which ends with NULL; free() it. NULL: a quote has no end, or out of memory.
+ * Nothing is replaced. One allocation, which ends with NULL; free() it. NULL with errno: EINVAL if a quote has no end, or ENOMEM.
  */
 char **words_split(const char *text, size_t *count);
 

@@ -212,17 +212,17 @@ static int make_side(struct global *global, uint32_t table_number,
 
 static int open_table(struct tables *tables, int fd, struct global_error *error)
 {
-	const char *reason = "it has not the seals of one";
+	const char *reason = NULL;
 	size_t i = tables->nr;
 	int ret = probe_table_check_memfd(fd, &tables->sizes[i]);
 
 	tables->memory[i] = ret ? MAP_FAILED
 				: mmap(NULL, tables->sizes[i], PROT_READ, MAP_SHARED, fd, 0);
 	if (!ret && tables->memory[i] == MAP_FAILED)
-		ret = -ENOMEM;
+		ret = -errno;
 	if (ret)
-		return global_fail(
-				error, ret, "", "the table of probes cannot be used: %s", reason);
+		return global_fail(error, ret, "", "the table of probes cannot be used: %s",
+				ret == -EPERM ? "it has not the seals of one" : strerror(-ret));
 	tables->nr++;
 	ret = probe_table_open(&tables->tables[i], tables->memory[i], tables->sizes[i], &reason);
 	return ret ? global_fail(error, ret, "", "the table of probes cannot be used: %s", reason)

@@ -122,6 +122,7 @@ int module_code(struct resolve_module *module, struct resolve_error *error)
 	ret = code_open_fd(module->fd, module->path, &module->code, &reason);
 	if (ret) {
 		module->refused = true;
+		module->unread = ret == -ENOEXEC || ret == -EFBIG ? 0 : ret;
 		module->code = NULL;
 		return resolve_fail(error, ret, "", "%s", reason.text);
 	}
@@ -503,9 +504,14 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 	if (!maps)
 		return resolve_fail(error, -errno, "run as its user, or as root",
 				"cannot inspect process %ld: %s", (long)pid, strerror(errno));
-	while (!ret && getline(&line, &room, maps) > 0) {
+	while (!ret) {
 		struct mapping mapping;
 
+		errno = 0;
+		if (getline(&line, &room, maps) <= 0) {
+			ret = feof(maps) ? 0 : -errno;
+			break;
+		}
 		if (parse_mapping(line, &mapping))
 			ret = add_any(resolve, pid, &mapping, &run, program.st_ino);
 	}
@@ -513,7 +519,8 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 	free(line);
 	fclose(maps);
 	if (ret)
-		return resolve_fail(error, ret, "", "out of memory");
+		return resolve_fail(error, ret, "", "cannot inspect process %ld: %s", (long)pid,
+				ret == -ENOMEM ? "out of memory" : strerror(-ret));
 	/* Without it something less is known. */
 	snprintf(path, sizeof(path), "/proc/%ld/mem", (long)pid);
 	resolve->memory = open(path, O_RDONLY | O_CLOEXEC);

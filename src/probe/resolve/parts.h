@@ -19,6 +19,7 @@ struct resolve_module {
 	int fd;
 	bool executable;
 	bool refused;        /* its code cannot be read: said once */
+	int unread;          /* the error of that; 0: the file has none that is understood */
 	bool loaded;         /* it is in a process; else there is no bias */
 	uint64_t bias;       /* what is added to addresses of the file */
 	uint64_t begin, end; /* of its code in the process */

@@ -246,6 +246,23 @@ const char *piece_hint(const struct place *piece, char *text, size_t size)
 	return text;
 }
 
+/* A file that may have the function could not be read, because a call failed. */
+static int fail_unread(struct finding *finding)
+{
+	const struct spec *spec = finding->spec;
+
+	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
+		const struct resolve_module *module = &finding->resolve->modules[i];
+		bool meant = spec->library ? module_is(module, spec->library) : module->executable;
+
+		if (meant && module->unread)
+			return resolve_fail(finding->error, module->unread, "",
+					"cannot read the functions of %s: %s", module->name,
+					strerror(-module->unread));
+	}
+	return 0;
+}
+
 static int no_symbol(struct finding *finding)
 {
 	const struct spec *spec = finding->spec;
@@ -253,7 +270,10 @@ static int no_symbol(struct finding *finding)
 	struct nearest nearest;
 	char hint[512];
 	size_t known = 0;
+	int ret = fail_unread(finding);
 
+	if (ret)
+		return ret;
 	if (finding->places->piece.name)
 		return resolve_fail(finding->error, -ENOENT,
 				piece_hint(&finding->places->piece, hint, sizeof(hint)),
