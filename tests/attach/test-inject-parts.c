@@ -972,11 +972,28 @@ static uint64_t of_libc(const char *name)
 	return address;
 }
 
+/* All versions of a function that the C library has, or none. */
+static void set_function(const char *name, bool is_there, Elf64_Sym *saved)
+{
+	const struct inject_elf *libc = &injection.target.libc;
+
+	for (size_t i = 0; i < libc->nr_symbols; i++) {
+		if (strcmp(libc->names + libc->symbols[i].st_name, name) != 0)
+			continue;
+		if (!is_there)
+			saved[i] = libc->symbols[i];
+		libc->symbols[i].st_value = is_there ? saved[i].st_value : 0;
+	}
+}
+
 static void test_room(void)
 {
+	static const char *const functions[] = {"__errno_location", "pthread_attr_init",
+			"pthread_attr_setdetachstate", "pthread_attr_setstacksize",
+			"pthread_attr_destroy", "pthread_create"};
 	uint8_t before[INJECT_PAGE];
 	struct inject_values values;
-	struct inject_elf libc;
+	Elf64_Sym *saved;
 	size_t size;
 	uint64_t at;
 
@@ -1038,11 +1055,16 @@ static void test_room(void)
 			"none of its pages of code has room for the few bytes that load the agent"));
 	injection.code.size = size;
 	/* A C library without one of the functions. */
-	libc = injection.target.libc;
-	injection.target.libc.nr_symbols = 0;
-	CHECK(is_failure(put_code(&injection), INJECT_UNSUITABLE,
-			"its C library has not what it takes"));
-	injection.target.libc = libc;
+	saved = calloc(injection.target.libc.nr_symbols, sizeof(*saved));
+	CHECK(saved);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		set_function(functions[i], false, saved);
+		CHECK(is_failure(put_code(&injection), INJECT_UNSUITABLE,
+				"its C library has not what it takes"));
+		set_function(functions[i], true, saved);
+	}
+	free(saved);
+	CHECK(!memcmp((const void *)(uintptr_t)at, before, size));
 	free(injection.overwritten);
 	injection.overwritten = NULL;
 	injection.place.code = 16;

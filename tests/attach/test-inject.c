@@ -661,7 +661,7 @@ static void test_programs(void)
 {
 	struct inject_request request = {.pid = getpid()};
 	struct inject_target target = {.pid = getpid(), .memory = -1, .report = &report};
-	char link[] = "/tmp/side-inject-XXXXXX";
+	char link[] = "/tmp/side-inject-XXXXXX", longest[PATH_MAX];
 	int fd = mkstemp(link);
 
 	CHECK(fd >= 0 && !close(fd) && !unlink(link));
@@ -683,6 +683,11 @@ static void test_programs(void)
 			!unlink(link));
 	CHECK(!symlink("/usr/bin/valgrind-linux", link) && !is_valgrind(link) && !unlink(link));
 	CHECK(!is_valgrind("/nowhere"));
+	/* The longest path that a link can have. */
+	memset(longest, 'a', sizeof(longest));
+	*longest = '/';
+	strcpy(longest + sizeof(longest) - 18, "/valgrind/x-linux");
+	CHECK(!symlink(longest, link) && is_valgrind(link) && !unlink(link));
 	CHECK(is_refused(fail_valgrind(&target, "x"), INJECT_UNSUITABLE,
 			"(x): it runs under valgrind, which executes a translation of the program",
 			"start it with `side record`, or without valgrind"));

@@ -447,11 +447,10 @@ static int fail_sanitizer(struct inject_target *target)
 /* Detects valgrind, whose tools are linked statically. They execute a translation of the program, where the kernel's breakpoints end it. */
 static bool is_valgrind(const char *link)
 {
-	char path[PATH_MAX];
-	ssize_t size = readlink(link, path, sizeof(path) - 1);
+	char path[PATH_MAX] = "";
 
-	path[size < 0 ? 0 : size] = '\0';
-	return !fnmatch("*/valgrind/*-linux", path, 0);
+	return readlink(link, path, sizeof(path) - 1) > 0 &&
+			!fnmatch("*/valgrind/*-linux", path, 0);
 }
 
 static int fail_valgrind(struct inject_target *target, const char *name)
@@ -592,9 +591,12 @@ static const struct inject_mapping *find_agent_code(const struct inject_target *
 static bool read_figure(const struct inject_target *target, const struct inject_elf *elf,
 		uint64_t bias, const char *name, uint64_t *figure)
 {
-	uint64_t where = inject_elf_object(elf, name);
+	uint64_t where = inject_elf_object(elf, name), found;
 
-	return where && inject_read(target, where + bias, figure, sizeof(*figure));
+	if (!where || !inject_read(target, where + bias, &found, sizeof(found)))
+		return false;
+	*figure = found;
+	return true;
 }
 
 int inject_kept(pid_t pid, struct inject_kept *kept)
@@ -616,13 +618,13 @@ int inject_kept(pid_t pid, struct inject_kept *kept)
 	if (mapping)
 		ret = read_object(&target, mapping, &elf, &bias);
 	if (mapping && !ret) {
-		if (!read_figure(&target, &elf, bias, "side_probe_kept", &kept->bytes))
+		if (read_figure(&target, &elf, bias, "side_probe_kept", &kept->bytes)) {
+			/* An older agent does not have these. */
+			(void)read_figure(&target, &elf, bias, "side_probe_traps", &kept->traps);
+			(void)read_figure(&target, &elf, bias, "side_probe_pads", &kept->pads);
+		} else {
 			ret = -ENOENT;
-		/* An older agent has nothing to say of these. */
-		else if (!read_figure(&target, &elf, bias, "side_probe_traps", &kept->traps))
-			kept->traps = 0;
-		if (!ret && !read_figure(&target, &elf, bias, "side_probe_pads", &kept->pads))
-			kept->pads = 0;
+		}
 		inject_elf_free(&elf);
 	}
 	inject_target_close(&target);
