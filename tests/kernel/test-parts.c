@@ -348,6 +348,33 @@ static void test_encodings(void **unused)
 	assert_null(event_with(&wrong));
 }
 
+side_static_event(ev_like_header, "app", "L1K1", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_u8("d")));
+
+/* The user is notified if one of the events is registered, the last one or not. A name is taken by native events only. */
+static void test_several(void **unused)
+{
+	struct side_event_description *both[] = {&ev_header, &ev_native};
+	unsigned int before = nr_told;
+
+	(void)unused;
+	nr_asked = 0;
+	events_come(both, 2);
+	assert_int_equal(nr_told, before + 1);
+	assert_int_equal(event_with(&ev_header)->shown.state, SIDE_KERNEL_EVENT_REGISTERED);
+	assert_int_equal(event_with(&ev_native)->shown.state, SIDE_KERNEL_EVENT_REFUSED);
+	assert_string_equal(event_with(&ev_header)->shown.tracepoint, "app_L1K1");
+	come_one(&ev_like_header);
+	assert_string_equal(asked[0], "+app_L1K1 u8 d");
+	assert_string_equal(event_with(&ev_like_header)->shown.tracepoint, "app_L1K1");
+	/* A refused event goes, too. */
+	events_go(both, 2);
+	assert_null(event_with(&ev_header));
+	assert_null(event_with(&ev_native));
+	go_one(&ev_like_header);
+	assert_null(event_with(&ev_like_header));
+}
+
 static void test_levels(void **unused)
 {
 	static const uint8_t levels[] = {1, 1, 1, 2, 3, 4, 4, 5, 5, 5};
@@ -830,6 +857,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_table),
 			cmocka_unit_test(test_encodings),
+			cmocka_unit_test(test_several),
 			cmocka_unit_test(test_levels),
 			cmocka_unit_test(test_names),
 			cmocka_unit_test(test_states),

@@ -528,6 +528,31 @@ static void test_reclaim(void)
 	fake.last_passed = 2000;
 	callbacks_reclaim();
 	CHECK_EQUAL(blocks.used, 0);
+	/* Each change frees what can be freed. */
+	put(&event, 1);
+	put(&event, 2);
+	CHECK_EQUAL(blocks.used, 1);
+	fake.now = 2000;
+	put(&event, 3);
+	CHECK_EQUAL(blocks.used, 2);
+	fake.last_passed = 2001;
+	fake.now = 2001;
+	CHECK_EQUAL(side_tracer_callback_replace(
+				    &event.desc, one_call, marks + 3, one_call, marks + 4, 9),
+			SIDE_ERROR_OK);
+	CHECK_EQUAL(blocks.used, 2);
+	fake.last_passed = 2002;
+	put(&event, 5);
+	CHECK_EQUAL(blocks.used, 1);
+	fake.last_passed = 3000;
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, one_call, marks + 5, 9),
+			SIDE_ERROR_EXIST);
+	CHECK_EQUAL(blocks.used, 1);
+	take(&event, 1);
+	take(&event, 2);
+	take(&event, 4);
+	take(&event, 5);
+	CHECK_EQUAL(blocks.used, 0);
 }
 
 /* Events are dropped until none has callbacks: the following ones are not accessed. */

@@ -378,10 +378,12 @@ static void unregister(struct side_statedump_request_handle *handle)
 /* ---- queues ---- */
 
 static struct side_statedump_request_handle *grown;
+static const struct statedump_request *grown_queue;
 
 static void reserve_meanwhile(void)
 {
 	CHECK(reserve(grown) && grown->capacity == 4);
+	grown_queue = grown->queue;
 }
 
 static void test_reserve(void)
@@ -418,6 +420,7 @@ static void test_reserve(void)
 	fake.nr_freed = 0;
 	CHECK(reserve(&handle) && handle.capacity == 4 && fake.nr_freed == 1 && fake.used == 1);
 	queue = handle.queue;
+	CHECK(queue == grown_queue);
 	CHECK(reserve(&handle) && handle.queue == queue);
 	fake_free(queue);
 }
@@ -963,9 +966,13 @@ static void test_pause(void)
 	statedump_pause();
 	CHECK(pauses == 3 && fake.nr_waits == 4 && fake.timeouts[2] == 2000 &&
 			fake.timeouts[3] == 1000);
+	fake.step = 1999;
+	statedump_pause();
+	CHECK(pauses == 4 && fake.nr_waits == 6 && fake.timeouts[5] == 1);
+	pauses = 3;
 	identity = ME;
 	statedump_pause();
-	CHECK(pauses == 4 && fake.nr_waits == 4 && fake.nr_turns == 0);
+	CHECK(pauses == 4 && fake.nr_waits == 6 && fake.nr_turns == 0);
 	statedump_lock();
 	statedump_fork_in_parent();
 	CHECK(pauses == 3 && fake.nr_turns == 1 && lock.depth == 0);

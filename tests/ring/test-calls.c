@@ -63,10 +63,9 @@ static ssize_t fake_read(int fd, void *to, size_t size)
 {
 	CHECK(fd == 0);
 	note("read %zu ", size);
-	if (read_error)
-		return -1;
 	memcpy(to, content, content_size);
-	return (ssize_t)content_size;
+	/* A read that fails may have written to the buffer. */
+	return read_error ? -1 : (ssize_t)content_size;
 }
 
 static int fake_close(int fd)
@@ -209,7 +208,7 @@ static void test_huge_page(void)
 	set_content("");
 	CHECK(ring_huge_page_size() == 0);
 	read_error = EIO;
-	set_content("Hugepagesize: 5 kB");
+	set_content("Hugepagesize: 5 kB\nx");
 	CHECK(ring_huge_page_size() == 0);
 	is_called("open /proc/meminfo read 4095 close 0 open /proc/meminfo read 4095 close 0 ");
 	read_error = 0;
@@ -222,6 +221,25 @@ static void test_huge_page(void)
 
 static const struct ring_geometry plain = {
 		.rings = 2, .event_slots = 1, .size = 8192, .clock = RING_CLOCK_MONOTONIC};
+
+/* Three rings, whose control data are no power of two. */
+static void test_offsets(void)
+{
+	struct ring_geometry geometry = plain;
+	struct ring_layout layout;
+
+	geometry.event_slots = 100;
+	for (geometry.rings = 1; geometry.rings < 9; geometry.rings++) {
+		uint64_t controls = RING_HEADER_BYTES + geometry.rings * RING_CONTROL_BYTES;
+
+		CHECK(ring_layout_compute(&geometry, 4096, &layout) == 0);
+		CHECK(layout.lost_offset >= controls && layout.lost_offset < controls + 4096 &&
+				layout.lost_offset % 4096 == 0);
+		CHECK(layout.lost_stride == 16384);
+		CHECK(layout.data_offset == layout.lost_offset + geometry.rings * 16384);
+		CHECK(layout.total == layout.data_offset + geometry.rings * 8192);
+	}
+}
 
 static void test_header(void)
 {
@@ -413,9 +431,11 @@ static void *fake_calloc(size_t count, size_t size)
 	return memory_fails && !--memory_fails ? NULL : calloc(count, size);
 }
 
-/* What the block does not have yet is not zero. */
+static size_t smallest_block; /* of those that realloc() was asked for */
+
 static void *fake_realloc(void *block, size_t size)
 {
+	smallest_block = size < smallest_block ? size : smallest_block;
 	return memory_fails && !--memory_fails ? NULL : realloc(block, size);
 }
 
@@ -436,6 +456,14 @@ static int fake_unlock(pthread_mutex_t *mutex)
 {
 	nr_unlocks++;
 	return pthread_mutex_unlock(mutex);
+}
+
+static unsigned int nr_destroyed;
+
+static int fake_destroy(pthread_mutex_t *mutex)
+{
+	nr_destroyed++;
+	return pthread_mutex_destroy(mutex);
 }
 
 static void *started_with[4];
@@ -459,8 +487,11 @@ static int fake_thread(pthread_t *thread, const pthread_attr_t *attributes,
 	return 0;
 }
 
+static void is_ending(const void *group);
+
 static int fake_join(pthread_t thread, void **result)
 {
+	is_ending(started_with[nr_joined]);
 	CHECK(!result && thread == (pthread_t)(77 + nr_joined));
 	nr_joined++;
 	return 0;
@@ -535,6 +566,7 @@ static bool fake_pending(const struct ring_consumer *consumer)
 #define free fake_free
 #define pthread_mutex_lock fake_lock
 #define pthread_mutex_unlock fake_unlock
+#define pthread_mutex_destroy fake_destroy
 #define pthread_create fake_thread
 #define pthread_join fake_join
 #define syscall fake_syscall
@@ -551,6 +583,11 @@ static bool fake_pending(const struct ring_consumer *consumer)
 #undef pthread_create
 #undef pthread_join
 #undef syscall
+
+static void is_ending(const void *group)
+{
+	CHECK(((const struct ring_bell_group *)group)->bells->ends);
+}
 
 enum { MANY = 3 * 127 };
 
@@ -623,8 +660,9 @@ static void test_failures(void)
 	CHECK(ring_bells_add(bells, many[128]) == -ENOMEM && bells->nr == 128 &&
 			bells->capacity == 128);
 	locked_times(2);
-	nr_woken = nr_freed = 0;
+	nr_woken = nr_freed = nr_destroyed = 0;
 	ring_bells_destroy(bells);
+	CHECK(nr_destroyed == 1);
 	locked_times(1);
 	/* The group, the list of groups, the list, and the set. */
 	CHECK(nr_freed == 4 && nr_joined == 1 && nr_woken == 1);
@@ -633,13 +671,19 @@ static void test_failures(void)
 
 static void test_groups(void)
 {
+	const uint32_t *first_word, *second_word;
 	struct ring_bell_group *first, *second;
 	struct ring_bells *bells;
 	uint32_t nr = 0;
 
 	CHECK(ring_bells_create(&bells) == 0);
-	for (int i = 0; i < 255; i++)
+	for (int i = 0; i < 255; i++) {
+		smallest_block = SIZE_MAX;
 		CHECK(ring_bells_add(bells, many[i]) == 0);
+		/* The pointers to the groups. */
+		CHECK(i != 127 || smallest_block == sizeof(first));
+		CHECK(i != 254 || smallest_block == 2 * sizeof(first));
+	}
 	CHECK(bells->nr == 255 && bells->nr_groups == 2 && nr_threads == 2);
 	first = bells->groups[0];
 	second = bells->groups[1];
@@ -695,7 +739,10 @@ static void test_groups(void)
 	locked_times(1);
 	woke(first, NULL);
 	nr_freed = 0;
+	first_word = &first->changed;
+	second_word = &second->changed;
 	ring_bells_destroy(bells);
+	CHECK(woken[0] == first_word && woken[1] == second_word);
 	locked_times(1);
 	CHECK(nr_freed == 5 && nr_joined == 2 && nr_woken == 2);
 	nr_joined = nr_threads = nr_woken = 0;
@@ -769,6 +816,7 @@ int main(void)
 {
 	test_cpus();
 	test_huge_page();
+	test_offsets();
 	test_header();
 	test_least();
 	test_header_read();
