@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Limits of the search for locations that the kernel watches, and of the reasons that are printed: the last permitted value, and one more.
+ * The files are included; the table and the kernel are played.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../check.h"
+#include "../resources.h"
+#include "cmd/side/probe-global.h"
+#include "cmd/side/probe-kernel.h"
+#include "cmd/side/say.h"
+#include "probe/code/code.h"
+#include "probe/global/global.h"
+#include "session/session.h"
+
+#include "cmd/side/probe-resolve.c"
+#undef REASONS_MAX
+
+/* ---- played functions ---- */
+
+#define LOCATIONS 128
+
+static unsigned char methods[LOCATIONS]; /* enum probe_method */
+static unsigned int nr_opened, nr_closed, nr_copied;
+static bool is_denied, is_quick;
+static unsigned int nr_chosen;   /* in the last table */
+static unsigned int works_below; /* tables with fewer locations can be watched */
+
+static void played_probe(
+		const struct probe_table *table, uint32_t number, struct probe_table_probe *probe)
+{
+	CHECK(!table && number < LOCATIONS);
+	*probe = (struct probe_table_probe){.site.method = methods[number]};
+}
+
+static uint32_t played_probes(const struct probe_table *table)
+{
+	CHECK(!table);
+	return LOCATIONS;
+}
+
+static int played_copy(
+		const struct probe_table *table, const bool *chosen, enum probe_kernel_copy copy)
+{
+	CHECK(!table && copy == PROBE_KERNEL_ALONE);
+	nr_chosen = 0;
+	for (unsigned int i = 0; i < LOCATIONS; i++)
+		nr_chosen += chosen[i];
+	nr_copied++;
+	return memfd_create("table", MFD_CLOEXEC);
+}
+
+static int played_open(const struct global_options *options, struct global **global,
+		struct global_error *error)
+{
+	CHECK(options->nr_tables == 1 && options->process == 77 && options->ring_size == 65536);
+	nr_opened++;
+	if (nr_chosen < works_below) {
+		*global = (struct global *)(uintptr_t)0x1000;
+		return 0;
+	}
+	snprintf(error->text, sizeof(error->text), "refused");
+	error->permission = is_denied;
+	return -1;
+}
+
+static int played_watch(struct global *global, bool on, struct global_error *error)
+{
+	(void)on;
+	(void)error;
+	CHECK(global);
+	return 0;
+}
+
+static void played_close(struct global *global)
+{
+	(void)global;
+	nr_closed++;
+}
+
+static bool played_may(struct global_error *error)
+{
+	(void)error;
+	return true;
+}
+
+static bool played_quick(void)
+{
+	return is_quick;
+}
+
+#define reason kernel_reason
+#define probe_table_probe(table, number, probe) played_probe(table, number, probe)
+#define probe_table_nr_probes played_probes
+#define probe_kernel_copy(table, chosen, copy) played_copy(table, chosen, copy)
+#define global_open played_open
+#define global_watch played_watch
+#define global_close played_close
+#define global_may played_may
+#define global_is_quick played_quick
+#include "cmd/side/probe-kernel.c"
+#undef global_is_quick
+#undef global_may
+#undef global_close
+#undef global_watch
+#undef global_open
+#undef probe_kernel_copy
+#undef probe_table_nr_probes
+#undef probe_table_probe
+#undef reason
+
+static bool chosen[LOCATIONS];
+static uint32_t list[LOCATIONS];
+
+/* The first locations are chosen; so many of these can have a breakpoint, too. */
+static struct choice begin(uint32_t nr, uint32_t nr_breakpoints)
+{
+	struct choice choice = {.pid = 77, .chosen = chosen, .list = list};
+
+	memset(chosen, 0, sizeof(chosen));
+	for (uint32_t i = 0; i < LOCATIONS; i++)
+		methods[i] = i < nr_breakpoints ? PROBE_BREAKPOINT : PROBE_KERNEL;
+	for (uint32_t i = 0; i < nr; i++)
+		chosen[i] = true;
+	gather(&choice);
+	CHECK(choice.nr == nr);
+	nr_opened = nr_closed = nr_copied = 0;
+	works_below = 0;
+	is_denied = false;
+	is_quick = true;
+	return choice;
+}
+
+/* ---- attempts ---- */
+
+static void test_trials(void)
+{
+	struct choice choice = begin(2, 2);
+
+	/* The 48th attempt fails: both locations are refused. Before it, each is tried alone. */
+	choice.trials = 47;
+	try_list(&choice, 0, 2);
+	CHECK(nr_opened == 1 && choice.trials == 48 && !chosen[0] && !chosen[1]);
+	CHECK(choice.reasons[0].places == 2 && !strcmp(choice.reasons[0].text, "refused"));
+	choice = begin(2, 2);
+	choice.trials = 46;
+	try_list(&choice, 0, 2);
+	CHECK(nr_opened == 3 && choice.trials == 49 && !chosen[0] && !chosen[1]);
+	/* Without a permission, no further one is made. */
+	choice = begin(2, 2);
+	is_denied = true;
+	try_list(&choice, 0, 2);
+	CHECK(nr_opened == 1 && !chosen[0] && !chosen[1] && nr_closed == nr_opened);
+	/* Half by half. */
+	choice = begin(7, 7);
+	works_below = 4;
+	try_list(&choice, 0, 7);
+	CHECK(nr_opened == 5 && !choice.reasons[0].places);
+	for (unsigned int i = 0; i < 7; i++)
+		CHECK(chosen[i]);
+	choice = begin(1, 1);
+	try_list(&choice, 0, 0);
+	CHECK(!nr_opened && !nr_copied);
+}
+
+/* A kernel that gives locations back one by one watches 16 of those that can have breakpoints. */
+static void test_slow(void)
+{
+	struct choice choice;
+
+	for (uint32_t nr = 16; nr <= 17; nr++) {
+		choice = begin(20, nr);
+		refuse_slow(&choice);
+		CHECK(choice.nr == (nr == 16 ? 20 : 3));
+		CHECK(choice.reasons[0].places == (nr == 16 ? 0 : 17));
+	}
+	/* Of others, the first 16 are tried. */
+	for (uint32_t nr = 15; nr <= 17; nr++) {
+		choice = begin(nr, 0);
+		is_quick = false;
+		works_below = 100;
+		try_all(&choice);
+		CHECK(choice.slow && nr_opened == 1 && nr_chosen == (nr < 16 ? nr : 16) &&
+				choice.nr == nr);
+	}
+	choice = begin(17, 17);
+	works_below = 100;
+	try_all(&choice);
+	CHECK(!choice.slow && nr_opened == 1 && nr_chosen == 17 && choice.nr == 17);
+	/* In parts they can be had, but not together. */
+	choice = begin(4, 4);
+	works_below = 3;
+	try_all(&choice);
+	CHECK(nr_opened == 4 && !choice.nr && choice.reasons[0].places == 4);
+}
+
+/* ---- reasons ---- */
+
+/* The 8th reason stands for all further ones. Locations that only the kernel can watch are counted for themselves. */
+static void test_kernel_reasons(void)
+{
+	struct choice choice = begin(LOCATIONS, 64);
+	char text[16];
+
+	for (unsigned int i = 1; i <= 9; i++) {
+		snprintf(text, sizeof(text), "why %u", i);
+		for (unsigned int k = 0; k < i; k++)
+			refuse(&choice, 0, i == 2, text);
+	}
+	for (unsigned int i = 1; i <= 7; i++) {
+		snprintf(text, sizeof(text), "why %u", i);
+		CHECK(choice.reasons[i - 1].places == i && !choice.reasons[i - 1].left &&
+				choice.reasons[i - 1].asked == (i == 2) &&
+				!strcmp(choice.reasons[i - 1].text, text));
+	}
+	CHECK(choice.reasons[7].places == 8 + 9 && !strcmp(choice.reasons[7].text, "why 8"));
+	choice = begin(LOCATIONS, 64);
+	refuse(&choice, 63, false, "why");
+	refuse(&choice, 64, true, "why");
+	refuse(&choice, 63, true, "why");
+	CHECK(choice.reasons[0].places == 2 && !choice.reasons[0].left && !choice.reasons[0].asked);
+	CHECK(choice.reasons[1].places == 1 && choice.reasons[1].left && choice.reasons[1].asked);
+}
+
+static void note(struct refusals *refusals, const char *why, enum resolve_refused what)
+{
+	const struct resolve_refusal refusal = {.what = what,
+			.module = "lib",
+			.function = "f",
+			.reason = why,
+			.address = 0x1000 + refusals->count};
+
+	note_refusal(refusals, &refusal);
+}
+
+/* The 13th reason is only counted. */
+static void test_resolve_reasons(void)
+{
+	static struct refusals refusals;
+	char text[16];
+
+	for (unsigned int i = 0; i < 13; i++) {
+		snprintf(text, sizeof(text), "why %u", i);
+		note(&refusals, text, RESOLVE_LEFT_OUT);
+		note(&refusals, text, RESOLVE_LEFT_OUT);
+		CHECK(refusals.count == (i < 12 ? i + 1 : 12) &&
+				refusals.others == (i < 12 ? 0 : 2));
+	}
+	CHECK(refusals.reasons[11].count == 2 && !strcmp(refusals.reasons[11].text, "why 11") &&
+			!strcmp(refusals.reasons[11].place, "f of lib, at 0x100b"));
+	/* The same words about the return are another reason. */
+	note(&refusals, "why 11", RESOLVE_NO_RETURN);
+	note(&refusals, "why 0", RESOLVE_LEFT_OUT);
+	CHECK(refusals.others == 3 && refusals.reasons[0].count == 3);
+}
+
+int main(void)
+{
+	struct resources before = resources_now();
+
+	test_trials();
+	test_slow();
+	test_kernel_reasons();
+	test_resolve_reasons();
+	CHECK(resources_now().descriptors == before.descriptors);
+	return 0;
+}
