@@ -180,6 +180,8 @@ static void test_connect(void **unused)
 	struct ask ask;
 
 	(void)unused;
+	/* Each member is set. */
+	memset(&ask, 0xff, sizeof(ask));
 	runtime = "/run";
 	client_path = "/run/" WIRE_RUNTIME_CONTROL;
 	begin_output(false);
@@ -208,8 +210,9 @@ static void test_connect(void **unused)
 	runtime = "/run";
 	client_path = "/run/" WIRE_RUNTIME_CONTROL;
 	connecting(0, 0);
+	memset(&ask, 0, sizeof(ask));
 	assert_int_equal(ask_connect_silently(&ask, true, NULL), COMMAND_DONE);
-	assert_false(ask.system);
+	assert_true(ask.no_daemon && !ask.system);
 	assert_ptr_equal(ask.client, the_client);
 	assert_called("connect system;");
 	connecting(-1, 0);
