@@ -438,15 +438,16 @@ static int open_again(struct daemon *daemon, struct door *door)
 		ret = find_place(door);
 	if (!ret)
 		ret = check_same(door);
-	if (ret)
-		return ret;
-	fd = door->place < 0 ? door_listen_nowhere(door->pid, door->path)
-			     : door_listen_in(door->place);
-	if (fd >= 0)
-		return add_door(daemon, door, fd);
+	if (!ret) {
+		fd = door->place < 0 ? door_listen_nowhere(door->pid, door->path)
+				     : door_listen_in(door->place);
+		if (fd >= 0)
+			return add_door(daemon, door, fd);
+		ret = fd;
+	}
 	if (door->place >= 0)
 		close(door->place);
-	return fd;
+	return ret;
 }
 
 /* Who came through it does not find us any more. What is said of it is for who looks. */
