@@ -518,13 +518,25 @@ static void test_life(void **unused)
 	/* Without a command a signal ends it. */
 	assert_int_equal(live(log, sizeof(log), send_term, "--kernel", "a:*", NULL), 0);
 	assert_int_equal(told_last.kinds, 3);
-	assert_non_null(strstr(log, "end;close 1;free 1;"));
+	/* There is no process, and so no descriptor of it. */
+	assert_non_null(strstr(log, "end;close 1;free 1;2;"));
 	/* With `--wait yes`, all processes that the command leaves behind are waited for. */
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--wait", "yes", "--",
 					 "/bin/sh", "-c", "(sleep 0.3; rm -f \"$MARK\") & exit 25",
 					 NULL),
 			25);
 	assert_int_equal(access(getenv("MARK"), F_OK), -1);
+	/* The environment is the command's own. */
+	(void)setenv("SIDE_AGENT_KERNEL", "1", 1);
+	(void)setenv("SIDE_USER_EVENTS", "ours", 1);
+	assert_int_equal(
+			live(log, sizeof(log), NULL, "--kernel", "a:*", "--user-events", "theirs",
+					"--", "/bin/sh", "-c",
+					"test \"$SIDE_USER_EVENTS$SIDE_AGENT_KERNEL\" = theirs && exit 27",
+					NULL),
+			27);
+	(void)unsetenv("SIDE_AGENT_KERNEL");
+	(void)unsetenv("SIDE_USER_EVENTS");
 	/* The limit of descriptors is the command's own. */
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
 					 "test \"$(ulimit -n)\" = \"$FILES\" && exit 26", NULL),
