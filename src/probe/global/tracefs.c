@@ -233,8 +233,13 @@ static int remove_all(int tracefs, const char *only)
 	char(*names)[2][72] = NULL;
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 
-	if (!file)
-		return -errno;
+	if (!file) {
+		int code = -errno;
+
+		if (fd >= 0)
+			close(fd);
+		return code;
+	}
 	/* All of them first: the list changes under who reads it and removes. */
 	while (getline(&line, &room, file) > 0) {
 		char group[72], event[72];
