@@ -335,7 +335,7 @@ static void test_contexts(void **state)
 
 static uint32_t thread_db[3] = {32, 1, 720};
 static bool has_tid = true, is_own = true, wrap_name, has_create = true;
-static unsigned int nr_objects, fails_to_map;
+static unsigned int nr_objects, nr_others, fails_to_map;
 static size_t data_size = 8192;
 static unsigned int nr_made, nr_unmapped;
 static size_t map_size;
@@ -386,6 +386,12 @@ static int fake_each(
 			.dlpi_tls_data = (char *)__builtin_thread_pointer() - 64};
 	int ret = 0;
 
+	/* Without such data, or with data that is not below the thread pointer. */
+	for (unsigned int i = 0; i < nr_others && !ret; i++) {
+		object.dlpi_tls_data = i % 2 ? __builtin_thread_pointer() : NULL;
+		ret = callback(&object, sizeof(object), user);
+	}
+	object.dlpi_tls_data = (char *)__builtin_thread_pointer() - 64;
 	for (unsigned int i = 0; i < nr_objects && !ret; i++)
 		ret = callback(&object, sizeof(object), user);
 	return ret;
@@ -429,6 +435,15 @@ static bool fake_wait(const uint32_t *word, uint32_t value, int operation, uint6
 #define agent_own_begin(own) (void)(own)
 #define agent_own_end(own) (void)(own)
 #define agent_own_task_begins() (void)0
+/* The addresses of the functions of sanitizers. */
+extern void (*of_asan)(void), (*of_hwasan)(void), (*of_lsan)(void), (*of_msan)(void),
+		(*of_tsan)(void);
+void (*of_asan)(void), (*of_hwasan)(void), (*of_lsan)(void), (*of_msan)(void), (*of_tsan)(void);
+#define __asan_init (*of_asan)
+#define __hwasan_init (*of_hwasan)
+#define __lsan_init (*of_lsan)
+#define __msan_init (*of_msan)
+#define __tsan_init (*of_tsan)
 #include "agent/control-starter.c"
 
 #if defined(__x86_64__) && defined(__LP64__) && !defined(RAW_IS_WATCHED)
@@ -445,6 +460,19 @@ static void work(void)
 	ran_on = &on_stack;
 	ran_as = (pid_t)raw_call(SYS_gettid);
 	noted_as = *(int *)((char *)thread_pointer() + starter.tid);
+}
+
+static void test_sanitizers(void **state)
+{
+	void (**const all[])(void) = {&of_asan, &of_hwasan, &of_lsan, &of_msan, &of_tsan};
+
+	(void)state;
+	assert_false(starter_is_sanitized());
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		*all[i] = work;
+		assert_true(starter_is_sanitized());
+		*all[i] = NULL;
+	}
 }
 
 static void test_prepare(void **state)
@@ -476,6 +504,11 @@ static void test_prepare(void **state)
 	data_size = 63;
 	control_starter_prepare();
 	assert_int_equal(starter.nr_images, 0);
+	data_size = 8192;
+	nr_others = 2;
+	control_starter_prepare();
+	assert_true(starter.usable && starter.nr_images == 1);
+	nr_others = 0;
 	nr_objects = 0;
 	data_size = STARTER_TLS_MAX;
 	control_starter_prepare();
@@ -604,6 +637,7 @@ static void test_prepare(void **state)
 {
 	(void)state;
 }
+#define test_sanitizers test_prepare
 #define test_storage test_prepare
 #define test_tasks test_prepare
 #endif
@@ -615,6 +649,7 @@ int main(void)
 			cmocka_unit_test(test_filters),
 			cmocka_unit_test(test_calls),
 			cmocka_unit_test(test_contexts),
+			cmocka_unit_test(test_sanitizers),
 			cmocka_unit_test(test_prepare),
 			cmocka_unit_test(test_storage),
 			cmocka_unit_test(test_tasks),
