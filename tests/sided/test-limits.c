@@ -279,6 +279,22 @@ static void test_sessions_of_members(void)
 	json_object_put(answer);
 	while (the_daemon.sessions)
 		session_remove(&the_daemon, the_daemon.sessions);
+	/* One of them has 64. */
+	for (unsigned int i = 0; i < 63; i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		add_entry(name)->uid = 9;
+	}
+	add_entry("other")->uid = 8;
+	answer = request_as(fd, 9, create);
+	CHECK(answer && !json_answer(answer, &error) && the_daemon.nr_sessions == 65);
+	json_object_put(answer);
+	answer = request_as(fd, 9, "{\"version\":1,\"verb\":\"create\",\"session\":\"newer\"}");
+	CHECK(answer && json_answer(answer, &error) == -EREMOTEIO && error.kind == CONTROL_BUSY);
+	CHECK(is(error.text,
+			"cannot create a session: user 9 has 64 of at most 64, all members of the group 65 of at most 192"));
+	json_object_put(answer);
+	while (the_daemon.sessions)
+		session_remove(&the_daemon, the_daemon.sessions);
 	the_daemon.system = false;
 	close(fd);
 	one_turn();

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "probe/code/parts.h"
 
@@ -23,6 +24,8 @@ static void *played_malloc(size_t size)
 #include "probe/code/beside.c"
 #undef malloc
 #include "probe/code/file.c"
+#include "probe/code/frames.c"
+#include "probe/code/relocations.c"
 #include "probe/code/x86-64-choices.c"
 
 /* A file of 2 GiB, whose only segment has so many bytes of code. */
@@ -89,10 +92,106 @@ static void test_choices(void)
 	CHECK(choices[31] == 32 << 12 && !choices[32]);
 }
 
+/* ---- the unwinder's data ---- */
+
+static struct code_segment segment = {.address = 0x1000, .executable = true};
+
+/* A file with these bytes of code. */
+static struct code_file with_bytes(uint8_t *bytes, size_t size)
+{
+	segment.size = size;
+	return (struct code_file){
+			.bytes = bytes, .size = size, .segments = &segment, .nr_segments = 1};
+}
+
+static void put32(uint8_t *to, uint32_t word)
+{
+	memcpy(to, &word, sizeof(word));
+}
+
+/* A table of three call sites. */
+static void test_landings(void)
+{
+	static uint8_t bytes[128] = {0xff, 0xff, 0x03, 3 * 13};
+	struct code_file file = with_bytes(bytes, sizeof(bytes));
+
+	for (unsigned int i = 0; i < 3; i++)
+		put32(bytes + 4 + 13 * i + 8, 0x10 + i);
+	CHECK(!read_landings(&file, 0x1000, 0x1000) && file.nr_landings == 3 &&
+			file.call_sites == 3);
+	CHECK(file.landings[0] == 0x1010 && file.landings[2] == 0x1012);
+	/* All functions together. */
+	file.nr_landings = 0;
+	file.call_sites = (32u << 20) - 2;
+	CHECK(!read_landings(&file, 0x1000, 0x1000) && file.nr_landings == 2);
+	CHECK(!read_landings(&file, 0x1000, 0x1000) && file.nr_landings == 2);
+	free(file.landings);
+	file.landings = mmap(NULL, ((4u << 20) + 1) * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(file.landings != MAP_FAILED);
+	file.landings_room = (4u << 20) + 1;
+	file.nr_landings = (4u << 20) - 1;
+	CHECK(!add_landing(&file, 0xfff) && file.nr_landings == (4u << 20) - 1);
+	CHECK(!add_landing(&file, 0x1020) && file.nr_landings == 4u << 20);
+	CHECK(!add_landing(&file, 0x1020) && file.nr_landings == 4u << 20 &&
+			!file.landings[4u << 20]);
+	munmap(file.landings, ((4u << 20) + 1) * sizeof(uint64_t));
+}
+
+/* A common entry with so many bytes, and the entry of one function. */
+static void test_entries(void)
+{
+	static uint8_t bytes[4200];
+	static const uint8_t common[] = {0, 0, 0, 0, 1, 0, 1, 0x78, 16};
+
+	for (uint32_t size = 4096; size <= 4097; size++) {
+		struct code_file file = with_bytes(bytes, sizeof(bytes));
+		const struct code_cursor all = {
+				.bytes = bytes, .size = sizeof(bytes), .address = 0x1000};
+		const uint64_t function[] = {0x1100, 0x20};
+
+		memset(bytes, 0, sizeof(bytes));
+		put32(bytes, size);
+		memcpy(bytes + 4, common, sizeof(common));
+		put32(bytes + 4 + size, 4 + sizeof(function));
+		put32(bytes + 8 + size, 8 + size);
+		memcpy(bytes + 12 + size, function, sizeof(function));
+		CHECK(!read_all(&file, &all) && file.nr_frames == (size == 4096));
+		CHECK(!file.nr_frames ||
+				(file.frames[0].address == 0x1100 && file.frames[0].size == 0x20));
+		free(file.frames);
+	}
+}
+
+/* ---- symbols of relocations ---- */
+
+static void test_symbols(void)
+{
+	const size_t size = (SYMBOLS_MAX + 2) * sizeof(Elf64_Sym);
+	uint8_t *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct code_file file = with_bytes(bytes, size);
+	const Elf64_Sym symbol = {.st_shndx = 1, .st_value = 0x1234};
+
+	CHECK(bytes != MAP_FAILED);
+	for (uint64_t i = 0; i < 2; i++) {
+		memcpy(bytes + i * sizeof(symbol), &symbol, sizeof(symbol));
+		memcpy(bytes + (SYMBOLS_MAX + i) * sizeof(symbol), &symbol, sizeof(symbol));
+	}
+	CHECK(!symbol_address(&file, 0x1000, 0) && symbol_address(&file, 0x1000, 1) == 0x1234);
+	CHECK(!symbol_address(&file, 0x1000, 2) && !symbol_address(&file, 0, 1));
+	CHECK(symbol_address(&file, 0x1000, SYMBOLS_MAX) == 0x1234 &&
+			!symbol_address(&file, 0x1000, SYMBOLS_MAX + 1));
+	munmap(bytes, size);
+}
+
 int main(void)
 {
 	test_code();
 	test_table();
 	test_choices();
+	test_landings();
+	test_entries();
+	test_symbols();
 	return 0;
 }
