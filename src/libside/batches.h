@@ -16,7 +16,7 @@ struct side_events_register_handle {
 	struct side_registry_batch shown;
 	struct side_event_description **own; /* shown.events, if that is the library's memory */
 	bool leaving; /* being unregistered: tracers are notified, or are being notified */
-	struct side_tracer_handle *notified; /* of the end: this one is being; NULL: none yet */
+	struct side_tracer_handle *notified; /* tracer that is being notified of the end */
 	uint64_t number; /* of the batch, counted from 1 in the order of registration */
 	struct side_events_register_handle *previous, *next; /* while it is free: next free one */
 };

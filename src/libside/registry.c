@@ -287,14 +287,13 @@ static void notify(const struct side_tracer_handle *tracer,
 }
 
 /*
- * Whether the notifications of the end of a batch, which have begun, have yet to reach this tracer. It is notified of the batch as of any other
- * until then.
+ * Whether the notifications of the end of a batch have yet to reach this tracer, in one of these notifications. The tracer is notified of the
+ * batch as of any other until then.
  */
 static bool end_is_ahead(const struct side_events_register_handle *batch,
 		const struct side_tracer_handle *tracer)
 {
-	const struct side_tracer_handle *ahead =
-			batch->notified ? batch->notified->next : first_tracer;
+	const struct side_tracer_handle *ahead = batch->notified->next;
 
 	while (ahead && ahead != tracer)
 		ahead = ahead->next;
@@ -409,7 +408,6 @@ static void finish_removal(
 static void remove_batch(struct side_events_register_handle *batch)
 {
 	batch->leaving = true;
-	batch->notified = NULL;
 	finish_removal(batch, first_tracer);
 }
 
