@@ -315,8 +315,8 @@ static void test_make(void **unused)
 /* ---- the border ---- */
 
 static struct channel channel;
-static struct instance_ring each[2][3];
-static struct instance_channel channels_of[2][2];
+static struct instance_ring each[3][3]; /* the last ones are of no channel that is in the trace */
+static struct instance_channel channels_of[2][3];
 static struct instance instances[2];
 
 /* The first program goes on, the second one has ended. */
@@ -325,17 +325,19 @@ static void make_instances(void)
 	memset(each, 0, sizeof(each));
 	memset(instances, 0, sizeof(instances));
 	for (unsigned int i = 0; i < 2; i++) {
-		for (unsigned int k = 0; k < 2; k++)
+		for (unsigned int k = 0; k < 3; k++)
 			channels_of[i][k] = (struct instance_channel){.channel = &channel,
-					.geometry.rings = 3 - k,
-					.each = i ? NULL : each[k]};
+					.geometry.rings = k < 2 ? 3 - k : 3,
+					.each = !i          ? each[k]
+							: k ? each[2]
+							    : NULL};
 		instances[i] = (struct instance){.number = i + 1,
 				.channels = channels_of[i],
 				.nr_channels = 2,
 				.nr_described = 9,
 				.begin_ticks = 8};
 	}
-	for (unsigned int k = 0; k < 2; k++)
+	for (unsigned int k = 0; k < 3; k++)
 		for (unsigned int i = 0; i < 3; i++)
 			each[k][i] = (struct instance_ring){
 					.stream = (struct ctf_stream *)(uintptr_t)1,
@@ -360,9 +362,9 @@ static void test_border(void **unused)
 	assert_true(is_there("chunk-0001-" STAMP) && !is_there(".chunk-0001-" STAMP));
 	assert_null(rotation->path);
 	assert_true(!rotation->bytes && rotation->next == now_ns + 7);
-	for (unsigned int k = 0; k < 2; k++)
+	for (unsigned int k = 0; k < 3; k++)
 		for (unsigned int i = 0; i < 3; i++) {
-			bool is_ring = i < 3 - k;
+			bool is_ring = k < 2 && i < 3 - k;
 
 			assert_int_equal(!each[k][i].stream, is_ring);
 			assert_int_equal(each[k][i].discarded_before,
