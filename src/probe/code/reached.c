@@ -89,6 +89,15 @@ static int add_pointer(void *user, const struct code_relocation *relocation)
 			: add_begin(reaching, relocation->target);
 }
 
+/* What a walk without enough memory has found is not all: the next one begins again. */
+static void forget_reached(struct code_file *file)
+{
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		free(file->segments[i].reached);
+		file->segments[i].reached = NULL;
+	}
+}
+
 static int reach_all(struct code_file *file)
 {
 	struct reaching reaching = {.file = file};
@@ -97,18 +106,21 @@ static int reach_all(struct code_file *file)
 	for (size_t i = 0; i < file->nr_segments; i++) {
 		struct code_segment *segment = &file->segments[i];
 
-		if (segment->executable && !segment->reached)
-			segment->reached = calloc(segment->size / 8 + 1, 1);
-		if (segment->executable && !segment->reached)
-			return -ENOMEM;
+		if (!segment->executable)
+			continue;
+		segment->reached = calloc(segment->size / 8 + 1, 1);
+		if (!segment->reached)
+			ret = -ENOMEM;
 	}
-	if (code_executable(file, file->entry))
+	if (!ret && code_executable(file, file->entry))
 		ret = follow(&reaching, file->entry, true);
 	if (!ret)
 		ret = code_each_relocation(file, add_pointer, &reaching);
 	while (!ret && reaching.count)
 		ret = follow(&reaching, reaching.waiting[--reaching.count], false);
 	free(reaching.waiting);
+	if (ret)
+		forget_reached(file);
 	return ret;
 }
 
