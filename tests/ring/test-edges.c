@@ -65,7 +65,19 @@ static int fake_mincore(void *at, size_t size, unsigned char *pages)
 #define clock_gettime fake_gettime
 #include "ring/lost.c"
 #undef clock_gettime
+
+static size_t copied[32];
+static unsigned int nr_copies;
+
+static void *noted_copy(void *to, const void *from, size_t size)
+{
+	copied[nr_copies++ % 32] = size;
+	return memcpy(to, from, size);
+}
+
+#define memcpy noted_copy
 #include "ring/snapshot.c"
+#undef memcpy
 
 /* ---- headers and copies ---- */
 
@@ -83,6 +95,8 @@ static void test_headers(void)
 	memset(record, 0x77, sizeof(record));
 	ring_header_write(record, RING_EXTENDED_BYTES, 0x12345678, UINT64_C(0x1122334455667788));
 	CHECK(ring_header_tag(record) == RING_TAG_EXTENDED);
+	/* The first byte has no bits of a time. */
+	CHECK(record[0] == RING_TAG_EXTENDED || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__);
 	CHECK(record[1] == 0x78 && record[4] == 0x12 && record[5] == 0x88 && record[12] == 0x11);
 	CHECK(record[13] == 0x77 && ring_record_full_time(record) == UINT64_C(0x1122334455667788));
 	CHECK(ring_timestamp_epoch(UINT64_C(0xffffffffffffffff)) == 0xffffff);
@@ -347,6 +361,38 @@ static void test_leaps(void)
 	CHECK(!ring_view_end(&consumer->views[0], SIZE, &end) && end.head == 126 && nr_leaps == 2);
 }
 
+static uint64_t leap_epochs;
+
+/* In each attempt the time leaps between its two reads, and then the head moves. */
+static void leap_always(void)
+{
+	if (nr_steps % 4 == 2)
+		controls[0].last_timestamp += leap_epochs << RING_TIME_BITS;
+	else if (nr_steps % 4 == 3)
+		controls[0].head += UINT64_C(16) << RING_EPOCH_BITS;
+	act_at = nr_steps + 1;
+}
+
+static void test_always_leaps(void)
+{
+	struct ring_consumer *consumer = make_consumer(RING_MODE_DISCARD);
+	struct ring_view_end end;
+
+	set_head(160, 0);
+	acts = leap_always;
+	act_at = 1;
+	leap_epochs = (uint64_t)RING_EPOCH_MASK + 1;
+	is_error(ring_view_end(&consumer->views[0], SIZE, &end), "the clock leaps");
+	CHECK(nr_steps == 16);
+	/* As far as an epoch counts. */
+	consumer = make_consumer(RING_MODE_DISCARD);
+	set_head(160, 0);
+	act_at = 1;
+	leap_epochs = RING_EPOCH_MASK;
+	CHECK(!ring_view_end(&consumer->views[0], SIZE, &end) && nr_steps == 4);
+	CHECK(end.head == 160);
+}
+
 static void test_resume(void)
 {
 	struct ring_consumer *consumer = make_consumer(RING_MODE_DISCARD);
@@ -496,13 +542,24 @@ static void test_attempts(void)
 	unsigned int steps_of_one = RING_BLOCKS + 5;
 	struct ring_span span;
 
-	controls[0].claim = UINT64_C(300) << RING_EPOCH_BITS;
-	set_head(300, 0);
+	controls[0].claim = UINT64_C(3200) << RING_EPOCH_BITS;
+	set_head(3200, 0);
+	for (int i = 0; i < RING_BLOCKS; i++)
+		controls[0].blocks[i].position = 200;
+	controls[0].blocks[2].position = 1700;
+	controls[0].blocks[3].position = 2400;
+	controls[0].blocks[4].position = 2900;
+	nr_copies = 0;
 	acts = overwrite_all;
 	act_at = RING_BLOCKS + 4;
 	CHECK(ring_consumer_snapshot(consumer, 0, buffer, &span) == -EAGAIN);
 	CHECK(nr_steps == steps_of_one * RING_SNAPSHOT_TRIES);
 	CHECK(!consumer->views[0].error);
+	/* At most the whole ring, half of it, a quarter, and an eighth. */
+	CHECK(nr_copies == 16);
+	for (unsigned int i = 0; i < 4; i++)
+		CHECK(copied[i] == 3000 && copied[4 + i] == 1500 && copied[8 + i] == 800 &&
+				copied[12 + i] == 300);
 	CHECK(ring_consumer_snapshot(make_consumer(RING_MODE_DISCARD), 0, buffer, &span) ==
 			-EINVAL);
 }
@@ -516,6 +573,7 @@ int main(void)
 	test_loss_visits();
 	test_view_end();
 	test_leaps();
+	test_always_leaps();
 	test_resume();
 	test_resident();
 	test_window();

@@ -89,7 +89,8 @@ static long fake_futex(va_list list)
 	calls.timeout = *timeout;
 	if (calls.acts)
 		calls.acts();
-	errno = calls.error;
+	/* If it succeeds, an error of an earlier call remains. */
+	errno = calls.error ? calls.error : ENOTTY;
 	return calls.error ? -1 : 0;
 }
 
@@ -640,7 +641,7 @@ static struct ring_consumer *make_consumer(void)
 			.rings = RINGS, .flags = RING_LEASED, .size = 4096, .event_slots = 1};
 	one->memory.layout.lost_offset = 8192;
 	one->memory.layout.data_offset = 12288;
-	one->memory.layout.total = 12288 + RINGS * 4096;
+	one->memory.layout.total = 12288 + RINGS * 4096 + 8192;
 	for (uint32_t i = 0; i < RINGS; i++)
 		one->views[i].control = ring_memory_control(&one->memory, i);
 	return one;
@@ -695,8 +696,10 @@ static void test_revoke(void)
 	struct stat status;
 	uint64_t missing = 0;
 	uint32_t *word;
-	int fd = memfd_create("small", 0);
+	/* Its number is no value of another argument. */
+	int small = memfd_create("small", 0), fd = fcntl(small, F_DUPFD, 50);
 
+	close(small);
 	make_producer();
 	consumer = make_consumer();
 	word = &ring_memory_lease(&consumer->memory)->word;
@@ -707,7 +710,8 @@ static void test_revoke(void)
 	*word = RING_LEASE_FREE | 0x100;
 	CHECK(ring_lease_revoke(consumer, fd) == 8192 && *word == (RING_LEASE_REVOKED | 0x100));
 	CHECK(!fstat(fd, &status) && status.st_size == 8192);
-	CHECK(ring_lease_adopt(consumer, fd, &missing) == 0 && missing == 4096 + RINGS * 4096);
+	CHECK(ring_lease_adopt(consumer, fd, &missing) == 0 &&
+			missing == 4096 + RINGS * 4096 + 8192);
 	*word = RING_LEASE_ASKED;
 	CHECK(ring_lease_adopt(consumer, fd, &missing) == 0 && *word == RING_LEASE_ASKED);
 	*word = RING_LEASE_FREE;
