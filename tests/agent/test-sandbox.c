@@ -112,6 +112,79 @@ static int ask_kernel(const struct sock_fprog *program)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGILL;
 }
 
+/* Memory, bounds and results that the drawn filters do not have, mostly because the kernel refuses such filters. */
+static bool check_crafted(void)
+{
+	static const struct {
+		const char *what;
+		bool is_permitted;
+		unsigned short length;
+		struct sock_filter code[6];
+	} crafted[] = {
+#define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define RETURN BPF_STMT(BPF_RET | BPF_A, 0)
+#define LOAD(value) BPF_STMT(BPF_LD | BPF_IMM, value)
+#define LOAD_X(value) BPF_STMT(BPF_LDX | BPF_IMM, value)
+#define DATA(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)
+#define EQUAL(value) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0)
+#define KILL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_THREAD)
+			{"nothing", false, 0, {ALLOW}},
+			{"no end", false, 1, {LOAD(SECCOMP_RET_ALLOW), RETURN}},
+			{"last word", true, 2, {DATA(60), ALLOW}},
+			{"behind it", false, 2, {DATA(64), ALLOW}},
+			{"part of a word", false, 2, {DATA(2), ALLOW}},
+			{"arguments are 0", true, 4, {DATA(16), EQUAL(0), KILL, ALLOW}},
+			{"size of the data", true, 4,
+					{BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0), EQUAL(64), KILL,
+							ALLOW}},
+			{"last memory", true, 5,
+					{LOAD(SECCOMP_RET_ALLOW), BPF_STMT(BPF_ST, 15), LOAD(0),
+							BPF_STMT(BPF_LD | BPF_MEM, 15), RETURN}},
+			{"store behind it", false, 2, {BPF_STMT(BPF_ST, 16), ALLOW}},
+			{"load behind it", false, 2, {BPF_STMT(BPF_LD | BPF_MEM, 16), ALLOW}},
+			{"memory of X", true, 6,
+					{LOAD_X(SECCOMP_RET_ALLOW), BPF_STMT(BPF_STX, 1), LOAD_X(0),
+							BPF_STMT(BPF_LDX | BPF_MEM, 1),
+							BPF_STMT(BPF_MISC | BPF_TXA, 0), RETURN}},
+			{"memory of A", true, 5,
+					{LOAD(SECCOMP_RET_ALLOW), LOAD_X(5), BPF_STMT(BPF_ST, 0),
+							BPF_STMT(BPF_LD | BPF_MEM, 0), RETURN}},
+			{"unset memory", true, 4,
+					{BPF_STMT(BPF_LD | BPF_MEM, 3), EQUAL(0), KILL, ALLOW}},
+			{"division by 0", false, 4,
+					{LOAD(5), LOAD_X(0), BPF_STMT(BPF_ALU | BPF_DIV | BPF_X, 0),
+							ALLOW}},
+			{"shift to the left by 33", true, 4,
+					{LOAD(SECCOMP_RET_ALLOW >> 1), LOAD_X(33),
+							BPF_STMT(BPF_ALU | BPF_LSH | BPF_X, 0),
+							RETURN}},
+			{"shift to the right by 33", true, 4,
+					{LOAD((uint32_t)SECCOMP_RET_ALLOW << 1), LOAD_X(33),
+							BPF_STMT(BPF_ALU | BPF_RSH | BPF_X, 0),
+							RETURN}},
+			{"no operation", false, 2, {BPF_STMT(BPF_ALU | 0xb0, 1), ALLOW}},
+			{"no mode", false, 2, {BPF_STMT(BPF_LD | BPF_IND, 0), ALLOW}},
+			{"jump", true, 3, {BPF_STMT(BPF_JMP | BPF_JA, 1), KILL, ALLOW}},
+			{"jump behind the end", false, 2, {BPF_STMT(BPF_JMP | BPF_JA, 1), ALLOW}},
+			{"jump backwards", false, 2,
+					{BPF_STMT(BPF_JMP | BPF_JA, UINT32_MAX), ALLOW}},
+			{"log", true, 1, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_LOG | 5)}},
+			{"trace", false, 1, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE)}},
+	};
+
+	for (size_t i = 0; i < sizeof(crafted) / sizeof(*crafted); i++) {
+		struct sock_filter code[6];
+		struct sock_fprog program = {crafted[i].length, code};
+
+		memcpy(code, crafted[i].code, sizeof(code));
+		if (sandbox_permits(&program, SYS_getpid) != crafted[i].is_permitted) {
+			fprintf(stderr, "%s: not as it should be\n", crafted[i].what);
+			return false;
+		}
+	}
+	return true;
+}
+
 int main(void)
 {
 	const char *is_long = getenv("SIDE_TEST_LONG");
@@ -144,6 +217,8 @@ int main(void)
 	}
 	printf("%u filters, %u of them taken by the kernel, %u permit the call\n", count, taken,
 			permitted);
+	if (!check_crafted())
+		return 3;
 	/* What cannot be read permits nothing. */
 	if (sandbox_permits(NULL, SYS_getpid) ||
 			sandbox_permits(&(struct sock_fprog){4, NULL}, SYS_getpid))
