@@ -517,6 +517,10 @@ static void test_prepare(void **state)
 	control_starter_prepare();
 	assert_false(starter.usable);
 	data_size = 8192;
+	/* Where restartable sequences are, if the C library has them. */
+	starter.rseq = 12345;
+	assert_true(starter_find_functions());
+	assert_int_equal(starter.rseq, &__rseq_offset ? __rseq_offset : 0);
 	/* The C library must report where the thread's id is. */
 	has_tid = false;
 	assert_false(starter_find_functions());

@@ -349,6 +349,15 @@ static void play_hook(void (*hook)(void))
 	side.hook = hook;
 }
 
+/* If it fails, what was there before looks as if nobody used the signal. */
+static int play_sigaction(int signal, const struct sigaction *action, struct sigaction *before)
+{
+	if (before)
+		*before = (struct sigaction){.sa_handler = SIG_DFL};
+	return sigaction(signal, action, before);
+}
+
+#define sigaction(signal, action, before) play_sigaction(signal, action, before)
 #define control_take_turn play_turn
 #define control_note play_note
 #define control_refresh play_refresh
@@ -358,6 +367,8 @@ static void play_hook(void (*hook)(void))
 #define side_tracer_trylock play_trylock
 #define side_tracer_unlock_hook play_hook
 #include "agent/control-signal.c"
+
+#undef sigaction
 
 static void reset_control(void)
 {
