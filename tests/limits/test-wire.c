@@ -370,6 +370,14 @@ static int send_rule(uint64_t patterns, uint64_t contexts)
 	return size < 0 ? (int)size : 0;
 }
 
+static int send_rule_channel(uint64_t count)
+{
+	struct wire_rule rule = {.channel = (uint32_t)count - 1, .patterns = "", .contexts = ""};
+	ssize_t size = wire_encode_rule(made.bytes, sizeof(made.bytes), &rule);
+
+	return size < 0 ? (int)size : 0;
+}
+
 static int send_rule_patterns(uint64_t count)
 {
 	return send_rule(count, 0);
@@ -495,10 +503,32 @@ static int welcome_sessions(uint64_t count)
 	return decode_welcome(count, "/s", "");
 }
 
+static int send_welcome_sessions(uint64_t count)
+{
+	static char sessions[1024];
+	const struct wire_welcome_session session = {.path = "/s"};
+	struct wire_welcome welcome = {.accepted = true};
+	int ret = 0;
+
+	for (uint64_t i = 0; i < count && !ret; i++)
+		ret = wire_welcome_add(&welcome, sessions, sizeof(sessions), &session);
+	return ret;
+}
+
+/* The memory for the sessions is too small by so many bytes. */
+static int send_welcome_space(uint64_t count)
+{
+	char sessions[8 + 3];
+	const struct wire_welcome_session session = {.path = "/s"};
+	struct wire_welcome welcome = {.accepted = true};
+
+	return wire_welcome_add(&welcome, sessions, sizeof(sessions) - count, &session);
+}
+
 /* As many bytes of sessions, of which all but the last one have the longest path. */
 static int welcome_bytes(uint64_t count)
 {
-	static char sessions[WIRE_WELCOME_SESSIONS_BYTES_MAX + 1];
+	static char sessions[WIRE_WELCOME_SESSIONS_BYTES_MAX];
 	const size_t longest = 8 + WIRE_SESSION_PATH_MAX + 1;
 	struct wire_welcome welcome = {.accepted = true};
 	ssize_t size;
@@ -607,6 +637,28 @@ static int send_push_bytes(uint64_t count)
 	return size < 0 ? (int)size : 0;
 }
 
+static int send_push_session(uint64_t count)
+{
+	struct wire_push push = {.session = (uint32_t)count,
+			.size = sizeof(struct wire_header),
+			.messages = pushed_messages(sizeof(struct wire_header))};
+	ssize_t size = wire_encode_push(made.bytes, sizeof(made.bytes), &push);
+
+	return size < 0 ? (int)size : 0;
+}
+
+/* The memory for the message is too small by so many bytes. */
+static int send_push_space(uint64_t count)
+{
+	struct wire_push push = {.size = sizeof(struct wire_header),
+			.messages = pushed_messages(sizeof(struct wire_header))};
+	ssize_t size = wire_encode_push(made.bytes, sizeof(made.bytes), &push);
+
+	assert_true(size > 0);
+	size = wire_encode_push(made.bytes, (size_t)size - count, &push);
+	return size < 0 ? (int)size : 0;
+}
+
 /* Complete messages: a decoder never gets more than one packet. */
 static int message_bytes(uint64_t count)
 {
@@ -666,6 +718,7 @@ static void test_messages(void **state)
 			LIMIT_CASE(send_channel_rules, WIRE_RULES_MAX, -EINVAL, ""),
 			LIMIT_CASE(send_channel_index, WIRE_CHANNELS_MAX, -EINVAL, ""),
 			LIMIT_CASE(rule_channel, WIRE_CHANNELS_MAX, -EPROTO, ""),
+			LIMIT_CASE(send_rule_channel, WIRE_CHANNELS_MAX, -EINVAL, ""),
 			LIMIT_CASE(rule_patterns, WIRE_PATTERNS_MAX, -EPROTO, ""),
 			LIMIT_CASE(rule_contexts, WIRE_CONTEXTS_MAX, -EPROTO, ""),
 			LIMIT_CASE(send_rule_patterns, WIRE_PATTERNS_MAX, -EMSGSIZE, ""),
@@ -675,6 +728,8 @@ static void test_messages(void **state)
 			LIMIT_CASE(probed_runs, WIRE_PROBED_RUNS_MAX, -EPROTO, ""),
 			LIMIT_CASE(send_probed_runs, WIRE_PROBED_RUNS_MAX, -EINVAL, ""),
 			LIMIT_CASE(welcome_sessions, WIRE_WELCOME_MAX, -EPROTO, ""),
+			LIMIT_CASE(send_welcome_sessions, WIRE_WELCOME_MAX, -EMSGSIZE, ""),
+			LIMIT_CASE(send_welcome_space, 0, -EMSGSIZE, ""),
 			LIMIT_CASE(welcome_bytes, WIRE_WELCOME_SESSIONS_BYTES_MAX, -EINVAL, ""),
 			LIMIT_CASE(welcome_path, WIRE_SESSION_PATH_MAX, -EPROTO, ""),
 			LIMIT_CASE(welcome_reason, MESSAGE_REASON_MAX, -EPROTO, ""),
@@ -683,6 +738,8 @@ static void test_messages(void **state)
 			LIMIT_CASE(send_pass_path, WIRE_SESSION_PATH_MAX, -EINVAL, ""),
 			LIMIT_CASE(push_bytes, WIRE_PUSH_MAX, -EPROTO, ""),
 			LIMIT_CASE(push_session, WIRE_WELCOME_MAX, -EPROTO, ""),
+			LIMIT_CASE(send_push_session, WIRE_WELCOME_MAX - 1, -EINVAL, ""),
+			LIMIT_CASE(send_push_space, 0, -EMSGSIZE, ""),
 			LIMIT_CASE(send_push_bytes, WIRE_PUSH_MAX, -EINVAL, ""),
 			LIMIT_CASE(message_bytes, WIRE_MESSAGE_MAX, -EPROTO, ""),
 			LIMIT_CASE(send_message_bytes, WIRE_MESSAGE_MAX, -EMSGSIZE, ""),
