@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 
 #include "probe/code/parts.h"
+#include "probe/code/rows.h"
+#include "probe/code/x86-64.h"
 
 #include "../../check.h"
 
@@ -24,6 +26,48 @@ static void *played_malloc(size_t size)
 #include "probe/code/beside.c"
 #undef malloc
 #include "probe/code/file.c"
+static struct code_function functions[80];
+static struct x86_stack_use uses[80];
+static struct code_row the_row;
+
+static const struct code_function *played_function(const struct code_file *file, uint64_t address)
+{
+	(void)file;
+	return address / 0x1000 < 80 ? &functions[address / 0x1000] : NULL;
+}
+
+static bool played_use(struct code_file *file, const struct code_function *function,
+		struct x86_stack_use *use)
+{
+	(void)file;
+	*use = uses[function - functions];
+	return true;
+}
+
+static bool played_rows(const struct code_file *file, uint64_t address, struct code_rows *rows)
+{
+	(void)file;
+	(void)address;
+	(void)rows;
+	return true;
+}
+
+static const struct code_row *played_row(struct code_rows *rows, uint64_t address)
+{
+	(void)rows;
+	(void)address;
+	return &the_row;
+}
+
+#define code_function_at played_function
+#define x86_stack_use(file, function, use) played_use(file, function, use)
+#define code_rows_open played_rows
+#define code_rows_at played_row
+#include "probe/code/exits.c"
+#undef code_rows_at
+#undef code_rows_open
+#undef x86_stack_use
+#undef code_function_at
 #include "probe/code/frames.c"
 #include "probe/code/relocations.c"
 #include "probe/code/x86-64-choices.c"
@@ -185,6 +229,62 @@ static void test_symbols(void)
 	munmap(bytes, size);
 }
 
+/* ---- functions that read return addresses ---- */
+
+static const char *exits_of_first(void)
+{
+	unsigned int left = CALLED_MAX;
+
+	return no_exit_by_code(NULL, &functions[0], TAILS_MAX, &left);
+}
+
+static void call(unsigned int from, unsigned int to, bool tail)
+{
+	uses[from].shallow[uses[from].nr_shallow++] =
+			(struct x86_shallow_call){.target = 0x1000 * to, .tail = tail};
+}
+
+/* Four calls in the place of a return are followed, and 64 calls of all functions together. */
+static void test_exits(void)
+{
+	for (unsigned int i = 0; i < 80; i++)
+		functions[i] = (struct code_function){.address = 0x1000 * i, .size = 16};
+	the_row = (struct code_row){.begin = CODE_BEGIN_PLAIN, .reg = STACK_POINTER, .offset = 8};
+	CHECK(TAILS_MAX == 4 && CALLED_MAX == 64 && !exits_of_first());
+	uses[0].return_address = true;
+	CHECK(exits_of_first() == looks);
+	uses[0].return_address = false;
+	for (unsigned int i = 0; i < 5; i++)
+		call(i, i + 1, true);
+	uses[4].return_address = true;
+	CHECK(exits_of_first() == callee_reads);
+	uses[4].return_address = false;
+	uses[5].return_address = true;
+	CHECK(!exits_of_first());
+	/* A function is begun by a call, or is a part of its caller. */
+	memset(uses, 0, sizeof(uses));
+	call(0, 1, false);
+	uses[1].next_word = true;
+	CHECK(exits_of_first() == callee_reads);
+	the_row.offset = 16;
+	CHECK(!exits_of_first());
+	the_row.offset = 8;
+	/* Calls of itself and of the middle of a function do not count. */
+	memset(uses, 0, sizeof(uses));
+	uses[0].next_word = uses[1].next_word = true;
+	call(0, 0, false);
+	uses[0].shallow[uses[0].nr_shallow++].target = 0x1004;
+	CHECK(!exits_of_first());
+	/* The 64th function that it calls, or the 65th. */
+	for (unsigned int reader = 64; reader <= 65; reader++) {
+		memset(uses, 0, sizeof(uses));
+		for (unsigned int i = 1; i <= 65; i++)
+			call(0, i, false);
+		uses[reader].next_word = true;
+		CHECK((exits_of_first() == callee_reads) == (reader == 64));
+	}
+}
+
 int main(void)
 {
 	test_code();
@@ -193,5 +293,6 @@ int main(void)
 	test_landings();
 	test_entries();
 	test_symbols();
+	test_exits();
 	return 0;
 }
