@@ -18,11 +18,14 @@
 
 #include <cmocka.h>
 
+#include "../resources.h"
+
 #include "cmd/side/command.h"
 #include "cmd/side/doctor.h"
 #include "cmd/side/kernel-table.h"
 #include "cmd/side/running.h"
 #include "cmd/side/say.h"
+#include "wire/boot.h"
 #ifdef SIDE_HAS_PROBES
 #include "cmd/side/probe-wish.h"
 #endif
@@ -78,12 +81,12 @@ static void make_file(const char *path, const char *text)
 
 static void found(const char *name, enum doctor_state state, const char *text, const char *hint)
 {
-	static const struct doctor_check *const tables[] = {
-			doctor_session_checks, doctor_system_checks, doctor_kernel_checks};
+	static const struct doctor_check *const tables[] = {doctor_session_checks,
+			doctor_system_checks, doctor_kernel_checks, doctor_boot_checks};
 	const struct doctor doctor = {.root = root, .other = true, .uid = 1000};
 	struct doctor_finding finding = {.state = DOCTOR_OK};
 
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 4; i++)
 		for (const struct doctor_check *check = tables[i]; check->name; check++)
 			if (!strcmp(check->name, name))
 				check->look(&doctor, &finding);
@@ -143,6 +146,66 @@ static void test_rights(void **unused)
 	found("perf", DOCTOR_OK, "perf_event_paranoid is 3", "");
 	make_file(STATUS, "CapEff:\t200000\n");
 	found("perf", DOCTOR_OK, "perf_event_paranoid is 3", "");
+}
+
+/* A configuration of recording from the first process on: where it is, what is recorded, and what prevents it. */
+static void test_boot(void **unused)
+{
+	unsigned int before = resources_descriptors();
+	char text[600], hint_text[300];
+
+	(void)unused;
+	found("boot", DOCTOR_NOTE,
+			"there is no configuration /etc/side/boot.conf: nothing is recorded before a daemon",
+			"docs/how-to/early-boot.md describes it");
+	make_file(BOOT_FILE, "place /run/boot\nsession one\n channel c\n  event a:*\n");
+	snprintf(text, sizeof(text),
+			"%s/etc/side/boot.conf: 1 session in /run/boot, buffers of 0 processes, no recorder",
+			root);
+	found("boot", DOCTOR_OK, text, "");
+	/* Folders are those of processes. */
+	make_file("/run/boot/one/11/ring", "");
+	make_file("/run/boot/one/file", "");
+	make_file("/run/boot/one/.hidden/ring", "");
+	make_file("/run/boot/other/22/ring", "");
+	snprintf(text, sizeof(text),
+			"%s/etc/side/boot.conf: 1 session in /run/boot, buffers of 1 process, no recorder",
+			root);
+	snprintf(hint_text, sizeof(hint_text),
+			"side adopt /run/boot, or sided --boot %s/etc/side/boot.conf", root);
+	found("boot", DOCTOR_NOTE, text, hint_text);
+	make_file("/run/boot/one/socket", "");
+	make_file("/run/boot/two/33/ring", "");
+	make_file("/run/boot/two/44/ring", "");
+	make_file(BOOT_FILE,
+			"place /run/boot\nsession one\n channel c\n  event a:*\nsession two\n channel c\n  event a:*\n");
+	snprintf(text, sizeof(text),
+			"%s/etc/side/boot.conf: 2 sessions in /run/boot, buffers of 3 processes, with a recorder",
+			root);
+	found("boot", DOCTOR_OK, text, "");
+	/* A file in the place of the directory, or above it. */
+	make_file("/run/plain", "");
+	for (int i = 0; i < 2; i++) {
+		snprintf(text, sizeof(text),
+				"place /run/plain%s\nsession one\n channel c\n  event a:*\n",
+				i ? "/x/y" : "");
+		make_file(BOOT_FILE, text);
+		snprintf(text, sizeof(text),
+				"%s/etc/side/boot.conf: the state directory /run/plain%s cannot be created: /run/plain is no directory",
+				root, i ? "/x/y" : "");
+		found("boot", DOCTOR_MISSING, text,
+				"use a directory on a tmpfs that you own, or be root");
+	}
+	make_file(BOOT_FILE, "place /none/a/b\nsession one\n channel c\n  event a:*\n");
+	snprintf(text, sizeof(text),
+			"%s/etc/side/boot.conf: 1 session in /none/a/b, buffers of 0 processes, no recorder",
+			root);
+	found("boot", DOCTOR_OK, text, "");
+	make_file(BOOT_FILE, "plaice /x\n");
+	snprintf(text, sizeof(text), "%s/etc/side/boot.conf:1: unknown word \"plaice\"", root);
+	found("boot", DOCTOR_MISSING, text,
+			"known words: place, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter");
+	assert_int_equal(resources_descriptors(), before);
 }
 
 static void test_kernel(void **unused)
@@ -428,6 +491,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_rights),
+			cmocka_unit_test(test_boot),
 			cmocka_unit_test(test_kernel),
 			cmocka_unit_test(test_kernel_status),
 #ifdef SIDE_HAS_PROBES

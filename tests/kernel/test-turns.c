@@ -440,6 +440,10 @@ static void test_sessions(void **unused)
 	work.needed = played_now + 1;
 	look_at_sessions(&work);
 	assert_false(work.over);
+	/* A signal that came before still ends it. */
+	work.over = true;
+	look_at_sessions(&work);
+	assert_true(work.over);
 	assert_called("");
 }
 

@@ -57,6 +57,16 @@ static void test_costs(void **unused)
 		word[10] = 'x';
 		assert_int_equal(cost_of(word, name), length == 64 ? 256 : -1);
 	}
+	/* Also if only one of the two is longer. */
+	for (size_t length = 63; length < 66; length++) {
+		memset(word, 'w', sizeof(word));
+		memset(name, 'w', 65);
+		word[length] = name[64] = '\0';
+		word[0] = 'x';
+		name[20] = 'y';
+		assert_int_equal(cost_of(word, name), length < 65 ? 512 : -1);
+		assert_int_equal(cost_of(name, word), length < 65 ? 512 : -1);
+	}
 	/* 256 missing letters cost as much as none: the cost of a prefix stays below the cost of two changes. */
 	memset(name, 'n', sizeof(name));
 	name[255] = '\0';
