@@ -210,8 +210,8 @@ struct session_options {
 
 /*
  * The program that runs when a command of that name is executed: where execvp() finds it, or behind the "#!" of a script (program.c).
- * 1: it is a script's; 0: it is the command's own; or a negative errno. There is no such command if *path is empty then; -EACCES: *path is it,
- * and may not be executed; else *path is an interpreter that is not there.
+ * 1: it is a script's; 0: it is the command's own; or a negative errno. If *path is empty then, there is no such command (-ENOENT), or a
+ * call failed; -EACCES: *path is it, and may not be executed; else *path is an interpreter that is not there.
  */
 int session_program(const char *name, char path[PATH_MAX]);
 
