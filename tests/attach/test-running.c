@@ -1,6 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* Running programs that have libside, as /proc shows them: paths, names and order. The test includes the file, and maps files of these names. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+static bool is_closed, is_unread;
+
+static DIR *played_opendir(const char *path)
+{
+	errno = EMFILE;
+	return is_closed ? NULL : opendir(path);
+}
+
+static struct dirent *played_readdir(DIR *directory)
+{
+	struct dirent *entry = is_unread ? NULL : readdir(directory);
+
+	if (is_unread)
+		errno = EIO;
+	return entry;
+}
+
+#define opendir played_opendir
+#define readdir played_readdir
 #include "cmd/side/running.c"
+#undef opendir
+#undef readdir
 
 #include <fcntl.h>
 #include <signal.h>
@@ -92,6 +118,21 @@ static bool is_found(const pid_t *pids, size_t count, pid_t pid)
 	return found;
 }
 
+/* A list that cannot be read is no empty one. */
+static void test_unread(void)
+{
+	size_t count = 5;
+	pid_t *pids = &(pid_t){1};
+
+	is_closed = true;
+	CHECK(running_find(&pids, &count) == -EMFILE && !pids && !count);
+	is_closed = false;
+	is_unread = true;
+	CHECK(running_find(&pids, &count) == -EIO && !count);
+	is_unread = false;
+	free(pids);
+}
+
 /* Other programs of this machine may have libside, too. */
 static void test_find(void)
 {
@@ -152,6 +193,7 @@ int main(void)
 		test_program();
 		test_recorder();
 		test_find();
+		test_unread();
 		test_order();
 		if (round == 1)
 			before = resources_now();

@@ -196,9 +196,11 @@ static int look_at_programs(struct kernel_view *view)
 			.event = show_event, .problem = show_problem, .user = view};
 	size_t count, i;
 	pid_t *pids;
+	int found = running_find(&pids, &count);
 
-	if (running_find(&pids, &count))
-		return say_error(COMMAND_FAILED, NULL, "out of memory");
+	if (found)
+		return say_error(COMMAND_FAILED, NULL, "cannot find the programs that run: %s",
+				found == -ENOMEM ? "out of memory" : strerror(-found));
 	for (i = 0; i < count; i++) {
 		int ret = kernel_table_read(pids[i], &reader);
 

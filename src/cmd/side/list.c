@@ -364,10 +364,11 @@ static int list_running(struct list *list)
 {
 	size_t count = 0;
 	pid_t *pids;
-	int worst = COMMAND_DONE;
+	int worst = COMMAND_DONE, found = running_find(&pids, &count);
 
-	if (running_find(&pids, &count))
-		worst = say_error(COMMAND_FAILED, NULL, "out of memory");
+	if (found)
+		worst = say_error(COMMAND_FAILED, NULL, "cannot find the programs that run: %s",
+				found == -ENOMEM ? "out of memory" : strerror(-found));
 	if (!worst && !count)
 		say_note("no program that runs, and may be looked at, has libside in it");
 	for (size_t i = 0; i < count; i++) {

@@ -71,9 +71,18 @@ int running_find(pid_t **pids, size_t *count)
 
 	*pids = NULL;
 	*count = 0;
-	while (proc && !ret && (entry = readdir(proc))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10), *more;
+	if (!proc)
+		return -errno;
+	while (!ret) {
+		pid_t pid, *more;
 
+		errno = 0;
+		entry = readdir(proc);
+		if (!entry) {
+			ret = -errno;
+			break;
+		}
+		pid = (pid_t)strtol(entry->d_name, NULL, 10);
 		if (pid <= 0 || pid == getpid() || !has_mapped(pid, "/libside.so."))
 			continue;
 		more = reallocarray(*pids, *count + 1, sizeof(**pids));
@@ -84,8 +93,7 @@ int running_find(pid_t **pids, size_t *count)
 		*pids = more;
 		more[(*count)++] = pid;
 	}
-	if (proc)
-		closedir(proc);
+	closedir(proc);
 	if (*count)
 		qsort(*pids, *count, sizeof(**pids), by_number);
 	return ret;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Those that we may look at, in the order of their numbers; free() them. 0 or -ENOMEM. */
+/* Those that we may look at, in the order of their numbers; free() them. 0 or a negative errno. */
 int running_find(pid_t **pids, size_t *count);
 
 /* Was the agent brought to it, in any way? */
