@@ -42,6 +42,28 @@ static const uint8_t rules[] = {20, 0, 0, 0, 9, 8, 7, 6, 5, 4, 3, 2};
 static struct patch_found fake_found = {0x1000, 0x1234, rules};
 static const void *enrolled[8];
 
+/* The lock of looks, or that of registrations, is held. */
+static bool is_locked(unsigned int which);
+
+/* The time when a wait for a lock ends, by a clock that the test sets. */
+static struct timespec played_time, waited_until;
+static bool plays_time;
+
+static int fake_clock(clockid_t clock, struct timespec *now)
+{
+	if (!plays_time)
+		return clock_gettime(clock, now);
+	CHECK(clock == CLOCK_REALTIME);
+	*now = played_time;
+	return 0;
+}
+
+static int fake_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
+{
+	waited_until = *until;
+	return plays_time ? ETIMEDOUT : pthread_mutex_timedlock(mutex, until);
+}
+
 static void fake_turn(const struct dl_phdr_info *info, const struct patch_imports *imports)
 {
 	CHECK(info && imports->count == 1 &&
@@ -54,6 +76,7 @@ static int fake_iterate(int (*each)(struct dl_phdr_info *info, size_t size, void
 {
 	int ret = 0;
 
+	CHECK(is_locked(0));
 	fake.nr_iterations++;
 	for (unsigned int i = 0; i < fake.nr_objects && !ret; i++) {
 		struct dl_phdr_info info = {.dlpi_name = fake.objects[i].name,
@@ -74,6 +97,7 @@ static void *fake_open(const char *name, int flags)
 
 static void fake_enroll(const void *dynamic)
 {
+	CHECK(is_locked(1));
 	enrolled[fake.nr_enrolled++ % 8] = dynamic;
 }
 
@@ -144,12 +168,21 @@ static bool fake_frames_find(uint64_t address, struct patch_found *ret_found)
 #define patch_memory_low fake_low
 #define patch_frames_entry fake_entry
 #define patch_frames_find fake_frames_find
+#define clock_gettime fake_clock
+#define pthread_mutex_timedlock fake_timedlock
 #include "probe/patch/unwinders.c"
+#undef clock_gettime
+#undef pthread_mutex_timedlock
 #undef patch_imports_turn
 #undef dl_iterate_phdr
 #define find_import find_imported
 #include "probe/patch/imports.c"
 #undef find_import
+
+static bool is_locked(unsigned int which)
+{
+	return pthread_mutex_trylock(which ? &enrolling : &looking) == EBUSY;
+}
 
 static void begin(void)
 {
@@ -342,6 +375,15 @@ static int64_t ms_now(void)
 static void test_fork(void)
 {
 	CHECK(LOCKS == 2);
+	plays_time = true;
+	played_time = (struct timespec){100, 950000000};
+	patch_unwinders_fork();
+	CHECK(waited_until.tv_sec == 101 && waited_until.tv_nsec == 50000000 && !fork_holds[0]);
+	played_time = (struct timespec){100, 899999999};
+	patch_unwinders_fork();
+	CHECK(waited_until.tv_sec == 100 && waited_until.tv_nsec == 999999999 && !fork_holds[1]);
+	patch_unwinders_fork_done();
+	plays_time = false;
 	patch_unwinders_fork();
 	CHECK(fork_holds[0] && fork_holds[1] && pthread_mutex_trylock(&looking) == EBUSY &&
 			pthread_mutex_trylock(&enrolling) == EBUSY);

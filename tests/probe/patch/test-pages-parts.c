@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact values of pages that are given back to their file, and of probes whose file is gone. The test maps a file of its own, changes its
+ * pages, and plays the lists of probes and springboards. It includes the files, so that it can call their static functions.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "probe/patch/parts.h"
+
+#include "../../check.h"
+#include "../../resources.h"
+
+static struct patch_probe made[8];
+static uint64_t pads[4];
+static unsigned int nr_probes, nr_pads, nr_settled;
+static char calls[512];
+
+__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
+{
+	size_t used = strlen(calls);
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(calls + used, sizeof(calls) - used, format, arguments);
+	va_end(arguments);
+}
+
+static void fake_each(void (*tell)(struct patch_probe *probe))
+{
+	for (unsigned int i = 0; i < nr_probes; i++)
+		tell(&made[i]);
+}
+
+static void fake_each_pad(void (*tell)(uint64_t address))
+{
+	for (unsigned int i = 0; i < nr_pads; i++)
+		tell(pads[i]);
+}
+
+static void fake_settle(void)
+{
+	nr_settled++;
+}
+
+static struct patch_past pasts[8];
+
+static struct patch_past *fake_past(uint64_t body)
+{
+	return &pasts[body];
+}
+
+static void fake_return(uint64_t body)
+{
+	note("body %u ", (unsigned int)body);
+}
+
+static void fake_forget(uint64_t address)
+{
+	note("pad %u ", (unsigned int)address);
+}
+
+static void fake_slot(uint64_t slot)
+{
+	note("slot %u ", (unsigned int)slot);
+}
+
+static uint64_t base_address;
+
+static void fake_trap(uint64_t address)
+{
+	note("trap %u ", (unsigned int)(address - base_address));
+}
+
+#define patch_places_each fake_each
+#define patch_pads_each fake_each_pad
+#define patch_pads_settle fake_settle
+#include "probe/patch/pages.c"
+#undef patch_places_each
+
+#define patch_body_past fake_past
+#define patch_body_return fake_return
+#define patch_pad_forget fake_forget
+#define patch_slot_return fake_slot
+#define patch_trap_remove fake_trap
+#include "probe/patch/places.c"
+
+#define FILE_PAGES 6
+
+static uint8_t *code;
+static char path[] = "/tmp/side-test-pages-XXXXXX";
+
+static void write_there(const void *address, const void *bytes, size_t size)
+{
+	int memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+
+	CHECK(memory >= 0 &&
+			pwrite(memory, bytes, size, (off_t)(uintptr_t)address) == (ssize_t)size);
+	close(memory);
+}
+
+/* The process has a copy of the page of its own; then its bytes are those of the file again. */
+static void change(unsigned int page, bool back)
+{
+	uint8_t *at = code + page * PAGE + 100, before = *at, other = (uint8_t)(before + 1);
+
+	write_there(at, &other, 1);
+	if (back)
+		write_there(at, &before, 1);
+}
+
+static unsigned int private_kilobytes(void)
+{
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	unsigned long start, end;
+	unsigned int kilobytes = 0, found = 0;
+	bool here = false;
+	char line[512];
+
+	CHECK(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			here = start >= (uintptr_t)code &&
+					start < (uintptr_t)code + FILE_PAGES * PAGE;
+		else if (here && sscanf(line, "Anonymous: %u", &kilobytes) == 1)
+			found += kilobytes;
+	}
+	(void)fclose(maps);
+	return found;
+}
+
+static void set(unsigned int index, size_t at)
+{
+	made[index] = (struct patch_probe){.site = {.runtime = (uintptr_t)code + at}};
+	nr_probes = index + 1;
+}
+
+static void map_file(void)
+{
+	uint8_t bytes[FILE_PAGES * PAGE];
+	int fd;
+
+	strcpy(path, "/tmp/side-test-pages-XXXXXX");
+	fd = mkstemp(path);
+	CHECK(fd >= 0);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i / PAGE * 40 + i % 37);
+	CHECK(write(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes));
+	code = mmap(NULL, sizeof(bytes), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	CHECK(code != MAP_FAILED && !close(fd));
+	base_address = (uintptr_t)code;
+}
+
+static void unmap_file(void)
+{
+	munmap(code, FILE_PAGES * PAGE);
+	unlink(path);
+}
+
+static void test_given(void)
+{
+	struct resources before;
+	uint64_t given = 77;
+
+	map_file();
+	/* The program may have a copy of it, made while it was loaded. */
+	_r_debug.r_state = RT_CONSISTENT;
+	before = resources_now();
+	/* No probe: nothing is looked at. */
+	nr_probes = nr_pads = nr_settled = 0;
+	CHECK(patch_pages_give_back(&given) == 0 && !given && nr_settled == 1);
+	/* Two probes of one page, one over the end of a page, a springboard. Another page is not looked at. */
+	set(0, 10);
+	set(1, 2 * PAGE - 4);
+	set(2, 100);
+	pads[0] = (uintptr_t)code + 4 * PAGE - 5;
+	nr_pads = 1;
+	for (unsigned int i = 0; i < FILE_PAGES; i++)
+		change(i, i != 2);
+	CHECK(private_kilobytes() == 4 * FILE_PAGES);
+	/* Pages 0, 1 and 3 are as in the file; page 2 is not. */
+	CHECK(patch_pages_give_back(&given) == PAGE && given == 3 * PAGE && nr_settled == 2);
+	CHECK(private_kilobytes() == 4 * 3 && resources_are_same(before, resources_now()) &&
+			!pages.at);
+	CHECK(code[2 * PAGE + 100] == (uint8_t)(80 + (2 * PAGE + 100) % 37 + 1));
+	/* The last byte of a springboard is in the next page. */
+	pads[0]++;
+	CHECK(patch_pages_give_back(NULL) == PAGE && private_kilobytes() == 4 * 2);
+	/* While the loader is at work nothing is given back. */
+	change(0, true);
+	nr_pads = 0;
+	nr_probes = 1;
+	_r_debug.r_state = RT_ADD;
+	CHECK(patch_pages_give_back(&given) == PAGE && !given && private_kilobytes() == 4 * 3);
+	_r_debug.r_state = RT_CONSISTENT;
+	CHECK(patch_pages_give_back(&given) == 0 && given == PAGE);
+	/* Nor what the program has locked, or code that can be written. */
+	change(0, true);
+	if (!mlock(code, PAGE)) {
+		CHECK(patch_pages_give_back(&given) == PAGE && !given);
+		munlock(code, PAGE);
+	}
+	CHECK(!mprotect(code, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC));
+	CHECK(patch_pages_give_back(&given) == PAGE && !given);
+	CHECK(!mprotect(code, PAGE, PROT_READ | PROT_EXEC));
+	CHECK(patch_pages_give_back(&given) == 0 && given == PAGE);
+	/* The file has another content by now. */
+	{
+		int fd = open(path, O_RDWR | O_CLOEXEC);
+		uint8_t byte = 99;
+
+		change(0, true);
+		CHECK(fd >= 0 && pwrite(fd, &byte, 1, 5) == 1);
+		CHECK(patch_pages_give_back(&given) == PAGE && !given);
+		CHECK(pwrite(fd, &(uint8_t){5}, 1, 5) == 1);
+		CHECK(patch_pages_give_back(&given) == 0 && given == PAGE);
+		close(fd);
+	}
+	/* Another file has its name. */
+	change(0, true);
+	{
+		int fd;
+
+		CHECK(!unlink(path));
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		CHECK(fd >= 0 && write(fd, code, PAGE) == (ssize_t)PAGE && !close(fd));
+	}
+	before = resources_now();
+	(void)patch_pages_give_back(&given);
+	CHECK(resources_are_same(before, resources_now()));
+	unmap_file();
+}
+
+/* A process that is traced keeps all. */
+static void test_traced(void)
+{
+	int status;
+	pid_t child;
+
+	CHECK(!is_traced());
+	child = fork();
+	if (!child) {
+		CHECK(!ptrace(PTRACE_TRACEME, 0, 0, 0));
+		_exit(is_traced() ? 3 : 4);
+	}
+	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 3);
+}
+
+static void test_files(void)
+{
+	struct mapping mapping = {.start = 1}, other;
+	struct file file = {.fd = -1};
+	unsigned int descriptors;
+	char line[300];
+	FILE *maps;
+
+	map_file();
+	descriptors = resources_descriptors();
+	maps = fopen("/proc/self/maps", "re");
+	CHECK(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (read_line(line, &mapping) && mapping.start == (uintptr_t)code)
+			break;
+	}
+	(void)fclose(maps);
+	CHECK(mapping.end == (uintptr_t)code + FILE_PAGES * PAGE && !strcmp(mapping.path, path));
+	CHECK(maps_as(code, mapping.identity) &&
+			maps_as(code + FILE_PAGES * PAGE - 1, mapping.identity) &&
+			!maps_as(code, "00:00 0") && !maps_as(&descriptors, mapping.identity) &&
+			!maps_as((void *)16, mapping.identity));
+	know_file(&file, &mapping);
+	CHECK(file.fd >= 0 && !strcmp(file.identity, mapping.identity) &&
+			resources_descriptors() == descriptors + 1);
+	CHECK(is_file_of(file.fd, mapping.identity) && !is_file_of(file.fd, "00:00 0") &&
+			!is_file_of(-1, mapping.identity));
+	CHECK(is_as_in_file((uintptr_t)code + PAGE, file.fd, PAGE) &&
+			!is_as_in_file((uintptr_t)code + PAGE, file.fd, 0) &&
+			!is_as_in_file((uintptr_t)code, file.fd, FILE_PAGES * PAGE) &&
+			!is_as_in_file(16, file.fd, 0));
+	know_file(&file, &mapping);
+	CHECK(resources_descriptors() == descriptors + 1);
+	/* Another file: the former one is closed. */
+	other = mapping;
+	strcpy(other.identity, "00:00 1");
+	know_file(&file, &other);
+	CHECK(file.fd == -1 && !strcmp(file.identity, "00:00 1") &&
+			resources_descriptors() == descriptors);
+	know_file(&file, &mapping);
+	close_file(&file);
+	CHECK(file.fd == -1 && !*file.identity && resources_descriptors() == descriptors);
+	close_file(&file);
+	unmap_file();
+}
+
+/* ---- probes whose file is gone ---- */
+
+static void put(unsigned int index, size_t at, enum probe_method method, uint64_t slot)
+{
+	struct patch_probe **list = patch_place_of((uintptr_t)code + at);
+	static struct patch_hot hots[8];
+
+	set(index, at);
+	made[index].body = index;
+	made[index].slot = slot;
+	made[index].method = method;
+	made[index].site.patched = 5;
+	made[index].site.displaced = 5;
+	made[index].site.nr_pieces = 3;
+	made[index].site.pieces[1].at = 2;
+	made[index].site.pieces[2].at = 4;
+	made[index].hot = &hots[index];
+	made[index].next = *list;
+	hots[index].generation = 5;
+	pasts[index].what = 9;
+	*list = &made[index];
+}
+
+static void test_gone(void)
+{
+	struct patch_probe *const some[] = {&made[0], &made[1], &made[2], &made[3]};
+
+	map_file();
+	CHECK(!patch_places_start());
+	put(0, 16, PROBE_JUMP, 0);
+	put(1, 17, PROBE_SHORT, 41);
+	put(2, 2 * PAGE, PROBE_PUNNED, 42);
+	put(3, 5 * PAGE, PROBE_JUMP, 43);
+	made[1].armed = true;
+	*calls = '\0';
+	/* None of these is known to be gone. */
+	munmap(code, 3 * PAGE);
+	patch_release_gone(some, 4);
+	CHECK(!*calls && *patch_place_of((uintptr_t)code + 16) == &made[1]);
+	CHECK(!patch_stands(&made[2]) && made[2].gone && !patch_leaves_traps(&made[2]));
+	/* Those that are not set, and of which nothing is mapped; the traps of bytes that another probe has stay. */
+	patch_release_gone(some, 2);
+	CHECK(!*calls);
+	patch_release_gone(some, 3);
+	CHECK(!strcmp(calls, "body 0 trap 8192 trap 8194 trap 8196 slot 42 body 2 ") ||
+			!strcmp(calls, "trap 8192 trap 8194 trap 8196 slot 42 body 2 body 0 "));
+	CHECK(!pasts[0].what && pasts[1].what == 9 && !pasts[2].what && pasts[3].what == 9);
+	CHECK(*patch_place_of((uintptr_t)code + 16) == &made[1] && !made[1].next &&
+			!*patch_place_of((uintptr_t)code + 2 * PAGE) && !made[0].site.runtime &&
+			!made[0].hot && *patch_place_of((uintptr_t)code + 5 * PAGE) == &made[3] &&
+			made[3].hot->generation == 5);
+	/* The springboard of a short jump is forgotten, and not returned. */
+	*calls = '\0';
+	made[1].armed = false;
+	made[1].gone = true;
+	patch_release_gone(some + 1, 1);
+	CHECK(!strcmp(calls, "trap 17 trap 19 trap 21 pad 41 body 1 ") &&
+			!*patch_place_of((uintptr_t)code + 16));
+	/* Memory that cannot be read may have the traps still. */
+	CHECK(!mprotect(code + 5 * PAGE, PAGE, PROT_NONE));
+	CHECK(!patch_stands(&made[3]) && !made[3].gone && patch_leaves_traps(&made[3]));
+	unmap_file();
+}
+
+int main(void)
+{
+	test_traced();
+	test_files();
+	test_given();
+	test_gone();
+	return 0;
+}
