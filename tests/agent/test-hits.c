@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way of a hit: sections of libside, the recorder's callback, records of one piece, of words, of names and with contexts, hits of several
- * hooks, and hits that are not seen. The test includes the file, and plays libside, the ring and the arguments of events.
+ * The way of a hit: sections of libside, the recorder's callback, records of one piece, of words, of names and with contexts. Also hits of
+ * several hooks, and hits that are not seen. The test includes the file, and plays libside, the ring and the arguments of events.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,7 +108,8 @@ static void play_lost(struct ring_producer *producer, uint32_t id, enum ring_los
 
 static bool play_is_callback(side_tracer_callback_func call);
 
-static int publish(struct ring_producer *producer, uint32_t id, uint64_t ticks, const void *payload)
+static int see_piece(
+		struct ring_producer *producer, uint32_t id, uint64_t ticks, const void *payload)
 {
 	assert_ptr_equal(producer, rings);
 	called("piece of %u \"%.*s\" at %d\n", id, traced.timed_size, (const char *)payload,
@@ -244,7 +245,7 @@ static void test_pieces(void **unused)
 	reset();
 	entry.piece = leave.piece = traced.timed_size = 8;
 	entry.from = leave.from = offsetof(struct patch_hit, registers.rax);
-	traced.publish_timed = publish;
+	traced.publish_timed = see_piece;
 	happen(false, "enter\npiece of 6 \"abcdefgh\" at 1000\nleave\n");
 	assert_int_equal(began, 0);
 	happen(true, "enter\npiece of 6 \"abcdefgh\" at 77\nleave\n");
@@ -262,7 +263,7 @@ static void test_pieces(void **unused)
 	entry.piece = 16;
 	traced.publish_timed = NULL;
 	happen(false, "enter\nrecord \"\" at 0\nleave\n");
-	traced.publish_timed = publish;
+	traced.publish_timed = see_piece;
 	agent_vforked = 1;
 	happen(false, "enter\nbegin 20\nrecord \"c\" at 0\nleave\n");
 	agent_vforked = 0;
