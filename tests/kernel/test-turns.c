@@ -886,6 +886,18 @@ static void test_server(void **unused)
 	assert_int_equal(server_open(long_place, &served, &other), -ENAMETOOLONG);
 	assert_int_equal(other->lock, -ENAMETOOLONG);
 	server_close(other);
+	/* Without standard input the lock has its descriptor. */
+	{
+		int input = dup(STDIN_FILENO);
+
+		close(STDIN_FILENO);
+		assert_int_equal(server_open(folder, &served, &other), 0);
+		assert_int_equal(other->lock, STDIN_FILENO);
+		server_close(other);
+		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+		close(input);
+	}
 	assert_int_equal(server_open("/none", &served, &other), -ENOENT);
 	server_close(other);
 	assert_int_equal(resources_descriptors(), before);
