@@ -888,6 +888,42 @@ static void test_refusals(void **state)
 	free(name);
 }
 
+/* A fetch of 32 operations is read; not one of 33, even if there are so many. */
+static void test_most_operations(void **state)
+{
+	static struct probe_fetch_op many[32];
+	struct probe_fetch fetches[3] = {{many, 32}, {many, 1}, {NULL, 0}};
+	struct probe_table_writer *writer = make_writer();
+	struct probe_table_probe probe = make_probe();
+	struct table_fetch *record = NULL;
+	struct probe_table table;
+	const char *reason = NULL;
+	void *bytes;
+	size_t size;
+
+	(void)state;
+	for (int i = 0; i < 32; i++)
+		many[i].code = PROBE_FETCH_RETURN;
+	probe.entry_fetches = fetches;
+	assert_true(probe_table_add_probe(writer, &probe) >= 0);
+	assert_int_equal(probe_table_bytes(writer, &bytes, &size), 0);
+	probe_table_writer_free(writer);
+	assert_int_equal(probe_table_open(&table, bytes, size, &reason), 0);
+	for (uint32_t i = 0; i < table.parts[TABLE_FETCHES].count; i++) {
+		struct table_fetch *each = (void *)((char *)bytes +
+				(table.parts[TABLE_FETCHES].records - table.bytes) +
+				(size_t)i * table.parts[TABLE_FETCHES].stride);
+
+		if (each->nr_ops == PROBE_TABLE_OPS_MAX)
+			record = each;
+	}
+	assert_non_null(record);
+	record->nr_ops++;
+	assert_int_equal(probe_table_open(&table, bytes, size, &reason), -EPROTO);
+	assert_string_equal(reason, "the operations of a fetch are none of its operations");
+	free(bytes);
+}
+
 /* ---- descriptors ---- */
 
 static void test_memfd(void **state)
@@ -1436,6 +1472,7 @@ int main(void)
 			cmocka_unit_test(test_largest),
 			cmocka_unit_test(test_shared_fetches),
 			cmocka_unit_test(test_refusals),
+			cmocka_unit_test(test_most_operations),
 			cmocka_unit_test(test_memfd),
 			cmocka_unit_test(test_sizes),
 			cmocka_unit_test(test_checks),
