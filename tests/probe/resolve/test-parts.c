@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of events, names of functions and mappings of a process, part by part. The files under test are included. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../check.h"
+#include "../../resources.h"
+
+#define find find_apart
+#include "probe/resolve/apart.c"
+#undef find
+#include "probe/resolve/modules.c"
+#include "probe/resolve/names.c"
+
+/* ---- names of events ---- */
+
+static void take(struct apart *apart, const char *name, const char *wanted)
+{
+	char text[EVENT_NAME_MAX];
+
+	snprintf(text, sizeof(text), "%s", name);
+	apart_take(apart, text);
+	CHECK(!strcmp(text, wanted));
+}
+
+static void names_of_events(void)
+{
+	struct apart apart;
+	char text[EVENT_NAME_MAX], name[EVENT_NAME_MAX], wanted[EVENT_NAME_MAX];
+
+	CHECK(apart_begin(&apart, 8) && apart.room == 16 && !apart.count);
+	take(&apart, "a", "a");
+	take(&apart, "b", "b");
+	take(&apart, "a", "a_2");
+	take(&apart, "a", "a_3");
+	take(&apart, "b", "b_2");
+	/* A name that has a number of its own. */
+	take(&apart, "a_2", "a_2_2");
+	take(&apart, "b_3", "b_3");
+	take(&apart, "b", "b_4");
+	CHECK(apart.count == 8);
+	apart_end(&apart);
+	CHECK(apart_begin(&apart, 9) && apart.room == 32);
+	/* Of a name that is numbered 200 characters stay. */
+	memset(name, 'n', 210);
+	name[210] = '\0';
+	take(&apart, name, name);
+	snprintf(wanted, sizeof(wanted), "%.200s_2", name);
+	take(&apart, name, wanted);
+	apart_end(&apart);
+	CHECK(apart_begin(&apart, 3000) && apart.room == 8192);
+	for (unsigned int i = 0; i < 1500; i++) {
+		snprintf(text, sizeof(text), "name%u", i);
+		take(&apart, text, text);
+		snprintf(wanted, sizeof(wanted), "name%u_2", i);
+		take(&apart, text, wanted);
+	}
+	apart_end(&apart);
+}
+
+/* ---- names of functions ---- */
+
+static void versions(void)
+{
+	CHECK(fits("f", false, "f") && !fits("f", false, "ff") && !fits("f*", false, "ff") &&
+			fits("f*", true, "ff"));
+	CHECK(!fits("g*", true, "ff") && fits("f@V1", false, "f@@V1") &&
+			!fits("f@V1", false, "f@@V2") && !fits("f@V1", false, "f@V2"));
+	CHECK(!fits("@V1", false, "@@V1") && !fits("f@@V1", false, "f@@@V1") &&
+			fits("f@@V1", false, "f@@V1"));
+	CHECK(!fits("f@V1", false, "g@@V1") && !fits("f@V1", true, "f@@V1") &&
+			!fits("ff@V1", false, "f@@V1"));
+	CHECK(is_cold("f.cold") && is_cold("f.cold.1") && !is_cold("f.colder") && !is_cold("f") &&
+			!is_cold("cold"));
+	CHECK(ends_with("a::b", "b") && ends_with("a::b::c", "b::c") && !ends_with("ab", "b") &&
+			!ends_with("::b", "b"));
+	CHECK(!ends_with("a:b", "b") && !ends_with("a::b", "c") && !ends_with("b", "a::b") &&
+			ends_with("x::b", "b"));
+}
+
+static bool reads(const char *wanted, bool glob, const char *readable, bool whole)
+{
+	struct spec spec = {.name = NULL, .glob = glob};
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s", readable);
+	return readable_fits(&spec, wanted, text, whole);
+}
+
+static void readable_names(void)
+{
+	static const char method[] = "int a::b<char>::c(int) const";
+
+	CHECK(reads("a::b<char>::c", false, method, true) &&
+			reads("a::b<char>::c(int)", false, method, true));
+	CHECK(reads("int a::b<char>::c(int)const", false, method, true) &&
+			reads("int a::b<char>::c", false, method, true));
+	CHECK(!reads("c", false, method, true) && !reads("b", false, method, true) &&
+			!reads("a::b<char>::d", false, method, true));
+	CHECK(reads("c", false, method, false) && reads("c(int)", false, method, false) &&
+			!reads("b", false, method, false));
+	CHECK(reads("a::*", true, method, true) && !reads("x::*", true, method, true));
+	CHECK(reads("f", false, "f(int)", true) && reads("f(int)", false, "f(int)", true) &&
+			!reads("f(char)", false, "f(int)", true));
+	CHECK(reads("f", false, "void f<int>(int)", true) &&
+			!reads("f<char>", false, "void f<int>(int)", true));
+}
+
+static void added_places(void)
+{
+	struct resolve_module modules[2];
+	struct places places = {.count = 0};
+	struct place place = {.module = &modules[0], .address = 1};
+
+	CHECK(!places_add(&places, &place) && places.count == 1 && places.room == 64);
+	CHECK(!places_add(&places, &place) && places.count == 1);
+	place.module = &modules[1];
+	CHECK(!places_add(&places, &place) && places.count == 2);
+	for (uint64_t i = 2; i <= 64; i++) {
+		place.address = i;
+		CHECK(!places_add(&places, &place) && places.count == i + 1);
+	}
+	CHECK(places.room == 128 && places.items[64].address == 64);
+	/* The last 63 are compared. */
+	place.address = 2;
+	CHECK(!places_add(&places, &place) && places.count == 65);
+	place.address = 1;
+	CHECK(!places_add(&places, &place) && places.count == 66);
+	while (places.count < RESOLVE_PLACES_MAX) {
+		place.address = 1000 + places.count;
+		CHECK(!places_add(&places, &place));
+	}
+	place.address = 1000 + places.count;
+	CHECK(places_add(&places, &place) == -E2BIG && places.count == RESOLVE_PLACES_MAX);
+	place.address--;
+	CHECK(!places_add(&places, &place));
+	free(places.items);
+}
+
+static void former_versions(void)
+{
+	static struct code_function functions[4];
+	struct place items[4];
+	struct places places = {.items = items};
+	const struct code_function *const former[] = {&functions[1], &functions[3]};
+
+	for (unsigned int before = 0; before < 3; before++) {
+		for (unsigned int i = 0; i < 4; i++)
+			items[i] = (struct place){.function = &functions[i], .address = i};
+		places.count = 4;
+		drop_former(&places, before, former, 0);
+		CHECK(places.count == 4);
+		drop_former(&places, before, former, 2);
+		/* The only ones after `before` stay. */
+		CHECK(places.count == (before == 2 ? 4 : before == 1 ? 3 - 1 : 2));
+		CHECK(items[1].address == (before == 0 ? 2 : before == 1 ? 2 : 1));
+	}
+	places.count = 2;
+	drop_former(&places, 1, former, 1);
+	CHECK(places.count == 2);
+}
+
+/* ---- mappings ---- */
+
+static void mapping_lines(void)
+{
+	char line[] = "7f00-7f80 r-xp 00012000 08:01 4711    /a/b c\n",
+	     anonymous[] = "7f00-7f80 rw-p 00000000 00:00 0 \n";
+	char short_line[] = "7f00-7f80 rw-p 00000000 00:00\n";
+	struct mapping mapping;
+
+	memset(&mapping, 0xff, sizeof(mapping));
+	CHECK(parse_mapping(line, &mapping) && mapping.begin == 0x7f00 && mapping.end == 0x7f80 &&
+			mapping.offset == 0x12000);
+	CHECK(mapping.inode == 4711 && mapping.is_code && !strcmp(mapping.path, "/a/b c") &&
+			!mapping.head);
+	CHECK(parse_mapping(anonymous, &mapping) && !mapping.is_code && !*mapping.path &&
+			!mapping.inode);
+	CHECK(!parse_mapping(short_line, &mapping));
+}
+
+static void own_mappings(void)
+{
+	static const struct {
+		const char *path;
+		uint64_t inode;
+		bool is_ours;
+	} cases[] = {{"/a/libside-agent.so", 1, true}, {"/a/libside-agent.so.1", 1, false},
+			{"/a/libside.so", 1, true}, {"/a/libside.so.0", 1, true},
+			{"/a/libside-x.so", 1, false}, {"/memfd:x", 1, true},
+			{"/memfd:x", 7, false}, {"/memfdx", 1, false}, {"/a/b", 7, false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char path[64];
+		struct mapping mapping = {.path = path, .inode = cases[i].inode};
+
+		snprintf(path, sizeof(path), "%s", cases[i].path);
+		CHECK(is_ours(&mapping, 7) == cases[i].is_ours);
+	}
+}
+
+static void library_names(void)
+{
+	char path[] = "/usr/lib/libfoo-1.2.so";
+	struct resolve_module module = {.path = path, .name = "libfoo-1.2.so"};
+
+	CHECK(module_is(&module, "libfoo-1.2.so") && module_is(&module, "libfoo") &&
+			module_is(&module, "libfoo*") && module_is(&module, "libfoo-1.2"));
+	CHECK(!module_is(&module, "libfo") && !module_is(&module, "foo") &&
+			module_is(&module, "/usr/lib/*") &&
+			!module_is(&module, "lib/libfoo-1.2.so"));
+	module.name = "libc.so.6";
+	CHECK(module_is(&module, "libc") && module_is(&module, "libc.so.6") &&
+			!module_is(&module, "libc.so.5") && !module_is(&module, "lib"));
+	module.name = "libc-x";
+	CHECK(!module_is(&module, "libc"));
+}
+
+static char file_path[] = "/tmp/side-mapped-XXXXXX";
+static uint64_t file_inode;
+
+static int add(struct resolve *resolve, struct run *run, const char *path, uint64_t begin,
+		uint64_t end, uint64_t offset, bool is_code)
+{
+	char text[128];
+	struct mapping mapping = {.begin = begin,
+			.end = end,
+			.offset = offset,
+			.inode = file_inode,
+			.is_code = is_code,
+			.path = text};
+
+	snprintf(text, sizeof(text), "%s", path);
+	return add_any(resolve, getpid(), &mapping, run, 1);
+}
+
+static void expect_module(const struct resolve *resolve, uint64_t begin, uint64_t end,
+		uint64_t offset, uint64_t head)
+{
+	const struct resolve_module *module = resolve->modules;
+
+	CHECK(resolve->nr_modules == 1 && module->begin == begin && module->end == end &&
+			module->offset == offset && module->head == head);
+	CHECK(module->loaded && !module->executable && !strcmp(module->path, file_path) &&
+			!module->our_path && module->fd >= 0);
+}
+
+static void added_mappings(void)
+{
+	unsigned int before = resources_descriptors();
+	struct resolve *resolve = resolve_new();
+	struct run run = {.path = NULL};
+	char deleted[64];
+
+	/* Code in two pieces, and memory after it that is none of the file. */
+	CHECK(resolve && !add(resolve, &run, file_path, 0x1000, 0x2000, 0, false) &&
+			!resolve->nr_modules);
+	CHECK(!add(resolve, &run, file_path, 0x2000, 0x5000, 0x1000, true));
+	expect_module(resolve, 0x2000, 0x5000, 0x1000, 0);
+	CHECK(!add(resolve, &run, file_path, 0x6000, 0x7000, 0x5000, true));
+	expect_module(resolve, 0x2000, 0x7000, 0x1000, 0);
+	CHECK(run.end == 0x7000 && !add(resolve, &run, "", 0x7000, 0x8000, 0, true));
+	CHECK(!add(resolve, &run, file_path, 0x3000, 0x4000, 0x5000, true));
+	expect_module(resolve, 0x2000, 0x7000, 0x1000, 0);
+	free(run.path);
+	resolve_free(resolve);
+	CHECK(resources_descriptors() == before);
+	/* Code that was moved to other pages, in two pieces. */
+	resolve = resolve_new();
+	run = (struct run){.path = NULL};
+	CHECK(resolve && !add(resolve, &run, "", 0, 0x1000, 0, true) &&
+			!add(resolve, &run, file_path, 0x1000, 0x2000, 0, false));
+	CHECK(!add(resolve, &run, "", 0x2001, 0x5000, 0, true) &&
+			!add(resolve, &run, "", 0x2000, 0x5000, 0, false));
+	CHECK(!add(resolve, &run, "[heap]", 0x2000, 0x5000, 0, true) && !resolve->nr_modules);
+	CHECK(!add(resolve, &run, "", 0x2000, 0x5000, 0, true));
+	expect_module(resolve, 0x2000, 0x5000, 0, 0x1000);
+	CHECK(!add(resolve, &run, "/anon_hugepage (deleted)", 0x5000, 0x6000, 0, true));
+	expect_module(resolve, 0x5000, 0x6000, 0, 0x1000);
+	free(run.path);
+	resolve_free(resolve);
+	/* A file that was deleted, and one that cannot be opened. */
+	resolve = resolve_new();
+	run = (struct run){.path = NULL};
+	snprintf(deleted, sizeof(deleted), "%s (deleted)", file_path);
+	CHECK(resolve && !add(resolve, &run, "/nowhere", 0x1000, 0x2000, 0x1000, true) &&
+			!resolve->nr_modules);
+	CHECK(!add(resolve, &run, deleted, 0x2000, 0x5000, 0x1000, true));
+	expect_module(resolve, 0x2000, 0x5000, 0x1000, 0);
+	resolve_free(resolve);
+	CHECK(resources_descriptors() == before);
+}
+
+/* ---- processes and files ---- */
+
+__thread int test_thread_variable = 7;
+int test_variable = 8;
+static __attribute__((noinline, used)) int test_local_function(int number)
+{
+	return number + 1;
+}
+
+static void own_process(void)
+{
+	unsigned int before = resources_descriptors(), nr_executable = 0;
+	struct resolve *resolve = resolve_new();
+	struct resolve_error error;
+	uint64_t address = 1;
+
+	CHECK(resolve && resolve->memory == -1 &&
+			resolve_add_process(resolve, 0x7fffffff, &error) == -ESRCH);
+	CHECK(!strcmp(error.text, "there is no process 2147483647") &&
+			!strcmp(error.mend, "`ps` lists the processes") && !error.permission);
+	CHECK(!resolve_add_process(resolve, getpid(), &error) && resolve->memory >= 0 &&
+			resolve->nr_modules > 1);
+	for (size_t i = 0; i < resolve->nr_modules; i++)
+		nr_executable += resolve->modules[i].executable;
+	CHECK(nr_executable == 1);
+	resolve_free(resolve);
+	CHECK(resources_descriptors() == before);
+	resolve = resolve_new();
+	CHECK(resolve && resolve_add_file(resolve, "/nowhere", &error) == -ENOENT);
+	CHECK(!strcmp(error.text, "cannot open /nowhere: No such file or directory") &&
+			!*error.mend);
+	CHECK(!resolve_add_file(resolve, "/proc/self/exe", &error) && resolve->nr_modules == 1 &&
+			resolve->modules->executable);
+	CHECK(module_symbol(resolve->modules, "test_variable", &address) && address > 1);
+	CHECK(!module_symbol(resolve->modules, "test_thread_variable", &address) &&
+			!module_symbol(resolve->modules, "elf_begin", &address));
+	CHECK(module_thread_symbol(resolve->modules, "test_thread_variable", &address) &&
+			address < 4096);
+	CHECK(!module_thread_symbol(resolve->modules, "test_variable", &address));
+	CHECK(module_is_local(resolve->modules, "test_local_function") &&
+			!module_is_local(resolve->modules, "test_variable"));
+	CHECK(!module_is_local(resolve->modules, "no_function"));
+	resolve_free(resolve);
+	resolve_free(NULL);
+	CHECK(resources_descriptors() == before);
+	CHECK(resolve_fail(&error, -EACCES, "m", "%d", 1) == -EACCES && error.permission &&
+			!strcmp(error.text, "1") && !strcmp(error.mend, "m"));
+	CHECK(resolve_fail(&error, -EPERM, "", "2") == -EPERM && error.permission &&
+			resolve_fail(&error, -EIO, "", "3") == -EIO && !error.permission);
+}
+
+int main(void)
+{
+	struct stat status;
+	int fd = mkstemp(file_path);
+
+	CHECK(fd >= 0 && !fstat(fd, &status) && !close(fd) && test_local_function(1) == 2);
+	file_inode = status.st_ino;
+	names_of_events();
+	versions();
+	readable_names();
+	added_places();
+	former_versions();
+	mapping_lines();
+	own_mappings();
+	library_names();
+	added_mappings();
+	own_process();
+	CHECK(!unlink(file_path));
+	return 0;
+}
