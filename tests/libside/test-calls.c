@@ -42,6 +42,16 @@ void side_kernel_write(const struct side_event_state_0 *state, const struct side
 	nr_writes++;
 }
 
+static unsigned int nr_hooks; /* calls that a debugger would see */
+
+void side_ptrace_hook(const struct side_event_state *state, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *var, void *caller)
+{
+	CHECK(state && arguments && caller);
+	(void)var;
+	nr_hooks++;
+}
+
 static unsigned int nr_own, nr_other;
 static void *seen_caller;
 static struct side_arg_vec args = {.len = 0};
@@ -275,6 +285,41 @@ static void test_reports(void)
 	take(&event, own, &nr_own);
 }
 
+/* The kernel and a debugger are called for their own keys, and for the key of all. */
+static void test_shared(void)
+{
+	struct side_arg_dynamic_struct var = {.len = 0};
+	struct test_event event;
+
+	test_event_init(&event, "shared", 0);
+	for (uint64_t key = 0; key < 12; key++) {
+		nr_hooks = 0;
+		event.state.enabled = PTRACE;
+		side_statedump_call(&event.state.parent, &args, &key);
+		CHECK_EQUAL(nr_hooks, key == 0 || key == 2);
+		called(0, 0, 0);
+		event.state.enabled = USER_EVENTS;
+		side_statedump_call(&event.state.parent, &args, &key);
+		CHECK_EQUAL(nr_hooks, key == 0 || key == 2);
+		called(0, 0, key == 0 || key == 1);
+		event.state.enabled = USER_EVENTS | PTRACE;
+		side_statedump_call(&event.state.parent, &args, &key);
+		CHECK_EQUAL(nr_hooks, 2 * (key == 0 || key == 2));
+		called(0, 0, key == 0 || key == 1);
+	}
+	nr_hooks = 0;
+	memset(nr_reports, 0, sizeof(nr_reports));
+	/* The wrong kind of call. */
+	side_call_variadic(&event.state.parent, &args, &var);
+	reports_are(0, 1, 0);
+	called(0, 0, 0);
+	CHECK_EQUAL(nr_hooks, 0);
+	event.state.enabled = 1;
+	side_call(&event.state.parent, &args);
+	CHECK_EQUAL(nr_hooks, 0);
+	called(0, 0, 0);
+}
+
 /* After the end, nothing is called. Last. */
 static void test_end(void)
 {
@@ -283,6 +328,11 @@ static void test_end(void)
 	test_event_init(&event, "end", 0);
 	put(&event, own, &nr_own);
 	side_exit();
+	nr_hooks = 0;
+	event.state.enabled |= USER_EVENTS | PTRACE;
+	side_call(&event.state.parent, &args);
+	CHECK(nr_hooks == 0 && nr_writes == 0);
+	event.state.enabled = 1;
 	CHECK(call(&event, address_of(own), address_of(own) + 1));
 	CHECK(side_tracer_call(&event.state.parent, &args, &nr_writes, NULL));
 	side_call(&event.state.parent, &args);
@@ -295,6 +345,7 @@ int main(void)
 	test_inside();
 	test_sections();
 	test_reports();
+	test_shared();
 	test_end();
 	return 0;
 }

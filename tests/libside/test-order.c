@@ -159,6 +159,7 @@ static void test_turnstiles(void)
 	CHECK(turnstile.turns == 42 && last_word == &turnstile.turns && errno == E2BIG);
 	is_noted("wake 2147483647, ");
 	owned_lock_acquire(&owned);
+	CHECK(owned.lock.word == 1 && owned.depth == 1);
 	owned_lock_acquire(&owned);
 	owned_lock_acquire(&owned);
 	on_sleep = check_released;
