@@ -924,6 +924,41 @@ static void test_most_operations(void **state)
 	free(bytes);
 }
 
+/* An event of 64 fields is read; not one of 65, even if there are so many. */
+static void test_most_fields(void **state)
+{
+	static char names[64][8];
+	struct probe_table_field fields[64];
+	struct probe_table_event event = {
+			.provider = "p", .name = "e", .nr_fields = 64, .fields = fields};
+	struct probe_table_writer *writer = make_writer();
+	struct table_event *record;
+	struct probe_table table;
+	const char *reason = NULL;
+	void *bytes;
+	size_t size;
+
+	(void)state;
+	for (int i = 0; i < 64; i++) {
+		snprintf(names[i], sizeof(names[i]), "f%d", i);
+		fields[i] = (struct probe_table_field){
+				.name = names[i], .type = PROBE_FIELD_UNSIGNED, .size = 8};
+	}
+	assert_int_equal(probe_table_add_event(writer, &event), 3);
+	event.nr_fields = 1;
+	assert_int_equal(probe_table_add_event(writer, &event), 4);
+	assert_int_equal(probe_table_bytes(writer, &bytes, &size), 0);
+	probe_table_writer_free(writer);
+	assert_int_equal(probe_table_open(&table, bytes, size, &reason), 0);
+	record = (void *)((char *)bytes + (table.parts[TABLE_EVENTS].records - table.bytes) +
+			(size_t)3 * table.parts[TABLE_EVENTS].stride);
+	assert_int_equal(record->nr_fields, PROBE_TABLE_FIELDS_MAX);
+	record->nr_fields++;
+	assert_int_equal(probe_table_open(&table, bytes, size, &reason), -EPROTO);
+	assert_string_equal(reason, NO_FIELDS);
+	free(bytes);
+}
+
 /* ---- descriptors ---- */
 
 static void test_memfd(void **state)
@@ -1473,6 +1508,7 @@ int main(void)
 			cmocka_unit_test(test_shared_fetches),
 			cmocka_unit_test(test_refusals),
 			cmocka_unit_test(test_most_operations),
+			cmocka_unit_test(test_most_fields),
 			cmocka_unit_test(test_memfd),
 			cmocka_unit_test(test_sizes),
 			cmocka_unit_test(test_checks),
