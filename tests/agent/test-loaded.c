@@ -203,13 +203,118 @@ static void count_interpose(void)
 #define agent_interpose count_interpose
 #include "agent/attach.c"
 #undef EXPORT
+/* The C library's function that starts the program, and the end of one that is not to run. */
+static bool has_no_start;
+static jmp_buf after_exit;
+static struct agent_session listed[3];
+
+static int real_start(int (*main)(int argc, char **argv, char **envp), int argc, char **argv,
+		void (*init)(void), void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
+
+static void *find_start(void *handle, const char *name)
+{
+	int (*start)(int (*main)(int argc, char **argv, char **envp), int argc, char **argv,
+			void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
+			void *stack_end) = real_start;
+	void *address;
+
+	assert_true(handle == RTLD_NEXT && !strcmp(name, "__libc_start_main"));
+	note("find");
+	memcpy(&address, &start, sizeof(address));
+	return has_no_start ? NULL : address;
+}
+
+static _Noreturn void end_program(int status)
+{
+	longjmp(after_exit, status + 1);
+}
+
+static struct agent_session *next_listed(const struct agent_session *session)
+{
+	return !session ? &listed[0] : session == &listed[2] ? NULL : &listed[session - listed + 1];
+}
+
+static int say_bye(struct agent_session *session)
+{
+	note(session == &listed[1] ? "bye" : "?");
+	return 0;
+}
+
+#define dlsym find_start
+#define _exit end_program
+#define agent_session_after next_listed
+#define agent_bye say_bye
 #define __libc_start_main loaded_start_main
 #define begin start_begin
 #include "agent/start.c"
 #undef begin
 #undef __libc_start_main
+#undef agent_bye
+#undef agent_session_after
+#undef _exit
+#undef dlsym
 #undef EXPORT
 #undef agent_interpose
+
+/* ---- before main() ---- */
+
+static int one_main(int argc, char **argv, char **envp)
+{
+	(void)argv;
+	(void)envp;
+	return argc;
+}
+
+static void nothing(void) {}
+
+static int real_start(int (*main)(int argc, char **argv, char **envp), int argc, char **argv,
+		void (*init)(void), void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+{
+	assert_true(argc == 3 && argv == (char **)(void *)&listed[0] && init == nothing && !fini &&
+			rtld_fini == nothing && stack_end == &listed[1]);
+	note(main == one_main ? "main" : main == instead_of_main ? "instead" : "?");
+	return 47;
+}
+
+static int start_program(void)
+{
+	return loaded_start_main(one_main, 3, (char **)(void *)&listed[0], nothing, NULL, nothing,
+			&listed[1]);
+}
+
+static void test_start_of_main(void **state)
+{
+	(void)state;
+	*order = '\0';
+	assert_int_equal(start_program(), 47);
+	assert_string_equal(order, "own find end main");
+	is_list = true;
+	*order = '\0';
+	assert_int_equal(start_program(), 47);
+	assert_string_equal(order, "own find end instead");
+	is_list = false;
+	/* A C library without it. */
+	has_no_start = true;
+	switch (setjmp(after_exit)) {
+	case 0:
+		(void)start_program();
+		fail();
+		break;
+	case 128: break;
+	default: fail();
+	}
+	has_no_start = false;
+	*order = '\0';
+	/* Sessions that list events only are told the end. */
+	listed[1].list_only = true;
+	switch (setjmp(after_exit)) {
+	case 0: (void)instead_of_main(0, NULL, NULL); break;
+	case 1: break;
+	default: fail();
+	}
+	assert_string_equal(order, "bye");
+	*order = '\0';
+}
 
 /* ---- functions that replace the C library's ---- */
 
@@ -639,6 +744,7 @@ int main(void)
 			cmocka_unit_test(test_interpose),
 			cmocka_unit_test(test_requests),
 			cmocka_unit_test(test_start),
+			cmocka_unit_test(test_start_of_main),
 			cmocka_unit_test(test_variables),
 			cmocka_unit_test(test_signals),
 	};
