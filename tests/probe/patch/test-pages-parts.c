@@ -81,11 +81,36 @@ static void fake_trap(uint64_t address)
 	note("trap %u ", (unsigned int)(address - base_address));
 }
 
+/* Files that are opened, and memory that is mapped. */
+static char opened[2][80];
+static int opened_flags[2];
+static unsigned int nr_opened, nr_mapped;
+static size_t mapped_size;
+static bool map_fails;
+
+static int hooked_open(const char *file, int flags)
+{
+	snprintf(opened[nr_opened % 2], sizeof(opened[0]), "%s", file);
+	opened_flags[nr_opened++ % 2] = flags;
+	return open(file, flags);
+}
+
+static void *hooked_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	nr_mapped++;
+	mapped_size = size;
+	return map_fails ? MAP_FAILED : mmap(at, size, protection, flags, fd, offset);
+}
+
+#define open hooked_open
+#define mmap hooked_mmap
 #define patch_places_each fake_each
 #define patch_pads_each fake_each_pad
 #define patch_pads_settle fake_settle
 #include "probe/patch/pages.c"
 #undef patch_places_each
+#undef open
+#undef mmap
 
 #define patch_body_past fake_past
 #define patch_body_return fake_return
@@ -240,6 +265,115 @@ static void test_given(void)
 	unmap_file();
 }
 
+/* Two pages for each probe and each springboard. */
+static void test_collected(void)
+{
+	uint64_t given = 5;
+
+	map_file();
+	nr_probes = nr_pads = nr_mapped = 0;
+	CHECK(!collect() && !nr_mapped);
+	for (unsigned int i = 0; i < 5; i++)
+		set(i, (5 - i) * PAGE - (i == 3 ? 3 : 50));
+	pads[0] = (uintptr_t)code + 10;
+	pads[1] = (uintptr_t)code + 2 * PAGE;
+	nr_pads = 2;
+	CHECK(collect() && pages.room == 14 && pages.nr == 14 && nr_mapped == 1 &&
+			mapped_size == 14 * sizeof(uint64_t) && pages.kept == 5 && !pages.given);
+	for (unsigned int i = 1; i < 14; i++)
+		CHECK(pages.at[i - 1] <= pages.at[i]);
+	CHECK(pages.at[0] == (uintptr_t)code && pages.at[13] == (uintptr_t)code + 4 * PAGE);
+	CHECK(!munmap(pages.at, 14 * sizeof(uint64_t)));
+	map_fails = true;
+	nr_opened = 0;
+	CHECK(patch_pages_give_back(&given) == 0 && !given && !pages.at && !nr_opened);
+	map_fails = false;
+	unmap_file();
+}
+
+/* By its name; where that is another file or none, by the mapping. */
+static void test_opened(void)
+{
+	const int flags = O_RDONLY | O_CLOEXEC;
+	unsigned int descriptors;
+	struct mapping mapping;
+	char line[300], behind[80];
+	int fd;
+
+	map_file();
+	snprintf(line, sizeof(line), "%lx-%llx r-xp 0 00:00 0 ", (unsigned long)(uintptr_t)code,
+			(unsigned long)(uintptr_t)code + FILE_PAGES * PAGE);
+	CHECK(read_line(line, &mapping) && !*mapping.path);
+	mapping.path = path;
+	{
+		FILE *maps = fopen("/proc/self/maps", "re");
+		char other[300];
+		struct mapping found;
+
+		while (fgets(other, sizeof(other), maps)) {
+			if (read_line(other, &found) && found.start == (uintptr_t)code)
+				strcpy(mapping.identity, found.identity);
+		}
+		(void)fclose(maps);
+	}
+	snprintf(behind, sizeof(behind), "/proc/self/map_files/%lx-%llx",
+			(unsigned long)(uintptr_t)code,
+			(unsigned long)(uintptr_t)code + FILE_PAGES * PAGE);
+	descriptors = resources_descriptors();
+	nr_opened = 0;
+	fd = open_file_of(&mapping);
+	CHECK(fd >= 0 && nr_opened == 1 && !strcmp(opened[0], path) &&
+			opened_flags[0] == (flags | O_NOCTTY | O_NONBLOCK) && !close(fd));
+	/* Another file has the name. The right to open the mapping may be missing. */
+	CHECK(!unlink(path));
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	CHECK(fd >= 0 && write(fd, code, PAGE) == (ssize_t)PAGE && !close(fd));
+	for (int round = 0; round < 2; round++) {
+		nr_opened = 0;
+		fd = open_file_of(&mapping);
+		CHECK(nr_opened == 2 && !strcmp(opened[1], behind) && opened_flags[1] == flags);
+		CHECK(resources_descriptors() == descriptors + (fd >= 0) && (fd < 0 || !close(fd)));
+		/* Then there is no such name. */
+		unlink(path);
+	}
+	/* The mapping is of another file, too. */
+	strcpy(mapping.identity, "00:00 1");
+	CHECK(open_file_of(&mapping) == -1 && resources_descriptors() == descriptors);
+	/* Lines that are none. */
+	strcpy(line, "7f00-8f00 r-xp 0 fe:01\n");
+	CHECK(!read_line(line, &mapping));
+	strcpy(line, "heap");
+	CHECK(!read_line(line, &mapping));
+	unmap_file();
+}
+
+/* The mapping before ends where this one begins; nothing is mapped before the first one. */
+static void test_neighbours(void)
+{
+	struct mapping mapping;
+	char line[300], first[IDENTITY_BYTES] = "";
+	void *before;
+	FILE *maps;
+
+	map_file();
+	before = mmap(code - PAGE, PAGE, PROT_READ,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	maps = fopen("/proc/self/maps", "re");
+	CHECK(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		CHECK(read_line(line, &mapping));
+		if (!*first)
+			strcpy(first, mapping.identity);
+		if (mapping.start == (uintptr_t)code)
+			break;
+	}
+	(void)fclose(maps);
+	CHECK(maps_as(code, mapping.identity) && !maps_as((void *)16, first));
+	if (before != MAP_FAILED)
+		CHECK(maps_as(before, "00:00 0") && !munmap(before, PAGE));
+	unmap_file();
+}
+
 /* A process that is traced keeps all. */
 static void test_traced(void)
 {
@@ -368,6 +502,9 @@ static void test_gone(void)
 int main(void)
 {
 	test_traced();
+	test_collected();
+	test_opened();
+	test_neighbours();
 	test_files();
 	test_given();
 	test_gone();
