@@ -1834,7 +1834,17 @@ static void test_areas(void)
 	ring_rseq_simulated = false;
 	ring_rseq_length = 0;
 	ring_rseq_prepare();
-	CHECK(!ring_rseq_length && !ring_rseq_simulated);
+	CHECK(!ring_rseq_length && !ring_rseq_simulated && ring_thread.away);
+	/* A known number is not asked for again, the first one either. */
+	CHECK(ring_thread_cpu() == 0 && ring_thread.away);
+	area[1] = 4711;
+	CHECK(ring_thread_cpu() == 4711 && ring_thread.away);
+	/* Otherwise our area is registered for the question, and for the preparation. */
+	area[1] = -1;
+	CHECK(ring_thread_cpu() >= 0 && ring_rseq_cpu() < 0 && !ring_thread.away);
+	ring_rseq_prepare();
+	CHECK(ring_rseq_cpu() < 0 && !ring_thread.away);
+	ring_rseq_use_libcs(&ring_thread);
 	area[1] = -1;
 	permitted = false;
 	ring_rseq_prepare();
