@@ -15,6 +15,9 @@
 #include "libside/registry.h"
 #include "libside/report.h"
 
+#include <side/context.h>
+#include <side/endian.h>
+
 #include "event.h"
 
 /* ---- what the files call ---- */
@@ -721,6 +724,46 @@ static void test_longest(void)
 	CHECK_EQUAL(fake.nr_inits, 0);
 }
 
+/* What each function of the header writes, into a value that has all bits set. */
+static void test_values(void)
+{
+	struct side_context_value value;
+	char bytes[18];
+
+#define RESET() memset(&value, 0xff, sizeof(value))
+	RESET();
+	side_context_set_none(&value);
+	CHECK(value.kind == SIDE_CONTEXT_NONE && value.reserved == UINT32_MAX);
+	RESET();
+	side_context_set_int64(&value, -77);
+	CHECK(value.kind == SIDE_CONTEXT_INT64 && value.content.int64 == -77);
+	RESET();
+	side_context_set_uint64(&value, 78);
+	CHECK(value.kind == SIDE_CONTEXT_UINT64 && value.content.uint64 == 78);
+	RESET();
+	side_context_set_double(&value, 0.25);
+	CHECK(value.kind == SIDE_CONTEXT_DOUBLE && value.content.float64 == 0.25);
+	RESET();
+	side_context_set_string(&value, marks + 5);
+	CHECK(value.kind == SIDE_CONTEXT_STRING && value.content.string == marks + 5);
+	RESET();
+	side_context_set_string(&value, NULL);
+	CHECK(value.kind == SIDE_CONTEXT_NONE && !value.content.string);
+	RESET();
+	side_context_set_bool(&value, 0);
+	CHECK(value.kind == SIDE_CONTEXT_BOOL && value.content.boolean == 0);
+	RESET();
+	side_context_set_bool(&value, -6);
+	CHECK(value.kind == SIDE_CONTEXT_BOOL && value.content.boolean == 1);
+#undef RESET
+	for (int i = 0; i < 18; i++)
+		bytes[i] = (char)(100 + i);
+	side_bswap_128p(bytes + 1);
+	CHECK(bytes[0] == 100 && bytes[17] == 117);
+	for (int i = 1; i < 17; i++)
+		CHECK(bytes[i] == 117 - i);
+}
+
 static struct side_context_place *other_place;
 
 static void find_same(void)
@@ -895,6 +938,7 @@ int main(void)
 	test_sandboxes();
 	test_names();
 	test_longest();
+	test_values();
 	test_races();
 	test_register();
 	test_retired();
