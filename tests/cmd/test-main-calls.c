@@ -524,7 +524,8 @@ static void test_kernel(void **unused)
 				      : NONE);
 	}
 	no_pids = true;
-	run_kernel(false, COMMAND_FAILED, "side: cannot find the programs that run: out of memory\n");
+	run_kernel(false, COMMAND_FAILED,
+			"side: cannot find the programs that run: out of memory\n");
 	no_pids = false;
 	*calls = '\0';
 }
