@@ -18,22 +18,28 @@
 
 #include "../check.h"
 
-static uint64_t skew;
+static uint64_t skew, frozen; /* frozen: the time that does not advance by itself; 0: it does */
+static bool sleeps;
 static void (*while_waiting)(void);
 static unsigned int nr_pauses;
 
 uint64_t __real_inject_now(void);
 uint64_t __wrap_inject_now(void);
 void __wrap_inject_pause_us(long us);
+void __real_inject_pause_us(long us);
 
 uint64_t __wrap_inject_now(void)
 {
-	return __real_inject_now() + skew;
+	return (frozen ? frozen : __real_inject_now()) + skew;
 }
 
 void __wrap_inject_pause_us(long us)
 {
 	nr_pauses++;
+	if (sleeps) {
+		__real_inject_pause_us(us);
+		return;
+	}
 	skew += (uint64_t)us * 1000;
 	if (while_waiting)
 		while_waiting();
@@ -1112,6 +1118,88 @@ static void test_end(void)
 	CHECK(!prctl(PR_SET_NAME, "program"));
 }
 
+/* ---- a whole attach ---- */
+
+static bool gives_up(unsigned int patience_ms, unsigned int rounds, const struct inject_target *of)
+{
+	struct inject_request request_of = {.pid = of->pid, .patience_ms = patience_ms};
+	struct inject_place place = {.code = 0};
+	struct inject_target target = *of;
+	char wanted[INJECT_TEXT_MAX], name[64];
+	int ret;
+
+	report = (struct inject_report){.kind = INJECT_DONE};
+	nr_pauses = 0;
+	frozen = __real_inject_now();
+	skew = 0;
+	ret = inject_borrow(&target, &place, &request_of);
+	frozen = 0;
+	(void)snprintf(wanted, sizeof(wanted),
+			"cannot attach to %d (%s): for %u ms none of its threads was at a point where it may be asked to load something",
+			of->pid, inject_name(of->pid, name, sizeof(name)), rounds * 3 / 10);
+	if (ret == -1 && nr_pauses == rounds && report.kind == INJECT_FAILED &&
+			!strcmp(report.text, wanted) && report.thread == of->pid &&
+			!strcmp(report.hint,
+					"attach again, or start it with SIDE_LIB_DIR and a daemon"))
+		return true;
+	(void)fprintf(stderr, "%d, %u rounds: %s\n", ret, nr_pauses, report.text);
+	return false;
+}
+
+/* A stopped program has no thread that can be asked. At least 300 rounds are tried, unless ten times as long is over. */
+static void test_patience(void)
+{
+	struct inject_target target = {.report = &report, .pid = start()};
+	char path[64];
+	int status;
+
+	CHECK(!kill(target.pid, SIGSTOP) && waitpid(target.pid, &status, WUNTRACED) == target.pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", target.pid);
+	target.memory = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(target.memory >= 0 && !inject_maps_read(&target));
+	CHECK(gives_up(300, 1000, &target) && gives_up(30, 300, &target) &&
+			gives_up(3, 100, &target));
+	inject_target_close(&target);
+	end(target.pid);
+}
+
+/* A program that waits calls a function of a library that it has loaded, and goes on waiting. */
+static void test_attach(void)
+{
+	char *path = realpath(path_of((void *)(uintptr_t)atoi), NULL);
+	struct inject_request of_child = {.pid = start(),
+			.agent = path,
+			.libside = path,
+			.function = "atoi",
+			.argument = "4711"};
+	pid_t helper;
+	int fd;
+
+	sleeps = true;
+	for (int round = 0; round < 3; round++) {
+		fd = inject_begin(&of_child, &helper);
+		CHECK(fd >= 0);
+		inject_end(fd, helper, &report);
+		if (report.kind != INJECT_DONE)
+			(void)fprintf(stderr, "%s\n", report.text);
+		CHECK(report.kind == INJECT_DONE && report.result == 4711 && !report.from_memory);
+		CHECK(report.thread == of_child.pid && report.stops >= 1 && report.stopped_ns &&
+				report.stopped_total_ns >= report.stopped_ns &&
+				report.total_ns > report.stopped_total_ns);
+		while (call_of(of_child.pid) != SYS_pause)
+			usleep(100);
+		CHECK(!find_thread(of_child.pid, THREAD_NAME));
+	}
+	/* The agent is not in the program: nothing is done. */
+	of_child.only_if_there = true;
+	fd = inject_begin(&of_child, &helper);
+	inject_end(fd, helper, &report);
+	CHECK(report.kind == INJECT_DONE && report.result == -ENOENT && !report.stops);
+	sleeps = false;
+	end(of_child.pid);
+	free(path);
+}
+
 static void test_process(void)
 {
 	struct inject_request of_nothing = {.pid = INT32_MAX, .function = "f", .argument = ""};
@@ -1198,6 +1286,8 @@ int main(void)
 		test_load();
 		test_room();
 		test_end();
+		test_patience();
+		test_attach();
 		test_process();
 		test_processor();
 		if (!round)
