@@ -2,6 +2,7 @@
 /* Names of events, names of functions and mappings of a process, part by part. The files under test are included. */
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -296,7 +297,97 @@ static void added_mappings(void)
 	CHECK(resources_descriptors() == before);
 }
 
-/* ---- processes and files ---- */
+/* ---- files ---- */
+
+/* Where the file of a mapping is found, if its path leads to no file or to another one. */
+static void lost_files(void)
+{
+	unsigned int before = resources_descriptors();
+	char other_path[] = "/tmp/side-mapped-XXXXXX", nowhere[] = "/nowhere", exe[64], *path;
+	struct mapping mapping = {.path = nowhere};
+	struct stat status;
+	int other = mkstemp(other_path), file = open(file_path, O_RDONLY | O_CLOEXEC),
+	    own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd;
+
+	CHECK(other >= 0 && file >= 0 && own >= 0 && !fstat(own, &status));
+	CHECK(is_file_of(file_path, file) && !is_file_of(other_path, file) &&
+			!is_file_of("/nowhere", file) && !is_file_of(file_path, -1));
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)getpid());
+	mapping.inode = status.st_ino;
+	fd = open_mapped(getpid(), &mapping);
+	CHECK(fd >= 0 && is_file_of("/proc/self/exe", fd) && fcntl(fd, F_GETFD) == FD_CLOEXEC &&
+			!close(fd));
+	path = path_from_here(getpid(), &mapping, own);
+	CHECK(path && !strcmp(path, exe));
+	free(path);
+	mapping.inode = 0;
+	CHECK(open_mapped(getpid(), &mapping) == -1 && !path_from_here(getpid(), &mapping, file));
+	mapping.path = file_path;
+	CHECK(!path_from_here(getpid(), &mapping, file) && open_mapped(getpid(), &mapping) == -1);
+	mapping.inode = file_inode;
+	fd = open_mapped(getpid(), &mapping);
+	CHECK(fd >= 0 && is_file_of(file_path, fd) && !close(fd));
+	/* A process that is not there: the path may still lead to the file. */
+	fd = open_mapped(0x7fffffff, &mapping);
+	CHECK(fd >= 0 && is_file_of(file_path, fd) && !close(fd));
+	mapping.path = other_path;
+	CHECK(open_mapped(0x7fffffff, &mapping) == -1);
+	CHECK(!close(other) && !close(file) && !close(own) && !unlink(other_path) &&
+			resources_descriptors() == before);
+}
+
+static void many_modules(void)
+{
+	struct resolve *resolve = resolve_new();
+	char path[64];
+
+	CHECK(resolve);
+	for (size_t i = 0; i < MODULES_MAX; i++) {
+		snprintf(path, sizeof(path), i % 2 ? "/folder/name%zu" : "name%zu", i);
+		CHECK(add_module(resolve, path, -1) == &resolve->modules[i] &&
+				resolve->nr_modules == i + 1);
+		CHECK(resolve->room ==
+						(i < 64 ? 64
+										: i < 128
+										? 128
+										: resolve->room) &&
+				resolve->room >= resolve->nr_modules);
+		CHECK(!strcmp(resolve->modules[i].path, path) &&
+				!strcmp(resolve->modules[i].name, i % 2 ? path + 8 : path));
+		CHECK(known(resolve, path) == &resolve->modules[i]);
+	}
+	CHECK(!add_module(resolve, "one more", -1) && resolve->nr_modules == MODULES_MAX &&
+			!known(resolve, "one more"));
+	resolve_free(resolve);
+}
+
+/* The build ID in the memory of this program. */
+static int own_note(struct dl_phdr_info *info, size_t size, void *user)
+{
+	struct resolve_module *module = user;
+
+	(void)size;
+	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
+		const char *at = (const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
+			   *end = at + info->dlpi_phdr[i].p_memsz;
+
+		while (info->dlpi_phdr[i].p_type == PT_NOTE && end - at >= 12) {
+			ElfW(Nhdr) note;
+
+			memcpy(&note, at, sizeof(note));
+			if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+					!memcmp(at + 12, "GNU", 4)) {
+				module->build_id_size = note.n_descsz;
+				memcpy(module->build_id, at + 16, note.n_descsz);
+			}
+			at += 12 + (note.n_namesz + 3u) / 4 * 4 + (note.n_descsz + 3u) / 4 * 4;
+		}
+	}
+	/* The first one is the program. */
+	return 1;
+}
+
+/* ---- processes ---- */
 
 __thread int test_thread_variable = 7;
 int test_variable = 8;
@@ -309,6 +400,7 @@ static void own_process(void)
 {
 	unsigned int before = resources_descriptors(), nr_executable = 0;
 	struct resolve *resolve = resolve_new();
+	struct resolve_module own = {.build_id_size = 0};
 	struct resolve_error error;
 	uint64_t address = 1;
 
@@ -329,6 +421,10 @@ static void own_process(void)
 			!*error.mend);
 	CHECK(!resolve_add_file(resolve, "/proc/self/exe", &error) && resolve->nr_modules == 1 &&
 			resolve->modules->executable);
+	dl_iterate_phdr(own_note, &own);
+	CHECK(module_elf(resolve->modules) && resolve->modules->build_id_size == own.build_id_size);
+	CHECK(!memcmp(resolve->modules->build_id, own.build_id, own.build_id_size) &&
+			!module_code(resolve->modules, &error));
 	CHECK(module_symbol(resolve->modules, "test_variable", &address) && address > 1);
 	CHECK(!module_symbol(resolve->modules, "test_thread_variable", &address) &&
 			!module_symbol(resolve->modules, "elf_begin", &address));
@@ -363,6 +459,8 @@ int main(void)
 	own_mappings();
 	library_names();
 	added_mappings();
+	lost_files();
+	many_modules();
 	own_process();
 	CHECK(!unlink(file_path));
 	return 0;
