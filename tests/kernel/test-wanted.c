@@ -8,12 +8,14 @@
 
 #include <cmocka.h>
 
+#include "../counted-json.h"
+#include "../failing-calls.h"
+
 #include "cmd/side/ask.h"
 #include "control/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <json-c/json.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,6 +132,35 @@ static void test_failures(void **unused)
 	wanted_free(&wanted);
 }
 
+/* Without memory a pattern is left out, and a filter is: then the kernel records more. */
+static void test_memory(void **unused)
+{
+	struct wanted wanted;
+
+	(void)unused;
+	connects = true;
+	for (unsigned int i = 0; i < 4; i++) {
+		struct json_object *channel = json_tokener_parse(
+				"{\"rules\":[{\"event\":[\"kernel::irq:*\"],\"filter\":\"a == 1\"}]}");
+		struct json_object *other =
+				json_tokener_parse("{\"rules\":[{\"event\":[\"kernel::net:*\"]}]}");
+
+		wanted = (struct wanted){.nr = 0};
+		/* The list, the pattern, its filter. */
+		failing_arm(i < 3 ? i + 1 : 0);
+		add_channel(&wanted, channel);
+		assert_int_equal(failing_has_failed(), i < 3);
+		assert_int_equal(wanted.nr, i >= 2);
+		if (i >= 2)
+			assert_int_equal(wanted.choices[0].expression != NULL, i == 3);
+		add_channel(&wanted, other);
+		assert_int_equal(wanted.nr, i < 2 ? 1 : 2);
+		wanted_free(&wanted);
+		json_object_put(channel);
+		json_object_put(other);
+	}
+}
+
 static void test_place(void **unused)
 {
 	char found[16] = "";
@@ -146,12 +177,19 @@ static void test_place(void **unused)
 	assert_int_equal(nr_open, 0);
 }
 
+static int no_object_is_left(void **unused)
+{
+	(void)unused;
+	return nr_objects;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-			cmocka_unit_test(test_patterns),
-			cmocka_unit_test(test_failures),
-			cmocka_unit_test(test_place),
+			cmocka_unit_test_teardown(test_patterns, no_object_is_left),
+			cmocka_unit_test_teardown(test_failures, no_object_is_left),
+			cmocka_unit_test_teardown(test_memory, no_object_is_left),
+			cmocka_unit_test_teardown(test_place, no_object_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,12 +10,13 @@
 #include <cmocka.h>
 
 #include "../../resources.h"
+#include "../../counted-json.h"
+
 #include "cmd/side/ask.h"
 #include "control/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <json-c/json.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,13 +237,19 @@ static void test_clock(void **unused)
 	assert_int_equal(clock_ticks(77), 77);
 }
 
+static int no_object_is_left(void **unused)
+{
+	(void)unused;
+	return nr_objects;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-			cmocka_unit_test(test_rules),
-			cmocka_unit_test(test_probes),
-			cmocka_unit_test(test_turns),
-			cmocka_unit_test(test_clock),
+			cmocka_unit_test_teardown(test_rules, no_object_is_left),
+			cmocka_unit_test_teardown(test_probes, no_object_is_left),
+			cmocka_unit_test_teardown(test_turns, no_object_is_left),
+			cmocka_unit_test_teardown(test_clock, no_object_is_left),
 	};
 
 	alarm(50);
