@@ -875,7 +875,8 @@ static int pattern_text(uint64_t count)
 	return ret;
 }
 
-static int context_text(uint64_t count, const char *begin)
+/* The name that is kept begins with `kept` instead of `begin`. */
+static int context_text(uint64_t count, const char *begin, const char *kept)
 {
 	static struct context_error error;
 	struct context_spec spec;
@@ -887,14 +888,15 @@ static int context_text(uint64_t count, const char *begin)
 	if (ret)
 		limit_problem = error.text;
 	else
-		assert_string_equal(spec.name, text);
+		assert_true(!strncmp(spec.name, kept, strlen(kept)) &&
+				!strcmp(spec.name + strlen(kept), text + strlen(begin)));
 	return ret;
 }
 
 /* All known names are shorter. A name of the last permitted length is therefore unknown, which is another error. */
 static int context_word(uint64_t count)
 {
-	int ret = context_text(count, "x");
+	int ret = context_text(count, "x", "x");
 
 	return count <= CONTEXT_NAME_MAX && ret == -EINVAL &&
 					strstr(limit_problem, "no context is called")
@@ -904,7 +906,13 @@ static int context_word(uint64_t count)
 
 static int context_application(uint64_t count)
 {
-	return context_text(count, "$app.a:");
+	return context_text(count, "$app.a:", "$app.a:");
+}
+
+/* The other spelling, which is one byte shorter than the name that is kept. */
+static int context_other_application(uint64_t count)
+{
+	return context_text(count - 1, "app:a:", "$app.a:");
 }
 
 static int session_name(uint64_t count)
@@ -919,6 +927,8 @@ static void test_names(void **state)
 			LIMIT_CASE(context_word, CONTEXT_NAME_MAX, -EINVAL, "more than 79 bytes"),
 			LIMIT_CASE(context_application, CONTEXT_NAME_MAX, -EINVAL,
 					"more than 79 bytes"),
+			LIMIT_CASE(context_other_application, CONTEXT_NAME_MAX, -EINVAL,
+					"more than 74 bytes of provider and name"),
 			LIMIT_CASE(session_name, WIRE_SESSION_NAME_MAX, -EINVAL, ""),
 	};
 
