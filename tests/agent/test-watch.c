@@ -36,9 +36,12 @@ static struct {
 	unsigned int vforked; /* in the child */
 } played;
 
+static unsigned int nr_lookups;
+
 static void *play_dlsym(void *handle, const char *name)
 {
 	errno = ENOENT;
+	nr_lookups++;
 	return played.has_nothing ? NULL : dlsym(handle, name);
 }
 
@@ -333,8 +336,11 @@ static void test_nothing(void **unused)
 	errno = E2BIG;
 	assert_ptr_equal(find_next(NEXT_SETUID), behind[NEXT_SETUID]);
 	assert_int_equal(errno, E2BIG);
+	memset(side_next_functions, 0, sizeof(side_next_functions));
+	nr_lookups = 0;
 	find_all();
 	assert_memory_equal(side_next_functions, behind, sizeof(behind));
+	assert_int_equal(nr_lookups, NEXT_NR);
 	end();
 }
 
