@@ -3,9 +3,14 @@
  * Exact values of memory for probes: gaps of the address space, distances with chosen bytes, slots of an arena, lines of mappings,
  * and the bytes of a probe. The test includes the files, so that it can call their static functions.
  */
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../check.h"
 
 /* As many entries as the last call asked for; the call fails if it is to. */
 static size_t asked_entries;
@@ -20,14 +25,41 @@ static void *hooked_reallocarray(void *old, size_t count, size_t size)
 #define reallocarray hooked_reallocarray
 #include "probe/patch/gaps.c"
 #undef reallocarray
+/* A text instead of the mappings of this process, so many bytes at a time; then the end, or an error. */
+static const char *played_maps;
+static size_t played_chunk;
+static bool maps_fail_at_end, maps_cannot_open;
+
+static ssize_t hooked_read(int fd, void *to, size_t size)
+{
+	size_t left;
+
+	if (!played_maps)
+		return read(fd, to, size);
+	left = strlen(played_maps);
+	left = left < played_chunk ? left : played_chunk;
+	CHECK(size == 1024 && left <= size);
+	memcpy(to, played_maps, left);
+	played_maps += left;
+	return !left && maps_fail_at_end ? -1 : (ssize_t)left;
+}
+
+static int hooked_open(const char *path, int flags)
+{
+	CHECK(!strcmp(path, "/proc/self/maps") && flags == (O_RDONLY | O_CLOEXEC));
+	return maps_cannot_open ? -1 : open(path, flags);
+}
+
+#define read hooked_read
+#define open hooked_open
 #include "probe/patch/maps.c"
+#undef read
+#undef open
 #include "probe/patch/pages.c"
 #include "probe/patch/places.c"
 #include "probe/patch/slots.c"
 
 #include "../../resources.h"
-
-#include "../../check.h"
 
 /* ---- gaps ---- */
 
@@ -288,6 +320,55 @@ static void test_maps(void)
 	CHECK(!patch_maps_each(refuse_mapping, &calls) && calls == 2);
 }
 
+static char mappings_seen[600];
+
+static bool note_mapping(const struct patch_mapping *mapping, void *user)
+{
+	size_t used = strlen(mappings_seen);
+
+	CHECK(user == &played_chunk);
+	snprintf(mappings_seen + used, sizeof(mappings_seen) - used, "%x-%x %zu %s|",
+			(unsigned int)mapping->start, (unsigned int)mapping->end,
+			strlen(mapping->remainder), mapping->remainder);
+	return true;
+}
+
+/* Lines over the ends of what is read at once, long ones, others that are no mappings, and one without an end. */
+static void test_played_maps(void)
+{
+	static const char first[] = "1000-2000 r-xp 0 a\nnothing\n3000-4000 r-xp 0 ",
+			  last[] = "\n5000-6000 rw-p 0 b\n7000-8000 r-xp 0 c";
+	char text[600], expected[600], path[300];
+	unsigned int descriptors = resources_descriptors();
+
+	for (size_t length = 140; length < 150; length++) {
+		/* The third line has 17 bytes before the path, and 160 count. */
+		size_t kept = length < 143 ? length : 143;
+
+		memset(path, 'x', length);
+		path[length] = '\0';
+		snprintf(text, sizeof(text), "%s%s%s", first, path, last);
+		snprintf(expected, sizeof(expected),
+				"1000-2000 5 p 0 a|3000-4000 %zu p 0 %.*s|5000-6000 5 p 0 b|",
+				kept + 4, (int)kept, path);
+		for (played_chunk = 1; played_chunk < 400; played_chunk += 1 + played_chunk / 3) {
+			for (int fails = 0; fails < 2; fails++) {
+				played_maps = text;
+				maps_fail_at_end = fails;
+				*mappings_seen = '\0';
+				CHECK(patch_maps_each(note_mapping, &played_chunk) == !fails);
+				CHECK(!strcmp(mappings_seen, expected));
+			}
+		}
+	}
+	played_maps = NULL;
+	maps_cannot_open = true;
+	*mappings_seen = '\0';
+	CHECK(!patch_maps_each(note_mapping, &played_chunk) && !*mappings_seen);
+	maps_cannot_open = false;
+	CHECK(resources_descriptors() == descriptors);
+}
+
 /* ---- bytes of probes ---- */
 
 static void test_occupied(void)
@@ -357,6 +438,7 @@ int main(void)
 		test_returned_slots();
 		test_lines();
 		test_maps();
+		test_played_maps();
 		test_occupied();
 		test_standing();
 		if (round == 1)
