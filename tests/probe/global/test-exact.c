@@ -639,6 +639,28 @@ static void test_changed(void)
 	CHECK(!look_with(memory + 16, &looking, &side, true));
 	memory[11] = 11;
 	CHECK(look_with(memory + 16, &looking, &side, true));
+	/* Jumps that end before the location: their bytes are no difference, and those after their end are. */
+	memcpy(memory, bytes, 32);
+	for (int begin = 7; begin <= 12; begin++) {
+		for (int changed = 12; changed < 16; changed++) {
+			memory[begin] = LONG_JUMP;
+			if (changed > begin)
+				memory[changed] ^= 0x20;
+			CHECK(look_with(memory + 16, &looking, &side, true) ==
+					(begin == 12 ||
+							(changed > begin &&
+									(begin < 8 || changed > begin + 4))));
+			memcpy(memory, bytes, 32);
+		}
+	}
+	/* The file ends before the location, and memory that cannot be read. */
+	CHECK(!ftruncate(file.fd, 16));
+	memory[16] = LONG_JUMP;
+	CHECK(!look_with(memory + 16, &looking, &side, true));
+	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 && look_with(memory + 16, &looking, &side, true));
+	CHECK(!differs(&looking, getpid(), &side, 4096, true));
+	memory[16] = bytes[16];
+	memory[11] = 11;
 	/* At the beginning of the file, fewer bytes are before the location. */
 	side.offset = 0;
 	CHECK(!look_with(memory, &looking, &side, true));
