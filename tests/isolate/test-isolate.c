@@ -463,6 +463,23 @@ static void test_parser_calls(void **unused)
 #endif
 }
 
+/* How many rules of the loaded filter are for this call. */
+static unsigned int count_rules(const char *name)
+{
+	uint32_t number = (uint32_t)seccomp_syscall_resolve_name(name);
+	unsigned int count = 0, loaded = 0;
+
+	for (unsigned int at = 0; at < kernel.filter_size; at++) {
+		const struct sock_filter *op = &kernel.filter[at];
+
+		if (op->code == (BPF_LD | BPF_W | BPF_ABS))
+			loaded = op->k;
+		else if (op->code == (BPF_JMP | BPF_JEQ | BPF_K))
+			count += loaded == offsetof(struct seccomp_data, nr) && op->k == number;
+	}
+	return count;
+}
+
 static void test_parser_arguments(void **unused)
 {
 	static const unsigned int asks[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO};
@@ -476,6 +493,9 @@ static void test_parser_arguments(void **unused)
 	for (int terminals = 0; terminals < 2; terminals++) {
 		limits.terminals = terminals;
 		parse_with(&limits);
+		/* One rule for each permitted argument, and no more. */
+		assert_int_equal(count_rules("ioctl"), terminals ? 5 + 8 : 5);
+		assert_int_equal(count_rules("prctl"), 5);
 		for (size_t i = 0; i < sizeof(asks) / sizeof(*asks); i++)
 			assert_int_equal(asked("ioctl", 1, asks[i] | high), 0);
 		for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
