@@ -59,6 +59,11 @@ static long hooked_call(long number, long a, long b, long c, long d, long e, lon
 	long result;
 
 	/* On a machine with much load each of them takes long. */
+	CHECK(!f &&
+			(number == SYS_process_vm_readv ? a == getpid() && c == 1 && e == 1
+							: !b && !c && !d && !e));
+	CHECK(number != SYS_membarrier || a == MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE);
+	CHECK((number != SYS_sched_yield && number != SYS_getpid) || !a);
 	if (number == SYS_sched_yield) {
 		nr_yields++;
 		return 0;
@@ -219,7 +224,8 @@ static void note_bytes(void)
 
 static void test_steps(void)
 {
-	static const uint8_t bytes[] = {1, 2, 3, 4, 5}, old[] = {0x90, 0x90, 0x90, 0x90, 0x90};
+	static const uint8_t bytes[] = {1, 2, 3, 4, 5, 0xee, 0xee},
+			     old[] = {0x90, 0x90, 0x90, 0x90, 0x90};
 	const uint64_t copy = address_of(copies + 14);
 	struct patch_writer writer;
 

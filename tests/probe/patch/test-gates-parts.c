@@ -22,6 +22,7 @@ static size_t accessible;
 
 static long hooked_call(long number, long a, long b, long c, long d, long e, long f)
 {
+	CHECK(number != SYS_mprotect || (!d && !e && !f));
 	if (number == SYS_mprotect && ++nr_protects == failing_protect)
 		return -ENOMEM;
 	return patch_system_call(number, a, b, c, d, e, f);

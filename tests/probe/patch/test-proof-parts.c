@@ -80,6 +80,18 @@ static pid_t ptrace_thread;
 
 static long hooked_call(long number, long a, long b, long c, long d, long e, long f)
 {
+	/* Arguments that a call does not have are 0. */
+	CHECK(!e && !f);
+	switch (number) {
+	case SYS_gettid: CHECK(!a && !b && !c && !d); break;
+	case SYS_exit:
+	case SYS_clone: CHECK(!b && !c && !d); break;
+	case SYS_prctl: CHECK(!c && !d && (a != PR_SET_DUMPABLE || !b)); break;
+	case SYS_rt_sigprocmask: CHECK(!c); break;
+	case SYS_tgkill:
+	case SYS_wait4: CHECK(!d); break;
+	default: break;
+	}
 	if (number == SYS_tgkill) {
 		CHECK(a == getpid() && !c);
 		if (fake.nr_lists <= fake.nr_gone_lists && b == fake.tids[fake.nr - 1])

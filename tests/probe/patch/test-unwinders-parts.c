@@ -422,7 +422,7 @@ static void elsewhere(void) {}
 
 /* Three pages of an object: its head with the dynamic section, slots that are read-only later, other slots. */
 static uint8_t *object_bytes;
-static Elf64_Phdr headers[4];
+static Elf64_Phdr headers[5];
 static Elf64_Sym symbols[4];
 static Elf64_Rela relative[4], jumps[3];
 static char names[] = "\0first\0second\0third";
@@ -471,7 +471,9 @@ static struct dl_phdr_info lay_out(void)
 	headers[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_vaddr = 4096, .p_memsz = 2 * 4096};
 	headers[1] = (Elf64_Phdr){.p_type = PT_LOAD, .p_vaddr = 0, .p_memsz = 4096};
 	headers[2] = (Elf64_Phdr){.p_type = PT_DYNAMIC, .p_vaddr = 0, .p_memsz = sizeof(entries)};
-	headers[3] = (Elf64_Phdr){.p_type = PT_GNU_RELRO, .p_vaddr = 4096, .p_memsz = 4096 + 20};
+	/* Behind the last one that counts. */
+	headers[4] = (Elf64_Phdr){.p_type = PT_LOAD, .p_vaddr = 0x100000, .p_memsz = 4096};
+	headers[3] = (Elf64_Phdr){.p_type = PT_GNU_RELRO, .p_vaddr = 4096, .p_memsz = 4096 + 21};
 	for (unsigned int i = 0; i < 7; i++)
 		*slot(i) = code_of(real);
 	return (struct dl_phdr_info){.dlpi_addr = base, .dlpi_phdr = headers, .dlpi_phnum = 4};
@@ -522,6 +524,13 @@ static void test_imports(void)
 			*slot(3) == code_of(others) && *slot(4) == code_of(ours) &&
 			*slot(5) == code_of(others) && *slot(6) == code_of(real));
 	CHECK(rights_of(slot(0)) == '-' && rights_of(object_bytes + 8192) == 'w');
+	/* The first slot of these pages, and the first one behind them. */
+	CHECK(!mprotect(object_bytes + 4096, 4096, PROT_READ));
+	turn(&object, slot(0), code_of(ours));
+	CHECK(*slot(0) == code_of(ours) && rights_of(slot(0)) == '-');
+	turn(&object, (void **)(void *)(object_bytes + 8192), code_of(others));
+	CHECK(*(void **)(void *)(object_bytes + 8192) == code_of(others) &&
+			rights_of(object_bytes + 8192) == 'w');
 	/* Without such pages nothing is protected. */
 	info = lay_out();
 	headers[3].p_type = PT_NOTE;
