@@ -83,6 +83,7 @@ static void played_times(struct ctf_reader *reader, int64_t from, int64_t to)
 static int played_next(struct ctf_reader *reader, struct ctf_item *item)
 {
 	assert_ptr_equal(reader, the_reader);
+	*item = (struct ctf_item){.text = NULL};
 	if (next_item == nr_items)
 		return end_result;
 	*item = items[next_item++];
@@ -475,6 +476,7 @@ static void test_callers_printed(void **unused)
 			.walk = {.options.dir = "dir"}};
 	struct symbol symbol = {
 			.module = "libc.so", .offset = 0x1234, .function = "read", .inside = 0x56};
+	const size_t few = 6;
 	char text[64] = "none";
 
 	(void)unused;
@@ -492,7 +494,7 @@ static void test_callers_printed(void **unused)
 	symbol.function = NULL;
 	assert_true(report_symbol_text(&symbol, text, sizeof(text)));
 	assert_string_equal(text, "libc.so+0x1234");
-	assert_true(report_symbol_text(&symbol, text, 6));
+	assert_true(report_symbol_text(&symbol, text, *(const volatile size_t *)&few));
 	assert_string_equal(text, "libc.");
 	symbol.module = NULL;
 	assert_false(report_symbol_text(&symbol, text, sizeof(text)));

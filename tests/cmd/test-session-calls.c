@@ -788,7 +788,7 @@ static int played_open(const char *path, int flags, ...)
 
 static const char *file_in(const char *name)
 {
-	static char path[200];
+	static char path[600];
 
 	snprintf(path, sizeof(path), "%s/%s", own, name);
 	return path;

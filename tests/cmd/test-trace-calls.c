@@ -840,7 +840,7 @@ int main(void)
 	int ret;
 
 	alarm(50);
-	if (!mkdtemp(work))
+	if (!mkdtemp(work) || chdir(work))
 		return 1;
 	ret = cmocka_run_group_tests(tests, NULL, NULL);
 	nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS);

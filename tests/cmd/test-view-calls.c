@@ -68,10 +68,10 @@ static int played_next(
 	struct played_stream *stream = &sources[index];
 
 	assert_ptr_equal(reader, the_reader);
+	*item = &items[index];
 	if (stream->next == stream->count)
 		return stream->end;
 	items[index].text = (const char *)&stream->items[stream->next++];
-	*item = &items[index];
 	return 1;
 }
 
