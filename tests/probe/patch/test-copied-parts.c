@@ -248,6 +248,13 @@ static void test_steps(void)
 	patch_writer_close(&writer);
 }
 
+static bool was_announced;
+
+static void note_healing(void)
+{
+	was_announced = is_healing == 1 && healing == address_of(copies + 96);
+}
+
 static void test_heal(void)
 {
 	static const uint8_t bytes[] = {1, 2, 3, 4, 5}, old[] = {0x90, 0x90, 0x90, 0x90, 0x90},
@@ -270,6 +277,10 @@ static void test_heal(void)
 			!memcmp(copies + 43, "\x90\1\2\3\4\5\x90", 7) && nr_seen == 3);
 	CHECK(heal(address_of(copies + 80), old, bytes, 2) && !memcmp(copies + 80, "\1\2\x90", 3));
 	CHECK(heal(16, old, bytes, 5));
+	/* Other threads are told before the bytes are read. */
+	at_read = note_healing;
+	CHECK(heal(address_of(copies + 96), old, bytes, 5) && was_announced);
+	at_read = NULL;
 	/* Memory that can only be read. */
 	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	shared = mmap(NULL, PATCH_PAGE, PROT_READ, MAP_SHARED, fd, 0);
@@ -401,9 +412,11 @@ static void test_arrived(void)
 	CHECK(!has_arrived(target_of(probe, 513), &copy) && !copy);
 	CHECK(has_arrived(target_of(probe, 512), &copy) && copy == address_of(copies + 512) &&
 			!memcmp(copies + 512, own, 5) && copies[517] == sites[261]);
-	/* A thread that comes later finds it healed, whatever it wanted. */
+	/* A thread that comes later finds it healed, and heals nothing. */
 	copy = 0;
-	CHECK(has_arrived(target_of(probe, 512), &copy) && copy == address_of(copies + 512));
+	CHECK(nr_healed == 1);
+	CHECK(has_arrived(target_of(probe, 512), &copy) && copy == address_of(copies + 512) &&
+			nr_healed == 1);
 	clear();
 	probe = set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
 	copy_code(512, 256, 64);
@@ -490,6 +503,7 @@ static void test_short(void)
 			!memcmp(copies + 512, probe->site.bytes, 2) && copies[514] == sites[258]);
 	CHECK(has_left_short(address_of(copies + 512 + 100), &copy) &&
 			copy == address_of(copies + 512));
+	CHECK(nr_healed == 1);
 	/* The copy includes the springboard: its jump leads elsewhere, by the distance of the springboard's jump. */
 	clear();
 	probe = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
@@ -549,6 +563,9 @@ static void test_fault(void)
 	springboards[0][0] = address_of(sites) + 256 + 100;
 	springboards[0][1] = address_of(sites) + 256;
 	probe->slot = springboards[0][0];
+	info.si_code = SI_USER;
+	CHECK(!patch_copied_fault(&info, &context));
+	info.si_code = SEGV_ACCERR;
 	CHECK(patch_copied_fault(&info, &context) && (uint64_t)*at == address_of(copies + 512));
 	/* But the target of a jump must be fetched. */
 	probe = set(1, 4096, PROBE_JUMP, 5, address_of(sites) + 0x30000);
@@ -617,6 +634,13 @@ static void test_traps(void)
 	probe = set(1, BYTES - 15, PROBE_BREAKPOINT, 0, 0);
 	copy_code(1024, BYTES - 15, 15);
 	CHECK(!is_copy_of_trap(probe, address_of(copies + 1024), copies + 1024));
+	/* Only the byte of this probe is changed, not that of the next one. */
+	clear();
+	probe = set(0, 256, PROBE_BREAKPOINT, 0, 0);
+	set(1, 257, PROBE_BREAKPOINT, 0, 0);
+	copy_code(512, 256, 32);
+	CHECK(patch_copied_trap(address_of(copies + 512), &copy) &&
+			copies[512] == probe->site.bytes[0] && copies[513] == TRAP_BYTE);
 	/* A trap behind a short jump. */
 	clear();
 	probe = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
