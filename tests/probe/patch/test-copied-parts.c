@@ -685,7 +685,6 @@ static void test_patterns(void)
 	probe = set(0, 256, PROBE_BREAKPOINT, 0, 0);
 	set(1, 258, PROBE_BREAKPOINT, 0, 0);
 	set(2, 1024, PROBE_JUMP, 5, address_of(sites) + 0x30000);
-	probes[3].site.nr_bytes = 5;
 	set(3, 2048, PROBE_JUMP, 5, address_of(sites) + 0x40000);
 	probes[3].site.nr_bytes = 4;
 	CHECK(make_patterns(&patterns, all, 4) && patterns.bytes == 8 * sizeof(struct pattern));
@@ -707,6 +706,11 @@ static void test_patterns(void)
 	patterns = (struct patterns){.count = 0};
 	probes[2].site.runtime = 0;
 	CHECK(make_patterns(&patterns, all, 4) && patterns.count == 3);
+	munmap(patterns.items, patterns.bytes);
+	/* As many bytes as a jump has are enough. */
+	probes[3].site.nr_bytes = PROBE_JUMP_BYTES;
+	patterns = (struct patterns){.count = 0};
+	CHECK(make_patterns(&patterns, all, 4) && patterns.count == 4);
 	munmap(patterns.items, patterns.bytes);
 }
 
