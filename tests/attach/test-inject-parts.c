@@ -1087,6 +1087,16 @@ static void test_room(void)
 	CHECK(!prctl(PR_SET_NAME, "program"));
 }
 
+static int writable = -1;
+
+static void make_writable(void)
+{
+	close(injection.target.memory);
+	injection.target.memory = writable;
+	writable = -1;
+	while_waiting = take_command;
+}
+
 /* At the end the thread goes, and the bytes return. */
 static void test_end(void)
 {
@@ -1103,6 +1113,20 @@ static void test_end(void)
 	memset(code, 0xcc, sizeof(code));
 	clean_up(&injection);
 	CHECK(!scratch && !memcmp(code, original, sizeof(code)) && injection.command == 5);
+	end_injection();
+	/* A command that could not be written is written again. */
+	begin_injection();
+	injection.place.code = (uintptr_t)code;
+	injection.code.size = sizeof(code);
+	injection.overwritten = malloc(sizeof(code));
+	memcpy(injection.overwritten, original, sizeof(code));
+	memset(code, 0xcc, sizeof(code));
+	writable = injection.target.memory;
+	injection.target.memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	while_waiting = make_writable;
+	clean_up(&injection);
+	CHECK(!scratch && writable < 0 && !memcmp(code, original, sizeof(code)) &&
+			injection.command == 1);
 	end_injection();
 	/* A thread that hangs keeps its code. */
 	begin_injection();

@@ -613,15 +613,23 @@ static int talk(struct injection *injection)
 static void clean_up(struct injection *injection)
 {
 	uint64_t until = inject_now() + LAST_MS * UINT64_C(1000000), none = 0;
+	bool is_told = false;
 	uint32_t state;
 
 	injection->command++;
-	(void)write_scratch(
-			injection, offsetof(struct inject_scratch, function), &none, sizeof(none));
-	(void)write_scratch(injection, offsetof(struct inject_scratch, command),
-			&injection->command, sizeof(injection->command));
-	while (read_scratch(injection, 0, &state, sizeof(state)) ||
-			find_thread(injection->target.pid, injection->name)) {
+	for (;;) {
+		/* Again after a failed write: the thread would wait for the next command. */
+		if (!is_told)
+			is_told = write_scratch(injection,
+						  offsetof(struct inject_scratch, function), &none,
+						  sizeof(none)) &&
+					write_scratch(injection,
+							offsetof(struct inject_scratch, command),
+							&injection->command,
+							sizeof(injection->command));
+		if (!read_scratch(injection, 0, &state, sizeof(state)) &&
+				!find_thread(injection->target.pid, injection->name))
+			break;
 		if (inject_now() > until)
 			return;
 		inject_pause_us(50);
