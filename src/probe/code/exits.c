@@ -27,6 +27,7 @@ static const char not_known[] =
 static const char gives_frame[] =
 		"its file has no unwind data, and it passes the location of its return address on";
 static const char callee_reads[] = "a function that it calls reads its return address";
+static const char no_memory[] = "out of memory: its instructions were not examined";
 static const char never[] = "it never returns";
 static const char twice[] = "it returns more than once";
 
@@ -198,10 +199,13 @@ int code_note_frame_read(struct code_file *file, uint64_t address)
 	const struct code_function *function = code_function_at(file, address);
 	struct x86_stack_use use;
 	uint64_t *readers;
+	int ret;
 
-	if (!function || is_frame_reader(file, function->address) || !sets_frame(file, function) ||
-			!x86_stack_use(file, function, &use) || !use.callers_frame)
+	if (!function || is_frame_reader(file, function->address) || !sets_frame(file, function))
 		return 0;
+	ret = x86_stack_use(file, function, &use);
+	if (ret || !use.callers_frame)
+		return ret == -ENOMEM ? ret : 0;
 	readers = code_grow(file->frame_readers, file->nr_frame_readers,
 			&file->frame_readers_capacity, sizeof(*readers));
 	if (!readers)
@@ -218,9 +222,10 @@ static const char *no_exit_without_data(
 		struct code_file *file, const struct code_function *function)
 {
 	struct x86_stack_use use;
+	int ret = x86_stack_use(file, function, &use);
 
-	if (!x86_stack_use(file, function, &use))
-		return not_known;
+	if (ret)
+		return ret == -ENOMEM ? no_memory : not_known;
 	if (use.return_address || use.location || use.callers_frame)
 		return looks;
 	if (use.gives_frame)
@@ -253,9 +258,11 @@ static const char *no_exit_by_code(struct code_file *file, const struct code_fun
 		unsigned int tails, unsigned int *left)
 {
 	struct x86_stack_use use, other;
+	int ret = x86_stack_use(file, function, &use);
+	const char *why;
 
-	if (!x86_stack_use(file, function, &use))
-		return NULL;
+	if (ret)
+		return ret == -ENOMEM ? no_memory : NULL;
 	if (use.return_address)
 		return looks;
 	for (size_t i = 0; i < use.nr_shallow && *left; i++) {
@@ -266,11 +273,15 @@ static const char *no_exit_by_code(struct code_file *file, const struct code_fun
 			continue;
 		--*left;
 		if (use.shallow[i].tail) {
-			if (tails && no_exit_by_code(file, called, tails - 1, left))
-				return callee_reads;
-		} else if (x86_stack_use(file, called, &other) && other.next_word) {
-			return callee_reads;
+			why = tails ? no_exit_by_code(file, called, tails - 1, left) : NULL;
+		} else {
+			ret = x86_stack_use(file, called, &other);
+			why = ret == -ENOMEM                      ? no_memory
+					: !ret && other.next_word ? callee_reads
+								  : NULL;
 		}
+		if (why)
+			return why == no_memory ? why : callee_reads;
 	}
 	return NULL;
 }

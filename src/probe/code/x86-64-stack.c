@@ -9,6 +9,7 @@
 #include "parts.h"
 #include "x86-64.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -458,22 +459,25 @@ static bool follow_function(struct following *following)
 	return follow_all(following) && follow_others(following, usual_frame(following));
 }
 
-bool x86_stack_use(struct code_file *file, const struct code_function *function,
+int x86_stack_use(struct code_file *file, const struct code_function *function,
 		struct x86_stack_use *use)
 {
 	struct following following = {.file = file, .function = function};
 	size_t size = 0;
-	bool done = false;
+	int ret = -EINVAL;
 
 	following.bytes = code_bytes(file, function->address, &size);
 	if (following.bytes && function->size && size >= function->size &&
 			function->size <= STACK_FUNCTION_MAX) {
 		following.states = calloc(function->size, sizeof(*following.states));
 		following.todo = calloc(function->size * CHANGES_MAX + 1, sizeof(*following.todo));
-		done = following.states && following.todo && follow_function(&following);
+		if (!following.states || !following.todo)
+			ret = -ENOMEM;
+		else if (follow_function(&following))
+			ret = 0;
 	}
 	free(following.states);
 	free(following.todo);
 	*use = following.use;
-	return done;
+	return ret;
 }

@@ -56,8 +56,8 @@ struct x86_stack_use {
 
 struct code_file;
 struct code_function;
-/* False: the analysis is not possible. */
-bool x86_stack_use(struct code_file *file, const struct code_function *function,
+/* -EINVAL: the analysis is not possible; -ENOMEM. */
+int x86_stack_use(struct code_file *file, const struct code_function *function,
 		struct x86_stack_use *use);
 
 /* Registers, as instructions count them. */

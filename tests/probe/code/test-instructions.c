@@ -18,6 +18,8 @@
 #include "probe/code/parts.h"
 #include "probe/code/x86-64.h"
 
+#include "../../failing-calls.h"
+
 struct row {
 	const uint8_t *begin, *end;
 	const char *setup, *wanted;
@@ -659,7 +661,7 @@ static void test_stacks(void **unused)
 	for (EACH(stacks, row)) {
 		(void)read_setup(row);
 		*text = '\0';
-		add_if(!x86_stack_use(file, file->functions, &use), "fails");
+		add_if(x86_stack_use(file, file->functions, &use) == -EINVAL, "fails");
 		add_if(use.return_address, "return");
 		add_if(use.location, "location");
 		add_if(use.callers_frame, "callers-frame");
@@ -1113,6 +1115,46 @@ static void test_returns(void **unused)
 	end_table();
 }
 
+/* Without memory for a part of the analysis, a return that cannot be seen is refused all the same. */
+static void test_returns_without_memory(void **unused)
+{
+	static const char no_memory[] = "out of memory: its instructions were not examined";
+	unsigned int nr_refused = 0, nr_unswept = 0;
+
+	(void)unused;
+	for (EACH(returns, row)) {
+		bool has_failed = true;
+
+		for (unsigned int number = 1; has_failed; number++) {
+			struct probe_site site = {.no_exit = NULL};
+			int ret;
+
+			(void)read_setup(row);
+			failing_arm(number);
+			ret = code_entry(file, file->functions, &site);
+			has_failed = failing_has_failed();
+			*text = '\0';
+			if (ret) {
+				assert_int_equal(ret, -ENOMEM);
+				assert_true(has_failed);
+				/* The next request examines the whole file. */
+				assert_int_equal(code_entry(file, file->functions, &site), 0);
+				nr_unswept++;
+			}
+			if (!ret && site.no_exit && !strcmp(site.no_exit, no_memory)) {
+				assert_true(has_failed);
+				nr_refused++;
+			} else {
+				compare(row, site.no_exit ? site.no_exit : "");
+			}
+			code_close(file);
+		}
+	}
+	end_table();
+	assert_true(nr_refused > 0);
+	assert_true(nr_unswept > 0);
+}
+
 /* ---- where branches lead ---- */
 
 TABLE(targets);
@@ -1441,6 +1483,7 @@ int main(void)
 			cmocka_unit_test(test_choices),
 			cmocka_unit_test(test_sites),
 			cmocka_unit_test(test_returns),
+			cmocka_unit_test(test_returns_without_memory),
 			cmocka_unit_test(test_targets),
 			cmocka_unit_test(test_words),
 			cmocka_unit_test(test_long_table),

@@ -28,6 +28,7 @@ static void *played_malloc(size_t size)
 #include "probe/code/file.c"
 static struct code_function functions[80];
 static struct x86_stack_use uses[80];
+static int results[80];
 static struct code_row the_row;
 
 static const struct code_function *played_function(const struct code_file *file, uint64_t address)
@@ -36,12 +37,12 @@ static const struct code_function *played_function(const struct code_file *file,
 	return address / 0x1000 < 80 ? &functions[address / 0x1000] : NULL;
 }
 
-static bool played_use(struct code_file *file, const struct code_function *function,
+static int played_use(struct code_file *file, const struct code_function *function,
 		struct x86_stack_use *use)
 {
 	(void)file;
 	*use = uses[function - functions];
-	return true;
+	return results[function - functions];
 }
 
 static bool played_rows(const struct code_file *file, uint64_t address, struct code_rows *rows)
@@ -275,6 +276,26 @@ static void test_exits(void)
 	call(0, 0, false);
 	uses[0].shallow[uses[0].nr_shallow++].target = 0x1004;
 	CHECK(!exits_of_first());
+	/* Without memory no answer is given, and a function that cannot be examined is permitted. */
+	memset(uses, 0, sizeof(uses));
+	call(0, 1, false);
+	call(0, 2, true);
+	for (unsigned int i = 0; i < 3; i++) {
+		results[i] = -ENOMEM;
+		CHECK(exits_of_first() == no_memory);
+		results[i] = -EINVAL;
+		uses[i].return_address = uses[i].next_word = true;
+		CHECK(!exits_of_first());
+		results[i] = 0;
+		CHECK(exits_of_first() == (i ? callee_reads : looks));
+		uses[i].return_address = uses[i].next_word = false;
+	}
+	results[0] = -ENOMEM;
+	CHECK(no_exit_without_data(NULL, &functions[0]) == no_memory);
+	results[0] = -EINVAL;
+	CHECK(no_exit_without_data(NULL, &functions[0]) == not_known);
+	results[0] = 0;
+	CHECK(!no_exit_without_data(NULL, &functions[0]));
 	/* The 64th function that it calls, or the 65th. */
 	for (unsigned int reader = 64; reader <= 65; reader++) {
 		memset(uses, 0, sizeof(uses));
