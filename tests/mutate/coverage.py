@@ -57,18 +57,43 @@ def module_table(data, root):
     return dict(sorted(table.items(), key=lambda item: (item[0] == "total", item[0])))
 
 
+class SourceText:
+    """The names in a file, and which lines belong to the definition of a macro."""
+    def __init__(self, path):
+        text = path.read_text(errors="replace")
+        self.names = set(re.findall(r"\w+", text))
+        self.macro_lines, is_macro = set(), False
+        for number, line in enumerate(text.split("\n"), 1):
+            is_macro = is_macro or re.match(r"\s*#\s*define\b", line)
+            if is_macro:
+                self.macro_lines.add(number)
+            is_macro = is_macro and line.endswith("\\")
+
+
 def unentered_functions(data, root):
-    """{file: {name: line of the first brace}} of functions that have no counter above zero in any object that contains them."""
-    entered = {}
+    """{file: {name: line of the first brace}} of functions that have no counter above zero in any object that contains them.
+
+    A test that includes a C file of src can rename its functions with macros. The function then counts under the name in the file.
+    """
+    texts, entered, names = {}, {}, {}
     for function in data["functions"]:
         # A function begins with its first region: line, column, end, end, count, number of the file.
         first = function["regions"][0]
         path = in_source(function["filenames"][first[5]], root)
         if path:
-            key = path, function["name"].rsplit(":", 1)[-1], first[0]
+            if path not in texts:
+                texts[path] = SourceText(pathlib.Path(root, path))
+            key = path, function["name"].rsplit(":", 1)[-1], first[0], first[1]
             entered[key] = entered.get(key, False) or any(region[4] for region in function["regions"])
+            # All functions of a macro begin at the same place.
+            if key[1] in texts[path].names and first[0] not in texts[path].macro_lines:
+                names[path, first[0], first[1]] = key[1]
+    counted = {}
+    for (path, name, line, column), is_entered in entered.items():
+        key = path, names.get((path, line, column), name), line
+        counted[key] = counted.get(key, False) or is_entered
     found = collections.defaultdict(dict)
-    for (path, name, line), is_entered in sorted(entered.items()):
+    for (path, name, line), is_entered in sorted(counted.items()):
         if not is_entered:
             found[path][name] = line
     return dict(found)

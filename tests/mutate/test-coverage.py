@@ -57,9 +57,41 @@ int copied(int n)
 """
 
 
-def measure(folder):
+# Functions of macros have names that are nowhere in the file.
+MADE = """#define MAKE(number) static int made_##number(int n) { return n + number; }
+MAKE(4)
+MAKE(5)
+int made(void);
+int made(void)
+{
+	return made_4(1);
+}
+static int renamed(int n)
+{
+	return n + 2;
+}
+int (*kept)(int) = renamed;
+int never(int n)
+{
+	return n;
+}
+"""
+# A test that includes the file, and enters one of the functions that it renames.
+RENAMING = """#define renamed other
+#define kept other_kept
+#define never other_never
+#define made other_made
+#include "made.c"
+int calls_renamed(void);
+int calls_renamed(void)
+{
+	return other(3);
+}
+"""
+
+
+def measure(folder, sources, main=None):
     """Builds and runs the program, and returns the export of llvm-cov for its objects."""
-    sources = {"header.h": HEADER, "one/first.c": FIRST, "two/second.c": SECOND}
     objects = []
     for name, text in sources.items():
         path = pathlib.Path(folder, "src", name)
@@ -69,7 +101,11 @@ def measure(folder):
             objects.append(f"{path}.o")
             subprocess.run(["clang", "-fprofile-instr-generate", "-fcoverage-mapping", "-c", path, "-o", objects[-1]], check=True)
     program = os.path.join(folder, "program")
-    subprocess.run(["clang", "-fprofile-instr-generate", *objects, "-o", program], check=True)
+    extra = []
+    if main:
+        extra = [program + ".c"]
+        pathlib.Path(extra[0]).write_text("int made(void); int calls_renamed(void);" + main)
+    subprocess.run(["clang", "-fprofile-instr-generate", *objects, *extra, "-o", program], check=True)
     subprocess.run([program], check=True, env=dict(os.environ, LLVM_PROFILE_FILE=folder + "/one.profraw"))
     profiles = pathlib.Path(folder, "coverage")
     profiles.mkdir()
@@ -80,7 +116,7 @@ def measure(folder):
 def test_program():
     with tempfile.TemporaryDirectory() as folder:
         folder = os.path.realpath(folder)
-        data = measure(folder)
+        data = measure(folder, {"header.h": HEADER, "one/first.c": FIRST, "two/second.c": SECOND})
         found = coverage.unentered_functions(data, folder)
         checks.equal(found, {"src/header.h": {"idle": 6}, "src/one/first.c": {"never": 4}, "src/two/second.c": {"copied": 7}})
         table = coverage.module_table(data, folder)
@@ -91,6 +127,14 @@ def test_program():
         # Files elsewhere do not count.
         checks.equal(coverage.unentered_functions(data, folder + "/src"), {})
         checks.equal(coverage.module_table(data, folder + "/src"), {})
+
+
+def test_renamed_functions():
+    """A function that a test renames and does not enter is no function of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = os.path.realpath(folder)
+        data = measure(folder, {"made.c": MADE, "renaming.c": RENAMING}, "int main(void) { return calls_renamed() - 5 + made() - 5; }")
+        checks.equal(coverage.unentered_functions(data, folder), {"src/made.c": {"made_5": 1, "never": 15}})
 
 
 def test_killed_programs():
