@@ -141,13 +141,6 @@ void shares_give_back(struct shares *shares, uid_t uid, uint64_t amount)
 	shares_drop_unused(shares, share);
 }
 
-void shares_give_back_all(struct shares *shares)
-{
-	/* The last one takes the index of one that is dropped. */
-	for (size_t i = shares->nr; i-- > 0;)
-		shares_give_back(shares, shares->users[i].uid, shares->users[i].used);
-}
-
 uint64_t shares_used(const struct shares *shares, uid_t uid)
 {
 	const struct share *share = shares_find(shares, uid);

@@ -48,8 +48,6 @@ bool shares_take(struct shares *shares, uid_t uid, uint64_t amount);
 /* Never refuses: for amounts that exist already. Other users can then find less than their floors. */
 void shares_charge(struct shares *shares, uid_t uid, uint64_t amount);
 void shares_give_back(struct shares *shares, uid_t uid, uint64_t amount);
-/* The amount that all users have. */
-void shares_give_back_all(struct shares *shares);
 /* The amount that the user can take now. */
 uint64_t shares_left(const struct shares *shares, uid_t uid);
 uint64_t shares_used(const struct shares *shares, uid_t uid);

@@ -268,9 +268,3 @@ bool visit_value_s64(const struct visit_value *value, int64_t *as)
 		return value->hi == (value->lo >> 63 ? ~(uint64_t)0 : 0);
 	return !value->hi;
 }
-
-bool visit_value_u64(const struct visit_value *value, uint64_t *as)
-{
-	*as = value->lo;
-	return !value->hi;
-}

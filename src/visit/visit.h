@@ -172,7 +172,6 @@ int visit_load_gather(const struct side_type *type, const void *base, struct vis
 
 /* The value as signed 64-bit, as ranges of enumerations and variants compare it. False: no fit. */
 bool visit_value_s64(const struct visit_value *value, int64_t *as);
-bool visit_value_u64(const struct visit_value *value, uint64_t *as);
 
 /* Floats of any size as double (binary128 rounded); binary16 to binary32 bit by bit, exact. */
 double visit_value_double(const struct visit_value *value);
