@@ -3,11 +3,50 @@
  * Exact values of the code whose calls are watched: ranges of a mapping between holes of the unwind data, names that show what a library
  * does with the stack, limits at the last entry and one more. The test includes the file, so that it can call its static functions.
  */
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
-#include "probe/patch/callers.c"
+#include "probe/patch/parts.h"
 
 #include "../../check.h"
+
+/* Code that unwinds, what is noted of libraries that copy stacks, and the mappings of the process. */
+static uint64_t asked_from, asked_to;
+static bool has_calls;
+static unsigned int copies[4], nr_copies;
+static char *played_maps; /* NULL: those of the process */
+
+static bool played_calls(uint64_t from, uint64_t to)
+{
+	asked_from = from;
+	asked_to = to;
+	return has_calls;
+}
+
+static void played_copies(enum patch_copies how)
+{
+	CHECK(nr_copies < 4);
+	copies[nr_copies++] = how;
+}
+
+static FILE *played_open(const char *path, const char *mode)
+{
+	CHECK(!strcmp(path, "/proc/self/maps") && !strcmp(mode, "re"));
+	if (!played_maps)
+		return fopen(path, mode);
+	return *played_maps ? fmemopen(played_maps, strlen(played_maps), "r") : NULL;
+}
+
+#define patch_calls_for_frames played_calls
+#define patch_hit_copies played_copies
+#define fopen played_open
+#include "probe/patch/callers.c"
+#undef fopen
+#undef patch_hit_copies
+#undef patch_calls_for_frames
+
+#include "../../resources.h"
 
 static void begin(void)
 {
@@ -319,6 +358,197 @@ static void test_asks(void)
 	begin();
 }
 
+/* The last entry of the dynamic section that is read, and one more. */
+static void test_dynamic(void)
+{
+	static Elf64_Dyn entries[DYNAMIC_MAX + 2];
+	struct object object = {.segments = {{.p_type = PT_DYNAMIC,
+						.p_vaddr = (uint64_t)(uintptr_t)entries}},
+			.nr_segments = 1,
+			.base = 0x5000,
+			.bias = 0};
+	struct strings strings;
+
+	for (unsigned int i = 0; i < DYNAMIC_MAX + 2; i++)
+		entries[i].d_tag = DT_DEBUG;
+	CHECK(!find_strings(&object, &strings) && !strings.start && !strings.size &&
+			strings.own_name == UINT64_MAX);
+	entries[0] = (Elf64_Dyn){DT_STRTAB, {0x5001}};
+	CHECK(!find_strings(&object, &strings) && strings.start == 0x5001);
+	entries[DYNAMIC_MAX - 1] = (Elf64_Dyn){DT_STRSZ, {9}};
+	CHECK(DYNAMIC_MAX == 256 && find_strings(&object, &strings) && strings.size == 9);
+	entries[DYNAMIC_MAX - 1].d_tag = DT_DEBUG;
+	entries[DYNAMIC_MAX] = (Elf64_Dyn){DT_STRSZ, {9}};
+	CHECK(!find_strings(&object, &strings) && !strings.size);
+	/* An address below the file is an offset. */
+	entries[1] = (Elf64_Dyn){DT_STRSZ, {7}};
+	object.base = 0x6000;
+	object.segments[0].p_vaddr -= 0x1000;
+	object.bias = 0x1000;
+	CHECK(find_strings(&object, &strings) && strings.start == 0x6001 && strings.size == 7);
+	entries[0].d_un.d_ptr = 0x6000;
+	CHECK(find_strings(&object, &strings) && strings.start == 0x6000);
+	object.nr_segments = 0;
+	CHECK(!find_strings(&object, &strings));
+}
+
+/* A file whose names show that it finds objects asks for frames if its code calls for them. */
+static void test_unwinding_code(void)
+{
+	const uint64_t base = (uint64_t)(uintptr_t)&image;
+	static const char *const finders[] = {"_dl_find_object", "dl_iterate_phdr"};
+	struct object object;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		make_image();
+		strcpy(image.names + 100, finders[i]);
+		image.segments[0].p_flags = PF_X;
+		CHECK(read_object(base, &object));
+		has_calls = true;
+		asked_from = asked_to = 0;
+		CHECK(asks_for_frames(&object) && asked_from == base &&
+				asked_to == base + sizeof(image));
+		has_calls = false;
+		CHECK(!asks_for_frames(&object));
+		/* Only code that is loaded counts. */
+		has_calls = true;
+		object.segments[0].p_flags = PF_R | PF_W;
+		CHECK(!asks_for_frames(&object));
+		object.segments[0] = (Elf64_Phdr){.p_type = PT_NOTE, .p_flags = PF_X};
+		CHECK(!asks_for_frames(&object));
+	}
+	make_image();
+	image.segments[0].p_flags = PF_X;
+	CHECK(read_object(base, &object) && !asks_for_frames(&object));
+	has_calls = false;
+}
+
+/* Libraries that copy parts of stacks, by their names. */
+static void test_copying(void)
+{
+	static const struct {
+		const char *name;
+		unsigned int how;
+	} cases[] = {{"PyInit__greenlet", PATCH_COPIES_ONCE},
+			{"Init_continuation", PATCH_COPIES_OFTEN},
+			{"scm_c_with_continuation_barrier", PATCH_COPIES_OFTEN}};
+	struct object object;
+
+	CHECK(PATCH_COPIES_ONCE != PATCH_COPIES_OFTEN);
+	for (unsigned int i = 0; i < 3; i++) {
+		nr_copies = 0;
+		make_image();
+		strcpy(image.names + 200, cases[i].name);
+		CHECK(read_object((uint64_t)(uintptr_t)&image, &object) &&
+				!asks_for_frames(&object));
+		CHECK(nr_copies == 1 && copies[0] == cases[i].how);
+	}
+	/* Of two kinds, the one that copies more often. */
+	strcpy(image.names + 300, "PyInit__greenlet");
+	CHECK(!asks_for_frames(&object) && nr_copies == 2 && copies[1] == PATCH_COPIES_OFTEN);
+	nr_copies = 0;
+	make_image();
+	CHECK(!asks_for_frames(&object) && !nr_copies);
+}
+
+/* The unwind data of a file divides its mapping. */
+static void test_table_of_file(void)
+{
+	const uint64_t base = (uint64_t)(uintptr_t)&image, code = table_at() + CODE_AT;
+
+	begin();
+	make_image();
+	image.segments[1] = (Elf64_Phdr){
+			.p_type = PT_GNU_EH_FRAME, .p_vaddr = table_at() - base + 0x10000};
+	memcpy(data.head, table_forms, 4);
+	memcpy(data.head + 8, &(uint32_t){2}, 4);
+	put_row(0, 0, 0, 0x100);
+	put_row(1, 0x5000, 1, 0x200);
+	mappings[1] = (struct mapping){code, code + 0x10000, 1, true};
+	add_code(1, base);
+	CHECK(nr_ranges == 2 && is_range(0, code, 0x100) && is_range(1, code + 0x5000, 0x200));
+	CHECK(mapping_of[0] == 1 && mapping_of[1] == 1);
+	begin();
+}
+
+/* ---- lines of mappings ---- */
+
+static void look(const char *text)
+{
+	static char lines[2048];
+
+	snprintf(lines, sizeof(lines), "%s", text);
+	played_maps = lines;
+	patch_callers_look();
+	played_maps = NULL;
+}
+
+/* A mapping of the image, and then these lines. */
+static void look_at(
+		const char *permissions, unsigned int offset, unsigned int inode, const char *rest)
+{
+	const unsigned long base = (unsigned long)(uintptr_t)&image;
+	char lines[1024];
+
+	begin();
+	snprintf(lines, sizeof(lines), "%lx-%lx %s %08x 08:01 %u /a\n%s", base, base + 0x1000,
+			permissions, offset, inode, rest);
+	look(lines);
+}
+
+static void test_lines(void)
+{
+	const uint64_t base = (uint64_t)(uintptr_t)&image;
+	struct resources before;
+	char none[] = "";
+
+	make_image();
+	/* The code of a file follows its begin; all of a small file is one mapping. */
+	look_at("r--p", 0, 7, "5000-6000 r-xp 00001000 08:01 7 /a\n");
+	CHECK(nr_ranges == 1 && is_range(0, 0x5000, 0x1000) && nr_mappings == 1 &&
+			mappings[0].start == 0x5000 && mappings[0].end == 0x6000 &&
+			mappings[0].inode == 7);
+	look_at("r-xp", 0, 7, "");
+	CHECK(nr_ranges == 1 && is_range(0, base, 0x1000));
+	/* Code of another file, whose begin is not known. */
+	look_at("r--p", 0, 7, "5000-6000 r-xp 00001000 08:01 8 /b\n");
+	CHECK(!nr_ranges && nr_mappings == 1 && mappings[0].inode == 8);
+	/* The begin can be written, or cannot be read. */
+	look_at("rw-p", 0, 7, "5000-6000 r-xp 00001000 08:01 7 /a\n");
+	CHECK(!nr_ranges && nr_mappings == 1);
+	look_at("--xp", 0, 7, "");
+	CHECK(!nr_ranges && nr_mappings == 1);
+	look_at("r--p", 0x1000, 7, "5000-6000 r-xp 00001000 08:01 7 /a\n");
+	CHECK(!nr_ranges && nr_mappings == 1);
+	/* The begin of a file that can be written is that of its mapping, if it is executed, too. */
+	look_at("rwxp", 0, 7, "");
+	CHECK(nr_ranges == 1 && is_range(0, base, 0x1000));
+	/* Shared, without a file, not code, and short. */
+	look_at("r-xs", 0, 7, "");
+	CHECK(!nr_mappings);
+	look_at("r-xp", 0, 0, "");
+	CHECK(!nr_mappings);
+	look_at("r--p", 0, 7, "");
+	CHECK(!nr_mappings);
+	begin();
+	look("5000-6000 r-xp 00000000 08:01\n");
+	CHECK(!nr_mappings);
+	/* A mapping that is gone, and one that remains. */
+	begin();
+	look("5000-6000 r-xp 00001000 08:01 7 /a\n7000-8000 r-xp 00001000 08:01 9 /b\n");
+	CHECK(nr_mappings == 2 && mappings[0].inode == 7 && mappings[1].inode == 9);
+	before = resources_now();
+	look("7000-8000 r-xp 00001000 08:01 9 /b\n");
+	CHECK(nr_mappings == 2 && !mappings[0].inode && mappings[1].inode == 9);
+	/* Without the list, all remains as it was. */
+	played_maps = none;
+	patch_callers_look();
+	CHECK(nr_mappings == 2 && mappings[1].inode == 9 && mappings[1].still);
+	played_maps = NULL;
+	CHECK(resources_are_same(before, resources_now()));
+	begin();
+}
+
 static int own_function(int value)
 {
 	return value + 1;
@@ -335,6 +565,18 @@ static void test_own(void)
 	patch_callers_look();
 	CHECK(patch_caller(here) && patch_caller((uint64_t)(uintptr_t)memcpy) &&
 			!patch_caller((uint64_t)(uintptr_t)&image) && own_function(1) == 2);
+	{
+		struct resources before = resources_now();
+		size_t memory = 0;
+
+		/* malloc() keeps some freed blocks of each size, and counts them as used. */
+		for (int i = 0; i < 20; i++) {
+			patch_callers_look();
+			CHECK(i < 15 || resources_memory() == memory);
+			memory = resources_memory();
+		}
+		CHECK(resources_are_same(before, resources_now()));
+	}
 	/* Again: nothing is new. */
 	{
 		uint32_t count = nr_ranges;
@@ -351,6 +593,11 @@ int main(void)
 	test_objects();
 	test_names();
 	test_asks();
+	test_dynamic();
+	test_unwinding_code();
+	test_copying();
+	test_table_of_file();
+	test_lines();
 	test_own();
 	test_ranges();
 	return 0;
