@@ -684,7 +684,7 @@ static void test_numbers(void **unused)
 	static const struct {
 		uint64_t number;
 		const char *text, *size, *events;
-	} numbers[] = {{0, "0", "0 bytes", "0 events"}, {1, "1", "1 bytes", "1 event"},
+	} numbers[] = {{0, "0", "0 bytes", "0 events"}, {1, "1", "1 byte", "1 event"},
 			{2, "2", "2 bytes", "2 events"}, {999, "999", "999 bytes", "999 events"},
 			{1000, "1,000", "1000 bytes", "1,000 events"},
 			{1023, "1,023", "1023 bytes", "1,023 events"},

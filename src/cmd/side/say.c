@@ -403,6 +403,10 @@ const char *say_size(uint64_t bytes, char text[SAY_NUMBER_MAX])
 	double size = (double)bytes;
 	unsigned int unit = 0;
 
+	if (bytes == 1) {
+		snprintf(text, SAY_NUMBER_MAX, "1 byte");
+		return text;
+	}
 	for (; size >= 1024 && unit < 4; unit++)
 		size /= 1024;
 	snprintf(text, SAY_NUMBER_MAX, unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
