@@ -159,7 +159,11 @@ static int open_one(struct adoption *adoption, const struct boot_session *boot)
 	adopted->name = boot->name;
 	adopted->output = choose_output(adoption, boot->name);
 	adoption->nr++;
-	status = open_session(adoption, boot, adopted, definition);
+	/* Without it, the output that the configuration names would be written. */
+	if (adoption->options->output && !adopted->output)
+		status = say_error(COMMAND_FAILED, NULL, "out of memory");
+	else
+		status = open_session(adoption, boot, adopted, definition);
 	definition_free(definition);
 	return status;
 }
@@ -423,13 +427,14 @@ static int adopt_process(struct adoption *adoption, const struct parsed *parsed,
 {
 	char directory[] = "/tmp/side-adopt-XXXXXX", path[64];
 	static const char *const left[] = {"place/session", "socket"};
-	int status = mkdtemp(directory) ? block_signals(adoption)
-					: say_error(COMMAND_FAILED, NULL, "cannot make %s: %s",
-							  directory, strerror(errno));
+	int status;
 
-	if (status)
-		return status;
-	status = open_process(adoption, pid, directory);
+	if (!mkdtemp(directory))
+		return say_error(COMMAND_FAILED, NULL, "cannot make %s: %s", directory,
+				strerror(errno));
+	status = block_signals(adoption);
+	if (!status)
+		status = open_process(adoption, pid, directory);
 	if (!status)
 		status = check_process(adoption, pid);
 	status = finish(adoption, parsed, status);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* What the code under test prints on standard output and standard error, as one text. Included behind cmocka.h. */
+#ifndef TESTS_CMD_PRINTED_H
+#define TESTS_CMD_PRINTED_H
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cmd/side/say.h"
+
+static int printed_file = -1, printed_saved[2];
+static struct common_options printed_options = {.color = COLOR_NEVER};
+
+static inline void begin_output(void)
+{
+	say_start(&printed_options, NULL);
+	printed_file = memfd_create("printed", MFD_CLOEXEC);
+	fflush(NULL);
+	for (int i = 0; i < 2; i++) {
+		printed_saved[i] = fcntl(1 + i, F_DUPFD_CLOEXEC, 10);
+		assert_int_equal(dup2(printed_file, 1 + i), 1 + i);
+	}
+}
+
+static inline const char *end_output(void)
+{
+	static char text[16384];
+	ssize_t size;
+
+	fflush(NULL);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(dup2(printed_saved[i], 1 + i), 1 + i);
+		close(printed_saved[i]);
+	}
+	size = pread(printed_file, text, sizeof(text) - 1, 0);
+	text[size > 0 ? size : 0] = '\0';
+	close(printed_file);
+	printed_file = -1;
+	return text;
+}
+
+static inline void assert_output(const char *expected)
+{
+	assert_string_equal(end_output(), expected);
+}
+
+/* For the teardown of a test: shows what was printed if the test failed meanwhile. */
+static inline int show_output(void **unused)
+{
+	(void)unused;
+	if (printed_file >= 0)
+		(void)fprintf(stderr, "%s\n", end_output());
+	return 0;
+}
+
+#endif /* TESTS_CMD_PRINTED_H */
