@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +37,8 @@ void say(const char *format, ...)
 	nr_said++;
 }
 
+static bool has_long_runtime;
+
 bool runtime_path(const struct daemon *daemon, char *path, size_t room, const char *format, ...)
 {
 	va_list arguments;
@@ -43,7 +47,7 @@ bool runtime_path(const struct daemon *daemon, char *path, size_t room, const ch
 	va_start(arguments, format);
 	size += vsnprintf(path + size, room - (size_t)size, format, arguments);
 	va_end(arguments);
-	return (size_t)size < room;
+	return !has_long_runtime && (size_t)size < room;
 }
 
 static const char *news = "";
@@ -221,6 +225,52 @@ static void take(struct session_entry *entry, const char *text, size_t size)
 	assert_int_equal(entry->push.told, the_daemon.serial + 1);
 	assert_false(json_object_object_get_ex(answer, "rules", &found));
 	json_object_put(answer);
+}
+
+/* Each call that can fail while a table is copied. Nothing of it remains. */
+static void test_failed_tables(void **unused)
+{
+	struct rlimit limit, small;
+	char path[128], below[160], text[256];
+	struct resources before = resources_now();
+
+	(void)unused;
+	has_long_runtime = true;
+	store(entries, make_table(9, ALL_SEALS), -ENAMETOOLONG,
+			"cannot keep the probe table in the runtime directory: File name too long");
+	has_long_runtime = false;
+	/* No state directory. */
+	(void)snprintf(path, sizeof(path), "%s/" WIRE_RUNTIME_STATE, folder);
+	(void)snprintf(text, sizeof(text),
+			"cannot keep the probe table in %s/one.probes: No such file or directory",
+			path);
+	store(entries, make_table(9, ALL_SEALS), -ENOENT, text);
+	/* A directory in place of the file. */
+	(void)snprintf(below, sizeof(below), "%s/one.probes", path);
+	assert_false(mkdir(path, 0700) || mkdir(below, 0700));
+	(void)snprintf(below, sizeof(below), "%s/one.probes/7", path);
+	assert_int_equal(mkdir(below, 0700), 0);
+	(void)snprintf(text, sizeof(text), "cannot keep the probe table in %s: File exists", below);
+	store(entries, make_table(9, ALL_SEALS), -EEXIST, text);
+	assert_int_equal(rmdir(below), 0);
+	/* A file system that is full after one piece. */
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	small = (struct rlimit){.rlim_cur = 70000, .rlim_max = limit.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	(void)snprintf(text, sizeof(text), "cannot keep the probe table in %s: File too large",
+			below);
+	for (unsigned int more = 0; more < 2; more++) {
+		int fd = make_table(70000 + more, ALL_SEALS);
+
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+		store(entries, fd, more ? -EFBIG : 0, more ? text : NULL);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+		assert_int_equal(size_of("one.probes/7"), more ? -1 : 70000);
+	}
+	signal(SIGXFSZ, SIG_DFL);
+	assert_true(resources_are_same(before, resources_now()));
+	(void)snprintf(below, sizeof(below), "%s/one.probes", path);
+	assert_false(rmdir(below) || rmdir(path));
 }
 
 static void test_push(void **unused)
@@ -562,6 +612,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_tables),
+			cmocka_unit_test(test_failed_tables),
 			cmocka_unit_test(test_push),
 			cmocka_unit_test(test_timers),
 			cmocka_unit_test(test_owners),
