@@ -3,7 +3,7 @@
 
     mutate.py list  --build BUILD [--seed N] [--count N] [--module M] [--kind K]
     mutate.py run   --build BUILD --entered FILE --output FILE [--seed N] [--count N] [--module M] [--kind K] [--budget SECONDS]
-                  [--part I/N]
+                  [--part I/N] [--at-once]
     mutate.py known --build BUILD [--only PART]
     mutate.py table FILE...
 
@@ -13,6 +13,7 @@ detected at some time. See README.md.
 """
 import argparse
 import collections
+import concurrent.futures
 import functools
 import json
 import os
@@ -22,10 +23,12 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import operators
+import switched
 
 KNOWN_CHANGES = pathlib.Path(__file__).resolve().parent / "known.json"
 EQUIVALENT = pathlib.Path(__file__).resolve().parent / "equivalent.json"
@@ -117,9 +120,10 @@ def tests_of(entered, change):
     return [test for _, test in sorted(found)]
 
 
-def run_limited(command, seconds):
+def run_limited(command, seconds, variables=None):
     """Returns the exit code, or None after a timeout, which ends the whole process group."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+    with subprocess.Popen(command, env={**os.environ, **(variables or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, start_new_session=True) as process:
         try:
             return process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -214,15 +218,22 @@ def run(options):
     results = json.loads(output.read_text()) if output.exists() else []
     done = {result["key"] for result in results}
     known = equivalents()
-    for change in part_of(changes, options.part):
-        if change.key() in done:
-            continue
-        verdict, reason = (KNOWN, known[change.key()]["reason"]) if change.key() in known else \
-            try_sound_tests(root, options.build, change, tests_of(entered, change), entered, options.budget, sound)
+
+    def note(change, verdict, reason):
         results.append({"key": change.key(), "verdict": verdict, "reason": reason, "module": module(change.path),
                         "kind": change.kind, "operator": change.operator, "change": str(change)})
+        done.add(change.key())
         output.write_text(json.dumps(results, indent=1))
         print(f"{verdict}: {change} ({reason})", flush=True)
+
+    drawn = part_of(changes, options.part)
+    if options.at_once:
+        run_at_once(options, [change for change in drawn if change.key() not in done | set(known)], entered, note)
+    for change in drawn:
+        if change.key() in done:
+            continue
+        note(change, *((KNOWN, known[change.key()]["reason"]) if change.key() in known else
+                       try_sound_tests(root, options.build, change, tests_of(entered, change), entered, options.budget, sound)))
     run_limited(["ninja", "-C", options.build, "all"], 1200)
     print_table(results)
 
@@ -251,6 +262,66 @@ def run_known(options):
         print(f"{verdict}: {change} ({reason})", flush=True)
     run_limited(["ninja", "-C", options.build, "all"], 1200)
     print_table(results)
+
+
+class Turns:
+    """Runs tests of several changes at the same time, but a test that must run alone without others."""
+
+    def __init__(self, build, count):
+        self.alone = {test["name"] for test in introspect(build, "tests") if not test.get("is_parallel", True)}
+        self.free = threading.Semaphore(count)
+        self.first = threading.Lock()
+        self.count = count
+
+    def run(self, test, command, seconds, variables):
+        needed = self.count if test in self.alone else 1
+        with self.first:
+            for _ in range(needed):
+                self.free.acquire()
+        try:
+            return run_limited(command, seconds, variables)
+        finally:
+            self.free.release(needed)
+
+
+def judge_switched(build, number, tests, entered, budget, sound, turns):
+    """The test that detects the change of this number, if one does. A test that fails without a change is left out."""
+    begin = time.monotonic()
+    for test in tests:
+        if time.monotonic() - begin > budget:
+            break
+        limit = max(60, 6 * entered.get(test, {}).get("seconds", 50))
+        command = ["meson", "test", "-C", build, "--no-rebuild", "--logbase", f"change-{number}", test]
+        if sound.get(test, True) and turns.run(test, command, limit, {switched.VARIABLE: str(number)}) != 0:
+            if test not in sound:
+                sound[test] = turns.run(test, command, 600, {}) == 0
+            if sound[test]:
+                return test
+    return None
+
+
+def run_at_once(options, changes, entered, note):
+    """Build all changes behind switches, and note those that a test detects. The others must be tried one by one."""
+    root, raw = operators.raw_commands(options.build)
+    numbers = dict(enumerate(changes, 1))
+    originals = {}
+    try:
+        used = switched.switch(root, operators.compile_commands(options.build)[1], raw, numbers, originals)
+        print(f"{len(used)} of {len(changes)} changes have a switch", flush=True)
+        if run_limited(["ninja", "-C", options.build, "all", "meson-test-prereq"], 3600) != 0:
+            print("the changes do not compile at once", flush=True)
+            return
+        workers = os.cpu_count() or 1
+        turns, sound = Turns(options.build, workers), {}
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            waiting = {pool.submit(judge_switched, options.build, number, tests_of(entered, numbers[number]), entered, options.budget, sound,
+                                   turns): numbers[number] for number in sorted(used)}
+            for done in concurrent.futures.as_completed(waiting):
+                if done.result():
+                    note(waiting[done], CAUGHT, done.result())
+    finally:
+        for path, text in originals.items():
+            path.write_bytes(text)
 
 
 def share(results):
@@ -286,6 +357,7 @@ def main():
             one.add_argument("--entered", required=True)
             one.add_argument("--output", required=True)
             one.add_argument("--budget", type=int, default=180)
+            one.add_argument("--at-once", action="store_true", help="first build all changes together, each behind a switch")
             one.add_argument("--part", default="1/1", metavar="I/N", help="try only the I-th of N parts of the sample")
     known = verbs.add_parser("known")
     known.add_argument("--build", required=True)

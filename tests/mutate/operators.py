@@ -226,16 +226,21 @@ class Finder:
                 self.add("weaker order", ORDER, begin, begin + len(token.spelling), WEAKER[token.spelling])
 
 
-def compile_commands(build):
-    """The options and the directory of each compiled C file below src/, and of each header beside such a file."""
+def raw_commands(build):
+    """The command and the directory of each compiled C file below src/."""
     root = pathlib.Path(__file__).resolve().parents[2]
     seen = {}
     for command in json.loads((pathlib.Path(build) / "compile_commands.json").read_text()):
         path = (pathlib.Path(command["directory"]) / command["file"]).resolve()
-        if path.suffix != ".c" or root / "src" not in path.parents:
-            continue
-        name = str(path.relative_to(root))
-        seen.setdefault(name, (absolute(shlex.split(command["command"])[1:], command["directory"]), command["directory"]))
+        if path.suffix == ".c" and root / "src" in path.parents:
+            seen.setdefault(str(path.relative_to(root)), (command["command"], command["directory"]))
+    return root, seen
+
+
+def compile_commands(build):
+    """The options and the directory of each compiled C file below src/, and of each header beside such a file."""
+    root, raw = raw_commands(build)
+    seen = {path: (absolute(shlex.split(command)[1:], directory), directory) for path, (command, directory) in raw.items()}
     return root, {**seen, **headers(root, seen)}
 
 

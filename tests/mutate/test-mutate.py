@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The operators of mutate.py on a function whose changes are known, and the same sample for the same seed."""
+import dataclasses
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -19,6 +21,7 @@ except Exception as error:
 import entered
 import mutate
 import operators
+import switched
 
 SOURCE = b"""#include <unistd.h>
 #define LIMIT 8
@@ -224,6 +227,98 @@ def test_judge():
     checks.equal(judged([], ""), ((mutate.UNTESTED, "no test enters the function"), ["files of "]), "untested")
     checks.equal(judged(["a"], "", broken=["a"]), ((mutate.INVALID, "does not compile"), ["files of a"]), "invalid")
     checks.equal(judged([], "", broken=[""]), ((mutate.INVALID, "does not compile"), ["files of "]), "invalid and untested")
+
+
+PROGRAM = b"""#include <stdio.h>
+#include <stdlib.h>
+static int count;
+static void add(int *sum, int value)
+{
+	*sum += value + 3;
+	count++;
+}
+int twice(int value);
+int twice(int value)
+{
+	if (value < 4)
+		return value * 2;
+	return twice(value - 2) + 5;
+}
+static inline const char *line(void) { return __LINE__ == 16 ? "same" : "other"; }
+int main(void)
+{
+	int sum = 0;
+
+	add(&sum, twice(4));
+	add(&sum, twice(7));
+	printf("%d %d %s\\n", sum, count, line());
+	return 0;
+}
+"""
+
+
+def output_of(directory, path, number=None):
+    program = pathlib.Path(directory, "program")
+    subprocess.run(["cc", "-O1", "-o", str(program), str(path)], check=True)
+    variables = {switched.VARIABLE: str(number)} if number else {}
+    done = subprocess.run(["sh", "-c", f"ulimit -c 0; exec {program}"], env={**os.environ, **variables}, check=False, capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
+def test_switches():
+    """A program with all changes behind switches prints with each what a program with this change alone prints."""
+    with tempfile.TemporaryDirectory() as directory:
+        root, path = pathlib.Path(directory), pathlib.Path(directory, "src/program.c")
+        path.parent.mkdir()
+        path.write_bytes(PROGRAM)
+        source, changes = operators.find_changes(root, "src/program.c", ["-xc"], directory)
+        changes = [change for change in changes if change.function not in ("main", "line")]
+        numbers = dict(enumerate(changes, 1))
+        broken = len(changes) + 1
+        numbers[broken] = dataclasses.replace(changes[0], new="no text of C")
+        expected = {}
+        for number, change in numbers.items():
+            path.write_bytes(change.apply(PROGRAM))
+            if number != broken:
+                expected[number] = output_of(directory, path)
+        path.write_bytes(PROGRAM)
+        original = output_of(directory, path)
+        used = switched.switch_file(source, numbers, f"cc -c -o program.o {path}", directory)
+        checks.equal(used, set(numbers) - {broken}, "changes with a switch")
+        checks.equal(output_of(directory, path), original, "no change")
+        checks.equal({number: output_of(directory, path, number) for number in used}, expected, "each change")
+        checks.equal(len(set(expected.values())) > 6, True, "outputs differ")
+        checks.equal(switched.switch_file(source, {broken: numbers[broken]}, f"cc -c {path}", directory), set(), "nothing compiles")
+        checks.equal(path.read_bytes(), PROGRAM, "the file as it was")
+
+
+def test_unswitchable():
+    """Memory orders are compared in the text, main() is called by another name, and a copy would have another frame."""
+    source = b"int main(void) { return 1 + 1; }\nlong frame(void) { return 2 + (long)__builtin_return_address(0); }\n"
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory, "a.c")
+        path.write_bytes(source)
+        parsed, changes = operators.find_changes(pathlib.Path(directory), "a.c", ["-xc"], directory)
+        checks.equal(len(changes), 6, "changes")
+        checks.equal(switched.with_switches(parsed, dict(enumerate(changes, 1))), (source.decode(), set()), "no switch")
+    change = operators.Change("src/a.c", "f", 1, "constant", "ordinary", 0, 1, "0", "1")
+    for replaced, wanted in (({}, True), ({"kind": "order"}, False), ({"path": "include/side/a.h"}, False)):
+        checks.equal(switched.is_switchable(dataclasses.replace(change, **replaced)), wanted, str(replaced))
+
+
+def test_at_once():
+    """A change is noted if a test fails that passes without a change."""
+    fails = {("broken", None), ("broken", "1"), ("good", "1"), ("broken", "2")}
+    saved = mutate.introspect, mutate.run_limited
+    mutate.introspect = lambda build, what: [{"name": "broken", "is_parallel": False}, {"name": "good"}]
+    mutate.run_limited = lambda command, seconds, variables: int((command[-1], variables.get(switched.VARIABLE)) in fails)
+    try:
+        turns, sound = mutate.Turns("", 2), {}
+        checks.equal(mutate.judge_switched("", 1, ["broken", "good"], {}, 100, sound, turns), "good", "detected")
+        checks.equal(mutate.judge_switched("", 2, ["broken", "good"], {}, 100, sound, turns), None, "not detected")
+        checks.equal(sound, {"broken": False, "good": True}, "tests that pass without a change")
+    finally:
+        mutate.introspect, mutate.run_limited = saved
 
 
 def test_table():
