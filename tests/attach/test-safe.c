@@ -482,7 +482,9 @@ static void test_classes(void **state)
 	assert_called("open /lib/libcook.so freed ");
 	assert_int_equal(class_of("/lib/libcook.so", "rw-p"), INJECT_NOWHERE);
 	assert_int_equal(class_of("/lib/libc.so.6", "r-xp"), INJECT_LIBC);
+	assert_int_equal(class_of("/lib/libc.so.6.1", "r-xp"), INJECT_LIBC);
 	assert_int_equal(class_of("/lib/ld-2.31.so", "r-xp"), INJECT_LOADER);
+	assert_int_equal(class_of("/lib/ld-linux-x86-64.so.2", "r-xp"), INJECT_LOADER);
 	assert_int_equal(class_of("[vdso]", "r-xp"), INJECT_OTHER);
 	assert_called("");
 	/* A failure of this process says nothing about the file. */

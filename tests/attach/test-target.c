@@ -108,6 +108,24 @@ static uid_t played_user(void)
 	return user_id;
 }
 
+static struct timespec slept;
+
+static int played_clock(clockid_t clock, struct timespec *time)
+{
+	CHECK(clock == CLOCK_MONOTONIC);
+	*time = (struct timespec){.tv_sec = 3, .tv_nsec = 7};
+	return 0;
+}
+
+static int played_sleep(const struct timespec *time, struct timespec *remaining)
+{
+	CHECK(!remaining);
+	slept = *time;
+	return 0;
+}
+
+#define clock_gettime played_clock
+#define nanosleep played_sleep
 #define open played_open
 #define fopen played_fopen
 #define readlink played_readlink
@@ -604,6 +622,15 @@ static void test_files(void)
 	close(target.memory);
 }
 
+/* ---- time ---- */
+
+static void test_time(void)
+{
+	CHECK(inject_now() == 3000000007);
+	inject_pause_us(2000005);
+	CHECK(slept.tv_sec == 2 && slept.tv_nsec == 5000);
+}
+
 /* ---- lines of /proc ---- */
 
 static void test_lines(void)
@@ -619,6 +646,13 @@ static void test_lines(void)
 	CHECK(inject_status(PROGRAM, 0, "C", text, 6) && !strcmp(text, "333 4"));
 	CHECK(inject_status(PROGRAM, 0, "C", text, 5) && !strcmp(text, "333 "));
 	CHECK(inject_status(PROGRAM, 0, "D", text, sizeof(text)) && !*text);
+	/* A hint belongs to the failure before it. */
+	{
+		struct inject_target target = new_target();
+
+		strcpy(the_report.hint, "old");
+		CHECK(inject_fail(&target, INJECT_GONE, "%d", 5) == -1 && !*the_report.hint);
+	}
 	strcpy(text, "old");
 	CHECK(!inject_status(PROGRAM, 0, "A", text, sizeof(text)) && errno == ENODATA && !*text);
 	CHECK(!strcmp(inject_name(DEBUGGER, text, 3), "gd"));
@@ -643,6 +677,7 @@ int main(void)
 		test_permission();
 		test_executable();
 		test_files();
+		test_time();
 		test_lines();
 		if (round == 1)
 			before = resources_now();
