@@ -132,6 +132,15 @@ def test_tests_of_included_file():
     checks.equal(mutate.tests_of(measured, change), ["includes"], "tests of a function in an included file")
 
 
+def test_tests_of_renamed_functions():
+    """Each program has a main(). A test of a wrapper gives it another name."""
+    measured = {"program": {"seconds": 1, "functions": ["main", "main.c:usage"]}, "other": {"seconds": 1, "functions": ["main", "wrap_valloc"]}}
+    main = operators.Change("src/cmd/sided/main.c", "main", 1, "", "", 0, 0, "", "")
+    checks.equal(mutate.tests_of(measured, main), ["program"], "tests of main()")
+    wrapper = operators.Change("src/wrap/libc-memory.c", "valloc", 1, "", "", 0, 0, "", "")
+    checks.equal(mutate.tests_of(measured, wrapper), ["other"], "tests of valloc()")
+
+
 def test_modules():
     for path, name in (("src/probe/patch/hit.c", "probe/patch"), ("src/ring/lost.h", "ring"), ("include/side/endian.h", "include")):
         checks.equal(mutate.module(path), name, f"module of {path}")
