@@ -276,6 +276,20 @@ static bool find_frame(const struct ctf_unzstd *unzstd, struct file *file, uint6
 	return false;
 }
 
+/*
+ * Make the frame at or behind this byte the next one; false: there is none yet. The last three bytes may be the beginning of its magic
+ * number, so the search continues there when the file has grown.
+ */
+static bool take_frame(struct ctf_unzstd *unzstd, struct file *file, uint64_t byte)
+{
+	uint64_t end = unzstd->file_size;
+	bool found = find_frame(unzstd, file, byte, &unzstd->frame);
+
+	if (!found)
+		unzstd->frame.from = unzstd->frame.next = byte + 3 > end ? byte : end - 3;
+	return found;
+}
+
 static void scan(struct ctf_unzstd *unzstd, struct file *file)
 {
 	uint64_t at = unzstd->scanned, strange = 0;
@@ -322,7 +336,7 @@ struct ctf_unzstd *ctf_unzstd_create(int fd, uint64_t size)
 		return NULL;
 	unzstd->file_size = size;
 	scan(unzstd, &file);
-	(void)find_frame(unzstd, &file, 0, &unzstd->frame);
+	(void)take_frame(unzstd, &file, 0);
 	unzstd->error = file.error;
 	return unzstd;
 }
@@ -358,16 +372,19 @@ uint64_t ctf_unzstd_file_size(const struct ctf_unzstd *unzstd)
 void ctf_unzstd_grow(struct ctf_unzstd *unzstd, int fd, uint64_t size)
 {
 	struct file file = {.fd = fd};
+	const struct frame frame = unzstd->frame;
 	uint64_t before = unzstd->file_size;
 
 	unzstd->file_size = size;
 	scan(unzstd, &file);
 	/* What was a piece may be whole by now. */
 	drop(unzstd);
-	(void)find_frame(unzstd, &file, unzstd->frame.from, &unzstd->frame);
-	/* Makes the next call scan the file again. */
-	if (file.error)
+	(void)take_frame(unzstd, &file, unzstd->frame.from);
+	/* Makes the next call scan the file again, from the same frame on. */
+	if (file.error) {
 		unzstd->file_size = before;
+		unzstd->frame = frame;
+	}
 }
 
 uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *first)
@@ -381,7 +398,7 @@ uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *first)
 /* Go to the frame that begins at or behind this byte of the file, whose content begins at `at`. */
 static bool enter_frame(struct ctf_unzstd *unzstd, struct file *file, uint64_t byte, uint64_t at)
 {
-	bool found = find_frame(unzstd, file, byte, &unzstd->frame);
+	bool found = take_frame(unzstd, file, byte);
 
 	drop(unzstd);
 	unzstd->at = at;
@@ -499,16 +516,19 @@ int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes,
 		size_t *got, const char **why, uint64_t *resume)
 {
 	struct file file = {.fd = fd};
+	const struct frame frame = unzstd->frame;
+	const uint64_t frame_at = unzstd->at;
 	int ret = 0;
 
 	*got = 0;
 	*resume = 0;
-	while (!ret && *got < size) {
+	while (!ret && !file.error && *got < size) {
 		size_t wanted = size - *got, some = 0;
 		bool found;
 
 		ret = seek(unzstd, &file, at + *got, &found, why, resume);
-		if (ret || !found)
+		/* After an error, this may be another frame than the one that has these bytes. */
+		if (ret || !found || file.error)
 			break;
 		if (wanted > unzstd->at + unzstd->frame.size - unzstd->output)
 			wanted = (size_t)(unzstd->at + unzstd->frame.size - unzstd->output);
@@ -519,7 +539,10 @@ int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes,
 	}
 	hold(unzstd);
 	if (file.error && ret != -ENOMEM) {
+		/* The frames that could not be read are still there. */
 		drop(unzstd);
+		unzstd->frame = frame;
+		unzstd->at = frame_at;
 		*why = strerror(file.error);
 		*resume = 0;
 		ret = -EIO;
