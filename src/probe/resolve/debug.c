@@ -9,17 +9,10 @@
 
 #define UNITS_MAX 200000
 
-static int no_address(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
-		const char *section, GElf_Word index, const GElf_Shdr *header, Dwarf_Addr *address)
-{
-	return dwfl_offline_section_address(
-			module, user, name, base, section, index, header, address);
-}
-
 static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
 		.find_debuginfo = dwfl_standard_find_debuginfo,
-		.section_address = no_address,
+		.section_address = dwfl_offline_section_address,
 };
 
 static bool open_debug(struct debug *debug, const struct resolve_module *module)

@@ -5,6 +5,8 @@
  *	%reg   $number   $symbol   number   symbol   [symbol][+-number](%base[,%index[,scale]])
  *
  * with a symbol only relative to %rip, or alone. Whatever else an assembler may write is refused.
+ *
+ * The longest one, such as -1@9(%rax,%rbx,8), takes five operations, so a fetch always has space for them.
  */
 #include "operand.h"
 
@@ -116,11 +118,6 @@ static int read_register(struct operand *operand, struct fetch_register *which)
 	return 0;
 }
 
-static int too_long(const struct operand *operand)
-{
-	return wrong(operand, "there are too many steps");
-}
-
 static int add_index(struct operand *operand, struct fetch *fetch)
 {
 	struct fetch_register index;
@@ -138,8 +135,8 @@ static int add_index(struct operand *operand, struct fetch *fetch)
 		;
 	if (shift == 4 || index.bits != 64 || index.number >= FETCH_RIP)
 		return wrong(operand, "there is no such index");
-	return fetch_op(fetch, PROBE_FETCH_ADD_REGISTER, index.number, shift, 0) ? too_long(operand)
-										 : 0;
+	(void)fetch_op(fetch, PROBE_FETCH_ADD_REGISTER, index.number, shift, 0);
+	return 0;
 }
 
 /* What stands between the parentheses, behind the first one. */
@@ -158,10 +155,11 @@ static int read_address(struct operand *operand, struct fetch *fetch, int64_t su
 	if (has_base && base.number != FETCH_RIP && symbol)
 		return wrong(operand, "there is a symbol with a base");
 	if (has_base && base.number != FETCH_RIP) {
-		if (fetch_register(fetch, &base) || fetch_add(fetch, sum))
-			return too_long(operand);
-	} else if (fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0, sum)) {
-		return too_long(operand);
+		(void)fetch_register(fetch, &base);
+		(void)fetch_add(fetch, sum);
+	} else {
+		(void)fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0,
+				sum);
 	}
 	if (take(operand, ',') && add_index(operand, fetch))
 		return -EINVAL;
@@ -182,10 +180,12 @@ static int read_memory(struct operand *operand, struct fetch *fetch)
 			return -EINVAL;
 	} else if (operand->at == begin) {
 		return wrong(operand, "there is no address");
-	} else if (fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0, sum)) {
-		return too_long(operand);
+	} else {
+		(void)fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0,
+				sum);
 	}
-	return fetch_op(fetch, PROBE_FETCH_LOAD, 0, size, 0) ? too_long(operand) : 0;
+	(void)fetch_op(fetch, PROBE_FETCH_LOAD, 0, size, 0);
+	return 0;
 }
 
 static int read_constant(struct operand *operand, struct fetch *fetch)
@@ -198,8 +198,7 @@ static int read_constant(struct operand *operand, struct fetch *fetch)
 		return -EINVAL;
 	if (operand->at == begin)
 		return wrong(operand, "there is no number");
-	if (fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0, sum))
-		return too_long(operand);
+	(void)fetch_op(fetch, symbol ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0, 0, sum);
 	return 0;
 }
 
@@ -237,13 +236,15 @@ static int read_operand(struct operand *operand)
 	if (read_size(operand))
 		return -EINVAL;
 	bits = 8 * (unsigned int)(operand->size < 0 ? -operand->size : operand->size);
-	if (operand->at < operand->end && *operand->at == '%')
-		ret = read_register(operand, &which) ||
-				(fetch_register(fetch, &which) ? too_long(operand) : 0);
-	else if (take(operand, '$'))
+	if (operand->at < operand->end && *operand->at == '%') {
+		ret = read_register(operand, &which);
+		if (!ret)
+			(void)fetch_register(fetch, &which);
+	} else if (take(operand, '$')) {
 		ret = read_constant(operand, fetch);
-	else
+	} else {
 		ret = read_memory(operand, fetch);
+	}
 	if (ret)
 		return -EINVAL;
 	if (operand->at != operand->end)
@@ -255,10 +256,10 @@ static int read_operand(struct operand *operand)
 		operand->value->size = (uint8_t)(bits / 8);
 	} else if (operand->size < 0) {
 		operand->value->type = PROBE_FIELD_SIGNED;
-		if (bits < 64 && fetch_op(fetch, PROBE_FETCH_SIGN_EXTEND, 0, bits, 0))
-			return too_long(operand);
-	} else if (bits < 64 && fetch_op(fetch, PROBE_FETCH_ZERO_EXTEND, 0, bits, 0)) {
-		return too_long(operand);
+		if (bits < 64)
+			(void)fetch_op(fetch, PROBE_FETCH_SIGN_EXTEND, 0, bits, 0);
+	} else if (bits < 64) {
+		(void)fetch_op(fetch, PROBE_FETCH_ZERO_EXTEND, 0, bits, 0);
 	}
 	return 0;
 }

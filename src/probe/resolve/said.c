@@ -19,6 +19,11 @@
 #include <string.h>
 
 #define DEPTH_MAX 16
+/*
+ * Each term adds one operation: it reads a pointer, or adds what follows its parentheses. The innermost one, a register or a symbol, has a
+ * few more. So a fetch always has space for an ADDR.
+ */
+_Static_assert(DEPTH_MAX + 12 <= PROBE_TABLE_OPS_MAX, "operations of the deepest ADDR");
 #define BACKTRACE_STANDARD 32
 #define STRING_STANDARD 256
 #define BYTES_STANDARD 16
@@ -137,11 +142,6 @@ static int wrong(struct reading *reading, const char *what)
 			reading->at, reading->text);
 }
 
-static int too_long(struct reading *reading)
-{
-	return resolve_fail(reading->error, -E2BIG, "", "that takes too many steps to fetch");
-}
-
 static int read_sum(struct reading *reading);
 
 static int read_register(struct reading *reading)
@@ -151,8 +151,7 @@ static int read_register(struct reading *reading)
 
 	if (!fetch_register_named(reading->at, length, &which))
 		return wrong(reading, "there is no such register");
-	if (fetch_register(&reading->fetch, &which))
-		return too_long(reading);
+	(void)fetch_register(&reading->fetch, &which);
 	reading->is_vector = which.number >= FETCH_XMM0 && which.number < FETCH_XMM0 + 16;
 	reading->alone = true;
 	reading->at += length;
@@ -203,8 +202,7 @@ static int read_symbol(struct reading *reading)
 		return resolve_fail(reading->error, -ENOENT, "registers are written with a %: %rdi",
 				"%s has no symbol `%.128s`",
 				reading->module ? reading->module->name : "the program", symbol);
-	if (fetch_op(&reading->fetch, PROBE_FETCH_MODULE, 0, 0, (int64_t)address))
-		return too_long(reading);
+	(void)fetch_op(&reading->fetch, PROBE_FETCH_MODULE, 0, 0, (int64_t)address);
 	reading->at += length;
 	return 0;
 }
@@ -237,8 +235,7 @@ static int read_term(struct reading *reading)
 		if (reading->is_vector)
 			return wrong(reading, "a vector register is no address");
 		reading->alone = false;
-		if (fetch_op(&reading->fetch, PROBE_FETCH_LOAD, 0, 8, 0))
-			return too_long(reading);
+		(void)fetch_op(&reading->fetch, PROBE_FETCH_LOAD, 0, 8, 0);
 	} else if (*reading->at == '(') {
 		reading->at++;
 		if (read_sum(reading))
@@ -252,8 +249,7 @@ static int read_term(struct reading *reading)
 	} else if (*reading->at >= '0' && *reading->at <= '9') {
 		if (read_number(reading, &number))
 			return -EINVAL;
-		if (fetch_op(&reading->fetch, PROBE_FETCH_CONSTANT, 0, 0, (int64_t)number))
-			return too_long(reading);
+		(void)fetch_op(&reading->fetch, PROBE_FETCH_CONSTANT, 0, 0, (int64_t)number);
 	} else {
 		return read_symbol(reading);
 	}
@@ -272,8 +268,7 @@ static int read_sum(struct reading *reading)
 			return wrong(reading, "a vector register is no address");
 		if (read_number(reading, &number))
 			return -EINVAL;
-		if (fetch_add(&reading->fetch, (int64_t)(minus ? 0 - number : number)))
-			return too_long(reading);
+		(void)fetch_add(&reading->fetch, (int64_t)(minus ? 0 - number : number));
 		reading->alone = false;
 	}
 	return 0;
@@ -292,9 +287,8 @@ static int read_address(const char *text, struct resolve_module *module, struct 
 	if (reading.is_vector && memory)
 		return wrong(&reading, "a vector register is no address");
 	/* What is not a register has an address, and text is fetched by its own. */
-	if (!reading.alone && !memory &&
-			fetch_op(&reading.fetch, PROBE_FETCH_LOAD, 0, value->size, 0))
-		return too_long(&reading);
+	if (!reading.alone && !memory)
+		(void)fetch_op(&reading.fetch, PROBE_FETCH_LOAD, 0, value->size, 0);
 	/* An address from the user may be invalid. */
 	value->guarded = !reading.alone || memory;
 	value->fetch = reading.fetch;
