@@ -97,6 +97,10 @@ static void test_memory_behind(void)
 		EXPECT(size > 0 && size < 2048 && !plan_build(event, memory, (size_t)size, &plan),
 				"%zd", size);
 		EXPECT(plan->kind == PLAN_KIND_QUIET, "%d with %u behind", plan->kind, codes[i]);
+		/* The memory is the caller's. */
+		nr_unmapped = 0;
+		plan_free(plan);
+		EXPECT(!nr_unmapped, "%u", nr_unmapped);
 	}
 }
 
