@@ -200,8 +200,43 @@ static void count_interpose(void)
 	note("interpose");
 }
 
+/* What programs of ours pass on. */
+static const struct ring_replay *replayed;
+static const void *lost_event, *told_by;
+static bool lost_named;
+static uint32_t lost_cpu;
+static uint64_t lost_count;
+
+static void pass_replay(const struct ring_replay *from)
+{
+	note("replay");
+	replayed = from;
+}
+
+static void on_change(void (*tell)(bool after))
+{
+	note("change");
+	memcpy(&told_by, &tell, sizeof(told_by));
+}
+
+static void count_lost(const struct side_event_description *event, bool named, uint32_t cpu,
+		uint64_t count)
+{
+	note("lost");
+	lost_event = event;
+	lost_named = named;
+	lost_cpu = cpu;
+	lost_count = count;
+}
+
+#define ring_replay(from) pass_replay(from)
+#define agent_on_change on_change
+#define agent_count_lost count_lost
 #define agent_interpose count_interpose
 #include "agent/attach.c"
+#undef ring_replay
+#undef agent_on_change
+#undef agent_count_lost
 #undef EXPORT
 /* The C library's function that starts the program, and the end of one that is not to run. */
 static bool has_no_start;
@@ -511,6 +546,42 @@ static void test_requests(void **state)
 	is_whole = true;
 }
 
+/* ---- calls of programs of ours ---- */
+
+static void tell_nothing(bool after)
+{
+	(void)after;
+}
+
+static void test_passed_on(void **state)
+{
+	const struct ring_replay *from = (const void *)&self_base;
+	const struct side_event_description *event = (const void *)&other_base;
+	void (*tell)(bool after) = tell_nothing;
+
+	(void)state;
+	*order = '\0';
+	side_agent_replay(from);
+	assert_string_equal(order, "replay");
+	assert_ptr_equal(replayed, from);
+	side_agent_replay(NULL);
+	assert_null(replayed);
+	*order = '\0';
+	side_agent_on_change(tell);
+	assert_string_equal(order, "change");
+	assert_memory_equal(&told_by, &tell, sizeof(tell));
+	*order = '\0';
+	for (int named = 0; named < 2; named++) {
+		side_agent_lost(event, named, 3, UINT64_C(1) << 40 | 5);
+		assert_ptr_equal(lost_event, event);
+		assert_int_equal(lost_named, named);
+		assert_int_equal(lost_cpu, 3);
+		assert_int_equal(lost_count, UINT64_C(1) << 40 | 5);
+	}
+	assert_string_equal(order, "lost lost");
+	*order = '\0';
+}
+
 /* ---- the start ---- */
 
 static void start_again(void)
@@ -743,6 +814,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_interpose),
 			cmocka_unit_test(test_requests),
+			cmocka_unit_test(test_passed_on),
 			cmocka_unit_test(test_start),
 			cmocka_unit_test(test_start_of_main),
 			cmocka_unit_test(test_variables),

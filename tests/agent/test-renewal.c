@@ -425,6 +425,19 @@ static long fake_call(long number)
 #define agent_is_sandboxed() (is_sandboxed)
 #undef patch_memory_count
 #define patch_memory_count(at, size) note_number("count", (long)(size))
+
+static int (*walked_by)(struct dl_phdr_info *object, size_t size, void *user);
+static void *walked_for;
+
+static void walk_objects(
+		int (*callback)(struct dl_phdr_info *object, size_t size, void *user), void *user)
+{
+	note("walk");
+	walked_by = callback;
+	walked_for = user;
+}
+
+#define agent_objects_each walk_objects
 #include "agent/probes.c"
 
 static void test_libside(void **state)
@@ -456,6 +469,13 @@ static void test_libside(void **state)
 	object.dlpi_name = NULL;
 	assert_int_equal(count_variables(&object, sizeof(object), code + 0x100), 1);
 	are_calls("");
+	/* The library that has this function is libside. */
+	agent_probes_count_libside();
+	are_calls("walk");
+	assert_true(walked_by == count_variables);
+	assert_memory_equal(&walked_for, &(void (*)(void)){side_tracer_disarm}, sizeof(walked_for));
+	agent_probes_look_around();
+	are_calls("unwinder");
 }
 
 static void test_incoming(void **state)

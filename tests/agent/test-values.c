@@ -414,19 +414,40 @@ static void test_floats(void **state)
 	assert_int_equal(round_off(0x28, 4), 2);
 }
 
+#define IN_VECTOR(n)                                                        \
+	__asm__ volatile("movups %0, %%xmm" #n : : "m"(wanted) : "xmm" #n); \
+	lower = vector_value(n, false);                                     \
+	__asm__ volatile("movups %0, %%xmm" #n : : "m"(wanted) : "xmm" #n); \
+	upper = vector_value(n, true);                                      \
+	__asm__ volatile("xorps %%xmm" #n ", %%xmm" #n : : : "xmm" #n);     \
+	wanted[0] += 3;                                                     \
+	wanted[1] += 5;                                                     \
+	assert_int_equal(lower, wanted[0] - 3);                             \
+	assert_int_equal(upper, wanted[1] - 5);
+
 static void test_vectors(void **state)
 {
-	static const uint64_t wanted[2] = {0x1122334455667788, 0x99aabbccddeeff00};
-	uint64_t lower, upper;
+	uint64_t wanted[2] = {0x1122334455667788, 0x99aabbccddeeff00}, lower, upper;
 
 	(void)state;
-	__asm__ volatile("movups %0, %%xmm15" : : "m"(wanted) : "xmm15");
-	lower = vector_value(15, false);
-	__asm__ volatile("movups %0, %%xmm15" : : "m"(wanted) : "xmm15");
-	upper = vector_value(15, true);
-	assert_int_equal(lower, wanted[0]);
-	assert_int_equal(upper, wanted[1]);
+	/* Not 0: this test is compiled with vector registers, so the compiler uses it. */
+	IN_VECTOR(1)
+	IN_VECTOR(2)
+	IN_VECTOR(3)
+	IN_VECTOR(4)
+	IN_VECTOR(5)
+	IN_VECTOR(6)
+	IN_VECTOR(7)
+	IN_VECTOR(8)
+	IN_VECTOR(9)
+	IN_VECTOR(10)
+	IN_VECTOR(11)
+	IN_VECTOR(12)
+	IN_VECTOR(13)
+	IN_VECTOR(14)
+	IN_VECTOR(15)
 	assert_int_equal(vector_value(16, false), 0);
+	assert_int_equal(vector_value(16, true), 0);
 }
 
 /* ---- steps ---- */
