@@ -193,6 +193,17 @@ static Dwarf_CFI *played_cfi(Dwfl_Module *module, Dwarf_Addr *bias)
 	return NULL;
 }
 
+static int played_find_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+		char **file, Elf **elf)
+{
+	(void)module;
+	(void)data;
+	*file = NULL;
+	called("find %s %llx %d ", name, (unsigned long long)base, *elf == NULL);
+	return 77;
+}
+
+#define dwfl_linux_proc_find_elf played_find_elf
 #define ptrace(request, thread, address, data) played_ptrace((int)(request), thread, address, data)
 #define inject_read played_read
 #define inject_mapping_open played_open
@@ -399,11 +410,34 @@ static void test_rehearsal(void **state)
 
 static void test_callbacks(void **state)
 {
-	void *user = NULL;
+	char library[] = "/lib/libcook.so", none[] = "[vdso]", *file = NULL;
+	void *user = NULL, *data = &the_target;
+	Elf *elf = (Elf *)&file;
+	int fd;
 
 	(void)state;
 	begin();
 	judged.thread = THREAD;
+	/* Files of the program; anything else is left to libdw. */
+	mappings[0].path = library;
+	mappings[1].path = none;
+	open_result = 0;
+	fd = find_file(NULL, &data, "name", 0x1000, &file, &elf);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_string_equal(file, library);
+	assert_null(elf);
+	assert_called("open /lib/libcook.so ");
+	close(fd);
+	free(file);
+	for (uint64_t base = 0x2000; base <= 0x8000; base += 0x6000) {
+		elf = (Elf *)&file;
+		assert_int_equal(find_file(NULL, &data, "name", base, &file, &elf), 77);
+		assert_called(base == 0x2000 ? "find name 2000 1 " : "find name 8000 1 ");
+	}
+	open_result = -ENOENT;
+	assert_int_equal(find_file(NULL, &data, "name", 0x1000, &file, &elf), 77);
+	assert_called("open /lib/libcook.so find name 1000 1 ");
+	open_result = 0;
 	assert_int_equal(next_thread(NULL, &judged, &user), THREAD);
 	assert_ptr_equal(user, &judged);
 	assert_int_equal(next_thread(NULL, &judged, &user), 0);
@@ -471,7 +505,10 @@ static void test_classes(void **state)
 			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)}};
 
 	(void)state;
+	int lowest = dup(0);
+
 	begin();
+	close(lowest);
 	the_elf = (struct inject_elf){.names = names, .names_size = sizeof(names)};
 	open_result = elf_result = 0;
 	assert_int_equal(class_of("/lib/libcook.so", "r-xp"), INJECT_OTHER);
@@ -502,6 +539,7 @@ static void test_classes(void **state)
 	}
 	assert_called("open /a open /a open /a open /a open /a open /a open /a open /a "
 		      "open /a open /a open /a open /a open /a open /a open /a open /a ");
+	assert_int_equal(fcntl(lowest, F_GETFD), -1);
 }
 
 static void test_open(void **state)
