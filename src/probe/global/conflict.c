@@ -39,6 +39,12 @@ struct looking {
 	struct global_error *error;
 };
 
+static int fail_reading(const struct looking *looking, int code, const char *path)
+{
+	return global_fail(looking->error, code, "", "%.256s cannot be read: %s", path,
+			strerror(-code));
+}
+
 static int add_file(struct looking *looking, uint32_t side)
 {
 	const char *path = looking->global->sides[side].path;
@@ -56,8 +62,7 @@ static int add_file(struct looking *looking, uint32_t side)
 
 		if (file->fd >= 0)
 			close(file->fd);
-		return global_fail(looking->error, code, "", "%.256s cannot be read: %s", path,
-				strerror(-code));
+		return fail_reading(looking, code, path);
 	}
 	file->inode = status.st_ino;
 	looking->nr_files++;
@@ -76,9 +81,9 @@ static bool is_of_jump_before(const unsigned char *memory, const unsigned char *
 
 /*
  * Has it something that is neither the file's nor the kernel's at this place? A breakpoint may be either's: where our recorder
- * is, it counts as ours.
+ * is, it counts as ours. 1, 0, or the error of reading the file.
  */
-static bool differs(const struct looking *looking, pid_t pid, const struct global_side *side,
+static int differs(const struct looking *looking, pid_t pid, const struct global_side *side,
 		uint64_t runtime, bool recorded)
 {
 	unsigned char file[BEFORE + 1], memory[BEFORE + 1];
@@ -88,17 +93,19 @@ static bool differs(const struct looking *looking, pid_t pid, const struct globa
 	ssize_t got = pread(looking->files[looking->file_of[side->number]].fd, file, before + 1,
 			(off_t)(side->offset - before));
 
+	if (got < 0)
+		return -errno;
 	memcpy(&remote.iov_base, &(uintptr_t){(uintptr_t)address}, sizeof(void *));
 	if (got != (ssize_t)before + 1 ||
 			process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)before + 1)
-		return false;
+		return 0;
 	/* A jump over the place begins here at the latest. */
 	for (uint64_t i = before < JUMP ? 0 : before - (JUMP - 1); i < before; i++)
 		if (memory[i] != file[i] && memory[i] != BREAKPOINT &&
 				!is_of_jump_before(memory, file, i, before))
-			return true;
+			return 1;
 	if (memory[before] == file[before] || (memory[before] == CALL && file[before] == LONG_NOP))
-		return false;
+		return 0;
 	return memory[before] != BREAKPOINT || recorded;
 }
 
@@ -118,11 +125,15 @@ static int look_at_mapping(const struct looking *looking, pid_t pid, uint64_t be
 	for (uint32_t i = 0; i < looking->global->nr_sides; i++) {
 		const struct global_side *side = &looking->global->sides[i];
 		char name[32];
+		int ret;
 
 		if (looking->file_of[i] != file || side->offset < offset ||
-				side->offset - offset >= end - begin ||
-				!differs(looking, pid, side, begin + side->offset - offset,
-						recorded))
+				side->offset - offset >= end - begin)
+			continue;
+		ret = differs(looking, pid, side, begin + side->offset - offset, recorded);
+		if (ret < 0)
+			return fail_reading(looking, ret, side->path);
+		if (!ret)
 			continue;
 		read_name(pid, name);
 		return global_fail(looking->error, -EBUSY,

@@ -77,8 +77,8 @@ int sides_make(struct global *global, const struct global_options *options,
 void sides_free(struct global *global);
 /* What of the fetch the kernel need not know: `first` operations that it does, the others for fetch_finish(). */
 uint64_t fetch_finish(const struct probe_fetch *fetch, uint32_t first, uint64_t value);
-/* Offset of the address in the file; false: it has none. */
-bool file_offset(const char *path, uint64_t address, uint64_t *offset);
+/* Offset of the address in the file. 0, -ENXIO: the file has no segment with the address, or the error of reading it. */
+int file_offset(const char *path, uint64_t address, uint64_t *offset);
 
 /* ---- assemble.c ---- */
 

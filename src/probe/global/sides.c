@@ -28,32 +28,49 @@ int global_fail(struct global_error *error, int result, const char *mend, const 
 	return result;
 }
 
-bool file_offset(const char *path, uint64_t address, uint64_t *offset)
+/* 0, -ENXIO: the file ends before the end of the part, or the error of the call. */
+static int read_part(int fd, void *part, size_t size, uint64_t at)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t got = pread(fd, part, size, (off_t)at);
+
+	if (got < 0)
+		return -errno;
+	return (size_t)got == size ? 0 : -ENXIO;
+}
+
+static int find_segment(int fd, uint64_t address, uint64_t *offset)
+{
 	Elf64_Ehdr head;
-	bool found = false;
+	int ret = read_part(fd, &head, sizeof(head), 0);
+
+	if (ret)
+		return ret;
+	if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_phentsize != sizeof(Elf64_Phdr))
+		return -ENXIO;
+	for (unsigned int i = 0; i < head.e_phnum && i < SEGMENTS_MAX; i++) {
+		Elf64_Phdr segment;
+
+		ret = read_part(fd, &segment, sizeof(segment), head.e_phoff + i * sizeof(segment));
+		if (ret)
+			return ret;
+		if (segment.p_type != PT_LOAD || address < segment.p_vaddr ||
+				address - segment.p_vaddr >= segment.p_filesz)
+			continue;
+		*offset = address - segment.p_vaddr + segment.p_offset;
+		return 0;
+	}
+	return -ENXIO;
+}
+
+int file_offset(const char *path, uint64_t address, uint64_t *offset)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
 
 	if (fd < 0)
-		return false;
-	if (pread(fd, &head, sizeof(head), 0) == sizeof(head) &&
-			!memcmp(head.e_ident, ELFMAG, SELFMAG) &&
-			head.e_phentsize == sizeof(Elf64_Phdr)) {
-		for (unsigned int i = 0; i < head.e_phnum && i < SEGMENTS_MAX && !found; i++) {
-			Elf64_Phdr segment;
-
-			if (pread(fd, &segment, sizeof(segment),
-					    (off_t)(head.e_phoff + i * sizeof(segment))) !=
-							sizeof(segment) ||
-					segment.p_type != PT_LOAD || address < segment.p_vaddr ||
-					address - segment.p_vaddr >= segment.p_filesz)
-				continue;
-			*offset = address - segment.p_vaddr + segment.p_offset;
-			found = true;
-		}
-	}
+		return -errno;
+	ret = find_segment(fd, address, offset);
 	close(fd);
-	return found;
+	return ret;
 }
 
 uint64_t fetch_finish(const struct probe_fetch *fetch, uint32_t first, uint64_t value)
@@ -164,6 +181,25 @@ static bool has_long_nop_behind(const char *path, uint64_t offset)
 	return found;
 }
 
+/* Offsets of the location and of the semaphore, if the marker has one. */
+static int find_offsets(struct global_side *side, uint64_t semaphore, struct global_error *error)
+{
+	int ret = file_offset(side->path, side->address, &side->offset);
+
+	if (ret == -ENXIO)
+		return global_fail(error, -ENOENT, "",
+				"%.256s has no code at 0x%llx that the kernel could watch",
+				side->path, (unsigned long long)side->address);
+	if (!ret && semaphore)
+		ret = file_offset(side->path, semaphore, &side->reference);
+	if (ret == -ENXIO)
+		return global_fail(error, -ENOENT, "",
+				"the semaphore of the marker is not in %.256s", side->path);
+	return ret ? global_fail(error, ret, "", "%.256s cannot be read: %s", side->path,
+				     strerror(-ret))
+		   : 0;
+}
+
 static int make_side(struct global *global, uint32_t table_number,
 		const struct probe_table_probe *probe, bool exit, struct global_error *error)
 {
@@ -172,6 +208,7 @@ static int make_side(struct global *global, uint32_t table_number,
 	struct probe_table_module module;
 	struct probe_table_event event;
 	uint32_t number = exit ? probe->exit : probe->entry;
+	int ret;
 
 	probe_table_module(table, probe->module, &module);
 	probe_table_event(table, number, &event);
@@ -189,13 +226,9 @@ static int make_side(struct global *global, uint32_t table_number,
 	if (!side->fields)
 		return global_fail(error, -ENOMEM, "", "out of memory");
 	global->nr_sides++;
-	if (!file_offset(side->path, side->address, &side->offset))
-		return global_fail(error, -ENOENT, "",
-				"%.256s has no code at 0x%llx that the kernel could watch",
-				side->path, (unsigned long long)side->address);
-	if (probe->semaphore && !file_offset(side->path, probe->semaphore, &side->reference))
-		return global_fail(error, -ENOENT, "",
-				"the semaphore of the marker is not in %.256s", side->path);
+	ret = find_offsets(side, probe->semaphore, error);
+	if (ret)
+		return ret;
 	if (side->reference && !exit && takes_call() &&
 			has_long_nop_behind(side->path, side->offset))
 		side->offset++;

@@ -239,17 +239,25 @@ static void test_offsets(void)
 
 	CHECK(fd >= 0 && pwrite(fd, &head, sizeof(head), 0) == sizeof(head));
 	CHECK(pwrite(fd, segments, sizeof(segments), 64) == sizeof(segments));
-	CHECK(file_offset(path, 0x1100, &offset) && offset == 0x40);
-	CHECK(file_offset(path, 0x12ff, &offset) && offset == 0x23f);
-	CHECK(!file_offset(path, 0x1300, &offset) && !file_offset(path, 0x10ff, &offset));
+	CHECK(!file_offset(path, 0x1100, &offset) && offset == 0x40);
+	CHECK(!file_offset(path, 0x12ff, &offset) && offset == 0x23f);
+	CHECK(file_offset(path, 0x1300, &offset) == -ENXIO &&
+			file_offset(path, 0x10ff, &offset) == -ENXIO && offset == 0x23f);
 	head.e_phentsize++;
 	CHECK(pwrite(fd, &head, sizeof(head), 0) == sizeof(head) &&
-			!file_offset(path, 0x1100, &offset));
+			file_offset(path, 0x1100, &offset) == -ENXIO);
 	head.e_phentsize--;
 	head.e_ident[0] = 0;
 	CHECK(pwrite(fd, &head, sizeof(head), 0) == sizeof(head) &&
-			!file_offset(path, 0x1100, &offset));
-	CHECK(!file_offset("/nowhere/at/all", 0x1100, &offset));
+			file_offset(path, 0x1100, &offset) == -ENXIO);
+	CHECK(file_offset("/nowhere/at/all", 0x1100, &offset) == -ENOENT);
+	CHECK(file_offset("/", 0x1100, &offset) == -EISDIR);
+	head.e_ident[0] = ELFMAG0;
+	CHECK(pwrite(fd, &head, sizeof(head), 0) == sizeof(head) &&
+			!file_offset(path, 0x1100, &offset) && offset == 0x40);
+	CHECK(!ftruncate(fd, 64 + 2 * sizeof(*segments) - 1) &&
+			file_offset(path, 0x1100, &offset) == -ENXIO);
+	CHECK(!ftruncate(fd, sizeof(head) - 1) && file_offset(path, 0x1100, &offset) == -ENXIO);
 	CHECK(pwrite(fd, "\x90\x0f\x1f\x44\x00\x00", 6, 0x300) == 6);
 	CHECK(has_long_nop_behind(path, 0x300) && !has_long_nop_behind(path, 0x2ff) &&
 			!has_long_nop_behind(path, 0x301) &&
@@ -659,6 +667,18 @@ static void test_changed(void)
 	CHECK(!look_with(memory + 16, &looking, &side, true));
 	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 && look_with(memory + 16, &looking, &side, true));
 	CHECK(!differs(&looking, getpid(), &side, 4096, true));
+	/* A file that cannot be read is no file without a difference. */
+	{
+		int kept = file.fd;
+
+		file.fd = -1;
+		CHECK(look_with(memory + 16, &looking, &side, true) == -EBADF);
+		looking.error = &error;
+		CHECK(is_refused(look_at_mapping(&looking, getpid(), 0, 4096, 0, 0, false), -EBADF,
+				"cannot be read: Bad file descriptor", ""));
+		CHECK(!look_at_mapping(&looking, getpid(), 0, 4096, 0, 1, false));
+		file.fd = kept;
+	}
 	memory[16] = bytes[16];
 	memory[11] = 11;
 	/* At the beginning of the file, fewer bytes are before the location. */

@@ -375,7 +375,9 @@ static void open_without_memory(void)
 					!strcmp(error.text,
 							"the table of probes cannot be used: Input/output error"));
 		else if (!strcmp(failing_name, "pread"))
-			CHECK(ret == -ENOENT && strstr(error.text, " has no code at 0x1800 "));
+			CHECK(ret == -EIO && !memcmp(error.text, code_path, strlen(code_path)) &&
+					!strcmp(error.text + strlen(code_path),
+							" cannot be read: Input/output error"));
 		else
 			CHECK(ret == -ENOMEM && !strcmp(error.text, "out of memory"));
 		CHECK(!error.mend[0] && !error.permission);
