@@ -20,10 +20,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static unsigned int failing_call;       /* the number of the call that fails; 0: none */
-static unsigned int failing_seen;       /* calls since it was armed */
-static const char *failing_name;        /* the function that failed; NULL: none yet */
-static unsigned int failing_interrupts; /* as many reads as these end with EINTR first */
+/* Volatile: a compiler that calls malloc() assumes that it changes no variable of this file. */
+static volatile unsigned int failing_call; /* the number of the call that fails; 0: none */
+static volatile unsigned int failing_seen; /* calls since it was armed */
+static const char *volatile failing_name;  /* the function that failed; NULL: none yet */
+static unsigned int failing_interrupts;    /* as many reads as these end with EINTR first */
 
 static inline void failing_arm(unsigned int number)
 {
@@ -41,7 +42,10 @@ static inline bool failing_has_failed(void)
 
 static inline bool failing_is_due(const char *name, int error)
 {
-	if (!failing_call || ++failing_seen != failing_call)
+	if (!failing_call)
+		return false;
+	failing_seen++;
+	if (failing_seen != failing_call)
 		return false;
 	failing_name = name;
 	errno = error;
