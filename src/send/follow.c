@@ -283,7 +283,12 @@ static int walk_below(struct follow *follow, const char *path, unsigned int dept
 
 	if (fd < 0) {
 		note_error(follow);
-		return depth ? 0 : -errno;
+		if (depth)
+			return 0;
+		/* Below it, directories can be other users'. Without this one, nothing is found, and nothing is sent. */
+		if (errno == EACCES)
+			follow->error = errno;
+		return -errno;
 	}
 	errno = 0;
 	if (!fstat(fd, &status) && !fstatat(fd, "metadata", &metadata, AT_SYMLINK_NOFOLLOW) &&
