@@ -9,6 +9,7 @@
 #include "../called.h"
 #include "../counted-json.h"
 #include "../failing-calls.h"
+#include "../resources.h"
 
 #include "printed.h"
 
@@ -239,6 +240,9 @@ static void test_requests(void **unused)
 			"\"verb\":\"create\",\"session\":\"s\",\"memory-limit\":9223372036854775807");
 	MEMBERS("track --pid 1,,2 --uid root,7 --gid root,8 --name a,b s",
 			"\"verb\":\"track\",\"session\":\"s\",\"pid\":[\"1\",\"2\"],\"uid\":[\"0\",\"7\"],\"gid\":[\"0\",\"8\"],\"name\":[\"a,b\"]");
+	MEMBERS("track --pid 1 s", "\"verb\":\"track\",\"session\":\"s\",\"pid\":[\"1\"]");
+	MEMBERS("add-context --type c --type d e --session s",
+			"\"verb\":\"add-context\",\"session\":\"s\",\"context\":[\"e\",\"c\",\"d\"]");
 	MEMBERS("untrack --all s", "\"verb\":\"untrack\",\"session\":\"s\",\"all\":true");
 	REFUSED("track --pid 1,x,2 s",
 			"side: `--pid x` is not the number of a process\nhint: `side track --name` takes names\n");
@@ -256,6 +260,21 @@ static void test_requests(void **unused)
 			"\"verb\":\"add-context\",\"session\":\"s\",\"context\":[\"a\",\"b\"]");
 	REFUSED("add-context --session s",
 			"side: there is no context to add\nhint: `side help contexts` lists them\n");
+	/* In a directory that was removed. */
+	{
+		char gone[] = "/tmp/side-test-sessions-XXXXXX";
+
+		assert_non_null(mkdtemp(gone));
+		assert_int_equal(chdir(gone), 0);
+		assert_int_equal(rmdir(gone), 0);
+		assert_run("create --output a s", COMMAND_FAILED, "",
+				"side: cannot find the directory a: No such file or directory\n");
+		assert_int_equal(chdir(directory), 0);
+	}
+	begin_output();
+	assert_int_equal(run("create --to http://x s"), COMMAND_USAGE);
+	assert_int_equal(strncmp(end_output(), "side: ", 6), 0);
+	assert_called("");
 	assert_false(is_number(""));
 	assert_false(is_number("1x"));
 	assert_true(is_number("0123456789"));
@@ -284,6 +303,9 @@ static void test_patterns(void **unused)
 	assert_true(has_level("a\\@b@c"));
 	assert_false(has_level("a\\@b"));
 	assert_false(has_level("a"));
+	assert_true(has_level("\\a@b"));
+	MEMBERS("enable-event --context pid --context tid --channel c a --session s",
+			"\"verb\":\"enable-event\",\"session\":\"s\",\"channel\":\"c\",\"event\":[\"a\"],\"event-context\":[\"pid\",\"tid\"]");
 	REFUSED("enable-event --all a --session s",
 			"side: `--all` is all events, and `a` some\nhint: leave one of them out\n");
 	REFUSED("disable-event --session s",
@@ -320,6 +342,12 @@ static void test_kernel(void **unused)
 			"side: `--syscall`, `--kernel-buffer` and `--kernel-method` apply to the kernel's events only\nhint: write `--kernel`, too\n");
 	REFUSED("enable-event --kernel-method perf a --session s",
 			"side: `--syscall`, `--kernel-buffer` and `--kernel-method` apply to the kernel's events only\nhint: write `--kernel`, too\n");
+	REFUSED("enable-event -k --context pid a --session s",
+			"side: `--context pid` would be of the program that listens to the kernel\nhint: the events have pid, tid and comm\n");
+	REFUSED("enable-event -k --exe /x a --session s",
+			"side: side puts no probes into the kernel\nhint: make it with `perf probe`, and then enable it, as `probe:NAME`\n");
+	REFUSED("enable-event -k --global a --session s",
+			"side: side puts no probes into the kernel\nhint: make it with `perf probe`, and then enable it, as `probe:NAME`\n");
 	REFUSED("enable-event -k --pid 3 a --session s",
 			"side: side puts no probes into the kernel\nhint: make it with `perf probe`, and then enable it, as `probe:NAME`\n");
 }
@@ -477,6 +505,8 @@ static void test_start(void **unused)
 	*calls = '\0';
 }
 
+#define MESSAGE "\"messages\":[\"told\"]"
+
 static void test_stop(void **unused)
 {
 	(void)unused;
@@ -488,10 +518,10 @@ static void test_stop(void **unused)
 			"which s -;ask -1 {\"version\":1,\"verb\":\"stop\",\"session\":\"s\"};close;",
 			"side: session s is stopped; see it with: side view /o\nside: it has recorded 1 event, 2.0 KiB\n"
 			"side: 7 events were lost:\n  4 for reasons that only the traces contain\n  3 while a ring was full\nhint: `side report --losses` shows them\nhint: a channel with a larger `--buffer-size`, or with fewer events, would keep more\n");
-	answer("{\"output\":\"/o\",\"lost\":7}", NULL);
+	answer("{\"output\":\"/o\",\"lost\":7," MESSAGE "}", NULL);
 	begin_output();
 	assert_int_equal(run("stop s"), 0);
-	assert_output("side: session s is stopped; see it with: side view /o\n");
+	assert_output("side: told\nside: session s is stopped; see it with: side view /o\n");
 	/* With snapshots, events beside them only if there are some. */
 	answer("{\"recorded\":0,\"snapshots\":1,\"snapshot-recorded\":5}", NULL);
 	begin_output();
@@ -513,6 +543,11 @@ static void test_destroy(void **unused)
 	answer("{\"output\":\"/o p\",\"seen\":0}", NULL);
 	assert_run("destroy s", 0, START "which s -;" DESTROYED "forget s 1;close;",
 			"side: session s is destroyed; it recorded nothing\n");
+	/* The output is somewhere, but cannot be seen. */
+	answer("{\"output\":\"/dev/null/x\",\"seen\":2,\"recorded\":3," MESSAGE "}", NULL);
+	begin_output();
+	assert_int_equal(run("destroy s"), 0);
+	assert_output("side: told\nside: session s is destroyed; it recorded 3 events from 2 processes, 0 bytes, in /dev/null/x\n");
 	answer("{\"output\":\"/no such\",\"seen\":3,\"recorded\":1234,\"bytes\":1,\"processes\":[{\"recorded\":0,\"lost\":0},{\"recorded\":0,\"lost\":1},{\"recorded\":1},{\"lost\":0}]}",
 			NULL);
 	begin_output();
@@ -634,7 +669,14 @@ static void test_several(void **unused)
 	*calls = '\0';
 	assert_int_equal(run("destroy --all"), 31);
 	assert_called(ASK_ALL "close;");
-	(void)end_output();
+	assert_null(strstr(end_output(), "no sessions"));
+	assert_run("destroy --all", 31, ASK_ALL "close;", "");
+	/* Two, and one that is named twice. */
+	answer("{}", "{}");
+	assert_run("destroy a b", 0, START ASK_DESTROY("a") " 1;" ASK_DESTROY("b") " 1;close;",
+			"side: session a is destroyed; it recorded nothing\nside: session b is destroyed; it recorded nothing\n");
+	assert_run("destroy --session a b", 0, START "which b a;" ASK_DESTROY("b") " 1;close;",
+			"side: session b is destroyed; it recorded nothing\n");
 }
 
 static void test_paths(void **unused)
@@ -656,10 +698,10 @@ static void test_paths(void **unused)
 	assert_int_equal(run("rotate s"), 0);
 	answer("{\"path\":\"p\"}", NULL);
 	assert_int_equal(run("rotate s"), 0);
-	answer("{\"path\":\"p\",\"empty\":true}", NULL);
+	answer("{\"path\":\"p\",\"empty\":true," MESSAGE "}", NULL);
 	assert_int_equal(run("snapshot s"), 0);
 	fflush(NULL);
-	assert_output("/o\np\nside: session s: the snapshot is empty: no event is in the buffers of its programs\n");
+	assert_output("/o\np\nside: told\nside: session s: the snapshot is empty: no event is in the buffers of its programs\n");
 	*calls = '\0';
 }
 
@@ -684,6 +726,10 @@ static void test_events(void **unused)
 	*calls = '\0';
 	(void)run("enable-event --filter x>1");
 	assert_non_null(strstr(calls, "explain words;"));
+	*calls = '\0';
+	answer("{\"programs\":1}", NULL);
+	(void)run("enable-event a");
+	assert_null(strstr(calls, "look;"));
 	*calls = '\0';
 	(void)run("enable-event --channel c");
 	(void)run("enable-event");
@@ -722,11 +768,17 @@ static void test_other(void **unused)
 	reset();
 	connect_status = 18;
 	assert_run("start --system --no-daemon s", 18, "connect 1 1;", "");
+	assert_run("start --system s", 18, "connect 1 0;", "");
+	assert_run("start --no-daemon s", 18, "connect 0 1;", "");
 	connect_status = 0;
 	answer(NULL, NULL);
 	assert_run("start s", 31,
 			START
 			"which s -;ensure s;ask 60000 {\"version\":1,\"verb\":\"start\",\"session\":\"s\"};close;",
+			"");
+	assert_run("clear s", 31,
+			START
+			"which s -;ask 60000 {\"version\":1,\"verb\":\"clear\",\"session\":\"s\"};close;",
 			"");
 	/* Pending programs. */
 	answer("{\"pending\":[{\"process\":\"p\",\"pid\":1}]}", NULL);
@@ -773,6 +825,8 @@ static void test_other(void **unused)
 /* Each allocation of a request fails: it is reported, and nothing is sent without its members. */
 static void test_memory(void **unused)
 {
+	size_t memory = 0;
+
 	(void)unused;
 	reset();
 	for (int i = 0; i < 2; i++) {
@@ -789,6 +843,18 @@ static void test_memory(void **unused)
 		assert_int_equal(json_object_object_length(request), 0);
 		json_object_put(request);
 	}
+	/* What is allocated for a request is given back. */
+	begin_output();
+	for (int i = 0; i < 60; i++) {
+		memory = i == 40 ? resources_memory() : memory;
+		answer("{}", NULL);
+		assert_int_equal(run("enable-event a,b,c --exclude d --session s"), 0);
+		assert_int_equal(run("track --pid 1,1 s"), 0);
+		assert_int_equal(run("create --to - s"), COMMAND_USAGE);
+		*calls = '\0';
+	}
+	assert_int_equal(resources_memory(), memory);
+	(void)end_output();
 }
 
 static int is_over(void **unused)
