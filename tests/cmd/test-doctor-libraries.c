@@ -97,6 +97,28 @@ static unsigned int nr_spawned;
 static bool no_pipe;
 static bool shows_environment;
 
+static unsigned int nr_actions, nr_opened, nr_nulls;
+
+static int played_open_file(const char *path, int flags)
+{
+	assert_true(flags == (O_RDONLY | O_CLOEXEC) ||
+			flags == (O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+	nr_opened += flags != (O_RDONLY | O_CLOEXEC);
+	return open(path, flags);
+}
+
+static int played_actions(posix_spawn_file_actions_t *actions)
+{
+	nr_actions++;
+	return posix_spawn_file_actions_init(actions);
+}
+
+static int played_actions_end(posix_spawn_file_actions_t *actions)
+{
+	nr_actions--;
+	return posix_spawn_file_actions_destroy(actions);
+}
+
 static int played_pipe(int ends[2], int flags)
 {
 	assert_int_equal(flags, O_CLOEXEC);
@@ -115,6 +137,7 @@ static int played_open_null(posix_spawn_file_actions_t *actions, int to, const c
 		int flags, mode_t mode)
 {
 	(void)actions;
+	nr_nulls++;
 	assert_true(to == 2 && flags == O_WRONLY && !mode);
 	assert_string_equal(path, "/dev/null");
 	return 0;
@@ -232,8 +255,8 @@ static bool played_running_library(pid_t pid, char path[PATH_MAX])
 {
 	const struct running *program = program_of(pid);
 
-	if (program->library)
-		snprintf(path, PATH_MAX, "%s", program->library);
+	/* Of a program that has gone, the path means nothing. */
+	snprintf(path, PATH_MAX, "%s", program->library ? program->library : own_agent);
 	return program->library;
 }
 
@@ -259,6 +282,9 @@ static const char *played_name(pid_t pid, char name[RUNNING_NAME_MAX])
 #define pipe2 played_pipe
 #define posix_spawn_file_actions_adddup2 played_dup2
 #define posix_spawn_file_actions_addopen played_open_null
+#define posix_spawn_file_actions_init played_actions
+#define posix_spawn_file_actions_destroy played_actions_end
+#define open(path, flags) played_open_file(path, flags)
 #define posix_spawnp played_spawn
 #define waitpid played_wait
 #define library_search_open played_search
@@ -271,6 +297,7 @@ static const char *played_name(pid_t pid, char name[RUNNING_NAME_MAX])
 #define running_program played_program
 #define running_name played_name
 #include "cmd/side/doctor-library.c"
+#undef open
 
 static struct doctor doctor;
 
@@ -409,6 +436,13 @@ static void test_versions(void **unused)
 	assert_int_equal(unlink(in_folder("plain")), 0);
 	assert_false(library_open(&library, in_folder("plain")));
 	assert_string_equal(library.path, "");
+	/* No writer is waited for. */
+	assert_int_equal(mkfifo(in_folder("plain"), 0600), 0);
+	nr_opened = 0;
+	assert_true(library_open(&library, in_folder("plain")));
+	assert_int_equal(nr_opened, 1);
+	assert_string_equal(library.version, "");
+	assert_int_equal(unlink(in_folder("plain")), 0);
 	assert_false(library_open(&library, ""));
 	assert_false(library_open(&library, NULL));
 	assert_int_equal(resources_descriptors(), descriptors);
@@ -471,9 +505,12 @@ static void test_run(void **unused)
 	texts[0] = "1234567";
 	interrupts = 2;
 	memset(text, '#', sizeof(text));
+	nr_nulls = 0;
 	assert_true(library_run(argv, environment, text, sizeof(text)));
 	assert_string_equal(text, "1234567");
 	assert_called("p o LD_X=1 ;");
+	assert_int_equal(nr_actions, 0);
+	assert_int_equal(nr_nulls, 1);
 	assert_int_equal(interrupts, 0);
 	nr_spawned = 0;
 	texts[0] = "123456789";
@@ -495,8 +532,11 @@ static void test_run(void **unused)
 	assert_string_equal(text, "");
 	*text = 'x';
 	no_pipe = true;
+	*calls = '\0';
 	assert_false(library_run(argv, environment, text, sizeof(text)));
 	assert_string_equal(text, "");
+	assert_called("");
+	assert_int_equal(nr_actions, 0);
 	assert_int_equal(resources_descriptors(), descriptors);
 }
 
@@ -506,6 +546,7 @@ static void test_loaded(void **unused)
 {
 	struct library library;
 	char line[400];
+	size_t before = 0;
 
 	(void)unused;
 	reset();
@@ -545,6 +586,13 @@ static void test_loaded(void **unused)
 	snprintf(line, sizeof(line), "libside.so.0 => %s\n", own_library);
 	assert_true(library_loaded(&library, true));
 	assert_string_equal(library.path, own_library);
+	for (int i = 0; i < 20; i++) {
+		before = i == 12 ? resources_memory() : before;
+		nr_spawned = 0;
+		assert_true(library_loaded(&library, true));
+		*calls = '\0';
+	}
+	assert_int_equal(resources_memory(), before);
 	nr_spawned = 0;
 	failing_arm(1);
 	assert_false(library_loaded(&library, true));
@@ -566,13 +614,13 @@ static void test_configured(void **unused)
 	assert_null(getenv("LD_LIBRARY_PATH"));
 	configured = own_library;
 	setenv("LD_LIBRARY_PATH", "/v", 1);
-	for (int i = 0; i < 12; i++) {
-		before = i == 10 ? resources_memory() : before;
+	for (int i = 0; i < 20; i++) {
+		before = i == 12 ? resources_memory() : before;
 		assert_true(library_is_configured(&own));
 		assert_string_equal(getenv("LD_LIBRARY_PATH"), "/v");
 		*calls = '\0';
 	}
-	assert_true(resources_memory() <= before + 64);
+	assert_int_equal(resources_memory(), before);
 	configured = own_agent;
 	assert_false(library_is_configured(&own));
 	configured = own_library;
@@ -768,6 +816,28 @@ static void test_programs(void **unused)
 		assert_called("program 13;");
 	}
 	assert_int_equal(resources_memory(), before);
+	/* A text that is too long is cut. */
+	{
+		char path[140];
+		size_t length;
+
+		memset(path, 'd', sizeof(path));
+		path[0] = '/';
+		strcpy(path + 100, " (deleted)");
+		for (int i = 0; i < 4; i++)
+			running[i] = (struct running){1000000 + i, "fifteen-letters", path, NULL};
+		nr_running = 3;
+		length = (size_t)snprintf(expected, sizeof(expected),
+				"fifteen-letters (process 1000000) uses %.90s (unknown version), fifteen-letters (process 1000001) uses %.90s (unknown version), fifteen-letters (process 1000002) uses %.90s (unknown version)",
+				path, path, path);
+		assert_true(length > 400);
+		expected[399] = '\0';
+		assert_finding("programs", DOCTOR_NOTE, expected, "LD_LIBRARY_PATH=%s PROGRAM");
+		nr_running = 4;
+		strcat(expected, ", ...");
+		assert_finding("programs", DOCTOR_NOTE, expected, "LD_LIBRARY_PATH=%s PROGRAM");
+		*calls = '\0';
+	}
 	assert_int_equal(unlink(in_folder("older")), 0);
 	assert_int_equal(unlink(in_folder("other")), 0);
 }
