@@ -385,7 +385,7 @@ static int played_borrow(struct inject_target *target, struct inject_place *plac
 	return borrow_result;
 }
 
-static int socket_error, bind_error;
+static int socket_error, bind_error, socket_fd;
 static unsigned int nr_binds; /* that fail with EADDRINUSE first */
 
 static int played_socket(int domain, int type, int protocol)
@@ -394,14 +394,14 @@ static int played_socket(int domain, int type, int protocol)
 	assert_int_equal(type, SOCK_DGRAM | SOCK_CLOEXEC);
 	assert_int_equal(protocol, 0);
 	errno = socket_error;
-	return socket_error ? -1 : 999;
+	return socket_error ? -1 : socket_fd;
 }
 
 static int played_bind(int fd, const struct sockaddr *address, socklen_t size)
 {
 	const struct sockaddr_un *name = (const void *)address;
 
-	assert_int_equal(fd, 999);
+	assert_int_equal(fd, socket_fd);
 	assert_int_equal(size, offsetof(struct sockaddr_un, sun_path) + 17);
 	assert_memory_equal(name->sun_path, "\0side-attach-4711", 17);
 	errno = bind_error;
@@ -536,6 +536,7 @@ static void begin(void)
 	target_result = borrow_result = socket_error = bind_error = 0;
 	borrow_kind = INJECT_DONE;
 	nr_binds = 0;
+	socket_fd = 999;
 	pipe_error = fork_error = 0;
 	the_report = (struct inject_report){.kind = INJECT_DONE};
 	request = (struct inject_request){.pid = PROGRAM,
@@ -588,6 +589,9 @@ static void test_lock(void **state)
 	begin();
 	assert_int_equal(take_lock(&injection), 0);
 	assert_int_equal(injection.lock, 999);
+	socket_fd = 0;
+	assert_int_equal(take_lock(&injection), 0);
+	assert_int_equal(injection.lock, 0);
 	nr_binds = 3;
 	assert_int_equal(take_lock(&injection), 0);
 	assert_int_equal(clock_ns - START, 6000000);

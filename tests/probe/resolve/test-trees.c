@@ -158,7 +158,7 @@ static int played_scopes(struct debug *debug, uint64_t address, bool entry, Dwar
 {
 	assert_ptr_equal(debug, the_debug);
 	called("scopes %llx %d ", (unsigned long long)address, entry);
-	*found = calloc(4, sizeof(**found));
+	*found = nr_scopes ? calloc(4, sizeof(**found)) : NULL;
 	for (int i = 0; i < nr_scopes; i++)
 		(*found)[i] = die_of(all_scopes[i]);
 	return nr_scopes;
