@@ -415,6 +415,8 @@ static void test_relocations(void **unused)
 
 /* ---- Go ---- */
 
+static unsigned int go_table; /* index of its section */
+
 /* A table of two functions, `one` and `two`. */
 static void put_go(uint32_t version, uint64_t text, bool is_cut)
 {
@@ -444,7 +446,7 @@ static void put_go(uint32_t version, uint64_t text, bool is_cut)
 	}
 	memcpy(table + functions + first + unit, &(uint32_t){2}, 4);
 	memcpy(table + functions + second + unit, &(uint32_t){6}, 4);
-	(void)section(".gopclntab", SHT_PROGBITS, table,
+	go_table = section(".gopclntab", SHT_PROGBITS, table,
 			is_cut ? functions + 4 * unit : sizeof(table), 0);
 }
 
@@ -478,6 +480,41 @@ static void test_go(void **unused)
 		assert_int_equal(code_is_go(file, address_of(0)), i);
 		assert_int_equal(code_is_go(file, address_of(63)), i);
 		assert_int_equal(code_is_go(file, address_of(64)), 0);
+		code_close(file);
+	}
+}
+
+/* In a file that is relocated, the address of the code is in a relocation. */
+static void test_relocated_go(void **unused)
+{
+	const uint64_t text = BASE + 0x100;
+	char shown[256];
+
+	(void)unused;
+	for (unsigned int i = 0; i < 3; i++) {
+		Elf64_Rela relas[3];
+		uint64_t address;
+
+		begin();
+		put_go(0xfffffff1u, text, false);
+		address = image.sections[go_table].sh_addr + 8 + 16;
+		memset((uint8_t *)&image + image.sections[go_table].sh_offset + 8 + 16, 0, 8);
+		relas[0] = (Elf64_Rela){.r_offset = address,
+				.r_info = ELF64_R_INFO(0, R_X86_64_64),
+				.r_addend = BASE + 0x200};
+		relas[1] = (Elf64_Rela){.r_offset = address + 8,
+				.r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE),
+				.r_addend = BASE + 0x300};
+		relas[2] = (Elf64_Rela){.r_offset = address,
+				.r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE),
+				.r_addend = (int64_t)text};
+		/* All of it, one byte less, and relocations of another kind. */
+		(void)section(".rela.dyn", i == 2 ? SHT_REL : SHT_RELA, relas,
+				sizeof(relas) - (i == 1), 0);
+		assert_open();
+		show_functions(shown);
+		assert_string_equal(shown, i ? "" : "120+16 one; 130+24 two; ");
+		assert_int_equal(code_is_go(file, BASE + 0x120), !i);
 		code_close(file);
 	}
 }
@@ -1236,6 +1273,7 @@ int main(void)
 			cmocka_unit_test(test_versions),
 			cmocka_unit_test(test_relocations),
 			cmocka_unit_test(test_go),
+			cmocka_unit_test(test_relocated_go),
 			cmocka_unit_test(test_sequences),
 			cmocka_unit_test(test_segments),
 			cmocka_unit_test(test_no_programs),

@@ -929,8 +929,40 @@ static void test_figures(void)
 			figures.lost == 77 && figures.open == 2);
 }
 
+/* ---- alignment ---- */
+
+/* Whether the flag is set, which it is no longer. */
+static bool takes_alignment_check(void)
+{
+	unsigned long long flags = __builtin_ia32_readeflags_u64();
+
+	__builtin_ia32_writeeflags_u64(flags & ~(unsigned long long)PATCH_ALIGNMENT_CHECK);
+	return flags & PATCH_ALIGNMENT_CHECK;
+}
+
+/* The flag that a hit has cleared is set again at its end, once. */
+static void test_alignment(void)
+{
+	struct thread *thread = begin_table();
+
+	self = thread;
+	CHECK(!patch_hit_is_unaligned() && !thread->unaligned);
+	thread->inside = &probe;
+	CHECK(patch_hit_is_unaligned() && thread->unaligned);
+	CHECK(!takes_alignment_check());
+	leave_thread(thread);
+	CHECK(takes_alignment_check());
+	CHECK(!thread->unaligned && !thread->inside);
+	thread->inside = &probe;
+	leave_thread(thread);
+	CHECK(!takes_alignment_check());
+	self = NULL;
+	CHECK(!patch_hit_is_unaligned());
+}
+
 int main(void)
 {
+	test_alignment();
 	test_entries();
 	test_insides();
 	test_forked();

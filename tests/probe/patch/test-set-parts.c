@@ -3,7 +3,37 @@
  * Exact values of setting and removing probes: bytes of jumps, distances, which bytes must be those of the file, and which probe goes on
  * with calls. The test includes the file, so that it can call its static functions.
  */
+#include "probe/patch/parts.h"
+
+/* Springboards that are left, and the code that is there when they have gone. */
+static struct {
+	bool are_left;
+	unsigned int nr_asked, nr_given_back;
+	struct patch_writer *writer;
+	uint8_t *restored;
+	uint8_t byte;
+} springboards;
+
+static bool springboards_are_left(void)
+{
+	springboards.nr_asked++;
+	return springboards.are_left || patch_pads_are_left();
+}
+
+static size_t give_back_springboards(struct patch_writer *writer)
+{
+	springboards.nr_given_back++;
+	springboards.writer = writer;
+	if (springboards.restored)
+		*springboards.restored = springboards.byte;
+	return springboards.restored ? 1 : patch_pads_give_back(writer);
+}
+
+#define patch_pads_are_left springboards_are_left
+#define patch_pads_give_back give_back_springboards
 #include "probe/patch/set.c"
+#undef patch_pads_are_left
+#undef patch_pads_give_back
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -181,6 +211,35 @@ static void test_needed(void)
 	CHECK(bytes_needed(&site, false) == 5 && bytes_needed(&site, true) == 1);
 	site = site_of(PROBE_SHORT, 2, 1, (const unsigned int[]){3});
 	CHECK(bytes_needed(&site, false) == 3);
+}
+
+/* Springboards in the bytes of a jump leave once for all probes that are set together. */
+static void test_springboards(void)
+{
+	struct probe_site site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 3});
+	struct patch_writer writer;
+
+	memset(&springboards, 0, sizeof(springboards));
+	pads_asked = false;
+	code[4] = 0xcc;
+	CHECK(!stands_when_pads_leave(&site, &writer));
+	CHECK(springboards.nr_asked == 1 && !springboards.nr_given_back && pads_asked);
+	springboards.are_left = true;
+	CHECK(!stands_when_pads_leave(&site, &writer));
+	CHECK(springboards.nr_asked == 1 && !springboards.nr_given_back);
+	/* The next ones: they leave, and the code is that of the file. */
+	pads_asked = false;
+	springboards.restored = &code[4];
+	springboards.byte = site.bytes[4];
+	CHECK(stands_when_pads_leave(&site, &writer));
+	CHECK(springboards.nr_given_back == 1 && springboards.writer == &writer && pads_asked);
+	CHECK(stands_when_pads_leave(&site, &writer) && springboards.nr_given_back == 1);
+	/* Another byte is there when they have left. */
+	pads_asked = false;
+	springboards.byte = 0x90;
+	CHECK(!stands_when_pads_leave(&site, &writer) && springboards.nr_given_back == 2);
+	pads_asked = false;
+	memset(&springboards, 0, sizeof(springboards));
 }
 
 static void test_writes(void)
@@ -473,6 +532,7 @@ int main(void)
 	test_fits();
 	test_jumps();
 	test_needed();
+	test_springboards();
 	test_writes();
 	test_others();
 	test_refused();
