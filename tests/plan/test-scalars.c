@@ -304,9 +304,43 @@ static void test_many(void)
 			(text[60 * 3] = '\0', text));
 }
 
+/* Nulls have no bytes: one and several, at the end of a record of full size, and behind texts. */
+static void test_nulls(void)
+{
+	struct side_type null = make_label(SIDE_TYPE_NULL), types[12];
+	struct side_arg args[12];
+
+	types[0] = make_plain(2, false);
+	args[0] = ARG(SIDE_TYPE_U16, uint16_t, 0x2211);
+	for (uint32_t i = 1; i < 12; i++) {
+		types[i] = null;
+		args[i] = arg_value(SIDE_TYPE_NULL, NULL, 0);
+		expect_record(make_event(i + 1, types, NULL, 0), make_vector(i + 1, args), NULL,
+				"11 22");
+	}
+	types[3] = types[0];
+	args[3] = ARG(SIDE_TYPE_U16, uint16_t, 0x4433);
+	expect_record(make_event(6, types, NULL, 0), make_vector(6, args), NULL, "11 22 33 44");
+	types[3] = make_string(1, HOST);
+	args[3] = arg_pointer(SIDE_TYPE_STRING_UTF8, "end");
+	for (uint32_t i = 4; i <= 6; i++)
+		expect_record(make_event(i, types, NULL, 0), make_vector(i, args), NULL,
+				"11 22 'end' 00");
+	/* The first and the last one of several. */
+	for (uint32_t i = 1; i < 6; i += i == 1 ? 1 : 3) {
+		struct side_arg was = args[i];
+
+		args[i] = ARG(SIDE_TYPE_U8, uint8_t, 5);
+		expect_refusal(make_event(6, types, NULL, 0), make_vector(6, args), NULL,
+				PLAN_REASON_ARGUMENT_LABEL);
+		args[i] = was;
+	}
+}
+
 int main(void)
 {
 	test_integers();
+	test_nulls();
 	test_partial_integers();
 	test_bools();
 	test_floats();
