@@ -84,9 +84,17 @@ static uint64_t slot_in(
 	return 0;
 }
 
+/* A jump from the location reaches each slot of the arena, and the jump of each slot reaches the body. */
+static bool arena_reaches(uint64_t base, uint64_t body, uint64_t start, uint64_t end)
+{
+	return patch_reaches(base, start, REACH) && patch_reaches(body, start, REACH) &&
+			patch_reaches(body, end, REACH);
+}
+
 static struct patch_arena *new_slots(
 		uint64_t base, uint64_t body, const struct patch_distance *distance)
 {
+	const uint64_t upper = base > body ? base : body;
 	struct patch_arena *arena = NULL;
 	struct patch_gap gap;
 
@@ -94,15 +102,17 @@ static struct patch_arena *new_slots(
 		uint64_t from = gap.start, start, end, slot;
 		int32_t away;
 
-		if (!patch_reaches(base, from, REACH)) {
-			if (gap.end <= base - (uint64_t)REACH || from > base)
+		/* The arena of the slot begins at a multiple of its size, which must be in reach, too. */
+		if (!patch_reaches(upper, from, REACH)) {
+			if (from > upper)
 				continue;
-			from = base - (uint64_t)REACH;
+			from = ((upper - (uint64_t)REACH) / PATCH_ARENA_BYTES + 1) *
+					PATCH_ARENA_BYTES;
 		}
 		if (!next_distance(distance, (int64_t)(from - base), &away))
 			continue;
 		slot = base + (uint64_t)(int64_t)away;
-		if (slot < from || slot + SLOT_BYTES > gap.end || !patch_reaches(body, slot, REACH))
+		if (slot < from || slot + SLOT_BYTES > gap.end)
 			continue;
 		start = slot & ~(PATCH_ARENA_BYTES - 1);
 		end = start + PATCH_ARENA_BYTES +
@@ -111,7 +121,8 @@ static struct patch_arena *new_slots(
 			start = (gap.start + PATCH_PAGE - 1) & ~(PATCH_PAGE - 1);
 		if (end > gap.end)
 			end = gap.end & ~(PATCH_PAGE - 1);
-		if (start <= slot && slot + SLOT_BYTES <= end)
+		if (start <= slot && slot + SLOT_BYTES <= end &&
+				arena_reaches(base, body, start, end))
 			arena = patch_arena_map(start, end - start, PATCH_SLOTS);
 	}
 	return arena;
@@ -123,9 +134,7 @@ static uint64_t slot_of_arena(
 	struct patch_arena *arena = &patch_arenas[index];
 	uint64_t slot;
 
-	if (!arena->taken || !patch_reaches(base, arena->start, REACH) ||
-			!patch_reaches(body, arena->start, REACH) ||
-			!patch_reaches(body, arena->start + arena->size, REACH))
+	if (!arena->taken || !arena_reaches(base, body, arena->start, arena->start + arena->size))
 		return 0;
 	slot = slot_in(arena, base, distance);
 	if (slot)
