@@ -895,6 +895,18 @@ static void test_server(void **unused)
 		assert_int_equal(other->lock, STDIN_FILENO);
 		server_close(other);
 		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+		/* Or the socket. */
+		other = calloc(1, sizeof(*other));
+		assert_non_null(other);
+		other->address.sun_family = AF_UNIX;
+		other->calls = served;
+		other->lock = -1;
+		assert_int_equal(listen_at(other, folder), 0);
+		assert_int_equal(server_fd(other), STDIN_FILENO);
+		ask_server(other, "status\n", 7, "{\"user\":\"me\"}\n");
+		server_close(other);
+		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+		assert_int_equal(access(path, F_OK), -1);
 		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
 		close(input);
 	}

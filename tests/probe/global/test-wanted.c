@@ -77,6 +77,7 @@ static enum ring_clock fake_choose(void)
 }
 
 static unsigned int nr_sleeps;
+static bool is_impatient; /* does not really sleep */
 
 #define ask_connect_silently fake_connect
 #define ask_close fake_close
@@ -84,7 +85,7 @@ static unsigned int nr_sleeps;
 #define control_path fake_path
 #define ring_clock_sample(...) fake_sample(__VA_ARGS__)
 #define ring_clock_choose fake_choose
-#define usleep(us) (nr_sleeps++, usleep(us))
+#define usleep(us) (nr_sleeps++, is_impatient ? 0 : usleep(us))
 #include "cmd/uprobes/wanted.c"
 #undef usleep
 #define now clock_now
@@ -154,7 +155,7 @@ static void test_probes(void **unused)
 /* The first recorder ends when another one starts, which then holds the lock. */
 static void test_turns(void **unused)
 {
-	char folder[] = "/tmp/side-wanted-XXXXXX", file[64], byte;
+	char folder[] = "/tmp/side-wanted-XXXXXX", file[64], other_file[64], byte;
 	struct resources before;
 	int ready[2], others[16], status;
 	pid_t pid;
@@ -194,6 +195,27 @@ static void test_turns(void **unused)
 	assert_false(wanted_take_turn("s", true, "a:b", 5));
 	assert_int_equal(nr_open, 0);
 	assert_int_equal(nr_sleeps, 0);
+	/* A holder that does not end: after 500 attempts its lock is not waited for any longer. */
+	(void)snprintf(socket_path, sizeof(socket_path), "%s/control.sock", folder);
+	pid = fork();
+	if (!pid) {
+		(void)signal(SIGTERM, SIG_IGN);
+		if (!wanted_take_turn("u", true, "a:b", 0) || write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	is_impatient = true;
+	assert_false(wanted_take_turn("u", true, "a:b", 0));
+	is_impatient = false;
+	assert_int_equal(nr_sleeps, 500);
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(resources_now().descriptors, before.descriptors + 3);
+	(void)snprintf(other_file, sizeof(other_file), "%s/uprobes-u-a:b", folder);
+	assert_int_equal(unlink(other_file), 0);
 	/* The end of a turn closes the last lock. The others are closed with the pipe. */
 	wanted_end_turn();
 	assert_int_equal(resources_now().descriptors, before.descriptors + 2);
