@@ -132,6 +132,7 @@ static char *played_find(struct library_search *search, const struct image *imag
 
 /* ---- the list ---- */
 
+static int nr_unfreed;
 static int source_error, tables_error, add_error, listing_error;
 static size_t nr_events, nr_failures, nr_seen;
 static const char *others[] = {"p:event"};
@@ -170,6 +171,7 @@ static int played_add(struct listing *listing, const struct side_event_descripti
 static int played_list_print(
 		const struct listing *listing, FILE *out, enum listing_form form, bool color)
 {
+	nr_unfreed++;
 	assert_ptr_equal(out, stdout);
 	assert_int_equal(listing->nr_patterns, listing->patterns ? 1 : 0);
 	called("print %d%s;", (int)form, color ? " color" : "");
@@ -179,6 +181,7 @@ static int played_list_print(
 static void played_free(struct listing *listing)
 {
 	(void)listing;
+	nr_unfreed--;
 }
 
 /* ---- processes ---- */
@@ -401,6 +404,7 @@ static int run_words(bool dashes, const char *first, const char *second)
 	assert_int_equal(resources_descriptors(), descriptors);
 	assert_int_equal(nr_searches, 0);
 	assert_int_equal(nr_sessions, 0);
+	assert_int_equal(nr_unfreed, 0);
 	return status;
 }
 
@@ -472,6 +476,9 @@ static void make_file(const char *name)
 
 static void test_files(void **unused)
 {
+	const char *patterns[] = {"p:*"};
+	size_t before = 0;
+
 	(void)unused;
 	reset();
 	images[0] = (struct played){.file = "one", .nr_tables = 1, .has_sections = true};
@@ -517,6 +524,18 @@ static void test_files(void **unused)
 	assert_run(in_folder("one"), NULL, COMMAND_FAILED,
 			"read one;source one(a.o);tables;source one(c.o);tables;" LISTED,
 			text_of("side: cannot list the events of %s/one: it is broken\nhint: to list what it runs, write `side list -- COMMAND`\n"));
+	/* Memory is given back, also that of patterns. */
+	options.patterns = (struct text_list){(void *)patterns, 1};
+	images[1].member = "b.o";
+	begin_output();
+	for (int i = 0; i < 20; i++) {
+		before = i == 12 ? resources_memory() : before;
+		assert_int_equal(run_words(false, in_folder("one"), NULL), COMMAND_FAILED);
+		*calls = '\0';
+	}
+	assert_int_equal(resources_memory(), before);
+	(void)end_output();
+	options.patterns.count = 0;
 	/* What is no file. */
 	assert_run(folder, NULL, COMMAND_FAILED, LISTED,
 			text_of("side: cannot list the events of %s: it is a directory\n"));
