@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../called.h"
+#include "../../resources.h"
 
 #include "names/names.h"
 #include "probe/resolve/debug.h"
@@ -350,6 +351,8 @@ static void test_kinds(void **state)
 
 	(void)state;
 	begin();
+	trees[0] = (struct tree){.tag = DW_TAG_subprogram, .name = "none"};
+	add_range(0, 0x1000, 0x2000);
 	one = add_unit("one", 0x1000, 0x2000);
 	for (size_t i = 0; i < 6; i++) {
 		(void)add(one, with[i], "empty");
@@ -486,7 +489,13 @@ static void test_names(void **state)
 	all_scopes[1] = function;
 	all_scopes[2] = outer;
 	nr_scopes = 3;
+	/* What libdw returns for a scope without children is not read. */
+	trees[0] = (struct tree){.tag = DW_TAG_formal_parameter, .name = "none"};
+	all_scopes[3] = add(0, DW_TAG_subprogram, "empty");
 	expect_names("$params", "meal guests ");
+	all_scopes[1] = all_scopes[3];
+	expect_names("$params", "");
+	all_scopes[1] = function;
 	expect_names("$vars", "spoon odd meal guests pot ");
 	trees[function].tag = DW_TAG_inlined_subroutine;
 	expect_names("$params", "meal guests ");
@@ -543,7 +552,7 @@ static size_t find_type(size_t declared)
 
 static void test_variables(void **state)
 {
-	size_t one, two, space, unnamed, salt, pepper, sugar, member;
+	size_t one, two, space, unnamed, salt, pepper, sugar, member, before;
 
 	(void)state;
 	begin();
@@ -566,6 +575,9 @@ static void test_variables(void **state)
 	assert_int_equal(find_variable("spice::pepper"), pepper);
 	assert_int_equal(find_variable("spice::sugar"), sugar);
 	assert_int_equal(find_variable("POT::LID"), member);
+	before = resources_memory();
+	assert_int_equal(find_variable("POT::LID"), member);
+	assert_int_equal(resources_memory(), before);
 	assert_int_equal(find_variable("pot::lid"), 0);
 	assert_int_equal(find_variable("pepper"), 0);
 	assert_int_equal(find_variable("spice:pepper"), 0);
