@@ -45,10 +45,18 @@ static uint32_t played_probes(const struct probe_table *table)
 	return LOCATIONS;
 }
 
+/* By kind of copy: made (1), without memory (-1), and not asked for (0). NULL: only copies of the chosen locations are. */
+static const int *is_made;
+
 static int played_copy(
 		const struct probe_table *table, const bool *chosen, enum probe_kernel_copy copy)
 {
-	CHECK(!table && copy == PROBE_KERNEL_ALONE);
+	CHECK(!table);
+	if (is_made) {
+		CHECK(is_made[copy]);
+		return is_made[copy] < 0 ? -1 : memfd_create("table", MFD_CLOEXEC);
+	}
+	CHECK(copy == PROBE_KERNEL_ALONE);
 	nr_chosen = 0;
 	for (unsigned int i = 0; i < LOCATIONS; i++)
 		nr_chosen += chosen[i];
@@ -260,6 +268,49 @@ static void test_resolve_reasons(void)
 	CHECK(refusals.others == 3 && refusals.reasons[0].count == 3);
 }
 
+/* ---- tables ---- */
+
+/* If one table of a choice cannot be made, the other ones are closed, and the table for the process stays. */
+static void test_tables(void)
+{
+	static const int alone[3] = {[PROBE_KERNEL_ALONE] = 1, [PROBE_KERNEL_MARKED] = 1},
+			 all[] = {[PROBE_KERNEL_ALONE] = 1,
+					 [PROBE_KERNEL_MARKED] = 1,
+					 [PROBE_KERNEL_OTHERS] = 1};
+	struct choice choice = begin(2, 2);
+
+	for (unsigned int which = 0; which < 7; which++) {
+		const bool starts = which > 2;
+		const unsigned int failing = starts
+				? which - 4
+				: which - 1; /* The kind of copy; others: none fails. */
+		struct probe_kernel kernel = {.table = -1, .others = -1};
+		int copies[3], table = memfd_create("given", MFD_CLOEXEC), given = table;
+		unsigned int before = resources_descriptors();
+
+		memcpy(copies, starts ? all : alone, sizeof(copies));
+		if (failing < 3)
+			copies[failing] = -1;
+		is_made = copies;
+		if (which == 0 || which == 3) {
+			CHECK(make_tables(&choice, starts, &table, &kernel) == COMMAND_DONE);
+			CHECK(kernel.table >= 0 && (kernel.others >= 0) == starts);
+			CHECK(table >= 0 && table != kernel.table && table != kernel.others);
+			CHECK(resources_descriptors() == before + 1 + starts);
+			CHECK(!close(kernel.table) && (!starts || !close(kernel.others)));
+		} else {
+			CHECK(make_tables(&choice, starts, &table, &kernel) == COMMAND_FAILED);
+			CHECK(table == given && kernel.table == -1 && kernel.others == -1);
+			CHECK(resources_descriptors() == before);
+		}
+		CHECK(!close(table));
+	}
+	is_made = NULL;
+	/* Nothing is chosen. */
+	choice.nr = 0;
+	CHECK(make_tables(&choice, true, NULL, NULL) == COMMAND_DONE);
+}
+
 int main(void)
 {
 	struct resources before = resources_now();
@@ -268,6 +319,7 @@ int main(void)
 	test_slow();
 	test_kernel_reasons();
 	test_resolve_reasons();
+	test_tables();
 	CHECK(resources_now().descriptors == before.descriptors);
 	return 0;
 }
