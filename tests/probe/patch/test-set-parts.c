@@ -514,6 +514,143 @@ static void test_given_up(void)
 			requests[1].error == 7);
 }
 
+/* ---- probes that are set, in code that no thread executes ---- */
+
+static void on_hit(const struct patch_hit *hit)
+{
+	(void)hit;
+}
+
+static uint64_t target_of_jump(uint64_t at)
+{
+	int32_t away;
+
+	CHECK(*(const uint8_t *)at == 0xe9);
+	memcpy(&away, (const uint8_t *)at + 1, 4);
+	return at + 5 + (uint64_t)(int64_t)away;
+}
+
+static struct patch_probe *set_one(struct probe_site *site, unsigned int flags)
+{
+	struct patch_request request = {
+			.site = site, .flags = flags, .entry = on_hit, .user = &generations};
+	uint32_t before = generations;
+
+	CHECK(!patch_set(&request, 1) && !request.error && request.probe);
+	CHECK(request.method == request.probe->method && request.probe->armed);
+	CHECK(request.probe->hot->user == &generations && request.probe->hot->entry == on_hit &&
+			!request.probe->hot->exit && !request.probe->hot->follows &&
+			request.probe->hot->address == site->runtime &&
+			request.probe->hot->generation == before + 1 &&
+			request.probe->hot->since == before + 1 && generations == before + 1);
+	return request.probe;
+}
+
+static void remove_one(struct patch_probe *probe)
+{
+	CHECK(!patch_remove(&probe, 1) && !probe->armed && !probe->hot->entry);
+}
+
+static void test_set(void)
+{
+	static const unsigned int lengths[] = {2, 1, 3};
+	uint8_t before[64];
+
+	for (unsigned int offset = 0; offset <= 12; offset += 12) {
+		struct probe_site site = site_of(PROBE_JUMP, 5, 3, lengths);
+		struct patch_probe *probe, *trap, *again;
+		struct patch_request request = {.site = &site, .flags = PATCH_READY};
+		uint64_t body;
+
+		memset(code, 0x90, 64);
+		memcpy(code + 16 + offset, site.bytes, 6);
+		memcpy(before, code, sizeof(before));
+		site.runtime += 16 + offset;
+		/* Prepared only. */
+		CHECK(patch_set(&request, 1) == 1 && request.error == -EALREADY && !request.probe &&
+				!memcmp(code, before, sizeof(before)));
+		probe = set_one(&site, 0);
+		CHECK(probe->method == PROBE_JUMP && probe->site.nr_pieces == 3 && probe->slot &&
+				probe->whole == !offset);
+		CHECK(target_of_jump(site.runtime) == probe->slot &&
+				target_of_jump(probe->slot) == probe->body);
+		CHECK(memchr(traps, code[16 + offset + 2], sizeof(traps)) &&
+				memchr(traps, code[16 + offset + 3], sizeof(traps)));
+		CHECK(!memcmp(code, before, 16 + offset) &&
+				!memcmp(code + 21 + offset, before + 21 + offset, 32));
+		CHECK(error_of(&(struct patch_request){.site = &site}) == -EBUSY);
+		remove_one(probe);
+		CHECK(!memcmp(code, before, sizeof(before)));
+		/* The same code again; other code for a trap, which changes one byte. */
+		again = set_one(&site, 0);
+		CHECK(again == probe);
+		remove_one(again);
+		trap = set_one(&site, PATCH_TRAP);
+		CHECK(trap != probe && trap->method == PROBE_BREAKPOINT &&
+				trap->site.nr_pieces == 1 && trap->site.displaced == 2 &&
+				!trap->site.ends && !trap->slot && trap->bytes[0] == 0xcc);
+		CHECK(code[16 + offset] == 0xcc);
+		code[16 + offset] = before[16 + offset];
+		CHECK(!memcmp(code, before, sizeof(before)));
+		code[16 + offset] = 0xcc;
+		remove_one(trap);
+		CHECK(!memcmp(code, before, sizeof(before)));
+		/* On a breakpoint of somebody else. */
+		code[16 + offset] = 0xcc;
+		trap = set_one(&site, PATCH_OVER);
+		CHECK(trap->bytes[0] == 0x06 && code[16 + offset] == 0x06);
+		code[16 + offset] = before[16 + offset];
+		remove_one(trap);
+		/* After a rest, what is known is where the code is. */
+		body = probe->body;
+		CHECK(patch_rest());
+		memcpy(code, before, sizeof(before));
+		again = set_one(&site, 0);
+		CHECK(again->body == body && again->site.nr_pieces == 3 &&
+				target_of_jump(site.runtime) == again->slot &&
+				target_of_jump(again->slot) == body);
+		remove_one(again);
+		CHECK(!memcmp(code, before, sizeof(before)));
+	}
+}
+
+/* Many at once, of which one is refused. */
+static void test_set_many(void)
+{
+	static const unsigned int lengths[] = {5};
+	static struct probe_site sites[AT_ONCE + 2];
+	static struct patch_request requests[AT_ONCE + 2];
+	static struct patch_probe *probes[AT_ONCE + 2];
+	const unsigned int nr = AT_ONCE + 2;
+	size_t nr_set = 0;
+	uint8_t *page = mmap(NULL, 16 * nr, PROT_READ | PROT_WRITE | PROT_EXEC,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(AT_ONCE == 512 && page != MAP_FAILED);
+	for (unsigned int i = 0; i < nr; i++) {
+		sites[i] = site_of(PROBE_JUMP, 5, 1, lengths);
+		sites[i].runtime = (uint64_t)(uintptr_t)page + 16 * i;
+		memcpy(page + 16 * i, sites[i].bytes, 5);
+		requests[i] = (struct patch_request){.site = &sites[i], .entry = on_hit};
+	}
+	page[16 * 3] ^= 1;
+	CHECK(patch_set(requests, nr) == 1 && requests[3].error == -ESTALE && !requests[3].probe);
+	for (unsigned int i = 0; i < nr; i++) {
+		if (i == 3)
+			continue;
+		CHECK(!requests[i].error && requests[i].probe &&
+				target_of_jump(sites[i].runtime) == requests[i].probe->body &&
+				!requests[i].probe->slot);
+		probes[nr_set++] = requests[i].probe;
+	}
+	CHECK(nr_set == nr - 1 && !patch_remove(probes, nr_set));
+	page[16 * 3] ^= 1;
+	for (unsigned int i = 0; i < nr; i++)
+		CHECK(!memcmp(page + 16 * i, sites[i].bytes, 5));
+	CHECK(patch_rest());
+	munmap(page, 16 * nr);
+}
+
 /* Of several requests, those of one kind count; each request has its own result. */
 static void test_several(void)
 {
@@ -537,6 +674,8 @@ int main(void)
 	test_others();
 	test_refused();
 	test_several();
+	test_set();
+	test_set_many();
 	test_given_up();
 	test_locks();
 	test_writable();
