@@ -96,7 +96,6 @@ static void read_field(const struct probe_table *table, uint32_t index, struct t
 {
 	bool labels = table->parts[TABLE_FIELDS].stride >= sizeof(*record);
 
-	memset(record, 0, sizeof(*record));
 	memcpy(record, record_at(table, TABLE_FIELDS, index),
 			labels ? sizeof(*record) : TABLE_FIELD_LEAST);
 	if (!labels)
@@ -147,7 +146,6 @@ static void read_pieces(const struct probe_table *table, uint32_t first, struct 
 static void read_site(const struct probe_table *table, const struct table_probe *record,
 		struct probe_site *site)
 {
-	memset(site, 0, sizeof(*site));
 	site->address = record->address;
 	site->offset = record->offset;
 	site->pad = record->pad;
@@ -361,7 +359,7 @@ static bool has_fetches(const struct probe_table *table, uint32_t event, uint32_
 
 static const char *check_probe(const struct probe_table *table, const struct table_probe *record)
 {
-	struct probe_site site;
+	struct probe_site site = {.address = 0};
 
 	if (record->module >= probe_table_nr_modules(table))
 		return "a probe's module is none of its modules";

@@ -318,6 +318,13 @@ static void test_probe(void **state)
 	assert_int_equal(probe_table_open(&table, good, good_size, &reason), 0);
 	memset(&probe, 0xee, sizeof(probe));
 	probe_table_probe(&table, 0, &probe);
+	assert_null(probe.site.no_exit);
+	assert_int_equal(probe.site.runtime, 0);
+	for (unsigned int i = probe.site.nr_pieces; i < PROBE_PIECES_MAX; i++) {
+		const struct probe_piece none = {0};
+
+		assert_memory_equal(&probe.site.pieces[i], &none, sizeof(none));
+	}
 	assert_int_equal(probe.module, 1);
 	assert_int_equal(probe.entry, 1);
 	assert_int_equal(probe.exit, 2);
@@ -1068,6 +1075,34 @@ static void test_checks(void **state)
 	assert_string_equal(table_check_event("a", ""), "an event has no name");
 	other.guarded = true;
 	assert_string_equal(reason_of(other), "");
+	/* The longest name, and one more byte. */
+	{
+		char name[PROBE_TABLE_FIELD_NAME_MAX + 2];
+
+		memset(name, 'n', sizeof(name));
+		name[PROBE_TABLE_FIELD_NAME_MAX] = '\0';
+		other = field;
+		other.name = name;
+		assert_string_equal(reason_of(other), "");
+		name[PROBE_TABLE_FIELD_NAME_MAX] = 'n';
+		name[PROBE_TABLE_FIELD_NAME_MAX + 1] = '\0';
+		assert_string_not_equal(reason_of(other), "");
+	}
+	/* Each pair of fields. */
+	for (unsigned int i = 0; i < 4; i++) {
+		for (unsigned int k = 0; k < i; k++) {
+			static const char *const names[] = {"a", "b", "c", "d"};
+			struct probe_table_field fields[4];
+
+			for (unsigned int at = 0; at < 4; at++) {
+				fields[at] = field;
+				fields[at].name = names[at == i ? k : at];
+			}
+			assert_string_equal(table_check_fields(fields, 4),
+					"two fields of an event have the same name");
+			assert_null(table_check_fields(fields, i));
+		}
+	}
 	other = calls;
 	assert_string_equal(reason_of(other), "");
 	other.guarded = true;
@@ -1167,6 +1202,17 @@ static void test_operations(void **state)
 	}
 	assert_string_equal(codes,
 			"1 2 3 4 5 6 7 8 9 10 11 12 13 32 33 34 35 36 37 38 39 40 41 42 43 44 ");
+	for (unsigned int reg = 0; reg < 256; reg++) {
+		const bool is_known = reg <= 16 || reg == 49;
+
+		assert_string_equal(op_reason(PROBE_FETCH_REGISTER, reg, 0, 0),
+				is_known ? "" : operand);
+		assert_string_equal(op_reason(PROBE_FETCH_ADD_REGISTER, reg, 63, 0),
+				is_known ? "" : operand);
+		assert_string_equal(
+				op_reason(PROBE_FETCH_VECTOR, reg, 0, 0), reg < 16 ? "" : operand);
+	}
+	assert_string_equal(op_reason(PROBE_FETCH_ADD_REGISTER, 0, 64, 0), operand);
 	assert_string_equal(op_reason(PROBE_FETCH_VECTOR, 15, 0, 8), "");
 	assert_string_equal(op_reason(PROBE_FETCH_VECTOR, 15, 0, 7), operand);
 	assert_string_equal(op_reason(PROBE_FETCH_VECTOR, 15, 0, 16), operand);
@@ -1218,7 +1264,10 @@ static void test_sites(void **state)
 	SITE(other.displaced = 8, gaps);
 	SITE(other.nr_bytes = 6, gaps);
 	SITE(other.nr_bytes = 7, "");
+	SITE(other.nr_bytes = PROBE_BYTES_MAX, "");
+	SITE(other.nr_bytes = PROBE_BYTES_MAX + 1, gaps);
 	SITE(other.nr_pieces = 0, gaps);
+	SITE((other.nr_pieces = 0, other.displaced = 0), gaps);
 	SITE(other.patched = 0, bytes);
 	SITE(other.address = 0, "a location has no address");
 	other = (struct probe_site){.address = 1,
