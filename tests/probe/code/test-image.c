@@ -470,6 +470,27 @@ static void test_go(void **unused)
 		assert_int_equal(code_is_go(file, BASE + 0x148), 0);
 		code_close(file);
 	}
+	/* The loader adds the address of the code. */
+	for (unsigned int i = 0; i < 4; i++) {
+		Elf64_Rela entries[3] = {{0}};
+		bool is_read = i < 2;
+
+		begin();
+		put_go(0xfffffff1u, BASE + 0x100, false);
+		memset(image.bytes + 8 + 16, 0, 8);
+		for (unsigned int k = 0; k < 3; k++)
+			entries[k] = (Elf64_Rela){.r_offset = address_of(8 + 16) + 8 * k - 8,
+					.r_info = R_X86_64_RELATIVE,
+					.r_addend = (int64_t)BASE + 0x80 * (k + 1)};
+		if (i == 2)
+			entries[1].r_info = R_X86_64_GLOB_DAT;
+		(void)section(".rela.dyn", i == 3 ? SHT_PROGBITS : SHT_RELA, entries,
+				i == 1 ? 2 * sizeof(*entries) : sizeof(entries), 0);
+		assert_open();
+		show_functions(shown);
+		assert_string_equal(shown, is_read ? "120+16 one; 130+24 two; " : "");
+		code_close(file);
+	}
 	/* Without a known table, all of .text may be code of Go if the file declares such code. */
 	for (unsigned int i = 0; i < 2; i++) {
 		begin();
