@@ -76,7 +76,7 @@ static bool say_number(const struct format_field *field, const struct filter_com
 		return false;
 	used = snprintf(text, room, comparison->is_unsigned ? "%s %s %" PRIu64 : "%s %s %" PRId64,
 			field->name, comparison->relation, comparison->number);
-	return used > 0 && (size_t)used < room;
+	return (size_t)used < room;
 }
 
 static bool say_text(const struct format_field *field, const struct filter_comparison *comparison,
@@ -102,7 +102,7 @@ static bool say_text(const struct format_field *field, const struct filter_compa
 		return false;
 	used = snprintf(text, room, "%s %s \"%s\"", field->name, comparison->relation,
 			comparison->text);
-	return used > 0 && (size_t)used < room;
+	return (size_t)used < room;
 }
 
 static bool compare(void *user, const struct filter_comparison *comparison, char *text, size_t room)
@@ -174,13 +174,12 @@ static bool put_list(char *text, size_t room, const struct kind_asked *asked)
 	return used < room;
 }
 
-/* False: somebody wants all of it, or what cannot be said. */
+/* Into one that is empty. False: somebody wants all of it, or what cannot be said. */
 static bool collect(const struct kernel_record *record, const struct kind *kind,
 		struct kind_asked *asked)
 {
 	const struct kernel_record_options *options = &record->options;
 
-	asked->nr = 0;
 	for (size_t i = 0; i < options->nr_choices; i++)
 		if (means(&options->choices[i], kind) &&
 				(kind->format.event_header || !options->choices[i].expression ||
@@ -239,7 +238,7 @@ static bool find_more(
 	if (!put_list(list, sizeof(list), &more))
 		return false;
 	used = snprintf(text, room, "!(%s) && (%s)", asked->all, list);
-	return used > 0 && (size_t)used < room;
+	return (size_t)used < room;
 }
 
 static int keep(struct kind_asked *asked, struct kind_asked *wanted)

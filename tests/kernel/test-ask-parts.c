@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the kernel is asked of an event: each limit of its filters, and the filter after another choice. The file is included; the method
+ * to the kernel is played.
+ */
+#include "kernel/record/ask.c"
+
+#include "../check.h"
+#include "../failing-calls.h"
+#include "../resources.h"
+
+/* ---- one comparison ---- */
+
+static void test_names(void)
+{
+	CHECK(is_plain_name("azAZ09_") && is_plain_name("a_length_") && is_plain_name("lengths"));
+	CHECK(!is_plain_name("_a") && !is_plain_name("a.b") && !is_plain_name("a b"));
+	CHECK(!is_plain_name("a_length") && is_plain_name("length") && is_plain_name("alength"));
+	CHECK(!is_plain_name("b_length") && is_plain_name("a_lengt"));
+}
+
+static bool is_fitting(uint32_t size, bool is_signed, uint64_t number, bool is_unsigned)
+{
+	const struct format_field field = {.size = size, .is_signed = is_signed};
+	const struct filter_comparison comparison = {.number = number, .is_unsigned = is_unsigned};
+
+	return fits(&field, &comparison);
+}
+
+static void test_numbers(void)
+{
+	CHECK(is_fitting(1, false, 255, true) && !is_fitting(1, false, 256, true));
+	CHECK(is_fitting(1, true, 127, false) && !is_fitting(1, true, 128, false));
+	CHECK(is_fitting(1, true, (uint64_t)-128, false));
+	CHECK(!is_fitting(1, true, (uint64_t)-129, false));
+	CHECK(!is_fitting(1, false, (uint64_t)-1, false));
+	CHECK(!is_fitting(1, false, (uint64_t)-1, true) && is_fitting(1, false, 0, false));
+	CHECK(is_fitting(4, true, INT32_MAX, false) && !is_fitting(4, true, 0x80000000u, false));
+	CHECK(is_fitting(4, true, (uint64_t)INT32_MIN, false));
+	CHECK(!is_fitting(4, true, (uint64_t)INT32_MIN - 1, false));
+	CHECK(is_fitting(8, true, (uint64_t)INT64_MIN, false));
+	CHECK(is_fitting(8, true, INT64_MAX, true) && !is_fitting(8, true, 1ull << 63, true));
+	CHECK(is_fitting(8, false, UINT64_MAX, true) && !is_fitting(8, false, UINT64_MAX, false));
+}
+
+/* Two fields of the same name are none. */
+static struct format_field fields[] = {
+		{.name = (char[]){"u8"}, .kind = FORMAT_INTEGER, .size = 1, .unit = 1},
+		{.name = (char[]){"s4"},
+				.kind = FORMAT_INTEGER,
+				.size = 4,
+				.unit = 4,
+				.is_signed = true},
+		{.name = (char[]){"many"},
+				.kind = FORMAT_INTEGER,
+				.size = 1,
+				.unit = 1,
+				.count = 2},
+		{.name = (char[]){"halves"}, .kind = FORMAT_INTEGER, .size = 4, .unit = 2},
+		{.name = (char[]){"text"}, .kind = FORMAT_TEXT, .size = 8},
+		{.name = (char[]){"far"},
+				.kind = FORMAT_LOCATION,
+				.element = FORMAT_TEXT,
+				.size = 4},
+		{.name = (char[]){"bytes"},
+				.kind = FORMAT_LOCATION,
+				.element = FORMAT_INTEGER,
+				.size = 4},
+		{.name = (char[]){"twice"}, .kind = FORMAT_INTEGER, .size = 1, .unit = 1},
+		{.name = (char[]){"twice"}, .kind = FORMAT_INTEGER, .size = 1, .unit = 1},
+};
+static char system_name[] = "sched", event_name[] = "switch";
+static struct kind kind;
+
+static void make_kind(void)
+{
+	memset(&kind, 0, sizeof(kind));
+	kind.system = system_name;
+	kind.name = event_name;
+	kind.format.fields = fields;
+	kind.format.nr_fields = sizeof(fields) / sizeof(*fields);
+}
+
+/* NULL: refused. */
+static const char *said(const char *field, const char *relation, const char *with, int64_t number,
+		size_t room)
+{
+	static char text[200];
+	const struct filter_comparison comparison = {.field = field,
+			.relation = relation,
+			.text = with,
+			.number = (uint64_t)number,
+			.is_unsigned = number > 200};
+
+	return compare(&kind, &comparison, text, room) ? text : NULL;
+}
+
+static void test_comparisons(void)
+{
+	make_kind();
+	CHECK(!strcmp(said("u8", ">=", NULL, 201, 200), "u8 >= 201"));
+	CHECK(!strcmp(said("s4", "&", NULL, -7, 200), "s4 & -7"));
+	CHECK(said("u8", "<", NULL, 12, 8) && !said("u8", "<", NULL, 12, 7));
+	CHECK(!said("u8", "<", NULL, 256, 200) && !said("u8", "<", NULL, -1, 200));
+	CHECK(!said("many", "<", NULL, 1, 200) && !said("halves", "<", NULL, 1, 200));
+	CHECK(!said("text", "<", NULL, 1, 200) && !said("none", "<", NULL, 1, 200));
+	CHECK(!said("twice", "<", NULL, 1, 200) && !said("_u8", "<", NULL, 1, 200));
+	CHECK(!strcmp(said("text", "==", "aZ0_./:", 0, 200), "text == \"aZ0_./:\""));
+	CHECK(!strcmp(said("far", "!=", "longer-than-8", 0, 200), "far != \"longer-than-8\""));
+	CHECK(!said("text", "==", "12345678", 0, 200) && !said("text", "==", "abcdefgh", 0, 200));
+	CHECK(said("text", "==", "abcdefg", 0, 200) && !said("text", "==", "", 0, 200));
+	CHECK(!said("text", "==", "123", 0, 200) && said("text", "==", "12a", 0, 200));
+	CHECK(!said("text", "<", "abc", 0, 200) && !said("text", "==", "a*b", 0, 200));
+	CHECK(!said("u8", "==", "abc", 0, 200) && !said("bytes", "==", "abc", 0, 200));
+	CHECK(said("text", "==", "abc", 0, 14) && !said("text", "==", "abc", 0, 13));
+}
+
+/* ---- lists of expressions ---- */
+
+static void test_lists(void)
+{
+	char one[] = "a", two[] = "bc", text[20];
+	struct kind_asked asked = {.texts = {one, two}, .nr = 2}, other = {.texts = {two}, .nr = 1};
+
+	CHECK(has(&asked, "a") && has(&asked, "bc") && !has(&asked, "b") && !has(&other, "a"));
+	CHECK(put_list(text, 12, &asked) && !strcmp(text, "(a) || (bc)"));
+	CHECK(!put_list(text, 11, &asked) && put_list(text, 5, &other) &&
+			!put_list(text, 4, &other));
+	CHECK(!strcmp(text, "(bc"));
+	CHECK(is_enough(&asked, &other) && !is_enough(&other, &asked));
+	strcpy(asked.all, "(a) || (bc)");
+	strcpy(other.all, "(bc)");
+	CHECK(!find_more(&asked, &other, text, sizeof(text)));
+	CHECK(find_more(&other, &asked, text, 17) && !strcmp(text, "!((bc)) && ((a))"));
+	CHECK(!find_more(&other, &asked, text, 16));
+}
+
+static void test_added(void)
+{
+	static const char *const expressions[] = {"u8 == 1", "u8 == 2", "u8 == 3", "u8 == 4",
+			"u8 == 5", "u8 == 6", "u8 == 7", "u8 == 8"};
+	static struct kind_asked asked;
+
+	make_kind();
+	CHECK(!add(&asked, &kind, "none == 1") && !asked.nr);
+	failing_arm(1);
+	/* Whatever fails first, nothing is added. */
+	CHECK(!add(&asked, &kind, "u8 == 1") && failing_has_failed() && !asked.nr);
+	for (size_t i = 0; i < ASKED_MAX; i++) {
+		CHECK(add(&asked, &kind, expressions[i]) && asked.nr == i + 1);
+		CHECK(!strcmp(asked.texts[i], expressions[i]));
+	}
+	CHECK(add(&asked, &kind, "u8 == 5") && asked.nr == 8);
+	CHECK(!add(&asked, &kind, "u8 == 9") && asked.nr == 8);
+	free_texts(&asked);
+	CHECK(!asked.nr);
+}
+
+static bool is_meant(const char *pattern)
+{
+	const struct kernel_record_choice choice = {.pattern = pattern};
+
+	return means(&choice, &kind);
+}
+
+static void test_meant(void)
+{
+	make_kind();
+	CHECK(is_meant("sched:switch") && is_meant("sched:*") && is_meant("*:switch"));
+	CHECK(!is_meant("sched:wakeup") && !is_meant("irq:*") && !is_meant("sched:["));
+}
+
+static void test_kept(void)
+{
+	static struct kind_asked asked, wanted;
+	char texts[ASKED_MAX + 1][2] = {"0", "1", "2", "3", "4", "5", "6", "7", "8"};
+	char large[1000];
+
+	for (size_t i = 0; i < ASKED_MAX; i++)
+		asked.texts[i] = texts[i];
+	asked.nr = 8;
+	for (wanted.nr = 0; wanted.nr < 6; wanted.nr++)
+		wanted.texts[wanted.nr] = strdup(texts[wanted.nr]);
+	/* All of those that were asked before: two more. */
+	CHECK(!keep(&asked, &wanted) && wanted.nr == 8 && !strcmp(wanted.texts[6], "6") &&
+			!strcmp(wanted.texts[7], "7") && wanted.texts[7] != texts[7]);
+	CHECK(!strcmp(wanted.all, "(0) || (1) || (2) || (3) || (4) || (5) || (6) || (7)"));
+	asked.texts[0] = texts[8];
+	CHECK(keep(&asked, &wanted) == -E2BIG && wanted.nr == 8);
+	free(wanted.texts[--wanted.nr]);
+	failing_arm(1);
+	CHECK(keep(&asked, &wanted) == -ENOMEM && failing_has_failed() && wanted.nr == 7);
+	free_texts(&wanted);
+	/* Four texts of the greatest length are too long together. */
+	memset(large, 'x', sizeof(large));
+	large[999] = '\0';
+	asked.texts[0] = large;
+	asked.nr = 1;
+	for (wanted.nr = 0; wanted.nr < 3; wanted.nr++) {
+		wanted.texts[wanted.nr] = strdup(large);
+		wanted.texts[wanted.nr][0] = (char)('a' + wanted.nr);
+	}
+	CHECK(keep(&asked, &wanted) == -E2BIG && wanted.nr == 4);
+	free_texts(&wanted);
+}
+
+/* ---- its life ---- */
+
+static char widened[4 * ASKED_ALL_MAX];
+static int widen_result;
+
+static int play_widen(
+		struct kernel_record *record, struct kind *of, const char *more, const char *all)
+{
+	CHECK(record && of == &kind);
+	(void)snprintf(widened, sizeof(widened), "%s / %s", more, all ? all : "everything");
+	return widen_result;
+}
+
+static bool is_widened(const char *expected)
+{
+	bool same = !strcmp(widened, expected);
+
+	if (!same)
+		fprintf(stderr, "%s\ninstead of\n%s\n", widened, expected);
+	*widened = '\0';
+	return same;
+}
+
+static void test_life(void)
+{
+	static const struct way way = {.widen = play_widen};
+	struct kernel_record_choice choices[10] = {{.pattern = "sched:*", .expression = "u8 == 1"},
+			{.pattern = "irq:*"}, {.pattern = "*:switch", .expression = "s4 < 2"}};
+	static struct kernel_record record;
+	static const char own[] = "own";
+
+	make_kind();
+	record.way = &way;
+	record.options.choices = choices;
+	record.options.nr_choices = 3;
+	CHECK(!kernel_ask_more(&record, &kind) && is_widened(""));
+	kernel_ask_begin(&record, &kind);
+	CHECK(kind.asked && kind.filter == kind.asked->all);
+	CHECK(!strcmp(kind.filter, "(u8 == 1) || (s4 < 2)"));
+	CHECK(!kernel_ask_more(&record, &kind) && is_widened(""));
+	/* Less is wanted: nothing changes. */
+	record.options.nr_choices = 1;
+	CHECK(!kernel_ask_more(&record, &kind) && is_widened(""));
+	CHECK(!strcmp(kind.filter, "(u8 == 1) || (s4 < 2)"));
+	choices[0].expression = "u8 > 3";
+	widen_result = -EIO;
+	CHECK(kernel_ask_more(&record, &kind) == -EIO);
+	CHECK(is_widened(
+			"!((u8 == 1) || (s4 < 2)) && ((u8 > 3)) / (u8 > 3) || (u8 == 1) || (s4 < 2)"));
+	CHECK(!strcmp(kind.filter, "(u8 == 1) || (s4 < 2)") && kind.filter == kind.asked->all);
+	widen_result = 0;
+	CHECK(!kernel_ask_more(&record, &kind) && kind.filter == kind.asked->all);
+	CHECK(is_widened(
+			"!((u8 == 1) || (s4 < 2)) && ((u8 > 3)) / (u8 > 3) || (u8 == 1) || (s4 < 2)"));
+	CHECK(!strcmp(kind.filter, "(u8 > 3) || (u8 == 1) || (s4 < 2)") && kind.asked->nr == 3);
+	failing_arm(1);
+	CHECK(kernel_ask_more(&record, &kind) == -ENOMEM && failing_has_failed());
+	/* Everything, or what the kernel cannot check. */
+	choices[0].expression = NULL;
+	widen_result = -EIO;
+	CHECK(kernel_ask_more(&record, &kind) == -EIO && kind.asked && kind.filter);
+	CHECK(is_widened("!((u8 > 3) || (u8 == 1) || (s4 < 2)) / everything"));
+	widen_result = 0;
+	CHECK(!kernel_ask_more(&record, &kind) && !kind.asked && !kind.filter);
+	CHECK(is_widened("!((u8 > 3) || (u8 == 1) || (s4 < 2)) / everything"));
+	/* No filter for everything, for events that describe themselves, and beside a filter of the user. */
+	kernel_ask_begin(&record, &kind);
+	CHECK(!kind.asked && !kind.filter);
+	choices[0].expression = "u8 > 3";
+	kind.format.event_header = true;
+	kernel_ask_begin(&record, &kind);
+	CHECK(!kind.asked && !kind.filter);
+	kind.format.event_header = false;
+	record.options.nr_choices = 0;
+	kernel_ask_begin(&record, &kind);
+	CHECK(!kind.asked && !kind.filter);
+	record.options.nr_choices = 1;
+	kind.filter = own;
+	kernel_ask_begin(&record, &kind);
+	CHECK(!kind.asked && kind.filter == own);
+	kind.filter = NULL;
+	for (unsigned int call = 1;; call++) {
+		failing_arm(call);
+		kernel_ask_begin(&record, &kind);
+		if (!failing_has_failed())
+			break;
+		CHECK(!kind.asked && !kind.filter);
+	}
+	CHECK(!strcmp(kind.filter, "(u8 > 3)"));
+	kind.filter = own;
+	kernel_ask_end(&kind);
+	CHECK(!kind.asked && kind.filter == own);
+	kernel_ask_end(&kind);
+	/* One expression too many beside those that are asked. */
+	kind.filter = NULL;
+	for (int i = 0; i < 8; i++) {
+		static const char *const more[] = {"u8 > 10", "u8 > 11", "u8 > 12", "u8 > 13",
+				"u8 > 14", "u8 > 15", "u8 > 16", "u8 > 17"};
+
+		choices[i] = (struct kernel_record_choice){
+				.pattern = "sched:*", .expression = more[i]};
+	}
+	record.options.nr_choices = 8;
+	kernel_ask_begin(&record, &kind);
+	CHECK(kind.asked && kind.asked->nr == 8);
+	choices[0].expression = "u8 > 18";
+	CHECK(kernel_ask_more(&record, &kind) == -E2BIG && is_widened("") && kind.asked->nr == 8);
+	kernel_ask_end(&kind);
+	CHECK(!kind.filter);
+}
+
+int main(void)
+{
+	size_t memory = 0;
+
+	test_names();
+	test_numbers();
+	test_comparisons();
+	test_lists();
+	for (int i = 0; i < 9; i++) {
+		test_added();
+		test_kept();
+		test_life();
+		memory = i == 7 ? resources_memory() : memory;
+	}
+	/* Nothing is kept. */
+	CHECK(resources_memory() == memory);
+	test_meant();
+	return 0;
+}
