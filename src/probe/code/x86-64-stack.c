@@ -293,7 +293,6 @@ static bool join(struct state *state, const struct state *other)
 
 	if (!state->seen) {
 		*state = *other;
-		state->seen = true;
 		return true;
 	}
 	if (state->stack != other->stack)

@@ -634,6 +634,7 @@ STACK("jmp *%rax; mov 8(%rsp),%rax; ret", "unknown");
 STACK("jmp *%rax; nop; nop", "");
 STACK("jmp *%rax; .byte 0x06", "fails");
 STACK(".byte 0x06", "fails");
+STACK("ret; .byte 0xb8", "fails");
 STACK("lea 8(%rsp),%r10; and $-16,%rsp; push -8(%r10); push %rbp; mov %rsp,%rbp; ret", "next");
 STACK("and $-16,%rsp; push 8(%rbp); ret", "");
 STACK("sub $0x0fffffff,%rsp; mov 0x0fffffff(%rsp),%rax; ret", "return");
@@ -682,6 +683,7 @@ static void test_stacks(void **unused)
 TABLE(arguments);
 #define ARGUMENTS(setup, code, wanted) SETUP_ROW(arguments, setup, code, wanted)
 ARGUMENTS("", "mov %rdi,%rax; ret", "rdi rsp");
+ARGUMENTS("", "movaps %xmm8,%xmm0; movaps %xmm7,%xmm1; ret", "rsp xmm7");
 ARGUMENTS("", "mov (%rsi,%rdx,8),%al; ret", "rdx rsi rsp");
 ARGUMENTS("", "xor %edi,%edi; mov %rdi,%rax; ret", "rsp");
 ARGUMENTS("", "xor %edi,%esi; ret", "rsi rdi rsp");
@@ -1444,6 +1446,7 @@ REACHED("none", "call 1f; lea 2f(%rip),%rax; mov $0x11013,%eax; ret; 1: nop; ret
 REACHED("none fixed", "mov $0x11008,%eax; ret; nop; nop; nop; mov $7,%al; ret", "0 5 8 9 11");
 REACHED("none fixed", "mov $0x11007,%eax; ret; nop; mov $0x11006,%eax; ret", "0 5 7 12");
 REACHED("none", "push %rax; .byte 0x06", "0 1");
+REACHED("none", "1: nop; jmp 1b; nop", "0 1");
 
 static void test_reached(void **unused)
 {
