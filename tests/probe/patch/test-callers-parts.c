@@ -207,6 +207,14 @@ static void test_known(void)
 	mappings[2] = (struct mapping){code + 0x8000, code + 0xa001, 1, true};
 	add_known(2, table_at(), 0);
 	CHECK(!nr_ranges);
+	/* A function that begins where the mapping ends, and one that ends where it begins. */
+	begin();
+	mappings[2] = (struct mapping){code + 0x1000, code + 0x7000, 1, true};
+	put_row(0, 0, 0, 0x1000);
+	put_row(1, 0x1000, 1, 0x100);
+	put_row(2, 0x7000, 2, 0x100);
+	add_known(2, table_at(), 3);
+	CHECK(nr_ranges == 1 && is_range(0, code + 0x1000, 0x100));
 	/* The table is read in parts. */
 	begin();
 	mappings[2] = (struct mapping){code, code + 0x100000, 1, true};
@@ -274,6 +282,11 @@ static void test_objects(void)
 	make_image();
 	image.elf.e_ident[1] = 'e';
 	CHECK(!read_object(base, &object) && !read_object(16, &object));
+	/* Without a part that is loaded, addresses are those of the file. */
+	make_image();
+	image.segments[0].p_type = image.segments[1].p_type = PT_NOTE;
+	object.bias = 77;
+	CHECK(read_object(base, &object) && !object.bias && object.base == base);
 	make_image();
 	image.elf.e_phnum = SEGMENTS_MAX;
 	CHECK(read_object(base, &object) && object.nr_segments == SEGMENTS_MAX);
@@ -320,6 +333,12 @@ static void test_names(void)
 				      sizeof(image.names)) == 1u << i);
 	}
 	CHECK(names_with("_Unwind_GetCFAs", 0, 100) == 0);
+	/* Several names, in one part of the strings and in another one. */
+	CHECK(names_with(used_names[3], 10, sizeof(image.names)) == 1u << 3);
+	strcpy(image.names + 100, used_names[1]);
+	strcpy(image.names + 1500, used_names[0]);
+	CHECK(find_names(&(struct strings){strings.start, sizeof(image.names), 0}) ==
+			(1u << 3 | 1u << 1 | 1u << 0));
 	strcpy(image.names + 5, "libgcc_s.so.1");
 	CHECK(is_libgcc(&strings));
 	strings.own_name = 6;

@@ -365,6 +365,11 @@ static void test_traps(void)
 			table->used == 3 * FIRST_SIZE);
 	patch_trap_remove(0x6000);
 	CHECK(!look_up(0x6000) && look_up(0x7000) == 2);
+	/* Entries that share a place are removed one by one. */
+	for (uint64_t i = 3; i <= 3 * FIRST_SIZE; i += 2)
+		patch_trap_remove(0x5000 + i * 0x1000);
+	for (uint64_t i = 3; i <= 3 * FIRST_SIZE; i++)
+		CHECK(look_up(0x5000 + i * 0x1000) == (i % 2 ? 0 : i));
 	/* The smallest table grows when one half is used. */
 	patch_trap_rest();
 	CHECK(!table->used && !look_up(0x7000) && rests == 1);

@@ -181,7 +181,7 @@ static long played_call(long number, long a, long b, long c, long d, long e, lon
 			(void)patch_system_call(SYS_rt_sigprocmask, SIG_BLOCK, 0,
 					(long)&kernel.mask, 8, 0, 0);
 		return 55;
-	case SYS_gettid: return TID;
+	case SYS_gettid: CHECK(!a && !b && !c && !d && !e); return TID;
 	case SYS_tgkill:
 		CHECK(a == 55 && b == TID && !c && !d && !e);
 		return kernel.is_other ? -ESRCH : 0;
@@ -200,7 +200,7 @@ static long played_call(long number, long a, long b, long c, long d, long e, lon
 			break;
 		memset(((const struct iovec *)b)->iov_base, 0, ((const struct iovec *)b)->iov_len);
 		return (long)((const struct iovec *)b)->iov_len;
-	case SYS_getpid: break;
+	case SYS_getpid: CHECK(!a && !b && !c && !d && !e); break;
 	default: CHECK(!"a call that is known");
 	}
 	return patch_system_call(number, a, b, c, d, e, f);
