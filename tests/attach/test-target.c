@@ -436,6 +436,32 @@ static void test_state(void)
 	}
 }
 
+/* The line of a user's groups is before that of the sandbox. A file that is too long to be read to its end is not one without a sandbox. */
+static void test_groups(void)
+{
+	static const char head[] = "\nState:\tS (sleeping)\nTracerPid:\t0\nGroups:\t",
+			  tail[] = "\nKthread:\t0\nSeccomp:\t2\n";
+	static char text[STATUS_MAX + 16];
+	char found[16];
+
+	begin();
+	memset(text, '1', sizeof(text));
+	memcpy(text, head, sizeof(head) - 1);
+	memcpy(text + STATUS_MAX - sizeof(tail), tail, sizeof(tail) - 1);
+	put("/proc/4711/status", text, STATUS_MAX - 1, 0);
+	CHECK(check(false) == -1 && the_report.kind == INJECT_UNSUITABLE && !check(true));
+	/* As many bytes as are read: there may be more. */
+	CHECK(!inject_status(PROGRAM, 0, "Nothing", found, sizeof(found)) && errno == EOVERFLOW);
+	put("/proc/4711/status", text, STATUS_MAX - 2, 0);
+	CHECK(!inject_status(PROGRAM, 0, "Nothing", found, sizeof(found)) && errno == ENODATA);
+	memset(text + STATUS_MAX - sizeof(tail), '1', sizeof(tail) + 4);
+	memcpy(text + STATUS_MAX, tail, 16);
+	put("/proc/4711/status", text, sizeof(text), 0);
+	CHECK(is_refused(check(true), INJECT_FAILED,
+			"cannot attach to 4711 (kitchen): its state cannot be read: Value too large for defined data type",
+			""));
+}
+
 static void test_limit(void)
 {
 	struct inject_target target = new_target();
@@ -673,6 +699,7 @@ int main(void)
 		test_loaded();
 		test_kept();
 		test_state();
+		test_groups();
 		test_limit();
 		test_permission();
 		test_executable();

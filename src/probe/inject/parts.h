@@ -80,7 +80,7 @@ int inject_hint(struct inject_target *target, const char *format, ...)
 /* 0, or -1 with the report filled in. inject_target_close() in both cases. */
 int inject_target_open(struct inject_target *target, const struct inject_request *request);
 void inject_target_close(struct inject_target *target);
-/* Text after "NAME:" of /proc/PID/[task/TID/]status. False with errno: ENODATA if there is no such line. */
+/* Text after "NAME:" of /proc/PID/[task/TID/]status. False with errno: ENODATA: no such line; EOVERFLOW: the file is too long. */
 bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t room);
 const char *inject_name(pid_t pid, char *text, size_t room);
 const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t room);

@@ -18,7 +18,8 @@
 #include "probe/inject/parts.h"
 
 #define MAPPINGS_MAX 65536u
-#define FILES_MIN 8 /* a socket, what comes over it, a library that is being loaded */
+#define STATUS_MAX 65536 /* bytes of /proc/PID/status, and a 0 */
+#define FILES_MIN 8      /* a socket, what comes over it, a library that is being loaded */
 
 uint64_t inject_now(void)
 {
@@ -76,7 +77,8 @@ static bool read_small(const char *path, char *text, size_t room)
 
 bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t room)
 {
-	char path[64], all[8192], line[64];
+	/* A user can be in thousands of groups, whose line is before that of the sandbox. */
+	char path[64], all[STATUS_MAX], line[64];
 	const char *at;
 	size_t size;
 
@@ -90,7 +92,7 @@ bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t
 		return false;
 	at = strstr(all, line);
 	if (!at) {
-		errno = ENODATA;
+		errno = strlen(all) + 1 == sizeof(all) ? EOVERFLOW : ENODATA;
 		return false;
 	}
 	at += strlen(line);
