@@ -368,7 +368,8 @@ static void parse_clock(struct tsdl_parser *p)
 		return;
 	clock = take_waiting_clock(p, clock);
 	p->classes->clocks = add_pointer(p, p->classes->clocks, &p->classes->clock_count, clock);
-	p->classes->trace.clock = p->classes->clocks[0];
+	if (!p->failed)
+		p->classes->trace.clock = p->classes->clocks[0];
 }
 
 static const struct ctf_clock *find_clock(const struct ctf_type *type)

@@ -136,6 +136,8 @@ static void find_byte_order(struct tsdl_parser *p)
 			return;
 		}
 	}
+	if (lexer.is_out_of_memory)
+		p->failed = ctf_fail(p->error, -ENOMEM, "out of memory for the metadata");
 }
 
 int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t size,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* TSDL types that hold others, specifiers, declarators, declarations. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,11 +129,16 @@ static int compare_names(const void *a, const void *b)
 
 static void check_member_names(struct tsdl_parser *p, const struct ctf_type *holder)
 {
-	const char **names = holder->member_count > 1 ? calloc(holder->member_count, sizeof(*names))
-						      : NULL;
+	const char **names;
 
-	if (!names) /* Without memory the next allocation reports it. */
+	if (p->failed || holder->member_count < 2)
 		return;
+	names = calloc(holder->member_count, sizeof(*names));
+	if (!names) {
+		p->failed = ctf_fail(p->error, -ENOMEM, "out of memory for the metadata");
+		p->token.kind = TSDL_END;
+		return;
+	}
 	for (uint32_t i = 0; i < holder->member_count; i++)
 		names[i] = holder->members[i].name;
 	qsort(names, holder->member_count, sizeof(*names), compare_names);
