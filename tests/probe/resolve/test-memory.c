@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A probe spec becomes a table while each allocation, and each read of a file, fails once: the error is reported, and a table that is made can be
+ * opened. The program that is probed is this test.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../check.h"
+#include "../../failing-calls.h"
+#include "../../resources.h"
+#include "probe/resolve/resolve.h"
+
+struct pair {
+	int one;
+	const char *other;
+};
+
+__attribute__((noinline, used)) int probed_one(int number, const struct pair *pair);
+__attribute__((noinline, used)) int probed_two(int number, const struct pair *pair);
+
+int probed_one(int number, const struct pair *pair)
+{
+	__asm__ volatile("" ::: "memory");
+	return number + pair->one;
+}
+
+int probed_two(int number, const struct pair *pair)
+{
+	__asm__ volatile("" ::: "memory");
+	return number - pair->one;
+}
+
+/* Reports locations, and functions, that lack something. */
+static void refused(void *user, const struct resolve_refusal *refusal)
+{
+	(void)user;
+	CHECK(*refusal->reason);
+}
+
+/* On success, *ret_table is to be freed. */
+static int make_table(bool apart, void **ret_table, size_t *ret_size, struct resolve_error *error)
+{
+	static const char *const arguments[] = {"$params"}, *const contexts[] = {"s64:n:*(%rsp+8)"};
+	const struct resolve_wish wish = {.kind = RESOLVE_FUNCTION,
+			.name = apart ? NULL : "p:both",
+			.said = "probed_*",
+			.exits = true,
+			.apart = apart,
+			.arguments = arguments,
+			.nr_arguments = 1,
+			.contexts = contexts,
+			.nr_contexts = 1};
+	struct resolve *resolve = resolve_new();
+	struct probe_table_writer *writer = resolve ? probe_table_writer_new() : NULL;
+	int ret = writer ? resolve_add_file(resolve, "/proc/self/exe", error) : -ENOMEM;
+
+	if (!ret)
+		ret = resolve_wish(resolve, &wish, writer, refused, NULL, error);
+	if (!ret)
+		ret = probe_table_bytes(writer, ret_table, ret_size);
+	probe_table_writer_free(writer);
+	resolve_free(resolve);
+	return ret;
+}
+
+static bool has(const struct resolve_error *error, const char *text)
+{
+	return strstr(error->text, text);
+}
+
+static void check_error(int ret, const char *name, const struct resolve_error *error)
+{
+	const bool is_read = !strcmp(name, "pread") || !strcmp(name, "fstat");
+	bool is_right = false;
+
+	/* An allocation of the test's own calls has no sentence. */
+	if (ret == -ENOMEM)
+		is_right = !is_read &&
+				(!*error->text || has(error, "out of memory") ||
+						has(error, "Cannot allocate memory"));
+	else if (ret == -EIO)
+		is_right = is_read && has(error, "Input/output error");
+	else if (ret == -ENOTSUP)
+		is_right = has(error, "there is no debug information");
+	if (!is_right)
+		fprintf(stderr, "%s: %d %s\n", name, ret, error->text);
+	CHECK(is_right);
+}
+
+/* Returns the number of errors. */
+static unsigned int fail_each(bool apart)
+{
+	struct probe_table opened;
+	const char *reason, *name;
+	void *whole, *table;
+	size_t whole_size, size;
+	unsigned int nr_errors = 0, before;
+	struct resolve_error error;
+
+	CHECK(!make_table(apart, &whole, &whole_size, &error));
+	before = resources_descriptors();
+	for (unsigned int number = 1;; number++) {
+		int ret;
+
+		error = (struct resolve_error){.text = ""};
+		failing_arm(number);
+		ret = make_table(apart, &table, &size, &error);
+		name = failing_name;
+		CHECK(resources_descriptors() == before);
+		if (!failing_has_failed()) {
+			CHECK(!ret && size == whole_size && !memcmp(table, whole, size));
+			free(table);
+			break;
+		}
+		if (ret) {
+			check_error(ret, name, &error);
+			nr_errors++;
+			continue;
+		}
+		CHECK(!probe_table_open(&opened, table, size, &reason));
+		free(table);
+	}
+	free(whole);
+	return nr_errors;
+}
+
+int main(void)
+{
+	/* Some allocations only serve names and notes. */
+	CHECK(fail_each(false) > 50 && fail_each(true) > 50);
+	return 0;
+}
