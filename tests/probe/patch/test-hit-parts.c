@@ -3,7 +3,9 @@
  * Exact values of hits: entries of threads, their stacks, indices of calls whose returns are watched, calls that are abandoned and come back,
  * what handlers get. The test includes the file, so that it can call its static functions; tables are those of the test.
  */
+#define patch_gates_grow played_grow
 #include "probe/patch/hit.c"
+#undef patch_gates_grow
 
 #include <sys/wait.h>
 
@@ -55,6 +57,17 @@ static struct {
 static uint64_t *place_of(struct patch_hit *hit)
 {
 	return (uint64_t *)(void *)((char *)&hit->registers.rbp + PATCH_FRAME_BYTES);
+}
+
+/* Gates that are added. */
+static uint32_t grown_from, grown_by;
+static bool grow_fails;
+
+bool played_grow(uint32_t first, uint32_t count)
+{
+	grown_from = first;
+	grown_by = count;
+	return !grow_fails;
 }
 
 static struct thread *begin_table(void)
@@ -145,13 +158,14 @@ static void test_entries(void)
 	second->unaligned = true;
 	second->shares = 5;
 	second->stack = (struct stack){1, 2};
+	second->stacks[0] = (struct stack){5, 6};
 	second->stacks[2] = (struct stack){3, 4};
 	CHECK(has_ended(child, child) && !has_ended(getpid(), getpid()) && !has_ended(1, 1));
 	CHECK(find_entry(true) == second && second->free == 77 && second->scan == 999 &&
 			nr_threads == 2);
 	CHECK(!second->inside && !second->unaligned && !second->shares && !second->stack.size &&
-			!second->stacks[2].size && second->tid == getpid() &&
-			second->pid == getpid());
+			!second->stacks[0].size && !second->stacks[2].size &&
+			second->tid == getpid() && second->pid == getpid());
 	/* Another thread was faster. */
 	CHECK(!claim(second, second->tid + 1, 5, 6) && second->tid == getpid());
 	/* Where no call is allowed, it has a name that no thread has; entries of others stay. */
@@ -215,19 +229,45 @@ static void test_forked(void)
 	pid_t child;
 
 	threads[1] = (struct thread){.tid = 1, .pid = 1, .inside = &probe};
+	threads[2].tid = 9;
 	nr_threads = 2;
 	thread->shares = 5;
+	patch_own_threads[0] = patch_own_threads[PATCH_NR_OWN - 1] = 1;
 	child = fork();
 	if (!child)
 		_exit(thread->pid == getpid() && thread->tid == getpid() && !thread->shares &&
 								!threads[1].tid &&
 								!threads[1].inside &&
+								threads[2].tid == 9 &&
+								!patch_own_threads[0] &&
+								!patch_own_threads[PATCH_NR_OWN -
+										1] &&
 								*process == getpid()
 						? 7
 						: 8);
 	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
 	CHECK(thread->pid == getpid() && threads[1].tid == 1 && thread->shares == 5);
 	thread->shares = 0;
+	patch_own_threads[0] = patch_own_threads[PATCH_NR_OWN - 1] = 0;
+}
+
+/* Threads that side has created have the address of their control block in a list. */
+static void test_own_threads(void)
+{
+	struct thread *thread = begin_table();
+
+	self = NULL;
+	CHECK(!begins_as_own() && !self);
+	for (unsigned int i = 0; i < PATCH_NR_OWN; i++) {
+		self = NULL;
+		patch_own_threads[i] = base() + 1;
+		CHECK(!begins_as_own() && !self);
+		patch_own_threads[i] = base();
+		CHECK(begins_as_own() && self == &own);
+		patch_own_threads[i] = 0;
+	}
+	self = thread;
+	CHECK(is_of_library());
 }
 
 /* ---- stacks ---- */
@@ -457,8 +497,35 @@ static void test_blocks(void)
 	nr_blocks = RETURNS_FIRST / BLOCK;
 	take_blocks(thread);
 	CHECK(nr_blocks == RETURNS_FIRST / BLOCK);
-	most_returns = sizeof(table) / sizeof(*table);
 	is_refused = false;
+	{
+		const uint32_t most = RETURNS_FIRST + 2 * RETURNS_GROW;
+
+		returns = mmap(NULL, most * sizeof(*returns), PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		CHECK((void *)returns != MAP_FAILED);
+		thread->owned = 0;
+		thread->free = NONE;
+		take_blocks(thread);
+		CHECK(grown_from == RETURNS_FIRST && grown_by == RETURNS_GROW &&
+				nr_blocks == (RETURNS_FIRST + RETURNS_GROW) / BLOCK);
+		CHECK(has_free(thread, RETURNS_FIRST, RETURNS_FIRST + 1) &&
+				thread->owned == RETURNS_GROW &&
+				block_ready[RETURNS_FIRST / BLOCK] &&
+				block_ready[(RETURNS_FIRST + RETURNS_GROW) / BLOCK - 1] &&
+				!block_ready[(RETURNS_FIRST + RETURNS_GROW) / BLOCK]);
+		CHECK(returns[RETURNS_FIRST + RETURNS_GROW - 1].next == NONE);
+		/* Gates that cannot be added are not used. */
+		grow_fails = true;
+		take_blocks(thread);
+		CHECK(grown_from == RETURNS_FIRST + RETURNS_GROW && thread->owned == RETURNS_GROW &&
+				nr_blocks == most / BLOCK && !block_ready[most / BLOCK - 1]);
+		grow_fails = false;
+		memset(block_ready + RETURNS_FIRST / BLOCK, 0, 2 * RETURNS_GROW / BLOCK);
+		munmap(returns, most * sizeof(*returns));
+		returns = table;
+	}
+	most_returns = sizeof(table) / sizeof(*table);
 	/* How many may be set aside. */
 	nr_threads = 0;
 	most_returns = 1 << 16;
@@ -960,6 +1027,82 @@ static void test_alignment(void)
 	CHECK(!patch_hit_is_unaligned());
 }
 
+/* Open calls are kept once the program copies its stack often, if their blocks are ready. */
+static void test_kept_calls(void)
+{
+	struct thread *thread = begin_table();
+	static const uint8_t states[] = {PATCH_OPEN, PATCH_TAIL, PATCH_FREE, PATCH_OPEN};
+
+	take_block(thread, 0);
+	take_block(thread, 2);
+	nr_blocks = 3;
+	for (uint32_t i = 0; i < 4; i++) {
+		returns[i].state = states[i];
+		returns[64 + i].state = returns[191 - i].state = returns[192 + i].state = states[i];
+	}
+	patch_hit_copies(PATCH_COPIES_ONCE);
+	CHECK(known_copies() == PATCH_COPIES_ONCE);
+	for (uint32_t i = 0; i < 4; i++)
+		CHECK(returns[i].state == states[i]);
+	patch_hit_copies(PATCH_COPIES_OFTEN);
+	CHECK(known_copies() == PATCH_COPIES_OFTEN);
+	for (uint32_t i = 0; i < 4; i++) {
+		unsigned int kept = states[i] == PATCH_FREE ? PATCH_FREE : states[i] | PATCH_KEPT;
+
+		CHECK(returns[i].state == kept && returns[191 - i].state == kept);
+		/* Of a block that is not ready, and of one that is not there. */
+		CHECK(returns[64 + i].state == states[i] && returns[192 + i].state == states[i]);
+	}
+	/* It only grows; what begins later is not kept. */
+	returns[0].state = PATCH_OPEN;
+	patch_hit_copies(PATCH_COPIES_OFTEN);
+	patch_hit_copies(PATCH_COPIES_ONCE);
+	CHECK(known_copies() == PATCH_COPIES_OFTEN && returns[0].state == PATCH_OPEN);
+	copies = PATCH_COPIES_UNKNOWN;
+}
+
+/* What a call that is followed knows. */
+static void test_follow(void)
+{
+	struct thread *thread = begin_table();
+	struct patch_return *each;
+	uint64_t word = 0x4444;
+
+	take_block(thread, 0);
+	memset(&returns[0].began, 0xee, sizeof(returns[0].began));
+	memset(&returns[1].began, 0xee, sizeof(returns[1].began));
+	frame.hit.stack = &word;
+	thread->calls = 50;
+	each = follow(thread, &probe, &frame.hit, 0, NONE);
+	CHECK(each == &returns[0] && each->address == 0x4444 && frame.hit.returns_to == 0x4444 &&
+			each->slot == &word && each->probe == &probe && each->begin == 5 &&
+			each->copy == 0x5678 && each->call == 51 && frame.hit.call == 51 &&
+			!each->began && frame.hit.began == &each->began &&
+			each->state == PATCH_OPEN && word == gate_of(0) && thread->free == 1 &&
+			thread->calls == 51);
+	/* The tail of that call. */
+	each = follow(thread, &probe, &frame.hit, 1, 0);
+	CHECK(each == &returns[1] && each->address == 0x4444 && each->under == 0 &&
+			each->state == PATCH_TAIL && each->call == 52 && !each->began &&
+			word == gate_of(1) && thread->free == 2);
+}
+
+/* The gates of this process. Once: tests above have tables of their own. */
+static void test_gates(void)
+{
+	const uint8_t *code;
+
+	begin_table();
+	CHECK(!patch_hit_follow() && returns == table);
+	returns = NULL;
+	CHECK(!patch_hit_follow() && returns && (void *)returns != (void *)table);
+	code = return_code;
+	CHECK(code >= patch_gates && code < patch_gates + GATES_BYTES && most_returns &&
+			patch_gate_range.first == gate_of(0) &&
+			patch_gate_range.last == gate_of(most_returns) && patch_callers_wanted());
+	CHECK(!patch_hit_follow() && return_code == code);
+}
+
 int main(void)
 {
 	test_alignment();
@@ -984,5 +1127,9 @@ int main(void)
 	test_reads();
 	test_figures();
 	self = NULL;
+	test_own_threads();
+	test_kept_calls();
+	test_follow();
+	test_gates();
 	return 0;
 }
