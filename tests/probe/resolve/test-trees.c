@@ -356,6 +356,7 @@ static void test_kinds(void **state)
 	one = add_unit("one", 0x1000, 0x2000);
 	for (size_t i = 0; i < 6; i++) {
 		(void)add(one, with[i], "empty");
+		(void)add_function(one, "nowhere", 0x1000, 0x1000);
 		inside_of = add(one, with[i], "around");
 		add_function(inside_of, "f", 0x1000 + 16 * i, 0x1010 + 16 * i);
 	}
@@ -368,6 +369,12 @@ static void test_kinds(void **state)
 	for (size_t i = 0; i < 3; i++)
 		expect_around(0x1100 + 16 * i, "");
 	assert_int_equal(the_debug->around->units[0].nr_nodes, 12);
+	/* A unit without functions. */
+	trees[0].nr_ranges = 0;
+	(void)add_unit("bare", 0x3000, 0x4000);
+	around_free(the_debug->around);
+	the_debug->around = NULL;
+	expect_around(0x3000, "");
 	*calls = '\0';
 	assert_true(debug_unit(the_debug, 0x1fff, &unit));
 	assert_ptr_equal(unit.addr, &trees[one]);

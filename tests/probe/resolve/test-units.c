@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../../called.h"
+#include "../../resources.h"
 
 #include "probe/resolve/debug.h"
 #include "probe/resolve/parts.h"
@@ -35,9 +36,20 @@ static Dwfl *played_begin(const Dwfl_Callbacks *of)
 	return is_failing("begin") ? NULL : (Dwfl *)&the_dwfl;
 }
 
+static bool is_first; /* the copy is descriptor 0 */
+static int closed;
+
 static int played_dup(int fd)
 {
+	if (is_first)
+		return 0;
 	return is_failing("dup") ? -1 : dup(fd);
+}
+
+static int played_close(int fd)
+{
+	closed = fd;
+	return is_first ? 0 : close(fd);
 }
 
 static Dwfl_Module *played_offline(Dwfl *dwfl, const char *name, const char *path, int fd)
@@ -54,12 +66,14 @@ static int played_report_end(Dwfl *dwfl, void *removed, void *user)
 {
 	assert_ptr_equal(dwfl, &the_dwfl);
 	assert_true(!removed && !user);
+	called("reported ");
 	return 0;
 }
 
 static void played_report_begin(Dwfl *dwfl)
 {
 	assert_ptr_equal(dwfl, &the_dwfl);
+	called("report ");
 }
 
 static Dwarf *played_dwarf(Dwfl_Module *module, Dwarf_Addr *bias)
@@ -336,6 +350,7 @@ static ptrdiff_t played_functions(Dwarf_Die *unit, int (*each)(Dwarf_Die *, void
 }
 
 #define dup played_dup
+#define close played_close
 #define calloc played_calloc
 #define dwfl_begin played_begin
 #define dwfl_report_begin played_report_begin
@@ -374,6 +389,7 @@ static ptrdiff_t played_functions(Dwarf_Die *unit, int (*each)(Dwarf_Die *, void
 #define dwarf_getfuncs(unit, each, user, offset) played_functions(unit, each, user)
 #include "probe/resolve/debug.c"
 #undef dup
+#undef close
 #undef calloc
 
 static struct debug debug_of = {.dwarf = (Dwarf *)&the_dwarf};
@@ -421,11 +437,13 @@ static void test_open(void **state)
 {
 	static const char *const functions[] = {"calloc", "begin", "dup", "offline", "dwarf"};
 	static const char *const wanted[] = {"calloc ", "calloc dup begin around 0 ",
-			"calloc dup begin around 0 end ", "calloc dup begin offline around 0 end ",
-			"calloc dup begin offline dwarf around 0 end "};
+			"calloc dup begin around 0 end ",
+			"calloc dup begin report offline reported around 0 end ",
+			"calloc dup begin report offline reported dwarf around 0 end "};
 	char path[] = "/bin/kitchen";
 	struct resolve_module module = {.name = "kitchen", .path = path};
 	struct debug *debug;
+	size_t before = 0;
 	int lowest;
 
 	(void)state;
@@ -435,7 +453,7 @@ static void test_open(void **state)
 	close(lowest);
 	debug = module_debug(&module);
 	assert_non_null(debug);
-	assert_called("calloc dup begin offline dwarf ");
+	assert_called("calloc dup begin report offline reported dwarf ");
 	assert_int_equal(given_fd, lowest);
 	assert_ptr_equal(debug->owner, &module);
 	assert_ptr_equal(debug->dwfl, &the_dwfl);
@@ -449,6 +467,15 @@ static void test_open(void **state)
 	debug_close(NULL);
 	assert_called("");
 	close(given_fd);
+	/* The C library keeps some freed blocks at first. */
+	for (unsigned int round = 0; round < 20; round++) {
+		module.debug_tried = false;
+		debug_close(module_debug(&module));
+		close(given_fd);
+		before = round == 10 ? resources_memory() : before;
+	}
+	assert_int_equal(resources_memory(), before);
+	*calls = '\0';
 	for (size_t i = 0; i < 5; i++) {
 		module.debug_tried = false;
 		failing = functions[i];
@@ -460,6 +487,19 @@ static void test_open(void **state)
 		assert_int_equal(fcntl(lowest, F_GETFD), i == 4 ? 0 : -1);
 	}
 	close(lowest);
+	/* The copy is closed, or is used, also if it is the first descriptor. */
+	is_first = true;
+	closed = -1;
+	for (size_t i = 0; i < 2; i++) {
+		module.debug_tried = false;
+		failing = i ? "begin" : NULL;
+		debug = module_debug(&module);
+		assert_int_equal(closed, i ? 0 : -1);
+		assert_int_equal(debug == NULL, i);
+		debug_close(debug);
+	}
+	is_first = false;
+	*calls = '\0';
 	close(module.fd);
 }
 
