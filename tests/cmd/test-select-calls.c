@@ -165,8 +165,7 @@ static void test_select(void **unused)
 		begin_output();
 		assert_int_equal(command_select(&list, &patterns), COMMAND_USAGE);
 		assert_null(patterns);
-		assert_non_null(strstr(
-				end_output(), "\nhint: `side help patterns` explains them\n"));
+		assert_output("side: pattern \"r:\\\", column 3: a \"\\\" with nothing behind it\nhint: `side help patterns` explains them\n");
 	}
 	assert_int_equal(resources_memory(), before);
 	begin_output();
@@ -198,6 +197,7 @@ static void test_patterns(void **unused)
 {
 	struct time_range some = all;
 	struct trace_names names = {.count = 0};
+	size_t before = 0;
 
 	(void)unused;
 	reset();
@@ -232,6 +232,15 @@ static void test_patterns(void **unused)
 						79),
 				0);
 		assert_non_null(strstr(text, "\nhint: did you mean `-e p:two`?\n"));
+		for (int i = 0; i < 20; i++) {
+			before = i == 12 ? resources_memory() : before;
+			begin_output();
+			command_nothing_fits(NULL, &options, NULL);
+			(void)end_output();
+			assert_note("p:*", NULL, NULL, all,
+					"side: no event that `-e p:*` selects happened in /dir\n");
+		}
+		assert_int_equal(resources_memory(), before);
 		begin_output();
 		failing_arm(2);
 		command_nothing_fits(NULL, &options, NULL);
