@@ -158,7 +158,7 @@ static void test_functions(void **unused)
 			"end"; /* without its NUL in the section */
 	static const uint32_t at[] = {1, 6, 12, 19, 24, 30, 38, 43, 49, 54, 59, 64};
 	const uint64_t a = BASE + 0x40, b = BASE + 0x80, c = BASE + 0x100, d = BASE + 0x140;
-	Elf64_Sym symbols[16] = {{0}};
+	Elf64_Sym symbols[20] = {{0}};
 	unsigned int strings;
 	size_t count = 0;
 	char shown[1024];
@@ -177,6 +177,13 @@ static void test_functions(void **unused)
 	symbols[count++] = symbol(at[7], STB_GLOBAL, STT_NOTYPE, BASE + 0x210, 0);
 	symbols[count] = symbol(at[8], STB_GLOBAL, STT_FUNC, BASE + 0x220, 8);
 	symbols[count++].st_shndx = SHN_UNDEF;
+	/* No labels: without a name, of no section, of all processes, of a thread. */
+	symbols[count++] = symbol(0, STB_GLOBAL, STT_NOTYPE, BASE + 0x214, 0);
+	symbols[count] = symbol(at[7], STB_GLOBAL, STT_NOTYPE, BASE + 0x218, 0);
+	symbols[count++].st_shndx = SHN_UNDEF;
+	symbols[count] = symbol(at[7], STB_GLOBAL, STT_NOTYPE, BASE + 0x21c, 0);
+	symbols[count++].st_shndx = SHN_ABS;
+	symbols[count++] = symbol(at[7], STB_GLOBAL, STT_TLS, BASE + 0x21e, 0);
 	symbols[count++] = symbol(at[9], STB_GLOBAL, STT_FUNC, c, 0); /* up to the next one */
 	symbols[count++] = symbol(at[10], STB_GLOBAL, STT_FUNC, d, 0);
 	symbols[count++] =

@@ -1095,6 +1095,12 @@ RETURN("frames 0+11 11+14",
 RETURN("frames 0+11 11+14",
 		"push %rcx; call 1f; add $8,%rsp; ret; 1: push %rbp; mov %rsp,%rbp; mov (%rbp),%rax; mov 9(%rax),%cl; leave; ret",
 		"");
+RETURN("frames 0+11 11+15",
+		"push %rcx; call 1f; add $8,%rsp; ret; 1: push %rbp; mov %rsp,%rbp; mov %rbp,%rax; mov (%rax),%rax; mov 8(%rax),%cl; leave; ret",
+		"a function that it calls reads its return address");
+RETURN("frames 0+11 11+15",
+		"push %rcx; call 1f; add $8,%rsp; ret; 1: push %rbp; mov %rsp,%rbp; mov %rbp,%r8; mov (%r8),%rax; mov 8(%rax),%cl; leave; ret",
+		"a function that it calls reads its return address");
 RETURN("frames 0+11 11+74",
 		"push %rcx; call 1f; add $8,%rsp; ret; 1: push %rbp; .skip 60,0x90; mov %rsp,%rbp; mov (%rbp),%rax; mov 8(%rax),%cl; leave; ret",
 		"a function that it calls reads its return address");

@@ -334,6 +334,8 @@ static void test_cies(void **unused)
 		size_t rules;
 	} cases[] = {
 			{"\0\0\0\0\1\0\2\x78\x10", 9, true, false, false, 0, 0xff, 9},
+			/* The column is one byte in the first version. */
+			{"\0\0\0\0\1\0\2\x78\x90\0", 10, true, false, false, 0, 0xff, 9},
 			{"\0\0\0\0\3\0\2\x78\x90\0", 10, true, false, false, 0, 0xff, 10},
 			{"\0\0\0\0\2\0\2\x78\x10", 9, false, false, false, 0, 0xff, 0},
 			{"\0\0\0\0\4\0\2\x78\x10", 9, false, false, false, 0, 0xff, 0},
