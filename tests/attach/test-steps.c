@@ -143,29 +143,29 @@ static void played_pause(long us)
 
 static const char *thread_name; /* of thread 4712, which is the only one */
 static int opendir_error, readdir_error, name_error;
-static bool listed;
+static unsigned int listed;         /* entries of the directory that were read */
 static unsigned long long times[4]; /* that the thread has run, one after the other */
 static size_t at_time;
 
 static DIR *played_opendir(const char *path)
 {
 	assert_string_equal(path, "/proc/4711/task");
-	listed = false;
+	listed = 0;
 	errno = opendir_error;
 	return opendir_error ? NULL : (DIR *)&listed;
 }
 
 static struct dirent *played_readdir(DIR *directory)
 {
+	static const char *const names[] = {".", "..", "4712"};
 	static struct dirent entry;
 
 	assert_ptr_equal(directory, &listed);
 	if (readdir_error)
 		errno = readdir_error;
-	if (readdir_error || listed)
+	if (readdir_error || listed == 3)
 		return NULL;
-	listed = true;
-	strcpy(entry.d_name, "4712");
+	strcpy(entry.d_name, names[listed++]);
 	return &entry;
 }
 
