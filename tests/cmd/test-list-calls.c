@@ -186,7 +186,7 @@ static void played_free(struct listing *listing)
 
 /* ---- processes ---- */
 
-static int process_status[3], running_error;
+static int process_status[4], running_error;
 static size_t nr_processes, nr_running;
 static bool has_recorder[4];
 
