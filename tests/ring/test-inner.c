@@ -135,6 +135,13 @@ static ssize_t fake_pwrite(int fd, const void *from, size_t size, off_t at)
 
 static int fake_openat(int folder, const char *name, int flags, ...)
 {
+	unsigned int mode;
+	va_list list;
+
+	va_start(list, flags);
+	mode = va_arg(list, unsigned int);
+	va_end(list);
+	CHECK(flags == (O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW) && mode == 0400);
 	return is_failing("openat") ? -1 : note_opened(openat(folder, name, flags, 0400));
 }
 
@@ -221,7 +228,17 @@ static int fake_adjtimex(struct timex *state)
 /* The file of the event is the page that the kernel fills. */
 static long fake_perf_event(long number, ...)
 {
+	const struct perf_event_attr *attributes;
+	va_list list;
+
 	CHECK(number == SYS_perf_event_open);
+	va_start(list, number);
+	attributes = va_arg(list, const struct perf_event_attr *);
+	CHECK(attributes->size >= PERF_ATTR_SIZE_VER0);
+	/* Of this thread, on each processor, in no group. */
+	CHECK(va_arg(list, int) == 0 && va_arg(list, int) == -1 && va_arg(list, int) == -1);
+	CHECK(va_arg(list, unsigned long) == PERF_FLAG_FD_CLOEXEC);
+	va_end(list);
 	if (is_failing("perf_event_open") || perf_event < 0)
 		return -1;
 	CHECK(pwrite(perf_event, &page_of_kernel, sizeof(page_of_kernel), 0) ==
@@ -633,6 +650,9 @@ static void test_files(void)
 	written_less = 1;
 	CHECK(revoked_fails(-1, NULL, 0) == -EIO && nr_unlinked == 0);
 	CHECK(revoked_fails(folder_fd, NULL, 0) == -EIO && nr_unlinked == 1);
+	/* Nothing was written, and there is no error number. */
+	written_less = sizeof(struct ring_lease);
+	CHECK(revoked_fails(-1, NULL, 0) == -EIO);
 	written_less = 0;
 	CHECK(ring_memory_create_revoked(&geometry, -1, "file", &fd) == -EINVAL);
 	geometry.flags = RING_LEASED;
@@ -693,15 +713,31 @@ static void begin_source(const struct ring_geometry *geometry, struct ring_memor
 	source.nr = source.fails = 0;
 }
 
+/* Mappings of rings in this process. */
+static unsigned int nr_ring_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned int nr = 0;
+
+	CHECK(maps);
+	while (fgets(line, sizeof(line), maps))
+		nr += strstr(line, "memfd:side-ring") != NULL;
+	(void)fclose(maps);
+	return nr;
+}
+
 static int import(uint64_t base)
 {
+	unsigned int before = nr_ring_mappings();
 	int fd = -7, rc;
 
 	source.base = base;
 	source.nr = 0;
 	count_from_here();
 	rc = ring_memory_import(read_source, &source, base, &fd);
-	CHECK(rc ? fd == -7 && is_clean() : fd >= 0);
+	CHECK(rc ? fd == -7 && is_clean() : fd >= 0 && nr_opened == nr_closed + 1);
+	CHECK(nr_ring_mappings() == before);
 	return rc ? rc : fd;
 }
 
@@ -779,7 +815,7 @@ static void test_import(void)
 static void test_import_fails(void)
 {
 	struct ring_geometry geometry = plain;
-	struct ring_memory memory;
+	struct ring_memory memory, copy;
 	struct ring_header *header;
 	uint64_t base;
 	int fd = -7;
@@ -815,6 +851,10 @@ static void test_import_fails(void)
 		ring_memory_control(&memory, 1)->tail = 8;
 		fd = import(source.base);
 		CHECK(fd >= 0 && source.nr == (mode ? 4 : 3));
+		/* The copy is not leased. */
+		CHECK(ring_memory_map(fd, RING_END_PRODUCER, &copy) == 0);
+		CHECK(!copy.geometry.flags && copy.geometry.mode == geometry.mode);
+		ring_memory_unmap(&copy);
 		close(fd);
 		ring_memory_unmap(&memory);
 	}
@@ -1750,9 +1790,21 @@ static void test_map(void)
 			producer->path == RING_PATH_PORTABLE);
 	CHECK(ring_producer_payload_max(producer) == 2035 && producer->payload_limit == 2036);
 	CHECK(producer->usable == 2 && ring_producer_clock(producer) == RING_CLOCK_MONOTONIC);
+	/* Behind the places of the rings: their locks, owners and stalls. */
+	CHECK((void *)producer->locks == (void *)&producer->places[2]);
+	CHECK(producer->owners == producer->locks + 2 * RING_LOCK_WORDS);
+	CHECK(producer->stalled == producer->owners + 2);
+	CHECK(!producer->block_timeout_us && !ring_producer_cold(producer)->slot_key);
 	ring_producer_unmap(producer);
 	CHECK(ring_producer_map(fd, &producer) == 0 && producer->owner == 0);
 	CHECK(ring_producer_base(producer) == ring_producer_cold(producer)->memory.base);
+	ring_producer_unmap(producer);
+	close(fd);
+	geometry = plain;
+	geometry.mode = RING_MODE_BLOCK;
+	geometry.block_timeout_us = 4711;
+	CHECK(ring_memory_create(&geometry, &fd) == 0 && ring_producer_map(fd, &producer) == 0);
+	CHECK(producer->block_timeout_us == 4711 && producer->mode == RING_MODE_BLOCK);
 	ring_producer_unmap(producer);
 	close(fd);
 	CHECK(ring_producer_bytes(&plain) == sizeof(struct ring_producer) + 2 * (16 + 10 * 8));

@@ -110,6 +110,14 @@ static void test_open(void)
 	ring_producer_stop(rings, true);
 	CHECK(!rings->stopped, "nothing is stopped in a child");
 	rings->path = path;
+	/* Rings whose memory is leased are opened by the next record. */
+	ring_producer_close(rings);
+	rings->lease = &lease;
+	ring_producer_stop(rings, true);
+	CHECK(is_closed() && rings->stopped, "stopped with a lease");
+	ring_producer_stop(rings, false);
+	CHECK(is_closed() && !rings->stopped, "no longer stopped, and closed");
+	rings->lease = NULL;
 	ring_producer_open(rings);
 }
 
