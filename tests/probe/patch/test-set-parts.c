@@ -35,6 +35,7 @@ static size_t give_back_springboards(struct patch_writer *writer)
 #undef patch_pads_are_left
 #undef patch_pads_give_back
 
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -551,6 +552,13 @@ static void remove_one(struct patch_probe *probe)
 	CHECK(!patch_remove(&probe, 1) && !probe->armed && !probe->hot->entry);
 }
 
+static bool takes_traps(void)
+{
+	struct sigaction action;
+
+	return !sigaction(SIGTRAP, NULL, &action) && action.sa_flags & SA_SIGINFO;
+}
+
 static void test_set(void)
 {
 	static const unsigned int lengths[] = {2, 1, 3};
@@ -577,7 +585,8 @@ static void test_set(void)
 		CHECK(memchr(traps, code[16 + offset + 2], sizeof(traps)) &&
 				memchr(traps, code[16 + offset + 3], sizeof(traps)));
 		CHECK(!memcmp(code, before, 16 + offset) &&
-				!memcmp(code + 21 + offset, before + 21 + offset, 32));
+				!memcmp(code + 21 + offset, before + 21 + offset,
+						sizeof(before) - 21 - offset));
 		CHECK(error_of(&(struct patch_request){.site = &site}) == -EBUSY);
 		remove_one(probe);
 		CHECK(!memcmp(code, before, sizeof(before)));
@@ -606,12 +615,68 @@ static void test_set(void)
 		CHECK(patch_rest());
 		memcpy(code, before, sizeof(before));
 		again = set_one(&site, 0);
+		CHECK(takes_traps());
 		CHECK(again->body == body && again->site.nr_pieces == 3 &&
 				target_of_jump(site.runtime) == again->slot &&
 				target_of_jump(again->slot) == body);
 		remove_one(again);
 		CHECK(!memcmp(code, before, sizeof(before)));
 	}
+}
+
+/* Other code for the same location takes over the jump of the first one. */
+static void test_taken_over(void)
+{
+	static const unsigned int lengths[] = {2, 1, 3};
+	struct probe_site site = site_of(PROBE_JUMP, 5, 3, lengths);
+	struct patch_probe *first = set_one(&site, 0), *second;
+	uint64_t slot = first->slot;
+
+	CHECK(slot && target_of_jump(slot) == first->body);
+	remove_one(first);
+	CHECK(target_of_jump(slot) == first->body);
+	second = set_one(&site, PATCH_ALL);
+	CHECK(second != first && second->body != first->body && second->slot == slot &&
+			target_of_jump(slot) == second->body &&
+			target_of_jump(site.runtime) == slot);
+	remove_one(second);
+	CHECK(set_one(&site, 0) == first && target_of_jump(slot) == first->body);
+	remove_one(first);
+	CHECK(!memcmp(code, site.bytes, 6) && patch_rest());
+}
+
+/* A short jump leads to one in padding, which other code for the location takes over. */
+static void test_short(void)
+{
+	static const unsigned int lengths[] = {3};
+	static const uint8_t padding[] = {0x90, 0x91, 0x92, 0x93, 0x94};
+	struct probe_site site = site_of(PROBE_SHORT, 2, 1, lengths);
+	struct patch_probe *first, *second;
+	const uint64_t pad = site.runtime + 0x40;
+
+	site.pad = site.address + 0x40;
+	memcpy(site.pad_bytes, padding, sizeof(padding));
+	memcpy(code + 0x40, padding, sizeof(padding));
+	first = set_one(&site, 0);
+	CHECK(first->method == PROBE_SHORT && first->slot == pad && code[0] == 0xeb &&
+			code[1] == 0x3e && code[2] == site.bytes[2] &&
+			target_of_jump(pad) == first->body && code[0x45] != 0xe9);
+	remove_one(first);
+	CHECK(!memcmp(code, site.bytes, 3) && target_of_jump(pad) == first->body);
+	second = set_one(&site, PATCH_ALL);
+	CHECK(second != first && second->slot == pad && code[0] == 0xeb && code[1] == 0x3e &&
+			target_of_jump(pad) == second->body);
+	remove_one(second);
+	CHECK(set_one(&site, 0) == first && target_of_jump(pad) == first->body);
+	remove_one(first);
+	/* Padding that has other bytes: a trap. */
+	CHECK(patch_rest());
+	memset(code + 0x40, 0x77, 5);
+	first = set_one(&site, 0);
+	CHECK(first->method == PROBE_BREAKPOINT && code[0] == 0xcc && code[1] == site.bytes[1] &&
+			code[0x40] == 0x77);
+	remove_one(first);
+	CHECK(!memcmp(code, site.bytes, 3) && patch_rest());
 }
 
 /* Many at once, of which one is refused. */
@@ -675,6 +740,8 @@ int main(void)
 	test_refused();
 	test_several();
 	test_set();
+	test_taken_over();
+	test_short();
 	test_set_many();
 	test_given_up();
 	test_locks();
