@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Copies of the agent beside the files of a program: each failing call leaves nothing behind. The file is included, so that its calls fail. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../check.h"
+#include "../resources.h"
+
+#include "probe/inject/parts.h"
+
+static unsigned int failing_mode, failing_open,
+		failing_status; /* the number of the call that fails; 0: none */
+static time_t clock_s;
+static uid_t user_id;
+
+static bool is_due(unsigned int *number, int error)
+{
+	errno = error;
+	return *number && !--*number;
+}
+
+static int played_mode(int fd, mode_t mode)
+{
+	CHECK(mode == 0755);
+	return is_due(&failing_mode, EPERM) ? -1 : fchmod(fd, mode);
+}
+
+static int played_openat(int directory, const char *path, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode;
+
+	va_start(arguments, flags);
+	mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+	va_end(arguments);
+	return is_due(&failing_open, EMFILE) ? -1 : openat(directory, path, flags, mode);
+}
+
+static int played_status(int fd, struct stat *status)
+{
+	return is_due(&failing_status, EIO) ? -1 : fstat(fd, status);
+}
+
+static time_t played_time(time_t *result)
+{
+	CHECK(!result);
+	return clock_s;
+}
+
+static uid_t played_user(void)
+{
+	return user_id;
+}
+
+#define fchmod played_mode
+#define openat played_openat
+#define fstat played_status
+#define time played_time
+#define geteuid played_user
+#include "probe/inject/copy.c"
+#undef fchmod
+#undef openat
+#undef fstat
+#undef time
+#undef geteuid
+
+static char folder[32], file[] = "/tmp/side-inject-XXXXXX";
+
+static unsigned int count_entries(void)
+{
+	DIR *directory = opendir(folder);
+	unsigned int nr = 0;
+
+	CHECK(directory);
+	while (readdir(directory))
+		nr++;
+	closedir(directory);
+	return nr - 2;
+}
+
+/* The directory and the file are opened, and each gets its rights. */
+static void test_failures(void)
+{
+	struct inject_copy copy = {.directory = -1};
+
+	for (unsigned int i = 1; i <= 4; i++) {
+		failing_open = i <= 2 ? i : 0;
+		failing_mode = i > 2 ? i - 2 : 0;
+		CHECK(!make(&copy, getpid(), folder, "agent", file) && !failing_open &&
+				!failing_mode);
+		CHECK(copy.directory == -1 && copy.place == -1 && !count_entries());
+	}
+	failing_mode = 1;
+	{
+		int place = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		CHECK(put_file(place, "agent", file) == -EPERM && !count_entries());
+		failing_open = 1;
+		CHECK(put_file(place, "agent", file) == -EMFILE && !count_entries());
+		CHECK(put_file(place, "agent", "/nowhere") == -ENOENT && !count_entries());
+		close(place);
+	}
+	CHECK(make(&copy, getpid(), folder, "agent", file) && count_entries() == 1 &&
+			!strncmp(copy.theirs, folder, strlen(folder)));
+	inject_copy_remove(&copy);
+	CHECK(!count_entries());
+}
+
+/* What may be removed: a directory of this user, which no process has locked, after a minute. */
+static void test_abandoned(void)
+{
+	struct inject_copy copy = {.name = "agent",
+			.directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+	struct stat status;
+	int fd;
+
+	CHECK(!mkdirat(copy.directory, COPY_PREFIX "x", 0700));
+	CHECK(!fstatat(copy.directory, COPY_PREFIX "x", &status, 0));
+	clock_s = status.st_mtime + 59;
+	remove_abandoned(&copy);
+	CHECK(count_entries() == 1);
+	clock_s++;
+	user_id++;
+	remove_abandoned(&copy);
+	CHECK(count_entries() == 1);
+	user_id--;
+	failing_status = 1;
+	remove_abandoned(&copy);
+	CHECK(count_entries() == 1 && !failing_status);
+	failing_open = 1;
+	remove_abandoned(&copy);
+	CHECK(count_entries() == 1 && !failing_open);
+	fd = openat(copy.directory, COPY_PREFIX "x", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK(fd >= 0 && !flock(fd, LOCK_SH));
+	remove_abandoned(&copy);
+	CHECK(count_entries() == 1);
+	close(fd);
+	remove_abandoned(&copy);
+	CHECK(!count_entries());
+	close(copy.directory);
+	/* Nothing is searched in a directory that cannot be read. */
+	copy.directory = -1;
+	remove_abandoned(&copy);
+}
+
+int main(void)
+{
+	int fd = mkstemp(file);
+	struct resources before = {0};
+
+	strcpy(folder, "/tmp/side-inject-XXXXXX");
+	CHECK(fd >= 0 && write(fd, "text", 4) == 4 && !close(fd) && mkdtemp(folder));
+	user_id = geteuid();
+	for (int round = 0; round < 3; round++) {
+		test_failures();
+		test_abandoned();
+		if (round == 1)
+			before = resources_now();
+	}
+	CHECK(resources_are_same(before, resources_now()));
+	CHECK(!unlink(file) && !rmdir(folder));
+	return 0;
+}
