@@ -391,8 +391,14 @@ static void test_accept(void **state)
 	assert_called("watch(process,1) watch(socket,1) door(0) send release(process) release(socket) close(1,1) left disconnected(0) ");
 	check_refused("this daemon belongs to another user");
 	daemon_of_test.any_user = true;
-	assert_non_null(come_quietly());
+	agent = come_quietly();
+	/* The next connection of a user who has all that one user can have. */
+	shares_charge(&daemon_of_test.stranger_shares, UID + 1, LIMIT_STRANGERS_OF_USER - 1);
+	assert_non_null(come());
+	assert_true(agent->object.is_closed);
+	assert_called("watch(process,1) watch(socket,1) door(0) cancel release(process) release(socket) close(1,1) left disconnected(0) timer(3000) ");
 	agents_close(&daemon_of_test);
+	assert_null(daemon_of_test.stranger_shares.users);
 	objects_free_unused(&daemon_of_test);
 	assert_int_equal(objects_left(), 0);
 	assert_int_equal(resources_now().descriptors, before.descriptors);
