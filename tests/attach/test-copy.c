@@ -41,7 +41,32 @@ static int played_openat(int directory, const char *path, int flags, ...)
 	va_start(arguments, flags);
 	mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
 	va_end(arguments);
+	CHECK(flags ==
+			(mode ? O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
+			      : O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+	CHECK(!mode || mode == 0700);
 	return is_due(&failing_open, EMFILE) ? -1 : openat(directory, path, flags, mode);
+}
+
+static unsigned int failing_root, failing_write;
+
+static int played_open(const char *path, int flags)
+{
+	bool is_root = !strncmp(path, "/proc/", 6);
+
+	CHECK(flags == (is_root ? O_PATH | O_DIRECTORY | O_CLOEXEC : O_RDONLY | O_CLOEXEC));
+	return is_root && is_due(&failing_root, ESRCH) ? -1 : open(path, flags);
+}
+
+static ssize_t played_write(int fd, const void *bytes, size_t size)
+{
+	return is_due(&failing_write, ENOSPC) ? (ssize_t)size - 1 : write(fd, bytes, size);
+}
+
+static int played_lock(int fd, int operation)
+{
+	CHECK(operation == (LOCK_SH | LOCK_NB) || operation == (LOCK_EX | LOCK_NB));
+	return flock(fd, operation);
 }
 
 static int played_status(int fd, struct stat *status)
@@ -60,12 +85,18 @@ static uid_t played_user(void)
 	return user_id;
 }
 
+#define open played_open
+#define write played_write
+#define flock played_lock
 #define fchmod played_mode
 #define openat played_openat
 #define fstat played_status
 #define time played_time
 #define geteuid played_user
 #include "probe/inject/copy.c"
+#undef open
+#undef write
+#undef flock
 #undef fchmod
 #undef openat
 #undef fstat
@@ -108,6 +139,12 @@ static void test_failures(void)
 		CHECK(put_file(place, "agent", "/nowhere") == -ENOENT && !count_entries());
 		close(place);
 	}
+	/* A file that is written in part, and a program that has ended. */
+	failing_write = 1;
+	CHECK(!make(&copy, getpid(), folder, "agent", file) && !failing_write && !count_entries());
+	failing_root = 1;
+	CHECK(!make(&copy, getpid(), folder, "agent", file) && !failing_root && !count_entries());
+	CHECK(copy.directory == -1 && copy.place == -1 && !*copy.made);
 	CHECK(make(&copy, getpid(), folder, "agent", file) && count_entries() == 1 &&
 			!strncmp(copy.theirs, folder, strlen(folder)));
 	inject_copy_remove(&copy);

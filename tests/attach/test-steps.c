@@ -143,6 +143,7 @@ static void played_pause(long us)
 
 static const char *thread_name; /* of thread 4712, which is the only one */
 static int opendir_error, readdir_error, name_error;
+static unsigned int nr_open;        /* directories */
 static unsigned int listed;         /* entries of the directory that were read */
 static unsigned long long times[4]; /* that the thread has run, one after the other */
 static size_t at_time;
@@ -151,6 +152,7 @@ static DIR *played_opendir(const char *path)
 {
 	assert_string_equal(path, "/proc/4711/task");
 	listed = 0;
+	nr_open += !opendir_error;
 	errno = opendir_error;
 	return opendir_error ? NULL : (DIR *)&listed;
 }
@@ -172,6 +174,7 @@ static struct dirent *played_readdir(DIR *directory)
 static int played_closedir(DIR *directory)
 {
 	assert_ptr_equal(directory, &listed);
+	nr_open--;
 	return 0;
 }
 
@@ -631,6 +634,7 @@ static void test_threads(void **state)
 		opendir_error = gone[i];
 		assert_int_equal(find_thread(PROGRAM, "side-attach"), i ? -gone[i] : 0);
 	}
+	assert_int_equal(nr_open, 0);
 }
 
 /* ---- space for the code ---- */
