@@ -1239,6 +1239,31 @@ static void test_portable_room(void)
 	controls[0].tail = 4001;
 	CHECK(!room(producer, 4000, 10) &&
 			controls[0].limit == (UINT64_C(4000) << 24 | RING_EPOCH_MASK));
+	/* The epoch of the head is no part of the space. */
+	controls[0].tail = 4000;
+	CHECK(ring_portable_room(producer, &controls[0], UINT64_C(4000) << 24 | RING_EPOCH_MASK,
+			UINT64_C(4096) << 24));
+	CHECK(!ring_portable_room(producer, &controls[0], UINT64_C(4000) << 24 | RING_EPOCH_MASK,
+			UINT64_C(4097) << 24));
+}
+
+/* A record that ends with its block, and one that ends a byte before. */
+static void test_portable_border(void)
+{
+	static const unsigned char zeros[512];
+
+	for (size_t less = 0; less < 2; less++) {
+		struct ring_producer *producer = make_producer(1);
+		const struct ring_parts whole = {zeros, 512 - RING_COMPACT_BYTES - less, NULL, 0};
+		uint64_t epoch = ring_timestamp_epoch(0);
+		int code;
+
+		/* A head of the same epoch: the header is a compact one. */
+		controls[0].head = epoch;
+		code = ring_portable_write(producer, &producer->places[0], 7, &whole, 0);
+		CHECK(code == (less ? RING_SECTION_DONE : RING_SECTION_CROSSED));
+		CHECK(controls[0].head == ((512 - less) << 24 | epoch));
+	}
 }
 
 static void test_portable_blocks(void)
@@ -1930,6 +1955,7 @@ int main(void)
 	test_sources();
 	test_portable_cpu();
 	test_portable_room();
+	test_portable_border();
 	test_portable_blocks();
 	test_portable_tries();
 	test_portable_own();
