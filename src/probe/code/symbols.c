@@ -85,6 +85,9 @@ static int add_other(struct code_file *file, const Elf64_Sym *symbol, const char
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE || !*name ||
 			(type != STT_OBJECT && type != STT_NOTYPE))
 		return 0;
+	/* A section that is not loaded has no address, so the values of its symbols are no addresses of code: clang's coverage has such. */
+	if (symbol->st_shndx < file->nr_sections && !file->sections[symbol->st_shndx].address)
+		return 0;
 	note_embedded(file, symbol, name);
 	if (!code_executable(file, symbol->st_value))
 		return 0;

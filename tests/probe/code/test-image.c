@@ -126,7 +126,7 @@ static Elf64_Sym symbol(
 {
 	return (Elf64_Sym){.st_name = name,
 			.st_info = (unsigned char)ELF64_ST_INFO(bind, type),
-			.st_shndx = 1,
+			.st_shndx = SECTIONS, /* no section of the file says more about it */
 			.st_value = value,
 			.st_size = size};
 }
@@ -190,6 +190,12 @@ static void test_functions(void **unused)
 			symbol(at[8], STB_GLOBAL, STT_FUNC, BASE + sizeof(image), 8); /* no code */
 	symbols[count++] = symbol(at[11], STB_GLOBAL, STT_FUNC, BASE + 0x230,
 			8); /* a name that does not end */
+	/* Of a section that is not loaded: their values are no addresses. */
+	for (unsigned int i = 0; i < 2; i++) {
+		symbols[count] = symbol(at[6 + i], STB_WEAK, i ? STT_NOTYPE : STT_OBJECT,
+				BASE + 0x240, i ? 0 : 8);
+		symbols[count++].st_shndx = 1;
+	}
 	(void)section(".symtab", SHT_SYMTAB, symbols, count * sizeof(*symbols), strings);
 	assert_open();
 	show_functions(shown);
@@ -219,6 +225,7 @@ static void test_functions(void **unused)
 	assert_string_equal(code_kept_at(file, BASE + 0x207, 1)->reason,
 			"its symbol marks it as data among the code");
 	assert_null(code_kept_at(file, BASE + 0x208, 1));
+	assert_null(code_kept_at(file, BASE + 0x240, 8));
 	code_close(file);
 	/* Functions in sections that forward calls are not listed. */
 	strcpy(image.names + image.sections[2].sh_name, ".plt");

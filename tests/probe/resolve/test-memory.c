@@ -101,7 +101,11 @@ static unsigned int fail_each(bool apart)
 	unsigned int nr_errors = 0, before;
 	struct resolve_error error;
 
-	CHECK(!make_table(apart, &whole, &whole_size, &error));
+	error = (struct resolve_error){.text = ""};
+	if (make_table(apart, &whole, &whole_size, &error)) {
+		fprintf(stderr, "%s\n", error.text);
+		abort();
+	}
 	before = resources_descriptors();
 	for (unsigned int number = 1;; number++) {
 		int ret;
