@@ -1098,7 +1098,10 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 	if (!ret)
 		ret = start_thread(send);
 	if (ret) {
-		snprintf(error->text, sizeof(error->text), "cannot start a sender: %s",
+		/* Only pthread_create() ends with it. */
+		snprintf(error->text, sizeof(error->text),
+				ret == -EAGAIN ? "cannot start a thread for the sender: %s"
+					       : "cannot start a sender: %s",
 				ret == -EBUSY ? "another one is at work there" : strerror(-ret));
 		free_send(send);
 		return ret;

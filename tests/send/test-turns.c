@@ -213,7 +213,7 @@ static int played_open_marks(const char *path, const char *url, struct marks *ma
 
 static bool played_are_of(const char *path, const char *url)
 {
-	CHECK(!strcmp(path, "/dir/.sending") && !strcmp(url, "tcp://there"));
+	CHECK(!is_of_url || (!strcmp(path, "/dir/.sending") && !strcmp(url, "tcp://there")));
 	return is_of_url;
 }
 
@@ -229,6 +229,17 @@ static int played_wait(pthread_cond_t *changed, pthread_mutex_t *lock, clockid_t
 	return nr_waits == 1 ? 0 : ETIMEDOUT;
 }
 
+static int thread_result;
+
+static int played_thread(pthread_t *thread, const pthread_attr_t *attributes,
+		void *(*function)(void *), void *user)
+{
+	(void)thread;
+	CHECK(!attributes && function && user);
+	return thread_result;
+}
+
+#define pthread_create played_thread
 #define clock_gettime played_clock
 #define marks_open played_open_marks
 #define marks_are_of played_are_of
@@ -1135,6 +1146,28 @@ static void test_dropped(void)
 			has_noted("mark;forget;"));
 }
 
+/* Why no sender begins. Nothing is kept. */
+static void test_refused(void)
+{
+	struct send_options options = {.dir = "/", .url = "tcp://127.0.0.1:9"};
+	struct send_error error;
+	struct send *send = NULL;
+
+	is_of_url = false;
+	thread_result = EAGAIN;
+	CHECK(send_start(&options, &send, &error) == -EAGAIN && !send);
+	CHECK(!strcmp(error.text,
+			"cannot start a thread for the sender: Resource temporarily unavailable"));
+	thread_result = EPERM;
+	CHECK(send_start(&options, &send, &error) == -EPERM && !send);
+	CHECK(!strcmp(error.text, "cannot start a sender: Operation not permitted"));
+	options.dir = "/nowhere";
+	CHECK(send_start(&options, &send, &error) == -ENOENT && !send);
+	CHECK(!strcmp(error.text, "cannot read /nowhere: No such file or directory"));
+	options.dir = "/dev/null";
+	CHECK(send_start(&options, &send, &error) == -ENOTDIR && !send);
+}
+
 static void test_sessions(void)
 {
 	struct send_options options = {.dir = "/d/dir", .fallback = "/f/fall", .session = "a b"};
@@ -1188,6 +1221,7 @@ int main(void)
 	test_waited();
 	test_run();
 	test_dropped();
+	test_refused();
 	test_sessions();
 	return 0;
 }
