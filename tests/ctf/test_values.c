@@ -220,6 +220,38 @@ static void test_elements(void **state)
 	}
 }
 
+/* One text in each encoding; what is no code point becomes U+FFFD. */
+static void test_encodings(void **state)
+{
+	static const struct {
+		enum ctf_encoding encoding;
+		const char *bytes;
+		uint64_t size; /* with the terminator */
+		const char *text;
+	} cases[] = {{CTF_UTF16LE, "a\0\xe9\0\xac\x20\x3d\xd8\xe6\xdc\0\xd8\0\0", 14,
+				     "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x93\xa6\xef\xbf\xbd"},
+			{CTF_UTF16BE, "\0a\0\xe9\x20\xac\xd8\x3d\xdc\xe6\xd8\0\0\0", 14,
+					"a\xc3\xa9\xe2\x82\xac\xf0\x9f\x93\xa6\xef\xbf\xbd"},
+			{CTF_UTF32LE, "a\0\0\0\xe6\xf4\1\0\0\0\x11\0\0\0\0\0", 16,
+					"a\xf0\x9f\x93\xa6\xef\xbf\xbd"},
+			{CTF_UTF32BE, "\0\0\0a\0\1\xf4\xe6\0\x10\xff\xff\0\0\0\0", 16,
+					"a\xf0\x9f\x93\xa6\xf4\x8f\xbf\xbf"}};
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct ctf_type *type = ctf_type_string(arena);
+
+		type->encoding = cases[i].encoding;
+		assert_int_equal(decode_bits(type, cases[i].bytes, 8 * cases[i].size), 0);
+		assert_int_equal(decoder.at, 8 * cases[i].size);
+		assert_int_equal(decoder.values[0].size, strlen(cases[i].text));
+		assert_memory_equal(decoder.values[0].text, cases[i].text, strlen(cases[i].text));
+		ctf_decoder_drop_texts(&decoder);
+		assert_refused(type, cases[i].bytes, 8 * cases[i].size - 8,
+				"a string has no end in the packet", true);
+	}
+}
+
 static void test_members(void **state)
 {
 	static const unsigned char bytes[] = {3, 7, 9};
@@ -241,6 +273,7 @@ int main(void)
 			cmocka_unit_test(test_ends),
 			cmocka_unit_test(test_long_numbers),
 			cmocka_unit_test(test_elements),
+			cmocka_unit_test(test_encodings),
 			cmocka_unit_test(test_members),
 	};
 	int ret;
