@@ -592,6 +592,38 @@ static void failing_watch(void)
 	expect_all_defined(true);
 }
 
+/* ---- hits that are kept ---- */
+
+/* The list grows twofold, up to its greatest size; each hit that finds no memory is lost. */
+static void kept_hits(void)
+{
+	struct hit_record record = {.side = 5};
+	struct hits hits = {.count = 0};
+
+	failing_arm(1);
+	hits_add(&hits, &record, sizeof(record));
+	CHECK(failing_has_failed() && hits.lost == 1 && !hits.count && !hits.room);
+	failing_arm(2);
+	hits_add(&hits, &record, sizeof(record));
+	CHECK(failing_has_failed() && hits.lost == 2 && !hits.count && hits.room == 1024);
+	for (record.time = 0; record.time < 1024; record.time++)
+		hits_add(&hits, &record, sizeof(record));
+	CHECK(hits.count == 1024 && hits.room == 1024);
+	hits_add(&hits, &record, sizeof(record));
+	CHECK(hits.count == 1025 && hits.room == 2048 && hits.lost == 2);
+	CHECK(hits.list[1024]->time == 1024 && hits.list[1024]->side == 5 && !hits.list[0]->time);
+	hits_free(&hits);
+	/* As many as may be held, and one more. */
+	hits = (struct hits){.count = HITS_MAX / 2, .room = HITS_MAX / 2};
+	hits_add(&hits, &record, sizeof(record));
+	CHECK(hits.room == HITS_MAX && hits.count == HITS_MAX / 2 + 1 && hits.lost == 0);
+	free(hits.list[HITS_MAX / 2]);
+	hits.count = HITS_MAX;
+	hits_add(&hits, &record, sizeof(record));
+	CHECK(hits.room == HITS_MAX && hits.count == HITS_MAX && hits.lost == 1);
+	free(hits.list);
+}
+
 /* ---- numbers of CPUs, and instructions ---- */
 
 static void numbers_of_cpus(void)
@@ -694,6 +726,8 @@ int main(void)
 	damaged_formats();
 	watched();
 	failing_watch();
+	global_close(NULL);
+	kept_hits();
 	numbers_of_cpus();
 	instructions();
 	close(table);
