@@ -703,8 +703,9 @@ static void test_keeper(void **unused)
 	assert_true(keeper.pid > 0);
 	assert_int_equal(fcntl(keeper.socket, F_GETFD), FD_CLOEXEC);
 	/* The terminal's signals are for the command. */
-	while (!ignores(keeper.pid, SIGQUIT))
-		usleep(1000);
+	for (size_t i = 0; i < 4; i++)
+		while (!ignores(keeper.pid, (int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT}[i]))
+			usleep(1000);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(kill(keeper.pid, (int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT}[i]), 0);
 	assert_int_equal(keeper_end(&keeper, true), 0);
