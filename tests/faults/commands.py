@@ -74,14 +74,15 @@ class Command:
     """
     A command to run with failing calls. It writes OUT, if anything. `prepare` restores what it changes, `normal` removes what differs
     between runs, `modules` are those whose calls fail, with `children` also those of forked children. `reports`: a pattern of
-    messages with which the output may lack what they report. `others`: a pattern of messages of libraries that do not name the reason. `talk`
+    messages with which the output may lack what they report, `shown`: one of what the output itself says of a failed call. `others`: a pattern of messages of libraries that do not name the reason. `talk`
     returns the output and the messages of the process; `after` checks what it leaves, by the messages. In the short form, only the functions in `near` fail for each of two callers.
     """
 
     def __init__(self, *arguments, modules="side-more", executable=SIDE, prepare=None, normal=None, out="out", reports=None, talk=None,
-                 children=False, near=(), others=LIBRARIES, after=None):
+                 children=False, near=(), others=LIBRARIES, after=None, shown=None):
         self.arguments, self.executable = arguments, executable
         self.prepare, self.normal, self.out = prepare, normal or (lambda output: output), os.path.join(WORK, out)
+        self.shown = shown
         self.after, self.near, self.others, self.reports, self.talk = after, near, others, reports, talk or (lambda process: process.communicate(timeout=120))
         self.faults = Faults(os.path.join(WORK, "control"), modules, depth=8 if LONG else 2, children=children)
 
@@ -137,7 +138,8 @@ class Command:
             raise AssertionError(f"{where}: {error}") from error
         true(status >= 0, f"{where}: ends by signal {-status}: {err}")
         if not status:
-            true(out == self.wanted or (self.reports and re.search(self.reports, err)), f"{where}: another output with status 0: {err}")
+            true(out == self.wanted or (self.reports and re.search(self.reports, err)) or (self.shown and re.search(self.shown, str(out))),
+                 f"{where}: another output with status 0: {err}")
         elif site and self.failed == 1:
             # The sandbox forbids a file that could not be added to its rules.
             true(any(reason in err for reason in reasons(site.function)) or site.function in SANDBOX and "Permission denied" in err

@@ -391,6 +391,7 @@ static void test_reserve(void)
 {
 	struct ring_memory memory = {
 			.geometry = plain, .layout = {.alignment = 1 << 21, .data_offset = 16384}};
+	void *between[3];
 
 	for (int i = 0; i < 3; i++) {
 		unmapped = 0;
@@ -405,9 +406,11 @@ static void test_reserve(void)
 		CHECK(msync(memory.base + 49152, 4096, MS_ASYNC) && errno == ENOMEM);
 		CHECK(!munmap(memory.base, 49152));
 		/* The next address has another distance from the alignment. */
-		CHECK(mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
-				MAP_FAILED);
+		between[i] = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(between[i] != MAP_FAILED);
 	}
+	for (int i = 0; i < 3; i++)
+		CHECK(!munmap(between[i], 4096));
 }
 
 /* ---- many doorbells ---- */

@@ -390,6 +390,7 @@ static void test_fork(void)
 	patch_unwinders_fork_done();
 	for (size_t i = 0; i < LOCKS; i++) {
 		int64_t before = ms_now();
+		pthread_mutex_t held[2];
 		pthread_t thread;
 
 		CHECK(!pthread_barrier_init(&barrier, NULL, 2) &&
@@ -404,11 +405,16 @@ static void test_fork(void)
 				!pthread_mutex_unlock(locks[1 - i]));
 		/* In the child both are free. */
 		CHECK(!pthread_mutex_lock(locks[1 - i]));
+		memcpy(&held[0], &looking, sizeof(looking));
+		memcpy(&held[1], &enrolling, sizeof(enrolling));
 		patch_unwinders_forked();
 		CHECK(!pthread_mutex_trylock(&looking) && !pthread_mutex_trylock(&enrolling));
 		pthread_barrier_wait(&barrier);
 		pthread_join(thread, NULL);
 		pthread_barrier_destroy(&barrier);
+		/* Those that were held are not unlocked in the child. */
+		CHECK(!pthread_mutex_unlock(locks[1 - i]) && !pthread_mutex_unlock(&held[0]) &&
+				!pthread_mutex_unlock(&held[1]));
 		patch_unwinders_forked();
 	}
 }

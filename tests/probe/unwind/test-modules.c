@@ -92,6 +92,15 @@ static void free_retired(void)
 	assert_false(probe_calls_has_retired());
 }
 
+/* The kernel joins a new mapping with a neighbour, or not: their bytes count. */
+static bool has_no_more(struct resources before)
+{
+	struct resources now = resources_now();
+
+	before.mappings = now.mappings;
+	return resources_are_same(before, now);
+}
+
 static void test_unloaded(void **unused)
 {
 	struct resources before;
@@ -114,7 +123,7 @@ static void test_unloaded(void **unused)
 		/* A repetition changes nothing. */
 		load(1, 2 + round);
 		assert_false(probe_calls_has_retired());
-		assert_true(resources_are_same(before, resources_now()));
+		assert_true(has_no_more(before));
 	}
 }
 
@@ -131,7 +140,7 @@ static void test_not_wanted(void **unused)
 		load(3, 1);
 		probe_calls_update(false);
 		free_retired();
-		assert_true(resources_are_same(before, resources_now()));
+		assert_true(has_no_more(before));
 	}
 }
 
