@@ -14,7 +14,7 @@
 /* ---- a filter of moves ---- */
 
 static struct {
-	struct filter_body body;
+	_Alignas(struct filter_body) char body[sizeof(struct filter_body)];
 	struct filter_op op;
 	struct filter_move moves[8];
 	struct filter_range ranges[4];
@@ -31,7 +31,8 @@ static uint64_t offset_of(const void *at)
 
 static bool walk_from(enum filter_goal goal, const struct side_arg_dynamic_struct *variadic)
 {
-	const struct filter_run run = {.body = &made.body, .cells = &cell, .variadic = variadic};
+	const struct filter_run run = {
+			.body = (const void *)made.body, .cells = &cell, .variadic = variadic};
 
 	made.op.goal = (uint8_t)goal;
 	made.op.moves = (uint32_t)offset_of(made.moves);
