@@ -178,12 +178,14 @@ static int parse_mapping(char *line, struct inject_mapping *mapping)
 /* The next mapping of the file. 0, -ENODATA at its end, or another negative errno. */
 static int next_mapping(FILE *file, char **line, size_t *size, struct inject_mapping *mapping)
 {
-	int ret;
+	int ret, error;
 
 	do {
 		errno = 0;
-		if (getline(line, size, file) <= 0)
-			return feof(file) || !errno ? -ENODATA : -errno;
+		if (getline(line, size, file) <= 0) {
+			error = errno;
+			return feof(file) || error <= 0 ? -ENODATA : -error;
+		}
 		ret = parse_mapping(*line, mapping);
 	} while (ret == -ENODATA);
 	return ret;
