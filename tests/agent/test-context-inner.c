@@ -301,7 +301,7 @@ static void test_begin(void **unused)
 	reset();
 	generation = context_process.generation;
 	stamp = context_process.stamps[CONTEXT_GROUP_UIDS];
-	/* A forked child begins anew, with stamps that nobody has. */
+	/* A forked child begins anew, with stamps that no process had. */
 	memset(&context_process, 0, sizeof(context_process));
 	context_changed(UIDS);
 	assert_int_equal(context_process.stamps[CONTEXT_GROUP_UIDS], 0);
@@ -475,7 +475,7 @@ static void test_sandboxes(void **unused)
 	assert_true(context_may_ask());
 	context_thread.known = false;
 	assert_false(context_may_ask());
-	/* A sandbox that nobody has announced. */
+	/* A sandbox that was not announced. */
 	reset();
 	played.seccomp = 2;
 	assert_int_equal(get(UIDS, &values, "seccomp\n"), context_generation_now());

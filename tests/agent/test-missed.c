@@ -349,7 +349,7 @@ static void play_hook(void (*hook)(void))
 	side.hook = hook;
 }
 
-/* If it fails, what was there before looks as if nobody used the signal. */
+/* If it fails, the former action looks like that of an unused signal. */
 static int play_sigaction(int signal, const struct sigaction *action, struct sigaction *before)
 {
 	if (before)
@@ -393,7 +393,7 @@ static void test_refresh(void **unused)
 	(void)unused;
 	reset_control();
 	again("turn\nrefresh\ntrylock\nunlock\ngive\n");
-	/* Nobody has the turn: the owner finds the note, or the handler takes the turn at the second attempt. */
+	/* No thread has the turn: the owner finds the note, or the handler takes the turn at the second attempt. */
 	side.notes = true;
 	again("turn\nnote\n");
 	side.notes = false;
@@ -421,7 +421,7 @@ static void test_refresh(void **unused)
 	played.is_sandboxed = true;
 	again("turn\ngive\n");
 	assert_int_equal(control.mode, WIRE_CONTROL_OFF);
-	/* The note was given back, and somebody else was faster. */
+	/* The note was given back, and another thread was faster. */
 	reset_control();
 	side.nr_turns = 0;
 	side.loses = true;

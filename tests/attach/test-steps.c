@@ -281,7 +281,7 @@ static uint64_t elf_room; /* 0: the file has none */
 static bool has_bias;
 static uint8_t file_bytes[CODE_SIZE];
 static ssize_t file_size;
-static bool somebody;
+static bool thread_executes;
 
 static int played_mapping_open(
 		const struct inject_target *target, const struct inject_mapping *mapping)
@@ -342,7 +342,7 @@ static bool played_nobody(pid_t pid, uint64_t begin, uint64_t end)
 	assert_int_equal(pid, PROGRAM);
 	assert_int_equal(begin, CODE);
 	assert_int_equal(end, CODE + sizeof(code_bytes));
-	return !somebody;
+	return !thread_executes;
 }
 
 /* ---- steps ---- */
@@ -523,7 +523,7 @@ static void begin(void)
 	memory_error = EIO;
 	error_size = at_time = 0;
 	missing = NULL;
-	is_deaf = no_memory = somebody = false;
+	is_deaf = no_memory = thread_executes = false;
 	thread_name = "side-attach77";
 	opendir_error = readdir_error = name_error = 0;
 	nr_alive = 1000000;
@@ -720,10 +720,10 @@ static void test_left(void **state)
 	assert_int_equal(find_room(&injection), 0);
 	assert_int_equal(injection.place.code, CODE);
 	injection.place.code = 0;
-	somebody = true;
+	thread_executes = true;
 	assert_true(find_code_room(&injection));
 	assert_int_equal(injection.place.code, 0);
-	somebody = false;
+	thread_executes = false;
 	name_error = EIO;
 	assert_true(find_code_room(&injection));
 	assert_int_equal(injection.place.code, 0);

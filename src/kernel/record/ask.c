@@ -174,7 +174,7 @@ static bool put_list(char *text, size_t room, const struct kind_asked *asked)
 	return used < room;
 }
 
-/* Into one that is empty. False: somebody wants all of it, or what cannot be said. */
+/* Collects the expressions in an empty list. False: a choice wants every event, or the kernel cannot evaluate them, or they are too many. */
 static bool collect(const struct kernel_record *record, const struct kind *kind,
 		struct kind_asked *asked)
 {

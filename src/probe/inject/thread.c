@@ -131,7 +131,7 @@ static int by_rank(const void *a, const void *b)
 bool inject_nobody_at(pid_t pid, uint64_t begin, uint64_t end)
 {
 	struct dirent *entry;
-	bool nobody = true;
+	bool is_unused = true;
 	char path[64];
 	DIR *tasks;
 
@@ -139,24 +139,24 @@ bool inject_nobody_at(pid_t pid, uint64_t begin, uint64_t end)
 	tasks = opendir(path);
 	if (!tasks)
 		return false;
-	while (nobody) {
+	while (is_unused) {
 		struct candidate candidate = {.thread = 0};
 
 		errno = 0;
 		entry = readdir(tasks);
 		if (!entry) {
 			/* After a failed call, there may be more threads. */
-			nobody = !errno;
+			is_unused = !errno;
 			break;
 		}
 		candidate.thread = (pid_t)strtol(entry->d_name, NULL, 10);
 		if (candidate.thread <= 0)
 			continue;
 		(void)rank_of(pid, &candidate);
-		nobody = candidate.code && (candidate.code < begin || candidate.code >= end);
+		is_unused = candidate.code && (candidate.code < begin || candidate.code >= end);
 	}
 	closedir(tasks);
-	return nobody;
+	return is_unused;
 }
 
 static size_t find_candidates(pid_t pid, struct candidate *candidates)
