@@ -199,8 +199,7 @@ static int look_at_programs(struct kernel_view *view)
 	int found = running_find(&pids, &count);
 
 	if (found)
-		return say_error(COMMAND_FAILED, NULL, "cannot find the programs that run: %s",
-				found == -ENOMEM ? "out of memory" : strerror(-found));
+		return say_cannot_find_running(found);
 	for (i = 0; i < count; i++) {
 		int ret = kernel_table_read(pids[i], &reader);
 

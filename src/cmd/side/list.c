@@ -367,8 +367,7 @@ static int list_running(struct list *list)
 	int worst = COMMAND_DONE, found = running_find(&pids, &count);
 
 	if (found)
-		worst = say_error(COMMAND_FAILED, NULL, "cannot find the programs that run: %s",
-				found == -ENOMEM ? "out of memory" : strerror(-found));
+		worst = say_cannot_find_running(found);
 	if (!worst && !count)
 		say_note("no program that runs, and may be looked at, has libside in it");
 	for (size_t i = 0; i < count; i++) {

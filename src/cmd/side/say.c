@@ -307,6 +307,12 @@ int say_error(enum command_status status, const char *hint, const char *format, 
 	return (int)status;
 }
 
+int say_cannot_find_running(int ret)
+{
+	return say_error(COMMAND_FAILED, NULL, "cannot find the programs that run: %s",
+			ret == -ENOMEM ? "out of memory" : strerror(-ret));
+}
+
 int say_error_at(enum command_status status, const char *hint, const char *text,
 		unsigned int column, const char *format, ...)
 {

@@ -57,6 +57,9 @@ void say_json_string(FILE *out, const char *text);
 /* The member "hint", and "mend", its name in earlier releases: the next release does not print that one. */
 void say_json_hint(FILE *out, const char *hint);
 
+/* Reports that running_find() failed with this negative errno. Returns the status of the command. */
+int say_cannot_find_running(int ret);
+
 /* 0, or a failure said: what was printed has not all arrived (disk full, closed pipe). */
 int say_flush(FILE *out);
 
