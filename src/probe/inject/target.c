@@ -214,6 +214,7 @@ int inject_maps_read(struct inject_target *target)
 			}
 			target->mappings = more;
 		}
+		target->mappings[target->nr_mappings] = (struct inject_mapping){0};
 		ret = next_mapping(file, &line, &room, &target->mappings[target->nr_mappings]);
 		target->nr_mappings += !ret;
 	}
