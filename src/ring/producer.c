@@ -405,16 +405,19 @@ static void ring_epoch_invalidate(struct ring_producer *producer)
 
 /*
  * No ring: true if this thread has one now. Without rseq another thread, or a handler of this one, could publish in the middle of a
- * record.
+ * record. A handler that publishes between the section and this call may have found the ring already.
  */
 static bool ring_producer_find(struct ring_producer *producer, bool *loan)
 {
 #if RING_HAS_SECTION
-	if (producer->path != RING_PATH_PORTABLE && ring_rseq_cpu() < 0) {
-		if (!ring_rseq_obtain(loan))
+	int32_t cpu;
+
+	if (producer->path != RING_PATH_PORTABLE) {
+		cpu = ring_rseq_cpu();
+		if (cpu < 0 && !ring_rseq_obtain(loan))
 			return false;
 		if (producer->placement != RING_PER_THREAD)
-			return true;
+			return cpu < 0 || (uint32_t)cpu < producer->rings;
 	}
 #else
 	(void)loan;

@@ -436,11 +436,12 @@ static bool fake_wait(struct ring_producer *producer, uint32_t ring, uint64_t by
 #if RING_HAS_SECTION
 /* A thread without rseq, or without a ring. */
 static bool has_no_rseq, may_obtain, is_loan, may_take;
+static const int32_t *known_cpu; /* NULL: the one of this thread. */
 static unsigned int nr_takes, nr_forgotten, nr_returned;
 
 static int32_t fake_rseq_cpu(void)
 {
-	return has_no_rseq ? -1 : ring_rseq_cpu();
+	return has_no_rseq ? -1 : known_cpu ? *known_cpu : ring_rseq_cpu();
 }
 
 static bool fake_obtain(bool *loan)
@@ -1545,6 +1546,9 @@ static void test_signal_fences(void)
 	CHECK(nr_fences == 2);
 }
 
+/* Of three rings: the last CPU that has one, and the first that has none. */
+static const int32_t cpus[] = {2, 3};
+
 static void test_no_ring(void)
 {
 	struct ring_producer *producer = make_sections();
@@ -1577,9 +1581,14 @@ static void test_no_ring(void)
 	is_loan = false;
 	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0);
 	CHECK(nr_takes == 5 && nr_returned == 4);
-	has_no_rseq = false;
+	/* A handler was first: the thread is known by now. Its CPU is the last one with a ring, and the one after it. */
+	has_no_rseq = may_obtain = false;
+	known_cpu = &cpus[0];
+	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0 && nr_sections == 2);
+	known_cpu = &cpus[1];
 	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == -ENXIO);
 	CHECK(nr_takes == 5 && nr_returned == 4);
+	known_cpu = NULL;
 	/* Closed twice while the record is on its way. */
 	producer = make_sections();
 	producer->lease = &lease;
