@@ -11,7 +11,7 @@ import shlex
 import subprocess
 
 import operators
-from clang.cindex import CursorKind
+from clang.cindex import CursorKind, TypeKind
 
 VARIABLE = "SIDE_CHANGE"
 # The lines of copy N have the numbers from N * LINES, so that the compiler's errors tell which copy does not compile.
@@ -40,7 +40,9 @@ def body_of(function, source):
     """Where the body begins, or None if the function cannot have a copy."""
     begin, end, name = function.extent.start.offset, function.extent.end.offset, function.location.offset
     body = next((child for child in function.get_children() if child.kind == CursorKind.COMPOUND_STMT), None)
-    if body is None or function.spelling == "main" or function.type.is_function_variadic():
+    # A function may be declared by the name of its type.
+    type_of = function.type.get_canonical()
+    if body is None or function.spelling == "main" or (type_of.kind == TypeKind.FUNCTIONPROTO and type_of.is_function_variadic()):
         return None
     at = body.extent.start.offset
     if not (begin <= name < at < end) or source.bytes[at:at + 1] != b"{" or source.bytes[end - 1:end] != b"}":

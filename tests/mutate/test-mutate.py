@@ -246,14 +246,15 @@ static void add(int *sum, int value)
 	*sum += value + 3;
 	count++;
 }
-int twice(int value);
+typedef int step(int value);
+step twice;
 int twice(int value)
 {
 	if (value < 4)
 		return value * 2;
 	return twice(value - 2) + 5;
 }
-static inline const char *line(void) { return __LINE__ == 16 ? "same" : "other"; }
+static inline const char *line(void) { return __LINE__ == 17 ? "same" : "other"; }
 int main(void)
 {
 	int sum = 0;
