@@ -535,7 +535,7 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 				registers.rip == borrowing->place->code + at);
 	} else {
 		CHECK(report.stops == 1);
-		if (kind > 0 && ret != ATTEMPT_FAILED) {
+		if (kind > 0 && (ret != ATTEMPT_FAILED || state != INJECT_STATE_BUSY)) {
 			CHECK(waitpid(borrowing->thread, &status, 0) == borrowing->thread &&
 					WTERMSIG(status) == kind);
 		} else if (ret != ATTEMPT_DONE || at < borrowing->code.size) {
@@ -576,6 +576,11 @@ static void test_looks(void)
 	CHECK(look_at(&borrowing, code->spin - 1, -1, 1) == -1);
 	CHECK(look_at(&borrowing, code->spin, -1, 2) == ATTEMPT_DONE);
 	CHECK(look_at(&borrowing, code->refused - 1, -1, 2) == ATTEMPT_DONE);
+	/* On its way back by itself: it gets a signal of the program, with and without a new thread. */
+	CHECK(look_at(&borrowing, code->refused - 1, SIGUSR1, 2) == ATTEMPT_DONE);
+	CHECK(look_at(&borrowing, code->refused - 1, SIGUSR1, 0) == ATTEMPT_FAILED &&
+			borrowing.code_of_failure == EAGAIN);
+	CHECK(look_at(&borrowing, code->spin, -1, 0) == ATTEMPT_FAILED);
 	CHECK(look_at(&borrowing, code->refused, -1, 1) == -1);
 	CHECK(look_at(&borrowing, code->failed - 1, -1, 1) == -1);
 	CHECK(look_at(&borrowing, code->failed, -1, 1) == ATTEMPT_FAILED &&
@@ -586,6 +591,11 @@ static void test_looks(void)
 	CHECK(look_at(&borrowing, code->size, -1, 1) == -1);
 	CHECK(look_at(&borrowing, code->size, -1, 2) == ATTEMPT_DONE);
 	CHECK(look_at(&borrowing, UINT64_MAX, SIGUSR1, 2) == ATTEMPT_DONE);
+	/* It went back without a new thread. */
+	borrowing.code_of_failure = 0;
+	CHECK(look_at(&borrowing, code->size, -1, 0) == ATTEMPT_FAILED &&
+			borrowing.code_of_failure == EAGAIN);
+	CHECK(look_at(&borrowing, UINT64_MAX, SIGUSR1, 0) == ATTEMPT_FAILED);
 	borrowing.thread = INT32_MAX;
 	CHECK(look(&borrowing, -1) == ATTEMPT_FAILED);
 }

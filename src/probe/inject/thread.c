@@ -389,34 +389,47 @@ static int wait_for_thread(const struct borrowing *borrowing, int *status)
 	return -ETIMEDOUT;
 }
 
+/* What came of it, of a thread that did not wait for us. The only failure of pthread_create() is EAGAIN. */
+static enum attempt without_us(struct borrowing *borrowing, uint32_t state)
+{
+	if (state == INJECT_STATE_READY)
+		return ATTEMPT_DONE;
+	borrowing->code_of_failure = EAGAIN;
+	return ATTEMPT_FAILED;
+}
+
 /* It is stopped: is it ours no more? ATTEMPT_NEXT: nothing came of it, another time. -1: it is still under way. */
 static int look(struct borrowing *borrowing, int kind)
 {
 	const struct inject_code *code = &borrowing->code;
+	const int signal = kind > 0 ? kind : 0;
 	struct user_regs_struct now;
+	uint32_t state;
 	uint64_t at;
 
 	if (!get_registers(borrowing->thread, &now))
 		return ATTEMPT_FAILED;
+	state = state_of(borrowing);
 	at = now.rip - borrowing->place->code;
 	if (at < code->size && at <= code->masked && kind > 0) {
 		/* A signal came before it was blocked: as if we had not been here. */
-		give_back(borrowing, kind);
+		give_back(borrowing, signal);
 		return ATTEMPT_NEXT;
 	}
 	if (at < code->size && at >= code->spin && at < code->refused) {
-		give_back(borrowing, 0);
-		return ATTEMPT_DONE;
+		/* On its way back by itself it permits its signals again, and one that came meanwhile stops it here. */
+		give_back(borrowing, signal);
+		return without_us(borrowing, state);
 	}
 	if (at < code->size && at >= code->failed && at < code->thread) {
 		borrowing->code_of_failure = (int)now.r14;
-		give_back(borrowing, 0);
+		give_back(borrowing, signal);
 		return ATTEMPT_FAILED;
 	}
-	if (at >= code->size && state_of(borrowing) == INJECT_STATE_READY) {
-		/* It went back by itself. */
-		detach(borrowing, kind > 0 ? kind : 0);
-		return ATTEMPT_DONE;
+	if (at >= code->size && state != INJECT_STATE_BUSY) {
+		/* It went back by itself: its registers are the program's, and the signal is, too. */
+		detach(borrowing, signal);
+		return without_us(borrowing, state);
 	}
 	if (kind > 0) {
 		/* An instruction of ours, or of the functions that it called, has failed. */
