@@ -9,6 +9,7 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <string.h>
 
 struct reading {
@@ -135,10 +136,91 @@ static int read_block(const struct reading *reading, Dwarf_Op *op)
 	return 0;
 }
 
+/* From the location list of the attribute on, as the file has it; false: it has none. */
+static bool list_bytes(
+		Dwarf_Attribute *attribute, Dwarf_Half version, const uint8_t **bytes, size_t *size)
+{
+	const char *wanted = version < 5 ? ".debug_loc" : ".debug_loclists";
+	Elf *elf = dwarf_getelf(dwarf_cu_getdwarf(attribute->cu));
+	Elf_Scn *section = NULL;
+	Dwarf_Word begin;
+	size_t names;
+
+	if (dwarf_formudata(attribute, &begin) || elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name = gelf_getshdr(section, &header)
+				? elf_strptr(elf, names, header.sh_name)
+				: NULL;
+		size_t length = name && !strncmp(name, wanted, strlen(wanted)) ? strlen(wanted) : 0;
+		Elf_Data *data;
+
+		if (!length || (name[length] && strcmp(name + length, ".dwo") != 0))
+			continue;
+		data = elf_rawdata(section, NULL);
+		if (!data || begin >= data->d_size)
+			return false;
+		*bytes = (const uint8_t *)data->d_buf + begin;
+		*size = data->d_size - begin;
+		return true;
+	}
+	return false;
+}
+
+/* The number that begins there, without and with its sign; false: it has no end. */
+static bool read_leb128(
+		const uint8_t *bytes, size_t size, uint64_t *without_sign, int64_t *with_sign)
+{
+	uint64_t value = 0;
+	unsigned int shift = 0;
+
+	for (size_t i = 0; i < size && shift < 64; i++, shift += 7) {
+		value |= (uint64_t)(bytes[i] & 0x7f) << shift;
+		if (bytes[i] & 0x80)
+			continue;
+		*without_sign = value;
+		*with_sign = (int64_t)(bytes[i] & 0x40 && shift + 7 < 64
+						? value | UINT64_MAX << (shift + 7)
+						: value);
+		return true;
+	}
+	return false;
+}
+
+/* The offset of a removed pointer has a sign, which libdw ignores (elfutils 0.188): read it again, where the operation is. */
+static int64_t pointer_offset(const struct reading *reading, const Dwarf_Op *op)
+{
+	const uint8_t *bytes;
+	uint8_t width; /* of the target */
+	Dwarf_Half version;
+	Dwarf_Block block;
+	uint64_t number;
+	int64_t offset;
+	size_t size;
+
+	if (dwarf_cu_info(reading->attribute->cu, &version, NULL, NULL, NULL, NULL, NULL, &width))
+		return (int64_t)op->number2;
+	if (!dwarf_formblock(reading->attribute, &block)) {
+		bytes = block.data;
+		size = block.length;
+	} else if (!list_bytes(reading->attribute, version, &bytes, &size)) {
+		return (int64_t)op->number2;
+	}
+	for (size_t i = 0; i + 1 + width < size; i++) {
+		if (bytes[i] == op->atom && !memcmp(bytes + i + 1, &op->number, width) &&
+				read_leb128(bytes + i + 1 + width, size - i - 1 - width, &number,
+						&offset) &&
+				number == op->number2)
+			return offset;
+	}
+	return (int64_t)op->number2;
+}
+
 static int read_pointer(const struct reading *reading, Dwarf_Op *op)
 {
 	reading->located->kind = LOCATED_POINTER;
-	reading->located->target_offset = (int64_t)op->number2;
+	reading->located->target_offset = pointer_offset(reading, op);
 	return dwarf_getlocation_die(reading->attribute, op, &reading->located->target)
 			? not_kept(reading)
 			: 0;

@@ -14,11 +14,11 @@
 struct dwarf {
 	struct {
 		Elf64_Ehdr header;
-		Elf64_Shdr sections[4];
-		char names[40];
-		uint8_t info[DWARF_BYTES], abbreviations[DWARF_BYTES];
+		Elf64_Shdr sections[5];
+		char names[48];
+		uint8_t info[DWARF_BYTES], abbreviations[DWARF_BYTES], lists[DWARF_BYTES];
 	} file;
-	size_t info_size, abbreviations_size;
+	size_t info_size, abbreviations_size, lists_size;
 	unsigned int code; /* of the entry that is being written */
 	Elf *elf;
 	Dwarf *handle;
@@ -115,6 +115,34 @@ static inline void dwarf_expression(
 	dwarf_put(dwarf, bytes, size);
 }
 
+/* An attribute whose value is a location list: that of the next entries. */
+static inline void dwarf_list(struct dwarf *dwarf, unsigned int name)
+{
+	uint32_t offset = (uint32_t)dwarf->lists_size;
+
+	dwarf_attribute(dwarf, name, DW_FORM_sec_offset);
+	dwarf_put(dwarf, &offset, 4);
+}
+
+static inline void dwarf_list_entry(struct dwarf *dwarf, uint64_t begin, uint64_t end,
+		const uint8_t *bytes, uint16_t size)
+{
+	uint8_t *to = dwarf->file.lists + dwarf->lists_size;
+
+	assert_true(dwarf->lists_size + 18 + size <= DWARF_BYTES);
+	memcpy(to, &begin, 8);
+	memcpy(to + 8, &end, 8);
+	memcpy(to + 16, &size, 2);
+	memcpy(to + 18, bytes, size);
+	dwarf->lists_size += 18u + size;
+}
+
+static inline void dwarf_end_list(struct dwarf *dwarf)
+{
+	assert_true(dwarf->lists_size + 16 <= DWARF_BYTES);
+	dwarf->lists_size += 16;
+}
+
 /* Ends the list of children. */
 static inline void dwarf_end_children(struct dwarf *dwarf)
 {
@@ -147,7 +175,7 @@ static inline void dwarf_section(struct dwarf *dwarf, unsigned int index, unsign
 /* Completes the unit: from here on, entries can be read. */
 static inline void dwarf_open(struct dwarf *dwarf)
 {
-	static const char names[] = "\0.shstrtab\0.debug_info\0.debug_abbrev";
+	static const char names[] = "\0.shstrtab\0.debug_info\0.debug_abbrev\0.debug_loc";
 	uint32_t length;
 
 	dwarf_end_children(dwarf);
@@ -162,7 +190,7 @@ static inline void dwarf_open(struct dwarf *dwarf)
 			.e_ehsize = sizeof(Elf64_Ehdr),
 			.e_shoff = sizeof(Elf64_Ehdr),
 			.e_shentsize = sizeof(Elf64_Shdr),
-			.e_shnum = 4,
+			.e_shnum = 5,
 			.e_shstrndx = 1};
 	memcpy(dwarf->file.header.e_ident, ELFMAG, SELFMAG);
 	dwarf->file.header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -171,6 +199,7 @@ static inline void dwarf_open(struct dwarf *dwarf)
 	dwarf_section(dwarf, 1, 1, dwarf->file.names, sizeof(names));
 	dwarf_section(dwarf, 2, 11, dwarf->file.info, dwarf->info_size);
 	dwarf_section(dwarf, 3, 23, dwarf->file.abbreviations, dwarf->abbreviations_size);
+	dwarf_section(dwarf, 4, 37, dwarf->file.lists, dwarf->lists_size);
 	(void)elf_version(EV_CURRENT);
 	dwarf->elf = elf_memory((char *)&dwarf->file, sizeof(dwarf->file));
 	assert_non_null(dwarf->elf);

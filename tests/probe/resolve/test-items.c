@@ -171,14 +171,43 @@ static uint32_t variable(const char *name, uint32_t type, const uint8_t *bytes, 
 	return offset;
 }
 
-/* libdw reads the offset as a number without sign: -1 needs all bytes. */
+/* The expression of a pointer: a number with a sign, in as few bytes as it fits into. */
+static size_t pointer_bytes(uint8_t bytes[5 + 10], uint32_t target, int offset)
+{
+	size_t size = 5;
+
+	bytes[0] = DW_OP_implicit_pointer;
+	memcpy(bytes + 1, &target, 4);
+	for (; offset < -64 || offset >= 64; offset >>= 7)
+		bytes[size++] = (uint8_t)(offset & 0x7f) | 0x80;
+	bytes[size++] = (uint8_t)offset & 0x7f;
+	return size;
+}
+
 static uint32_t pointer_to(uint32_t target, int offset)
 {
-	uint8_t bytes[5 + 10] = {DW_OP_implicit_pointer};
+	uint8_t bytes[5 + 10];
+	size_t size = pointer_bytes(bytes, target, offset);
 
-	memcpy(bytes + 1, &target, 4);
-	return variable("p", type_pointer, bytes,
-			5 + dwarf_leb128(bytes + 5, (uint64_t)(int64_t)offset));
+	return variable("p", type_pointer, bytes, size);
+}
+
+/* The same in a list whose first entries are of other addresses, or have another target. */
+static uint32_t listed_pointer_to(uint32_t target, int offset)
+{
+	uint32_t entry = variable("p", type_pointer, NULL, 0);
+	uint8_t bytes[5 + 10];
+	size_t size;
+
+	dwarf_list(&dwarf, DW_AT_location);
+	size = pointer_bytes(bytes, target + 1, offset);
+	dwarf_list_entry(&dwarf, 0x100, 0x1000, bytes, (uint16_t)size);
+	size = pointer_bytes(bytes, target, offset + 1);
+	dwarf_list_entry(&dwarf, 0xffe, 0x1000, bytes, (uint16_t)size);
+	size = pointer_bytes(bytes, target, offset);
+	dwarf_list_entry(&dwarf, 0x1000, 0x1001, bytes, (uint16_t)size);
+	dwarf_end_list(&dwarf);
+	return entry;
 }
 
 static void follow(uint32_t pointer)
@@ -207,7 +236,8 @@ static void test_removed_pointers(void **unused)
 	static const uint8_t of_register[] = {0x55}, of_memory[] = {0x75, 8};
 	uint8_t longest[3 + 31];
 	uint32_t in_register, in_memory, nowhere, full[2], to_register[3], to_memory[2], to_nowhere,
-			to_full[4], to_pointer[2], to_none;
+			to_full[4], to_pointer[2], to_none, far[4][2];
+	static const int distances[] = {-64, -65, 64, -70000};
 
 	(void)unused;
 	memset(longest, 0x06, sizeof(longest));
@@ -237,6 +267,10 @@ static void test_removed_pointers(void **unused)
 	to_pointer[0] = pointer_to(to_register[1], 0);
 	to_pointer[1] = pointer_to(to_register[1], 1);
 	to_none = pointer_to(0xffff, 0);
+	for (size_t i = 0; i < LENGTH(far); i++) {
+		far[i][0] = pointer_to(in_memory, distances[i]);
+		far[i][1] = listed_pointer_to(in_memory, distances[i]);
+	}
 	dwarf_open(&dwarf);
 	follow(to_register[0]);
 	assert_string_equal(shown, "value at 0: 2:5:0:0");
@@ -248,6 +282,14 @@ static void test_removed_pointers(void **unused)
 	assert_string_equal(shown, "memory at 0: 2:5:0:0 32:0:0:20");
 	follow(to_memory[1]);
 	assert_string_equal(shown, "memory at 0: 2:5:0:0 32:0:0:0");
+	for (size_t i = 0; i < 2 * LENGTH(far); i++) {
+		char wanted[64];
+
+		(void)snprintf(wanted, sizeof(wanted), "memory at 0: 2:5:0:0 32:0:0:%d",
+				distances[i / 2] + 8);
+		follow(far[i / 2][i % 2]);
+		assert_string_equal(shown, wanted);
+	}
 	follow(to_nowhere);
 	assert_string_equal(shown,
 			"-2 the compiler has not kept `n` at this location | probe another location, or compile with -O0 or -Og");
