@@ -254,12 +254,29 @@ static struct resolve_module *add_module(struct resolve *resolve, const char *pa
 }
 
 /* The path leads from here to the file that is open. */
-static bool is_file_of(const char *path, int fd)
+static bool is_file_of(const char *path, const struct stat *open)
 {
-	struct stat here, open;
+	struct stat here;
 
-	return !stat(path, &here) && !fstat(fd, &open) && here.st_dev == open.st_dev &&
-			here.st_ino == open.st_ino;
+	return !stat(path, &here) && here.st_dev == open->st_dev && here.st_ino == open->st_ino;
+}
+
+/* The whole path of an open file, or `path` itself if that is a link to another file: to be freed. NULL: errno. */
+static char *full_path(const char *path, int fd)
+{
+	struct stat open;
+	char *full;
+
+	if (fstat(fd, &open))
+		return NULL;
+	full = realpath(path, NULL);
+	if (!full && errno == ENOMEM)
+		return NULL;
+	/* The text of a link such as /proc/PID/exe may be a path of another mount namespace. */
+	if (full && is_file_of(full, &open))
+		return full;
+	free(full);
+	return strdup(path);
 }
 
 int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_error *error)
@@ -272,13 +289,15 @@ int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_e
 	if (fd < 0)
 		return resolve_fail(
 				error, -errno, "", "cannot open %.256s: %s", path, strerror(errno));
-	full = realpath(path, NULL);
-	/* The text of a link such as /proc/PID/exe may be a path of another mount namespace. */
-	if (full && !is_file_of(full, fd)) {
-		free(full);
-		full = NULL;
+	full = full_path(path, fd);
+	if (!full) {
+		int ret = -errno;
+
+		close(fd);
+		return resolve_fail(error, ret, "", "cannot inspect %.256s: %s", path,
+				ret == -ENOMEM ? "out of memory" : strerror(-ret));
 	}
-	module = add_module(resolve, full ? full : path, fd);
+	module = add_module(resolve, full, fd);
 	free(full);
 	if (!module) {
 		close(fd);
@@ -322,12 +341,11 @@ static bool is_ours(const struct mapping *mapping, uint64_t program)
 			(!strncmp(mapping->path, "/memfd:", 7) && mapping->inode != program);
 }
 
-static int open_checked(const char *path, uint64_t inode)
+static int open_checked(const char *path, uint64_t inode, struct stat *status)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat stat;
 
-	if (fd >= 0 && !fstat(fd, &stat) && stat.st_ino == inode)
+	if (fd >= 0 && !fstat(fd, status) && status->st_ino == inode)
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -335,47 +353,47 @@ static int open_checked(const char *path, uint64_t inode)
 }
 
 /* Its file, also when another one has its name or none has. */
-static int open_mapped(pid_t pid, const struct mapping *mapping)
+static int open_mapped(pid_t pid, const struct mapping *mapping, struct stat *status)
 {
 	char *path;
 	int fd = -1;
 
 	if (asprintf(&path, "/proc/%ld/root%s", (long)pid, mapping->path) > 0) {
-		fd = open_checked(path, mapping->inode);
+		fd = open_checked(path, mapping->inode, status);
 		free(path);
 	}
 	if (fd < 0 &&
 			asprintf(&path, "/proc/%ld/map_files/%" PRIx64 "-%" PRIx64, (long)pid,
 					mapping->begin, mapping->end) > 0) {
-		fd = open_checked(path, mapping->inode);
+		fd = open_checked(path, mapping->inode, status);
 		free(path);
 	}
 	if (fd < 0 && asprintf(&path, "/proc/%ld/exe", (long)pid) > 0) {
-		fd = open_checked(path, mapping->inode);
+		fd = open_checked(path, mapping->inode, status);
 		free(path);
 	}
 	/* The kernel names files as we see them, where we do: a program with another root directory sees them elsewhere. */
-	return fd < 0 ? open_checked(mapping->path, mapping->inode) : fd;
+	return fd < 0 ? open_checked(mapping->path, mapping->inode, status) : fd;
 }
 
 /* A path from here to the mapped file, for the kernel, which opens it here; NULL: use its own path, or there is none. */
-static char *path_from_here(pid_t pid, const struct mapping *mapping, int fd)
+static char *path_from_here(pid_t pid, const struct mapping *mapping, const struct stat *status)
 {
 	char *path = NULL;
 
-	if (is_file_of(mapping->path, fd))
+	if (is_file_of(mapping->path, status))
 		return NULL;
 	if (asprintf(&path, "/proc/%ld/root%s", (long)pid, mapping->path) > 0 &&
-			is_file_of(path, fd))
+			is_file_of(path, status))
 		return path;
 	free(path);
 	/* It was deleted or replaced. */
-	if (asprintf(&path, "/proc/%ld/exe", (long)pid) > 0 && is_file_of(path, fd))
+	if (asprintf(&path, "/proc/%ld/exe", (long)pid) > 0 && is_file_of(path, status))
 		return path;
 	free(path);
 	if (asprintf(&path, "/proc/%ld/map_files/%" PRIx64 "-%" PRIx64, (long)pid, mapping->begin,
 			    mapping->end) > 0 &&
-			is_file_of(path, fd))
+			is_file_of(path, status))
 		return path;
 	free(path);
 	return NULL;
@@ -397,6 +415,7 @@ static int add_mapping(
 	static const char deleted[] = " (deleted)";
 	size_t length = strlen(mapping->path);
 	struct resolve_module *module;
+	struct stat status;
 	int fd;
 
 	if (length > sizeof(deleted) - 1 &&
@@ -409,7 +428,7 @@ static int add_mapping(
 		module->end = mapping->end > module->end ? mapping->end : module->end;
 		return 0;
 	}
-	fd = open_mapped(pid, mapping);
+	fd = open_mapped(pid, mapping, &status);
 	/* What cannot be read any more is missed when somebody asks for it. */
 	if (fd < 0)
 		return 0;
@@ -418,7 +437,7 @@ static int add_mapping(
 		close(fd);
 		return -ENOMEM;
 	}
-	module->our_path = path_from_here(pid, mapping, fd);
+	module->our_path = path_from_here(pid, mapping, &status);
 	module->begin = mapping->begin;
 	module->end = mapping->end;
 	module->offset = mapping->offset;

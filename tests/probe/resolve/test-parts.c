@@ -305,33 +305,36 @@ static void lost_files(void)
 	unsigned int before = resources_descriptors();
 	char other_path[] = "/tmp/side-mapped-XXXXXX", nowhere[] = "/nowhere", exe[64], *path;
 	struct mapping mapping = {.path = nowhere};
-	struct stat status;
+	struct stat status, file_status, found;
 	int other = mkstemp(other_path), file = open(file_path, O_RDONLY | O_CLOEXEC),
 	    own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd;
 
-	CHECK(other >= 0 && file >= 0 && own >= 0 && !fstat(own, &status));
-	CHECK(is_file_of(file_path, file) && !is_file_of(other_path, file) &&
-			!is_file_of("/nowhere", file) && !is_file_of(file_path, -1));
+	CHECK(other >= 0 && file >= 0 && own >= 0 && !fstat(own, &status) &&
+			!fstat(file, &file_status));
+	CHECK(is_file_of(file_path, &file_status) && !is_file_of(other_path, &file_status) &&
+			!is_file_of("/nowhere", &file_status));
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)getpid());
 	mapping.inode = status.st_ino;
-	fd = open_mapped(getpid(), &mapping);
-	CHECK(fd >= 0 && is_file_of("/proc/self/exe", fd) && fcntl(fd, F_GETFD) == FD_CLOEXEC &&
+	fd = open_mapped(getpid(), &mapping, &found);
+	CHECK(fd >= 0 && is_file_of("/proc/self/exe", &found) && fcntl(fd, F_GETFD) == FD_CLOEXEC &&
 			!close(fd));
-	path = path_from_here(getpid(), &mapping, own);
+	path = path_from_here(getpid(), &mapping, &status);
 	CHECK(path && !strcmp(path, exe));
 	free(path);
 	mapping.inode = 0;
-	CHECK(open_mapped(getpid(), &mapping) == -1 && !path_from_here(getpid(), &mapping, file));
+	CHECK(open_mapped(getpid(), &mapping, &found) == -1 &&
+			!path_from_here(getpid(), &mapping, &file_status));
 	mapping.path = file_path;
-	CHECK(!path_from_here(getpid(), &mapping, file) && open_mapped(getpid(), &mapping) == -1);
+	CHECK(!path_from_here(getpid(), &mapping, &file_status) &&
+			open_mapped(getpid(), &mapping, &found) == -1);
 	mapping.inode = file_inode;
-	fd = open_mapped(getpid(), &mapping);
-	CHECK(fd >= 0 && is_file_of(file_path, fd) && !close(fd));
+	fd = open_mapped(getpid(), &mapping, &found);
+	CHECK(fd >= 0 && is_file_of(file_path, &found) && !close(fd));
 	/* A process that is not there: the path may still lead to the file. */
-	fd = open_mapped(0x7fffffff, &mapping);
-	CHECK(fd >= 0 && is_file_of(file_path, fd) && !close(fd));
+	fd = open_mapped(0x7fffffff, &mapping, &found);
+	CHECK(fd >= 0 && is_file_of(file_path, &found) && !close(fd));
 	mapping.path = other_path;
-	CHECK(open_mapped(0x7fffffff, &mapping) == -1);
+	CHECK(open_mapped(0x7fffffff, &mapping, &found) == -1);
 	CHECK(!close(other) && !close(file) && !close(own) && !unlink(other_path) &&
 			resources_descriptors() == before);
 }
