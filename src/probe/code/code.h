@@ -89,9 +89,9 @@ bool code_has_exceptions(const struct code_file *file);
 
 /*
  * Whether the function at this address reads the register of an argument. `reg` is a DWARF number; with `vector`, 0 to 7 mean xmm0 to
- * xmm7. False if the code does not prove a read.
+ * xmm7. 1, or 0 if the code does not prove a read. -ENOMEM.
  */
-bool code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg, bool vector);
+int code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg, bool vector);
 
 /* Whether a uprobe on the instruction of these bytes costs no step. */
 bool code_kernel_emulates(const uint8_t *bytes, size_t size);

@@ -14,6 +14,7 @@
 #include "parts.h"
 #include "x86-64.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include <Zydis/Zydis.h>
@@ -258,14 +259,14 @@ static bool walk_all(struct argument_walk *walk, uint64_t begin)
 	return false;
 }
 
-static bool function_reads(struct code_file *file, uint64_t begin, ZydisRegister wanted)
+static int function_reads(struct code_file *file, uint64_t begin, ZydisRegister wanted)
 {
 	struct argument_walk walk = {.file = file,
 			.wanted = ZydisRegisterGetLargestEnclosing(
 					ZYDIS_MACHINE_MODE_LONG_64, wanted),
 			.seen = calloc(TABLE_SIZE, sizeof(*walk.seen)),
 			.todo = calloc(INSTRUCTIONS_MAX, sizeof(*walk.todo))};
-	bool found = false;
+	int found = -ENOMEM;
 
 	ZydisDecoderInit(&walk.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	if (walk.seen && walk.todo)
@@ -275,7 +276,7 @@ static bool function_reads(struct code_file *file, uint64_t begin, ZydisRegister
 	return found;
 }
 
-bool code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg, bool vector)
+int code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg, bool vector)
 {
 	/* In the order of DWARF register numbers. */
 	static const ZydisRegister general[] = {ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_RDX,
@@ -283,10 +284,8 @@ bool code_reads_argument(struct code_file *file, uint64_t begin, unsigned int re
 			ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RSP,
 			ZYDIS_REGISTER_R8, ZYDIS_REGISTER_R9};
 
-	if (vector)
-		return reg < 8 &&
-				function_reads(file, begin,
-						(ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg));
-	return reg < sizeof(general) / sizeof(general[0]) &&
-			function_reads(file, begin, general[reg]);
+	if (reg >= (vector ? 8 : sizeof(general) / sizeof(general[0])))
+		return 0;
+	return function_reads(file, begin,
+			vector ? (ZydisRegister)(ZYDIS_REGISTER_XMM0 + reg) : general[reg]);
 }

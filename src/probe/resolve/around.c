@@ -6,6 +6,7 @@
 #include "debug.h"
 
 #include <dwarf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -252,6 +253,8 @@ static struct unit *unit_at(struct debug *debug, uint64_t address)
 
 	if (!debug->around)
 		debug->around = learn_units(debug);
+	if (!debug->around)
+		debug->owner->debug_error = -ENOMEM;
 	number = debug->around ? find(&debug->around->spans, address) : NOTHING;
 	return number == NOTHING ? NULL : &debug->around->units[number];
 }
@@ -273,8 +276,12 @@ unsigned int debug_around(struct debug *debug, uint64_t address, Dwarf_Die scope
 	unsigned int count = 1;
 	uint32_t function, at;
 
-	if (!unit || !learn_functions(unit))
+	if (!unit)
 		return 0;
+	if (!learn_functions(unit)) {
+		debug->owner->debug_error = -ENOMEM;
+		return 0;
+	}
 	function = find(&unit->spans, address);
 	if (function == NOTHING)
 		return 0;

@@ -3,6 +3,7 @@
 #include "debug.h"
 
 #include <dwarf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,15 +16,20 @@ static const Dwfl_Callbacks callbacks = {
 		.section_address = dwfl_offline_section_address,
 };
 
-static bool open_debug(struct debug *debug, const struct resolve_module *module)
+static bool open_debug(struct debug *debug, struct resolve_module *module)
 {
 	int fd = dup(module->fd);
 	Dwarf_Addr bias;
 
+	if (fd < 0) {
+		module->debug_error = -errno;
+		return false;
+	}
+	/* It fails without memory only. */
 	debug->dwfl = dwfl_begin(&callbacks);
-	if (!debug->dwfl || fd < 0) {
-		if (fd >= 0)
-			close(fd);
+	if (!debug->dwfl) {
+		module->debug_error = -ENOMEM;
+		close(fd);
 		return false;
 	}
 	dwfl_report_begin(debug->dwfl);
@@ -50,17 +56,34 @@ void debug_close(struct debug *debug)
 
 struct debug *module_debug(struct resolve_module *module)
 {
+	struct debug *debug;
+
+	module->debug_error = 0;
 	if (module->debug_tried)
 		return module->debug;
-	module->debug_tried = true;
-	module->debug = calloc(1, sizeof(*module->debug));
-	if (module->debug)
-		module->debug->owner = module;
-	if (module->debug && !open_debug(module->debug, module)) {
-		debug_close(module->debug);
-		module->debug = NULL;
+	debug = calloc(1, sizeof(*debug));
+	if (!debug) {
+		module->debug_error = -ENOMEM;
+		return NULL;
 	}
-	return module->debug;
+	debug->owner = module;
+	if (!open_debug(debug, module)) {
+		debug_close(debug);
+		debug = NULL;
+	}
+	module->debug = debug;
+	module->debug_tried = !module->debug_error;
+	return debug;
+}
+
+int debug_failed(const struct resolve_module *module, struct resolve_error *error)
+{
+	if (!module->debug_error)
+		return 0;
+	return resolve_fail(error, module->debug_error, "",
+			"cannot read the debug information of %s: %s", module->name,
+			module->debug_error == -ENOMEM ? "out of memory"
+						       : strerror(-module->debug_error));
 }
 
 /* ---- units ---- */
@@ -174,9 +197,13 @@ int debug_scopes(struct debug *debug, uint64_t address, bool entry, Dwarf_Die **
 	if (!entry)
 		find_blocks(&chain);
 	*scopes = calloc(chain.count, sizeof(**scopes));
-	for (unsigned int i = 0; *scopes && i < chain.count; i++)
+	if (!*scopes) {
+		debug->owner->debug_error = -ENOMEM;
+		return -1;
+	}
+	for (unsigned int i = 0; i < chain.count; i++)
 		(*scopes)[i] = chain.scopes[chain.count - 1 - i];
-	return *scopes ? (int)chain.count : -1;
+	return (int)chain.count;
 }
 
 /* ---- lines ---- */

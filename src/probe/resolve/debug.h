@@ -20,8 +20,10 @@ struct debug {
 	struct around *around; /* around.c; NULL: nobody has asked yet */
 };
 
-/* NULL: there is nothing. */
+/* NULL: there is nothing, or debug_failed(). */
 struct debug *module_debug(struct resolve_module *module);
+/* The error, reported, with which a call failed since module_debug(); what was not found may be there then. 0: none. */
+int debug_failed(const struct resolve_module *module, struct resolve_error *error);
 void debug_close(struct debug *debug);
 
 /* The next unit; false: there is none. `*offset` is 0 at first. */

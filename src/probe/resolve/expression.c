@@ -442,8 +442,10 @@ int expression_run(const struct locate_place *place, Dwarf_Attribute *attribute,
 	int ret;
 
 	*answer = (struct expression_answer){.value = false};
-	if (!running)
+	if (!running) {
+		place->debug->owner->debug_error = -ENOMEM;
 		return -ENOMEM;
+	}
 	running->place = place;
 	running->attribute = attribute;
 	running->answer = answer;

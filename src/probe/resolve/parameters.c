@@ -60,11 +60,15 @@ int variable_names(const struct place *place, const char *text, struct variable_
 	int count = debug ? debug_scopes(debug, place->address, place->entry, &scopes) : -1;
 
 	*names = (struct variable_names){.count = 0};
-	if (count <= 0)
-		return resolve_fail(error, -ENODATA,
-				"compile it with -g or install its package of debug symbols",
-				"there is no debug information for that code of %s, so `%s` are unknown",
-				place->module->name, text);
+	if (count <= 0) {
+		int ret = debug_failed(place->module, error);
+
+		return ret ? ret
+			   : resolve_fail(error, -ENODATA,
+					     "compile it with -g or install its package of debug symbols",
+					     "there is no debug information for that code of %s, so `%s` are unknown",
+					     place->module->name, text);
+	}
 	for (int i = 0; i < count && !done; i++) {
 		done = is_function(&scopes[i]);
 		if (done || all)

@@ -293,7 +293,7 @@ static int make_exit(const struct making *making, const struct place *place, str
 {
 	struct value result[VARIABLE_RESULT_MAX] = {
 			{.name = "return_value", .type = PROBE_FIELD_SIGNED, .size = 8}};
-	bool nothing = false, left_out = false;
+	bool nothing = false, left_out = false, is_known = false;
 	int ret = add_place(making, values) ||
 			add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
 					making->error) ||
@@ -303,8 +303,13 @@ static int make_exit(const struct making *making, const struct place *place, str
 	if (ret)
 		return -E2BIG;
 	/* Functions that return different things have what the register has in common. */
-	if ((making->many && !making->apart && !making->same_result) ||
-			!variable_result(place, result, &nothing, &left_out))
+	if (!making->many || making->apart || making->same_result) {
+		ret = variable_result(place, result, &nothing, &left_out, making->error);
+		if (ret < 0)
+			return ret;
+		is_known = ret;
+	}
+	if (!is_known)
 		(void)fetch_op(&result[0].fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
 	if (left_out && !making->has_events)
 		refuse(making, place, RESULT_LEFT_OUT, RESOLVE_TOLD);
@@ -734,18 +739,22 @@ static int survey_operands(struct making *making)
 
 #define RESULTS_MAX 64 /* do not compare results of more functions than this */
 
-/* Whether all locations return values of the same type, as copies of one function do. */
-static bool is_same_result(const struct places *places)
+/* Whether all locations return values of the same type, as copies of one function do: 1 or 0. */
+static int is_same_result(const struct places *places, struct resolve_error *error)
 {
 	struct value first[VARIABLE_RESULT_MAX] = {{.type = 0}};
-	bool has = false, nothing = false, left_out = false;
+	bool nothing = false, left_out = false;
+	int has = 0;
 
 	if (!places->one_name || places->count > RESULTS_MAX)
-		return false;
+		return 0;
 	for (size_t i = 0; i < places->count; i++) {
 		struct value result[VARIABLE_RESULT_MAX] = {{.type = 0}};
-		bool none, out, found = variable_result(&places->items[i], result, &none, &out);
+		bool none, out;
+		int found = variable_result(&places->items[i], result, &none, &out, error);
 
+		if (found < 0)
+			return found;
 		if (!i) {
 			memcpy(first, result, sizeof(first));
 			has = found;
@@ -755,7 +764,7 @@ static bool is_same_result(const struct places *places)
 				(found && !none &&
 						(!same_values(first, result) ||
 								!same_labels(first, result)))) {
-			return false;
+			return 0;
 		}
 	}
 	return has || nothing;
@@ -780,7 +789,11 @@ static int make_all(struct making *making)
 {
 	int ret = survey_operands(making);
 
-	making->same_result = making->wish->exits && is_same_result(&making->places);
+	if (!ret && making->wish->exits) {
+		ret = is_same_result(&making->places, making->error);
+		making->same_result = ret > 0;
+		ret = ret < 0 ? ret : 0;
+	}
 	for (size_t i = 0; i < making->places.count && !ret; i++)
 		ret = check_exceptions(making, &making->places.items[i]);
 	for (size_t i = 0; i < making->places.count && !ret; i++) {

@@ -113,11 +113,15 @@ static bool is_passed(Dwarf_Die *function, Dwarf_Die *argument)
 static bool function_reads_piece(const struct place *place, const struct fetch *fetch)
 {
 	const struct probe_fetch_op *op = &fetch->ops[0];
+	int ret;
 
 	if (!fetch->nr_ops || (op->code != PROBE_FETCH_REGISTER && op->code != PROBE_FETCH_VECTOR))
 		return true;
-	return code_reads_argument(place->module->code, place->function->address, op->reg,
+	ret = code_reads_argument(place->module->code, place->function->address, op->reg,
 			op->code == PROBE_FETCH_VECTOR);
+	if (ret < 0)
+		place->module->debug_error = ret;
+	return ret > 0;
 }
 
 /*
@@ -327,8 +331,12 @@ static bool find_global(struct expression *expression, const char *name, Dwarf_D
 	while (!found && length) {
 		while (length && readable[length - 1] != ':')
 			length--;
-		if (length < 2 || asprintf(&full, "%.*s%s", (int)length, readable, name) < 0)
+		if (length < 2)
 			break;
+		if (asprintf(&full, "%.*s%s", (int)length, readable, name) < 0) {
+			expression->place->module->debug_error = -ENOMEM;
+			break;
+		}
 		found = debug_global(expression->debug, full, variable);
 		free(full);
 		length -= 2;
@@ -644,7 +652,7 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 	char text[1024] = "", name[FETCH_NAME_MAX] = "";
 	size_t named;
 	bool has;
-	int ret;
+	int ret, failed;
 
 	values[0] = (struct value){.type = 0};
 	*count = 1;
@@ -659,6 +667,9 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 	if (!strcmp(expression.text, "errno"))
 		return errno_value(*name ? name : "errno", values);
 	expression.debug = module_debug(place->module);
+	failed = debug_failed(place->module, error);
+	if (failed)
+		return failed;
 	if (!expression.debug)
 		return resolve_fail(error, -ENODATA,
 				"compile it with -g or install its package of debug symbols; without, write it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
@@ -674,7 +685,8 @@ int variable_values(const struct place *place, const char *said, bool exit, stru
 		ret = wrong(&expression, "there is something unknown");
 	if (!ret && *name)
 		fetch_name(values[0].name, name);
-	return ret;
+	failed = debug_failed(place->module, error);
+	return failed ? failed : ret;
 }
 
 /* A number in other registers than integers, or in several: never the value of rax. */
@@ -688,18 +700,16 @@ static bool number_result(struct item *item, struct value *found)
 			!item_values(item, found, VARIABLE_RESULT_MAX, &count, &left_out, &ignored);
 }
 
-bool variable_result(const struct place *place, struct value values[VARIABLE_RESULT_MAX],
-		bool *nothing, bool *left_out)
+static bool find_result(const struct place *place, struct debug *debug,
+		struct value values[VARIABLE_RESULT_MAX], bool *nothing, bool *left_out)
 {
-	struct debug *debug = module_debug(place->module);
 	struct item item = {.where.kind = LOCATED_VALUE};
 	struct resolve_error ignored;
 	Dwarf_Attribute attribute;
 	struct value found[VARIABLE_RESULT_MAX] = {{.type = 0}};
 	Dwarf_Die function;
 
-	*nothing = *left_out = false;
-	if (!debug || !debug_function(debug, place->address, &function))
+	if (!debug_function(debug, place->address, &function))
 		return false;
 	if (!dwarf_attr_integrate(&function, DW_AT_type, &attribute)) {
 		*nothing = true;
@@ -719,4 +729,17 @@ bool variable_result(const struct place *place, struct value values[VARIABLE_RES
 	memcpy(found[0].name, values[0].name, sizeof(found[0].name));
 	memcpy(values, found, sizeof(found));
 	return true;
+}
+
+int variable_result(const struct place *place, struct value values[VARIABLE_RESULT_MAX],
+		bool *nothing, bool *left_out, struct resolve_error *error)
+{
+	struct debug *debug = module_debug(place->module);
+	bool found;
+	int ret;
+
+	*nothing = *left_out = false;
+	found = debug && find_result(place, debug, values, nothing, left_out);
+	ret = debug_failed(place->module, error);
+	return ret ? ret : found;
 }

@@ -746,6 +746,15 @@ static void test_arguments(void **unused)
 		compare(row, *text ? text + 1 : text);
 		code_close(file);
 	}
+	/* Without memory it is not known. */
+	(void)read_setup(__start_arguments);
+	for (unsigned int i = 1; i <= 2; i++) {
+		failing_arm(i);
+		assert_int_equal(code_reads_argument(file, code_address, 5, false), -ENOMEM);
+		assert_true(failing_has_failed());
+	}
+	assert_int_equal(code_reads_argument(file, code_address, 5, true), 0);
+	code_close(file);
 	end_table();
 }
 

@@ -31,7 +31,8 @@ static struct tree trees[TREES];
 static size_t nr_trees;
 static size_t all_units[4], nr_units;
 static unsigned int failing; /* number of the allocation that fails; 0: none */
-static struct debug *const the_debug = &(struct debug){.owner = NULL};
+static struct resolve_module the_owner;
+static struct debug *const the_debug = &(struct debug){.owner = &the_owner};
 
 static struct tree *tree_of(Dwarf_Die *die)
 {
@@ -435,14 +436,18 @@ static void test_memory(void **state)
 		inner = add(one, DW_TAG_namespace, "space");
 		add_function(inner, "cook", 0x1100, 0x1200);
 		failing = i;
+		the_owner.debug_error = 0;
 		expect_around(0x1100, "");
 		assert_int_equal(failing, 0);
+		assert_int_equal(the_owner.debug_error, -ENOMEM);
 		assert_int_equal(!the_debug->around, i <= 3);
 		if (i > 3)
 			assert_true(!the_debug->around->units[0].known &&
 					!the_debug->around->units[0].nr_nodes);
 		/* The next search succeeds. */
+		the_owner.debug_error = 0;
 		expect_around(0x1100, "one space cook ");
+		assert_int_equal(the_owner.debug_error, 0);
 	}
 	around_free(NULL);
 }

@@ -392,7 +392,8 @@ static ptrdiff_t played_functions(Dwarf_Die *unit, int (*each)(Dwarf_Die *, void
 #undef close
 #undef calloc
 
-static struct debug debug_of = {.dwarf = (Dwarf *)&the_dwarf};
+static struct resolve_module the_owner;
+static struct debug debug_of = {.owner = &the_owner, .dwarf = (Dwarf *)&the_dwarf};
 
 static void begin(void)
 {
@@ -437,10 +438,16 @@ static void test_open(void **state)
 {
 	static const char *const functions[] = {"calloc", "begin", "dup", "offline", "dwarf"};
 	static const char *const wanted[] = {"calloc ", "calloc dup begin around 0 ",
-			"calloc dup begin around 0 end ",
+			"calloc dup around 0 ",
 			"calloc dup begin report offline reported around 0 end ",
 			"calloc dup begin report offline reported dwarf around 0 end "};
+	static const char no_memory[] =
+			"cannot read the debug information of kitchen: out of memory";
+	static const char *const texts[] = {no_memory, no_memory,
+			"cannot read the debug information of kitchen: Too many open files"};
+	static const int errors[] = {-ENOMEM, -ENOMEM, -EMFILE, 0, 0};
 	char path[] = "/bin/kitchen";
+	struct resolve_error error = {.text = ""};
 	struct resolve_module module = {.name = "kitchen", .path = path};
 	struct debug *debug;
 	size_t before = 0;
@@ -479,10 +486,18 @@ static void test_open(void **state)
 	for (size_t i = 0; i < 5; i++) {
 		module.debug_tried = false;
 		failing = functions[i];
+		errno = EMFILE;
 		assert_null(module_debug(&module));
 		assert_called(wanted[i]);
+		assert_int_equal(module.debug_error, errors[i]);
+		assert_int_equal(debug_failed(&module, &error), errors[i]);
+		assert_string_equal(error.text, i < 3 ? texts[i] : "");
+		assert_string_equal(error.mend, "");
+		*error.text = '\0';
+		/* After an error it is tried again. */
+		errno = EMFILE;
 		assert_null(module_debug(&module));
-		assert_called("");
+		assert_called(i < 3 ? wanted[i] : "");
 		/* libdw has the descriptor once it has the file. */
 		assert_int_equal(fcntl(lowest, F_GETFD), i == 4 ? 0 : -1);
 	}
@@ -494,6 +509,7 @@ static void test_open(void **state)
 		module.debug_tried = false;
 		failing = i ? "begin" : NULL;
 		debug = module_debug(&module);
+		assert_int_equal(module.debug_error, i ? -ENOMEM : 0);
 		assert_int_equal(closed, i ? 0 : -1);
 		assert_int_equal(debug == NULL, i);
 		debug_close(debug);
@@ -624,8 +640,10 @@ static void test_scopes(void **state)
 	trees[block].end = 1;
 	expect_scopes(false, "cook unit ");
 	trees[block].end = 0x1235;
+	the_owner.debug_error = 0;
 	failing = "calloc";
 	expect_scopes(false, "");
+	assert_int_equal(the_owner.debug_error, -ENOMEM);
 	failing = NULL;
 	/* 24 scopes at most. */
 	for (int i = 0; i < 30; i++) {

@@ -38,6 +38,7 @@ static struct variable_names names_of;
 static int names_result;
 static struct value result_of[80]; /* of each location */
 static bool found_of[80], nothing_of[80], out_of[80];
+static int result_errors[80];
 static size_t nr_operands_of[4]; /* of the text "a", "b", ... */
 static int64_t added_result;
 static const char *failing_add;
@@ -126,11 +127,14 @@ static int played_names(const struct place *place, const char *text, struct vari
 	return names_result ? resolve_fail(error, names_result, "", "no names of %s", text) : 0;
 }
 
-static bool played_result(const struct place *place, struct value values[VARIABLE_RESULT_MAX],
-		bool *nothing, bool *left_out)
+static int played_result(const struct place *place, struct value values[VARIABLE_RESULT_MAX],
+		bool *nothing, bool *left_out, struct resolve_error *error)
 {
 	size_t i = (size_t)(place->address % 100);
 
+	*nothing = *left_out = false;
+	if (result_errors[i])
+		return resolve_fail(error, result_errors[i], "", "no result of %zu", i);
 	if (found_of[i])
 		values[0] = result_of[i];
 	*nothing = nothing_of[i];
@@ -267,6 +271,7 @@ static void begin(void)
 	memset(found_of, 0, sizeof(found_of));
 	memset(nothing_of, 0, sizeof(nothing_of));
 	memset(out_of, 0, sizeof(out_of));
+	memset(result_errors, 0, sizeof(result_errors));
 	nr_operands_of[0] = 2;
 	nr_operands_of[1] = 1;
 	added_result = -E2BIG;
@@ -599,50 +604,62 @@ static void test_results(void **state)
 
 	(void)state;
 	begin();
-	assert_false(is_same_result(&places));
+	assert_false(is_same_result(&places, &the_error));
 	for (size_t i = 0; i < 65; i++)
 		set_result(i, PROBE_FIELD_SIGNED, 4, NULL);
-	assert_true(is_same_result(&places));
+	assert_true(is_same_result(&places, &the_error));
 	places.one_name = false;
-	assert_false(is_same_result(&places));
+	assert_false(is_same_result(&places, &the_error));
 	places.one_name = true;
 	places.count = 64;
-	assert_true(is_same_result(&places));
+	assert_true(is_same_result(&places, &the_error));
 	places.count = 65;
-	assert_false(is_same_result(&places));
+	assert_false(is_same_result(&places, &the_error));
 	places.count = 2;
 	found_of[1] = false;
-	assert_false(is_same_result(&places));
+	assert_false(is_same_result(&places, &the_error));
 	found_of[1] = true;
 	nothing_of[1] = true;
-	assert_false(is_same_result(&places));
+	assert_false(is_same_result(&places, &the_error));
 	nothing_of[0] = true;
 	result_of[1].size = 8;
-	assert_true(is_same_result(&places));
+	assert_true(is_same_result(&places, &the_error));
 	nothing_of[0] = nothing_of[1] = false;
-	assert_false(is_same_result(&places));
+	assert_false(is_same_result(&places, &the_error));
 	result_of[1].size = 4;
 	out_of[1] = true;
-	assert_false(is_same_result(&places));
+	assert_false(is_same_result(&places, &the_error));
 	out_of[1] = false;
 	result_of[1].type = PROBE_FIELD_HEX;
-	assert_false(is_same_result(&places));
+	assert_false(is_same_result(&places, &the_error));
 	set_result(1, PROBE_FIELD_SIGNED, 4, NULL);
 	result_of[1].fetch.ops[0].reg = 1;
-	assert_false(is_same_result(&places));
+	assert_false(is_same_result(&places, &the_error));
 	result_of[1].fetch.ops[0].reg = 0;
 	(void)fetch_add(&result_of[1].fetch, 5);
-	assert_false(is_same_result(&places));
+	assert_false(is_same_result(&places, &the_error));
 	set_result(0, PROBE_FIELD_SIGNED, 4, one);
 	set_result(1, PROBE_FIELD_SIGNED, 4, same);
-	assert_true(is_same_result(&places));
+	assert_true(is_same_result(&places, &the_error));
 	set_result(1, PROBE_FIELD_SIGNED, 4, other);
-	assert_false(is_same_result(&places));
+	assert_false(is_same_result(&places, &the_error));
 	set_result(1, PROBE_FIELD_SIGNED, 4, NULL);
-	assert_true(is_same_result(&places));
+	assert_true(is_same_result(&places, &the_error));
 	found_of[0] = found_of[1] = false;
 	nothing_of[0] = nothing_of[1] = true;
-	assert_true(is_same_result(&places));
+	assert_true(is_same_result(&places, &the_error));
+	/* A result that cannot be read is neither the same nor another one. */
+	result_errors[1] = -EMFILE;
+	expect_error(is_same_result(&places, &the_error), -EMFILE, "no result of 1", "");
+	nr_places = 2;
+	has_one_name = wish.exits = true;
+	expect_error(make(), -EMFILE, "no result of 1", "");
+	assert_called("");
+	nr_places = 1;
+	result_errors[0] = -ENOMEM;
+	has_one_name = false;
+	expect_error(make(), -ENOMEM, "no result of 0", "");
+	assert_called("");
 }
 
 /* ---- fields ---- */
