@@ -246,16 +246,34 @@ const char *piece_hint(const struct place *piece, char *text, size_t size)
 	return text;
 }
 
+/* The program, or the libraries that the LIB: names. */
+static bool is_meant(const struct finding *finding, const struct resolve_module *module)
+{
+	return finding->spec->library ? module_is(module, finding->spec->library)
+				      : module->executable;
+}
+
+/* The error of a file that is meant and cannot be read. */
+static int fail_refused(struct finding *finding)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+
+		if (module->refused && is_meant(finding, module))
+			ret = module_code(module, finding->error);
+	}
+	return ret;
+}
+
 /* A file that may have the function could not be read, because a call failed. */
 static int fail_unread(struct finding *finding)
 {
-	const struct spec *spec = finding->spec;
-
 	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
 		const struct resolve_module *module = &finding->resolve->modules[i];
-		bool meant = spec->library ? module_is(module, spec->library) : module->executable;
 
-		if (meant && module->unread)
+		if (is_meant(finding, module) && module->unread)
 			return resolve_fail(finding->error, module->unread, "",
 					"cannot read the functions of %s: %s", module->name,
 					strerror(-module->unread));
@@ -283,9 +301,8 @@ static int no_symbol(struct finding *finding)
 	nearest_begin(&nearest, spec->name);
 	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
 		struct resolve_module *module = &finding->resolve->modules[i];
-		bool meant = spec->library ? module_is(module, spec->library) : module->executable;
 
-		if (!meant || !module->code)
+		if (!is_meant(finding, module) || !module->code)
 			continue;
 		known += code_functions(module->code, &functions);
 		if (!spec->glob)
@@ -421,24 +438,27 @@ static int find_file_address(struct finding *finding)
 static int find_address(struct finding *finding)
 {
 	uint64_t address = finding->spec->number;
+	int ret;
 
-	if (finding->spec->library)
-		return look(finding, find_file_address);
+	if (finding->spec->library) {
+		ret = look(finding, find_file_address);
+		return ret || finding->places->count ? ret : fail_refused(finding);
+	}
 	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
 		struct resolve_module *module = &finding->resolve->modules[i];
 
 		if (!module->loaded || address < module->begin || address >= module->end)
 			continue;
-		if (module_code(module, finding->error))
-			return -ENOEXEC;
-		return add_address(finding, module, address - module->bias);
+		ret = module_code(module, finding->error);
+		return ret ? ret : add_address(finding, module, address - module->bias);
 	}
 	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
-		if (!finding->resolve->modules[i].executable)
+		struct resolve_module *module = &finding->resolve->modules[i];
+
+		if (!module->executable)
 			continue;
-		if (module_code(&finding->resolve->modules[i], finding->error))
-			return -ENOEXEC;
-		return add_address(finding, &finding->resolve->modules[i], address);
+		ret = module_code(module, finding->error);
+		return ret ? ret : add_address(finding, module, address);
 	}
 	return resolve_fail(finding->error, -ENOENT, "write LIBRARY:ADDRESS",
 			"there is nothing at 0x%" PRIx64, address);
@@ -464,7 +484,8 @@ static int find_pieces(struct finding *finding)
 {
 	struct debug *debug = module_debug(finding->module);
 
-	return debug ? debug_inlined(debug, finding->spec->name, add_piece, finding) : 0;
+	return debug ? debug_inlined(debug, finding->spec->name, add_piece, finding)
+		     : debug_failed(finding->module, finding->error);
 }
 
 static int find_symbol(struct finding *finding)
@@ -511,7 +532,7 @@ static int find_statements(struct finding *finding)
 	struct debug *debug = module_debug(finding->module);
 
 	if (!debug)
-		return 0;
+		return debug_failed(finding->module, finding->error);
 	finding->has_debug = true;
 	return debug_lines(debug, finding->spec->name, (int)finding->spec->number, add_statement,
 			finding, &finding->nearest);
@@ -525,6 +546,9 @@ static int find_line(struct finding *finding)
 	char mend[256];
 
 	if (ret || finding->places->count)
+		return ret;
+	ret = fail_refused(finding);
+	if (ret)
 		return ret;
 	if (!finding->has_debug)
 		return resolve_fail(finding->error, -ENODATA,
@@ -595,6 +619,10 @@ static int find_markers(struct resolve *resolve, const char *said, struct places
 			ret = module_markers(finding.module, add_marker, &search);
 	}
 	free(provider);
+	for (size_t i = 0; i < resolve->nr_modules && !ret && !places->count; i++) {
+		if (resolve->modules[i].unread)
+			ret = module_code(&resolve->modules[i], error);
+	}
 	if (ret || places->count)
 		return ret;
 	if (!nearest_text(&search.nearest, "", mend, sizeof(mend)))

@@ -33,6 +33,7 @@ static int named;           /* the result of names_find() */
 static size_t room;         /* locations that can be added */
 static struct resolve_choices chosen;
 static bool has_debug, is_inlined;
+static int debug_error;
 static int nearest_line;
 static struct resolve_marker the_marker;
 
@@ -41,7 +42,9 @@ static int played_code(struct resolve_module *module, struct resolve_error *erro
 	int ret = opened[module - modules];
 
 	called("open %s\n", module->name);
-	return ret ? resolve_fail(error, ret, "the hint of opening", "cannot open") : 0;
+	module->refused |= ret != 0;
+	return ret ? resolve_fail(error, ret, "the hint of opening", "cannot open %s", module->name)
+		   : 0;
 }
 
 static bool played_is(const struct resolve_module *module, const char *library)
@@ -127,6 +130,7 @@ static char *played_choose_text(const struct resolve_module *module,
 
 static struct debug *played_debug(struct resolve_module *module)
 {
+	module->debug_error = debug_error;
 	return has_debug ? (struct debug *)module : NULL;
 }
 
@@ -217,6 +221,7 @@ static void begin(void)
 	room = 100;
 	chosen = (struct resolve_choices){.count = 0};
 	has_debug = is_inlined = false;
+	debug_error = 0;
 	nearest_line = 0;
 	the_marker = (struct resolve_marker){.name = NULL};
 	free(places.items);
@@ -536,10 +541,17 @@ static void test_addresses(void **state)
 	expect_error(find("libpot:0x1408"), -ENOMEM, "out of memory", "");
 	expect_error(find("0x1204"), -ENOMEM, "out of memory", "");
 	opened[0] = opened[2] = -EIO;
-	assert_int_equal(find("0x30310"), -ENOEXEC);
-	assert_string_equal(the_error.mend, "the hint of opening");
-	assert_int_equal(find("0x1204"), -ENOEXEC);
-	assert_string_equal(the_error.text, "cannot open");
+	expect_error(find("0x30310"), -EIO, "cannot open libpot.so", "the hint of opening");
+	opened[0] = -EMFILE;
+	expect_error(find("0x1204"), -EMFILE, "cannot open kitchen", "the hint of opening");
+	/* The error of the library that is named, each time, and of no other one. */
+	expect_error(find("libpot:0x1408"), -EIO, "cannot open libpot.so", "the hint of opening");
+	assert_called("open libpot.so\n");
+	expect_error(find("libpot:0x1408"), -EIO, "cannot open libpot.so", "the hint of opening");
+	room = 100;
+	assert_int_equal(find("libstove:0x1310"), 0);
+	expect_place(0, 1, 0x1310, "heat", false);
+	opened[2] = 0;
 	expect_error(find("libpot:0x1408"), -ENOENT, "there is nothing at `libpot:0x1408`", "");
 	modules[0].executable = false;
 	expect_error(find("0x1204"), -ENOENT, "there is nothing at 0x1204",
@@ -619,6 +631,21 @@ static void test_lines(void **state)
 	expect_error(find("libpot:boil.c:7"), -ENODATA,
 			"there is no debug information for libpot, so it is unknown where the lines of boil.c are",
 			"compile it with -g, or install its package of debug symbols; names and addresses work without");
+	/* Debug information that cannot be read, and files that cannot. */
+	debug_error = -ENOMEM;
+	expect_error(find("cook.c:7"), -ENOMEM,
+			"cannot read the debug information of kitchen: out of memory", "");
+	expect_error(find("libpot:boil.c:7"), -ENOMEM,
+			"cannot read the debug information of libpot.so: out of memory", "");
+	expect_error(find("fry"), -ENOMEM,
+			"cannot read the debug information of kitchen: out of memory", "");
+	debug_error = 0;
+	opened[2] = -EIO;
+	expect_error(find("libpot:boil.c:7"), -EIO, "cannot open libpot.so", "the hint of opening");
+	expect_error(find("libstove:heat.c:7"), -ENODATA,
+			"there is no debug information for libstove, so it is unknown where the lines of heat.c are",
+			"compile it with -g, or install its package of debug symbols; names and addresses work without");
+	begin();
 	has_debug = true;
 	expect_error(find("cook.c:8"), -ENOENT,
 			"kitchen has no code behind line 8 of a source file cook.c",
@@ -682,6 +709,16 @@ static void test_markers(void **state)
 			"kitchen and its libraries have no marker `kitchen:plate`",
 			"`side probe list` shows those that there are");
 	assert_called("open kitchen\nmarkers of kitchen\nopen libstove.so.1\nmarkers of libstove.so.1\nopen libpot.so\nmarkers of libpot.so\nopen ld-linux-x86-64.so.2\nmarkers of ld-linux-x86-64.so.2\n");
+	/* A file that cannot be read may have it; one that is not understood has none. */
+	opened[1] = -ENOEXEC;
+	opened[2] = -EIO;
+	expect_error(find_marker("kitchen:plate"), -ENOENT,
+			"kitchen and its libraries have no marker `kitchen:plate`",
+			"`side probe list` shows those that there are");
+	modules[2].unread = -EIO;
+	expect_error(find_marker("kitchen:plate"), -EIO, "cannot open libpot.so",
+			"the hint of opening");
+	begin();
 	the_marker = (struct resolve_marker){.provider = "kitchen",
 			.name = "plates",
 			.arguments = "4@%edi",
