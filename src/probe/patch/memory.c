@@ -74,6 +74,16 @@ void patch_memory_accessible(size_t size)
 	__atomic_fetch_add(&address_space, size, __ATOMIC_RELAXED);
 }
 
+/* Unmap what map_at() has mapped last. */
+static void unmap_latest(void *memory, size_t size)
+{
+	munmap(memory, size);
+	if (nr_owned && owned[nr_owned - 1].at == memory)
+		nr_owned--;
+	/* Relaxed: a statistics counter. */
+	__atomic_fetch_sub(&address_space, size, __ATOMIC_RELAXED);
+}
+
 void *patch_memory_anywhere(size_t size, int protection)
 {
 	return map_at(0, size, protection, 0);
@@ -146,6 +156,11 @@ static size_t probes_bytes(const struct patch_arena *arena)
 	return WHOLE_PAGES(nr_bodies(arena) * sizeof(struct patch_probe));
 }
 
+static size_t beside_bytes(const struct patch_arena *arena)
+{
+	return past_bytes(arena) + HOT_BYTES + probes_bytes(arena);
+}
+
 /* What belongs to one, from the same number on. */
 static bool map_beside(struct patch_arena *arena)
 {
@@ -156,8 +171,7 @@ static bool map_beside(struct patch_arena *arena)
 				patch_taken_bytes(arena), PROT_READ | PROT_WRITE);
 		return arena->taken != NULL;
 	}
-	beside = patch_memory_anywhere(past_bytes(arena) + HOT_BYTES + probes_bytes(arena),
-			PROT_READ | PROT_WRITE);
+	beside = patch_memory_anywhere(beside_bytes(arena), PROT_READ | PROT_WRITE);
 	if (!beside)
 		return false;
 	arena->past = (struct patch_past *)(void *)beside;
@@ -201,7 +215,12 @@ struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, struct patch_
 		return NULL;
 	}
 	*arena = (struct patch_arena){.start = start, .size = size, .kind = kind};
-	if (!map_beside(arena) || !write_heads(arena)) {
+	if (!map_beside(arena)) {
+		munmap(memory, size);
+		return NULL;
+	}
+	if (!write_heads(arena)) {
+		unmap_latest(arena->past, beside_bytes(arena));
 		munmap(memory, size);
 		return NULL;
 	}

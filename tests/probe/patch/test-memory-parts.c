@@ -3,11 +3,16 @@
  * Exact values of areas of trampolines, of jumps in padding and of the table of traps: limits at the last entry and one more, what is given
  * back and used again, what is found afterwards. The test includes the files, so that it can call their static functions.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "probe/patch/arena.h"
+
+#include "../../resources.h"
 
 /* As many entries as the last call asked for; the call fails if it is to. */
 static size_t asked_entries;
@@ -19,9 +24,33 @@ static void *hooked_reallocarray(void *old, size_t count, size_t size)
 	return realloc_fails ? NULL : reallocarray(old, count, size);
 }
 
+/* The maps of memory, and the write of an area's head, that fail: counted from 1; 0: none. */
+static unsigned int mmap_fails, mmap_at, mmap_moves, write_fails;
+
+static void *hooked_mmap(
+		void *address, size_t size, int protection, int flags, int fd, int64_t offset)
+{
+	mmap_at++;
+	if (mmap_at == mmap_fails)
+		return MAP_FAILED;
+	/* As a kernel that takes the address as a hint. */
+	return mmap(mmap_at == mmap_moves ? NULL : address, size, protection,
+			mmap_at == mmap_moves ? flags & ~MAP_FIXED_NOREPLACE : flags, fd, offset);
+}
+
+static int hooked_write(
+		struct patch_writer *writer, uint64_t address, const void *bytes, size_t size)
+{
+	return write_fails ? -EIO : patch_write(writer, address, bytes, size);
+}
+
+#define mmap hooked_mmap
+#define patch_write hooked_write
 #define reallocarray hooked_reallocarray
 #include "probe/patch/memory.c"
 #undef reallocarray
+#undef patch_write
+#undef mmap
 
 #define compare compare_pads
 #include "probe/patch/pads.c"
@@ -158,6 +187,48 @@ static void test_many_areas(void)
 	/* Mapped memory is no gap. */
 	CHECK(!patch_arena_map(patch_arenas[0].start, PATCH_ARENA_BYTES, small) &&
 			patch_nr_arenas == before);
+}
+
+/* An area whose memory, memory beside it or head cannot be had leaves nothing. */
+static void test_failed_areas(void)
+{
+	const struct patch_kind slots = {0};
+	uint64_t start = new_bodies((uint64_t)(uintptr_t)test_reaches, NEAR, small)->start;
+	size_t before = patch_nr_arenas, owned_before = nr_owned;
+	uint64_t bytes = patch_memory_bytes();
+	struct resources now;
+
+	/* Its address is free again. */
+	patch_nr_arenas--;
+	before--;
+	munmap((void *)start, PATCH_ARENA_BYTES);
+	now = resources_now();
+	for (unsigned int call = 1; call <= 4; call++) {
+		mmap_at = 0;
+		mmap_fails = call <= 2 ? call : 0;
+		mmap_moves = call == 3;
+		write_fails = call == 4;
+		CHECK(!patch_arena_map(start, PATCH_ARENA_BYTES, small) &&
+				patch_nr_arenas == before && nr_owned == owned_before &&
+				patch_memory_bytes() == bytes);
+		CHECK(call != 2 || mmap_at == 2);
+		CHECK(resources_are_same(now, resources_now()));
+		if (call > 2)
+			continue;
+		mmap_at = 0;
+		CHECK(!patch_arena_map(start, PATCH_ARENA_BYTES, slots) &&
+				resources_are_same(now, resources_now()));
+	}
+	mmap_fails = mmap_moves = 0;
+	/* Slots have no head. */
+	CHECK(patch_arena_map(start, PATCH_ARENA_BYTES, slots) && patch_nr_arenas == before + 1 &&
+			patch_arenas[before].taken && !patch_arenas[before].used &&
+			nr_owned == owned_before + 1);
+	write_fails = 0;
+	patch_nr_arenas--;
+	munmap((void *)start, PATCH_ARENA_BYTES);
+	CHECK(patch_arena_map(start, PATCH_ARENA_BYTES, small) &&
+			patch_arenas[before].used == HEADS_BYTES && nr_owned == owned_before + 2);
 }
 
 static void test_pasts(void)
@@ -440,5 +511,6 @@ int main(void)
 	test_traps();
 	test_kinds();
 	test_over();
+	test_failed_areas();
 	return 0;
 }
