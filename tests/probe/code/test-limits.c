@@ -26,7 +26,7 @@ static void *played_malloc(size_t size)
 #include "probe/code/beside.c"
 #undef malloc
 #include "probe/code/file.c"
-static struct code_function functions[80];
+static struct code_function all_functions[80];
 static struct x86_stack_use uses[80];
 static int results[80];
 static struct code_row the_row;
@@ -34,15 +34,15 @@ static struct code_row the_row;
 static const struct code_function *played_function(const struct code_file *file, uint64_t address)
 {
 	(void)file;
-	return address / 0x1000 < 80 ? &functions[address / 0x1000] : NULL;
+	return address / 0x1000 < 80 ? &all_functions[address / 0x1000] : NULL;
 }
 
 static int played_use(struct code_file *file, const struct code_function *function,
 		struct x86_stack_use *use)
 {
 	(void)file;
-	*use = uses[function - functions];
-	return results[function - functions];
+	*use = uses[function - all_functions];
+	return results[function - all_functions];
 }
 
 static bool played_rows(const struct code_file *file, uint64_t address, struct code_rows *rows)
@@ -69,7 +69,18 @@ static const struct code_row *played_row(struct code_rows *rows, uint64_t addres
 #undef code_rows_open
 #undef x86_stack_use
 #undef code_function_at
+
+static bool grow_fails;
+
+static void *played_grow(void *array, size_t used, size_t *room, size_t size)
+{
+	return grow_fails ? NULL : code_grow(array, used, room, size);
+}
+
+#define code_grow played_grow
 #include "probe/code/frames.c"
+#undef code_grow
+#include "probe/code/functions.c"
 #include "probe/code/relocations.c"
 #include "probe/code/x86-64-choices.c"
 
@@ -183,6 +194,23 @@ static void test_landings(void)
 	munmap(file.landings, ((4u << 20) + 1) * sizeof(uint64_t));
 }
 
+static void test_landings_without_memory(void)
+{
+	static uint8_t bytes[128] = {0xff, 0xff, 0x03, 3 * 13};
+	struct code_file file = with_bytes(bytes, sizeof(bytes));
+
+	for (unsigned int i = 0; i < 3; i++)
+		put32(bytes + 4 + 13 * i + 8, 0x10 + i);
+	grow_fails = true;
+	CHECK(add_landing(&file, 0x1020) == -ENOMEM && !file.nr_landings && !file.landings);
+	CHECK(read_landings(&file, 0x1000, 0x1000) == -ENOMEM && file.call_sites == 1 &&
+			!file.nr_landings);
+	CHECK(add_frame(&file, 0x1020, 8, 1, 2) == -ENOMEM && !file.nr_frames);
+	grow_fails = false;
+	CHECK(!read_landings(&file, 0x1000, 0x1000) && file.nr_landings == 3);
+	free(file.landings);
+}
+
 /* A common entry with so many bytes, and the entry of one function. */
 static void test_entries(void)
 {
@@ -205,6 +233,48 @@ static void test_entries(void)
 		CHECK(!file.nr_frames ||
 				(file.frames[0].address == 0x1100 && file.frames[0].size == 0x20));
 		free(file.frames);
+	}
+}
+
+/* ---- names of one address ---- */
+
+/* A name that is 64 names before its double, or 65. */
+static void test_doubles(void)
+{
+	for (size_t others = ALIASES_COMPARED - 1; others <= ALIASES_COMPARED; others++) {
+		struct code_name_entry names[ALIASES_COMPARED + 2];
+		char texts[ALIASES_COMPARED][4];
+		struct code_file file = {.names = names, .nr_names = others + 2};
+
+		CHECK(ALIASES_COMPARED == 64);
+		names[0] = (struct code_name_entry){
+				.address = 0x1111, .size = 5, .name = "same", .former = true};
+		for (size_t i = 0; i < others; i++) {
+			(void)snprintf(texts[i], sizeof(texts[i]), "n%02zu", i);
+			names[1 + i] = (struct code_name_entry){
+					.address = 0x1111, .size = 6, .name = texts[i]};
+		}
+		names[1 + others] = (struct code_name_entry){
+				.address = 0x1111, .size = 7, .name = "same"};
+		drop_doubles(&file);
+		if (others == ALIASES_COMPARED) {
+			CHECK(file.nr_names == others + 2 && names[0].size == 5 && names[0].former);
+			continue;
+		}
+		CHECK(file.nr_names == others + 1 && names[0].size == 7 && !names[0].former);
+		CHECK(names[others].size == 6 && !strcmp(names[others].name, "n62"));
+	}
+	{
+		/* Another address ends the search; the larger size is kept. */
+		struct code_name_entry names[] = {{.address = 1, .size = 9, .name = "a"},
+				{.address = 2, .size = 9, .name = "b", .former = true},
+				{.address = 2, .size = 8, .name = "b", .former = true},
+				{.address = 3, .size = 4, .name = "a"}};
+		struct code_file file = {.names = names, .nr_names = 4};
+
+		drop_doubles(&file);
+		CHECK(file.nr_names == 3 && names[1].size == 9 && names[1].former &&
+				names[2].address == 3 && names[2].size == 4);
 	}
 }
 
@@ -236,7 +306,7 @@ static const char *exits_of_first(void)
 {
 	unsigned int left = CALLED_MAX;
 
-	return no_exit_by_code(NULL, &functions[0], TAILS_MAX, &left);
+	return no_exit_by_code(NULL, &all_functions[0], TAILS_MAX, &left);
 }
 
 static void call(unsigned int from, unsigned int to, bool tail)
@@ -249,7 +319,7 @@ static void call(unsigned int from, unsigned int to, bool tail)
 static void test_exits(void)
 {
 	for (unsigned int i = 0; i < 80; i++)
-		functions[i] = (struct code_function){.address = 0x1000 * i, .size = 16};
+		all_functions[i] = (struct code_function){.address = 0x1000 * i, .size = 16};
 	the_row = (struct code_row){.begin = CODE_BEGIN_PLAIN, .reg = STACK_POINTER, .offset = 8};
 	CHECK(TAILS_MAX == 4 && CALLED_MAX == 64 && !exits_of_first());
 	uses[0].return_address = true;
@@ -291,11 +361,11 @@ static void test_exits(void)
 		uses[i].return_address = uses[i].next_word = false;
 	}
 	results[0] = -ENOMEM;
-	CHECK(no_exit_without_data(NULL, &functions[0]) == no_memory);
+	CHECK(no_exit_without_data(NULL, &all_functions[0]) == no_memory);
 	results[0] = -EINVAL;
-	CHECK(no_exit_without_data(NULL, &functions[0]) == not_known);
+	CHECK(no_exit_without_data(NULL, &all_functions[0]) == not_known);
 	results[0] = 0;
-	CHECK(!no_exit_without_data(NULL, &functions[0]));
+	CHECK(!no_exit_without_data(NULL, &all_functions[0]));
 	/* The 64th function that it calls, or the 65th. */
 	for (unsigned int reader = 64; reader <= 65; reader++) {
 		memset(uses, 0, sizeof(uses));
@@ -312,7 +382,9 @@ int main(void)
 	test_table();
 	test_choices();
 	test_landings();
+	test_landings_without_memory();
 	test_entries();
+	test_doubles();
 	test_symbols();
 	test_exits();
 	return 0;
