@@ -1584,7 +1584,8 @@ static void test_no_ring(void)
 	/* A handler was first: the thread is known by now. Its CPU is the last one with a ring, and the one after it. */
 	has_no_rseq = may_obtain = false;
 	known_cpu = &cpus[0];
-	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0 && nr_sections == 2);
+	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0 &&
+			nr_sections == 2);
 	known_cpu = &cpus[1];
 	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == -ENXIO);
 	CHECK(nr_takes == 5 && nr_returned == 4);
