@@ -106,7 +106,12 @@ class Fuzzed(Case):
         self.check_log()
 
     def sessions(self):
-        return {session["name"]: session for session in self.ask("status")["sessions"]}
+        """None if this user's connections, which the actors and their children hold, leave no further one: the daemon has answered."""
+        try:
+            return {session["name"]: session for session in self.ask("status")["sessions"]}
+        except Refused as refused:
+            self.assertEqual(refused.kind, "busy", str(refused))
+            return None
 
     def batch(self, number):
         for actor in self.actors:
@@ -117,7 +122,7 @@ class Fuzzed(Case):
         self.check_alive()
 
     def recorder(self, name):
-        return self.sessions().get(name, {}).get("recorder", 0)
+        return (self.sessions() or {}).get(name, {}).get("recorder", 0)
 
     def disturb(self):
         """A recorder is killed, or stopped for a while, in the middle of requests."""
@@ -136,7 +141,10 @@ class Fuzzed(Case):
 
     def forget_outputs(self):
         """A long run would fill the disk with traces."""
-        kept = {session.get("output") for session in self.sessions().values()}
+        sessions = self.sessions()
+        if sessions is None:
+            return
+        kept = {session.get("output") for session in sessions.values()}
         for name in os.listdir(self.dir):
             path = os.path.join(self.dir, name)
             if name.startswith(("out-", "sent-", "side-door-")) and path not in kept:
@@ -145,6 +153,7 @@ class Fuzzed(Case):
     def finish(self):
         for actor in self.actors:
             actor.end()
+        wait_until(lambda: self.sessions() is not None, "the end of the actors' connections")
         for name in SESSIONS:
             try:
                 self.ask("destroy", name, timeout=1000000000)
