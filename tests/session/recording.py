@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What the session tests share: record a command, read the traces back with babeltrace2."""
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -21,6 +23,37 @@ SANITIZED = os.environ.get("SESSION_SANITIZE", "none") != "none"
 os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
 os.environ.setdefault("TSAN_OPTIONS", "die_after_fork=0")
 os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
+
+# poll, futex, epoll_wait, ppoll, epoll_pwait, futex_waitv: a thread in one of these calls is not reading a ring.
+WAITS = {b"7", b"202", b"232", b"271", b"281", b"449"}
+
+
+def of_threads(pid, name):
+    """The content of a file in /proc of each thread."""
+    texts = []
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/{name}", "rb") as file:
+            texts.append(file.read())
+    return texts
+
+
+@contextlib.contextmanager
+def held(pid):
+    """Stop a recorder at a moment when it reads no ring."""
+    for _ in range(6000):
+        os.kill(pid, signal.SIGSTOP)
+        while any(stat.rpartition(b")")[2].split()[0] != b"T" for stat in of_threads(pid, "stat")):
+            time.sleep(0.001)
+        if all(call.split()[0] in WAITS for call in of_threads(pid, "syscall")):
+            break
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.01)
+    else:
+        raise AssertionError("the recorder is busy for a minute")
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 class Trace:
@@ -130,6 +163,15 @@ class Case(unittest.TestCase):
         self.assertEqual(sorted(self.traces),
                          sorted(p["directory"] for p in summary["processes"] if p["directory"]))
         return list(self.traces.values())
+
+    def spoil(self, recorder):
+        """Let the program spoil its rings. The recorder then finds nothing that is spoiled in part, which could be a record of any content."""
+        self.assertEqual(recorder.stdout.readline(), "ready\n")
+        with held(recorder.pid):
+            recorder.stdin.write("go\n")
+            recorder.stdin.close()
+            recorder.stdin = None
+            self.assertEqual(recorder.stdout.readline(), "spoiled\n")
 
     def assertNothingLost(self):
         self.assertEqual(self.summary["lost"], 0, self.summary)

@@ -809,7 +809,9 @@ class Vandals(CommandLine):
             with self.subTest(options=options):
                 options = ["--buffer-size", "64K", *options]
                 process = self.side("record", "--json", "-o", self.output, *options, "--channel",
-                                    "more", *options, "--", PROGRAM, "vandal")
+                                    "more", *options, "--", PROGRAM, "vandal", stdin=subprocess.PIPE)
+                self.addCleanup(self.put_down, process)
+                self.spoil(process)
                 self.assertEqual(self.end(process), 0, self.err)
                 # The same byte everywhere is the state of a flight recorder that holds nothing.
                 if "overwrite" not in options:

@@ -387,9 +387,13 @@ class Limits(Case):
         self.assertFalse(os.path.exists(self.output))
 
     def test_vandal_loses_only_its_own(self):
-        traces = self.record("vandal")
+        recorder = self.start([PROGRAM, "vandal"], stdin=subprocess.PIPE)
+        self.spoil(recorder)
+        summary = self.finish(recorder)
+        self.assertTrue(summary["ok"], summary)
+        self.assertEqual(summary["status"], 0, summary)
         self.assertIn("has damaged its ring", self.messages)
-        self.assertLessEqual(len(traces), 1)
+        self.assertLessEqual(len(read(self.output)), 1)
 
     def test_disk_full(self):
         mount = os.path.join(self.dir, "small")
