@@ -175,7 +175,6 @@ static bool try_native(struct kernel_event *event, int *ret)
 	length = strlen(name);
 	/* What may come behind the name is in the limit, too. */
 	memset(description, 'x', length + 10);
-	description[length + 10] = '\0';
 	if (!native_describe(desc, description, sizeof(description), &event->fixed_size, &reason)) {
 		(void)snprintf(event->shown.reason, sizeof(event->shown.reason), "%s", reason);
 		return false;

@@ -46,6 +46,7 @@ static void test_names(void **unused)
 /* ---- descriptions ---- */
 
 static side_define_struct(st, side_field_list(side_field_u8("a-b"), side_field_string("c")));
+static side_define_struct(alike, side_field_list(side_field_u8("a-b"), side_field_u8("a+b")));
 static side_define_array(numbers, side_elem(side_type_u16()), 3);
 static side_define_array(texts, side_elem(side_type_string()), 3);
 static side_define_optional(maybe, side_elem(side_type_u32()));
@@ -70,6 +71,12 @@ side_static_event(ev_odd, "k", "odd", SIDE_LOGLEVEL_INFO,
 				side_field_u8("9z"), side_field_u8(":w")));
 side_static_event(ev_twice, "k", "twice", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u8("a.b"), side_field_u8("a:b")));
+side_static_event(ev_twice_apart, "k", "twice", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_u8("a.b"), side_field_u8("c"), side_field_u8("a:b")));
+side_static_event(ev_twice_wide, "k", "twice", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_u128("a.b"), side_field_u8("a:b")));
+side_static_event(ev_twice_within, "k", "twice", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_struct("s", alike), side_field_u8("x")));
 side_static_event(ev_alike, "k", "alike", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u8("ab"), side_field_u8("a"), side_field_u8("b"),
 				side_field_u8("u8")));
@@ -130,6 +137,9 @@ static void test_descriptions(void **unused)
 	described(&ev_alike, "k_name u8 ab; u8 a; u8 b; u8 u8", 4);
 	described(&ev_none, "k_name", 0);
 	refused(&ev_twice, "two of its fields have the same name for the kernel");
+	refused(&ev_twice_apart, "two of its fields have the same name for the kernel");
+	refused(&ev_twice_wide, "two of its fields have the same name for the kernel");
+	refused(&ev_twice_within, "two of its fields have the same name for the kernel");
 	refused(&ev_texts, "it has an array of something else than scalars");
 	refused(&ev_maybe, "it has an optional value that is no scalar");
 	refused(&ev_dynamic, "it has values whose type only the call determines");
@@ -369,6 +379,26 @@ static void test_cuts(void **unused)
 	check_cut("a\xff\xffzz", 2, "a...");
 }
 
+/* Where nothing is left for the text, nothing is written. */
+static void test_full(void **unused)
+{
+	side_arg_define_vec(vec, side_arg_list(side_arg_string("abc")));
+	struct kernel_event event;
+	struct kernel_call call = {.event = &event, .args = &vec};
+
+	(void)unused;
+	prepare(&event, &ev_text);
+	for (size_t room = 4; room <= 8; room++) {
+		struct kernel_record record = new_record(room, 100);
+
+		memset(at, 0x77, sizeof(at));
+		(void)native_record(&call, &record);
+		assert_int_equal(record.bytes.size > room, room < 8);
+		for (size_t i = room; i < sizeof(at); i++)
+			assert_int_equal(at[i], 0x77);
+	}
+}
+
 /* ---- fields that are copied ---- */
 
 side_static_event(ev_quick, "k", "quick", SIDE_LOGLEVEL_INFO,
@@ -523,6 +553,7 @@ int main(void)
 			cmocka_unit_test(test_arrays),
 			cmocka_unit_test(test_bits),
 			cmocka_unit_test(test_cuts),
+			cmocka_unit_test(test_full),
 			cmocka_unit_test(test_quick),
 			cmocka_unit_test(test_settings),
 	};
