@@ -280,13 +280,11 @@ void program_disconnected(struct daemon *daemon, struct agent *agent)
 	if (!program)
 		return;
 	disconnect(daemon, program);
-	if (!program->pid) {
-		program_close(daemon, program);
-		return;
-	}
-	/* It asks before its next event, or it will never ask: either way nobody waits for it. */
+	/* It asks before its next event, or never: changes do not wait for it either way. */
 	if (!is_awaited(program))
 		operations_switched(daemon, program, switched_to(program), UINT64_MAX);
+	if (!program->pid)
+		program_close(daemon, program);
 }
 
 /* ---- what the system says of it ---- */
@@ -315,23 +313,34 @@ static size_t read_file(const char *path, char *text, size_t room)
 	return size;
 }
 
-/*
- * Does it still catch its signal? A program that has reset what its signals do would be ended by it;
- * that one is as if it had come in control mode sync: nobody waits for it any more, up to the change `until`.
- */
-static bool catches_signal(struct daemon *daemon, struct program *program, uint64_t until)
+/* A lack of descriptors or memory of the daemon says nothing about the program. */
+static bool is_own_lack(int error)
 {
-	char path[64], text[4096], caught[32];
+	return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
+/* Whether the program has a handler for its signal: 1 or 0, or a negative errno if the daemon cannot read that now. */
+static int catches_signal(const struct program *program)
+{
+	static const char name[] = "SigCgt:";
+	char path[64], line[128];
+	FILE *file;
+	int error = 0, ret = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", program->pid);
-	read_file(path, text, sizeof(text));
-	status_line(text, "\nSigCgt:", caught, sizeof(caught));
-	if (strtoull(caught, NULL, 16) >> (program->control_signal - 1) & 1)
-		return true;
-	program->control = WIRE_CONTROL_SYNC;
-	if (!is_awaited(program))
-		operations_switched(daemon, program, switched_to(program), until);
-	return false;
+	file = fopen(path, "re");
+	if (!file)
+		return is_own_lack(errno) ? -errno : 0;
+	/* The line of groups comes before that of signals and has any length. It is read in pieces, and no piece begins with the name. */
+	while (!ret && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, strlen(name)))
+			ret = strtoull(line + strlen(name), NULL, 16) >>
+							(program->control_signal - 1) &
+					1;
+	if (ferror(file))
+		error = errno;
+	fclose(file);
+	return is_own_lack(error) ? -error : ret;
 }
 
 /* ---- switching over ---- */
@@ -354,10 +363,24 @@ static void send_signal(const struct daemon *daemon, const struct program *progr
 
 static void ask_again(struct daemon *daemon, struct timer *timer);
 
-static void tell_by_signal(struct daemon *daemon, struct program *program)
+/*
+ * Send the signal, and again until the program has switched. A program without a handler would be ended by it: that one is treated as
+ * if it had come in control mode sync, and changes up to `until` do not wait for it any more. Returns whether changes wait for it.
+ */
+static bool tell_by_signal(struct daemon *daemon, struct program *program, uint64_t until)
 {
-	send_signal(daemon, program);
+	int ret = catches_signal(program);
+
+	if (!ret) {
+		program->control = WIRE_CONTROL_SYNC;
+		if (!is_awaited(program))
+			operations_switched(daemon, program, switched_to(program), until);
+		return false;
+	}
+	if (ret > 0)
+		send_signal(daemon, program);
 	loop_timer(daemon, &program->again, SIGNAL_AGAIN_MS, ask_again);
+	return true;
 }
 
 static void ask_again(struct daemon *daemon, struct timer *timer)
@@ -367,10 +390,8 @@ static void ask_again(struct daemon *daemon, struct timer *timer)
 	if (program->control != WIRE_CONTROL_SIGNAL) {
 		if (program->agent)
 			agent_welcome(daemon, program->agent);
-	} else if ((program->agains ||
-				   (daemon->waiting && switched_to(program) < daemon->serial)) &&
-			catches_signal(daemon, program, UINT64_MAX)) {
-		tell_by_signal(daemon, program);
+	} else if (program->agains || (daemon->waiting && switched_to(program) < daemon->serial)) {
+		(void)tell_by_signal(daemon, program, UINT64_MAX);
 	}
 }
 
@@ -452,9 +473,8 @@ size_t programs_poke(struct daemon *daemon, uid_t scope, size_t *late)
 			before = count;
 			/* The change that is told of has counted nobody yet. */
 			if (program->control == WIRE_CONTROL_SIGNAL &&
-					catches_signal(daemon, program, daemon->serial - 1)) {
+					tell_by_signal(daemon, program, daemon->serial - 1)) {
 				count++;
-				tell_by_signal(daemon, program);
 			} else if (program->agent) {
 				count++;
 				agent_welcome(daemon, program->agent);
