@@ -314,6 +314,7 @@ static void connecting(void **state)
 	assert_calls(SOCKET "connect(9,1,@a,4) ");
 	expect(2, 0, 0);
 	assert_int_equal(wire_connect("/a", 0), 0);
+	assert_calls(SOCKET "connect(0,1,/a,110) ");
 	expect(1, -EMFILE);
 	assert_int_equal(wire_connect("/a", 0), -EMFILE);
 	assert_calls(SOCKET);
@@ -374,6 +375,8 @@ static void sending(void **state)
 	assert_int_equal(wire_send(3, "hello", 5, NULL, 0, 0), -EPROTO);
 	expect(1, 0);
 	assert_int_equal(wire_send(3, "", 0, NULL, 0, 0), 0);
+	expect(1, 0);
+	assert_int_equal(wire_send(3, "hello", 5, NULL, 0, 0), -EPROTO);
 	/* Interrupted: again. A full socket: an error without a deadline, or again when it can take a message. */
 	expect(2, -EINTR, -EPIPE);
 	assert_int_equal(wire_send(3, "hello", 5, NULL, 0, 2000), -EPIPE);
@@ -463,6 +466,10 @@ static void receiving(void **state)
 	expect(1, 6);
 	assert_int_equal(wire_receive(3, sent_bytes, 8, NULL, NULL, 0), -EPROTO);
 	assert_calls(RECEIVED "close(21) ");
+	/* Also those of a message without bytes. */
+	expect(1, 0);
+	assert_int_equal(wire_receive(3, sent_bytes, 8, NULL, NULL, 0), -EPROTO);
+	assert_calls(RECEIVED "close(21) ");
 	/* A message without its end, and one without all of its descriptors. */
 	received_flags = MSG_TRUNC;
 	assert_received(2, 2, -EPROTO, RECEIVED "close(22) close(21) ");
@@ -531,6 +538,8 @@ static void directories_of_users(void **state)
 	assert_string_equal(path, "/tmp/side-10");
 	assert_int_equal(errno, 4711);
 	assert_int_equal(wire_runtime_own(path, 0), -ENAMETOOLONG);
+	assert_int_equal(wire_runtime_directory(path, 0, false), -ENAMETOOLONG);
+	assert_string_equal(path, "/tmp/side-10");
 	assert_int_equal(wire_runtime_directory(path, sizeof(path), true), -ENOENT);
 	assert_string_equal(path, "");
 	runtime = "relative";
@@ -545,6 +554,9 @@ static void capacities_of_paths(void **state)
 	of_login = "/login";
 	/* One byte for the NUL. */
 	strcpy(path, "untouched");
+	assert_int_equal(wire_runtime_own(path, 6), -ENAMETOOLONG);
+	assert_string_equal(path, "");
+	assert_int_equal(path[1], 'n');
 	assert_int_equal(wire_runtime_own(path, 11), -ENAMETOOLONG);
 	assert_int_equal(wire_runtime_own(path, 12), 0);
 	assert_string_equal(path, "/login/side");
