@@ -127,8 +127,10 @@ static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 		ret = rest ? -errno : -ENOMEM;
 	else if (!got || !only_cut(classes, rest, (size_t)got))
 		ret = -EINVAL; /* Damage of another kind. */
-	else if (ftruncate(fd, good) || (!classes->is_ctf2 && write_all(fd, "\n\n", 2, good)))
+	else if (ftruncate(fd, good))
 		ret = -errno;
+	else if (!classes->is_ctf2)
+		ret = write_all(fd, "\n\n", 2, good);
 	free(rest);
 	close(fd);
 	return ret ? ret : 1;
@@ -228,12 +230,11 @@ int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error)
 /* A directory that its writer had just made. */
 static int remove_unborn(int dir_fd, const char *dir, struct ctf_error *error)
 {
-	int ret = -ENOENT;
-
 	unlinkat(dir_fd, ".metadata.new", 0);
-	if (rmdir(dir))
-		ret = ctf_fail(error, -errno, "cannot repair %s: no metadata file", dir);
-	return ret == -ENOENT ? 0 : ret;
+	/* Another process may have removed the directory. */
+	if (!rmdir(dir) || errno == ENOENT)
+		return 0;
+	return ctf_fail(error, -errno, "cannot repair %s: no metadata file", dir);
 }
 
 static int repair_one(int dir_fd, const char *dir, struct ctf_error *error)
