@@ -318,6 +318,63 @@ static void test_overlaps(void **state)
 	assert_read("out/snapshot-2", "20 20 30 40 ");
 }
 
+/* A window that appears while a trace is followed begins behind the last record of each earlier one. */
+static void test_continued(void **state)
+{
+	struct ctf_stream_reader streams[4] = {0};
+	struct member members[4];
+
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		static const uint64_t last[] = {30, 50, 40, 60};
+
+		streams[i].info.name = (char *)(uintptr_t) "ring_0";
+		streams[i].last_known = true;
+		streams[i].last_cycles = last[i];
+		streams[i].first_known = i < 2;
+		members[i] = (struct member){.stream = &streams[i],
+				.output = text_of("/o"),
+				.process = text_of("p"),
+				.name = text_of("ring_0"),
+				.rank = i + 1};
+	}
+	assert_int_equal(continue_group(members, 4), 0);
+	assert_false(streams[0].continues);
+	assert_false(streams[1].continues);
+	assert_true(streams[2].continues);
+	assert_int_equal(streams[2].after, 50);
+	assert_true(streams[3].continues);
+	assert_int_equal(streams[3].after, 50);
+	/* Again: the later ones count; a window that was shown stays. */
+	streams[0].last_cycles = 70;
+	streams[2].shown = true;
+	assert_int_equal(continue_group(members, 4), 0);
+	assert_int_equal(streams[2].after, 50);
+	assert_int_equal(streams[3].after, 70);
+	/* Those of another directory, of losses, and those without a record do not count. */
+	streams[3].continues = false;
+	streams[3].after = 0;
+	members[0].output = text_of("/other");
+	streams[1].info.name = (char *)(uintptr_t) "side_session";
+	streams[2].last_known = false;
+	streams[2].classes = &(struct ctf_trace_classes){.trace.path = "/nowhere"};
+	assert_int_equal(continue_group(members, 4), 0);
+	assert_false(streams[3].continues);
+	assert_int_equal(streams[3].after, 0);
+	/* An error ends it. */
+	members[0].output = text_of("/o");
+	streams[0].last_known = false;
+	streams[0].classes = streams[2].classes;
+	failing_arm(1);
+	assert_int_equal(continue_group(members, 4), -ENOMEM);
+	assert_true(failing_has_failed());
+	assert_false(streams[3].continues);
+	assert_int_equal(know_last(&streams[0]), 0);
+	assert_false(streams[0].last_known);
+	assert_int_equal(know_first(&streams[2]), 0);
+	assert_false(streams[2].first_known);
+}
+
 /* ---- a trace that grows ---- */
 
 static void test_growing(void **state)
@@ -437,6 +494,7 @@ int main(void)
 			cmocka_unit_test(test_names),
 			cmocka_unit_test(test_members),
 			cmocka_unit_test(test_overlaps),
+			cmocka_unit_test(test_continued),
 			cmocka_unit_test(test_growing),
 			cmocka_unit_test(test_failing_refreshes),
 	};
