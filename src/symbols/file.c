@@ -66,7 +66,8 @@ static size_t id_of_notes(Elf_Data *data, uint8_t id[SYMBOLS_BUILD_ID_MAX])
 size_t file_build_id(Elf *elf, uint8_t id[SYMBOLS_BUILD_ID_MAX])
 {
 	Elf_Scn *section = NULL;
-	size_t count, size = 0;
+	GElf_Phdr segment;
+	size_t size = 0;
 
 	while (!size && (section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
@@ -74,12 +75,8 @@ size_t file_build_id(Elf *elf, uint8_t id[SYMBOLS_BUILD_ID_MAX])
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_NOTE)
 			size = id_of_notes(elf_getdata(section, NULL), id);
 	}
-	if (size || elf_getphdrnum(elf, &count))
-		return size;
-	for (size_t i = 0; !size && i < count && i < INT32_MAX; i++) {
-		GElf_Phdr segment;
-
-		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_NOTE)
+	for (int i = 0; !size && gelf_getphdr(elf, i, &segment); i++) {
+		if (segment.p_type == PT_NOTE)
 			size = id_of_notes(elf_getdata_rawchunk(elf, (int64_t)segment.p_offset,
 							   segment.p_filesz, ELF_T_NHDR),
 					id);

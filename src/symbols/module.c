@@ -127,14 +127,11 @@ static bool add_function(struct module *module, const GElf_Sym *symbol, const ch
 static void read_table(struct module *module, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
-	size_t count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	GElf_Sym symbol;
 
-	for (size_t i = 0; data && i < count && i < INT32_MAX; i++) {
+	for (int i = 0; gelf_getsym(data, i, &symbol); i++) {
 		const char *name;
-		GElf_Sym symbol;
 
-		if (!gelf_getsym(data, (int)i, &symbol))
-			return;
 		if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC &&
 				GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC)
 			continue;
@@ -188,14 +185,11 @@ static Elf *any_file(const struct module *module)
 	return module->file.elf ? module->file.elf : module->debug.elf;
 }
 
-static bool next_segment(Elf *elf, size_t *at, GElf_Phdr *segment)
+/* The next one with code or data. */
+static bool next_segment(Elf *elf, int *at, GElf_Phdr *segment)
 {
-	size_t count;
-
-	if (!elf || elf_getphdrnum(elf, &count))
-		return false;
-	while (*at < count && *at < INT32_MAX) {
-		if (gelf_getphdr(elf, (int)(*at)++, segment) && segment->p_type == PT_LOAD)
+	while (gelf_getphdr(elf, (*at)++, segment)) {
+		if (segment->p_type == PT_LOAD)
 			return true;
 	}
 	return false;
@@ -204,7 +198,7 @@ static bool next_segment(Elf *elf, size_t *at, GElf_Phdr *segment)
 bool module_address(const struct module *module, uint64_t offset, uint64_t *address)
 {
 	GElf_Phdr segment;
-	size_t at = 0;
+	int at = 0;
 
 	while (next_segment(module->file.elf, &at, &segment)) {
 		if (offset < segment.p_offset || offset - segment.p_offset >= segment.p_filesz)
@@ -218,7 +212,7 @@ bool module_address(const struct module *module, uint64_t offset, uint64_t *addr
 static void find_first(struct module *module)
 {
 	GElf_Phdr segment;
-	size_t at = 0;
+	int at = 0;
 
 	module->first_known = next_segment(any_file(module), &at, &segment);
 	/* The file is mapped from its beginning; in debug files only the offset is another one. */

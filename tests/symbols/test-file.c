@@ -203,6 +203,61 @@ static void test_sizes(void **unused)
 	assert_int_equal(file_inode(&file), 0);
 }
 
+/* A file whose descriptor is 0 is a file as any other. */
+static void test_first_descriptor(void **unused)
+{
+	int kept = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	struct symbols_file file;
+	bool is_open;
+	char path[64];
+	int other;
+
+	(void)unused;
+	snprintf(path, sizeof(path), "%s/text", directory);
+	other = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_int_equal(write(other, "text", 4), 4);
+	close(other);
+	assert_true(kept >= 3);
+	close(0);
+	is_open = file_open(&file, "/proc/self/exe");
+	assert_true(is_open);
+	assert_int_equal(file.fd, 0);
+	file_close(&file);
+	assert_int_equal(file.fd, -1);
+	assert_int_equal(fcntl(0, F_GETFD), -1);
+	assert_false(file_open(&file, path));
+	assert_int_equal(fcntl(0, F_GETFD), -1);
+	assert_int_equal(dup2(kept, 0), 0);
+	close(kept);
+	unlink(path);
+}
+
+/* Each entry of the table, and more bytes than are read at once. */
+static void test_sums(void **unused)
+{
+	const size_t size = ((size_t)1 << 20) + 1;
+	unsigned char *bytes = malloc(size);
+	char path[64];
+	int fd;
+
+	(void)unused;
+	assert_non_null(bytes);
+	snprintf(path, sizeof(path), "%s/sum", directory);
+	fd = open(path, O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	for (unsigned int i = 0; i < 256; i++)
+		bytes[i] = (unsigned char)i;
+	assert_int_equal(write(fd, bytes, 256), 256);
+	assert_int_equal(file_sum(fd), 0x29058c73);
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (unsigned char)(7 * i + i / 4096);
+	assert_int_equal(pwrite(fd, bytes, size, 0), (ssize_t)size);
+	assert_int_equal(file_sum(fd), 0x4c169396);
+	close(fd);
+	unlink(path);
+	free(bytes);
+}
+
 static void count(void *user, const char *sentence)
 {
 	(void)sentence;
@@ -266,6 +321,13 @@ static void test_no_memory(void **unused)
 	}
 DEFINE_MARKED(__LINE__)
 
+/* The first line of the file. */
+extern const char first_line[];
+static __attribute__((noinline)) void numbered(void)
+{
+	__asm__ volatile(".loc 1 1\nfirst_line: nop");
+}
+
 static int find_base(struct dl_phdr_info *info, size_t size, void *base)
 {
 	(void)size;
@@ -306,6 +368,11 @@ static void assert_line(const char *path, bool has_lines, bool has_index)
 	}
 	free((void *)(uintptr_t)symbol.function);
 	free((void *)(uintptr_t)symbol.file);
+	symbol = (struct symbol){.function = NULL};
+	find_line(module, (uintptr_t)first_line - base, &symbol);
+	assert_int_equal(symbol.file != NULL, has_lines);
+	assert_int_equal(symbol.line, has_lines);
+	free((void *)(uintptr_t)symbol.file);
 	/* Not in a function, not in a unit. */
 	symbol = (struct symbol){.function = NULL};
 	module_find(module, 1, &symbol);
@@ -327,6 +394,7 @@ static void test_lines(void **unused)
 	assert_line(path, true, false);
 	copy_to(path, ".debug_line", 0);
 	assert_line(path, false, false);
+	numbered();
 	unlink(path);
 }
 
@@ -339,6 +407,8 @@ int main(void)
 			cmocka_unit_test(test_creation),
 			cmocka_unit_test(test_readable),
 			cmocka_unit_test(test_sizes),
+			cmocka_unit_test(test_first_descriptor),
+			cmocka_unit_test(test_sums),
 			cmocka_unit_test(test_missing),
 			cmocka_unit_test(test_no_memory),
 			cmocka_unit_test(test_lines),

@@ -341,6 +341,19 @@ static void test_functions(void **unused)
 	/* A second call does not open the file again. */
 	module_open(module, NULL);
 	module_free(module);
+	/* A first segment at the begin of the table. */
+	image.segments[0] = (Elf64_Phdr){.p_type = PT_LOAD,
+			.p_vaddr = 0x30000,
+			.p_filesz = 0x90,
+			.p_memsz = 0x90,
+			.p_align = 0x1000};
+	write_file(path, &image, sizeof(image));
+	module = open_module(&name, NULL);
+	assert_int_equal(module->first, 0x30000);
+	assert_true(module_address(module, 0x8f, &address));
+	assert_int_equal(address, 0x3008f);
+	assert_false(module_address(module, 0x90, &address));
+	module_free(module);
 	/* The search skips up to 64 functions inside of another one. */
 	for (unsigned int beyond = 0; beyond < 2; beyond++) {
 		make_image(&image);
@@ -471,6 +484,12 @@ static void test_debug_files(void **unused)
 	assert_true(module->first_known);
 	assert_int_equal(module->first, 0x40100 - 0x100);
 	module_free(module);
+	image.segments[1].p_vaddr = 0x40fff;
+	write_file(path, &image, sizeof(image));
+	module = open_module(&name, folders);
+	assert_int_equal(module->first, 0x40000);
+	module_free(module);
+	image.segments[1].p_vaddr = 0x40100;
 	unlink(path);
 	/*
 	 * With the link in the trace: in a directory, in the path of the program below it, and beside the program. A link cannot
@@ -481,7 +500,11 @@ static void test_debug_files(void **unused)
 	assert_true(is_found(&name, path, &image, folders));
 	snprintf(path, sizeof(path), "%s/d/nowhere/program.debug", directory);
 	assert_true(is_found(&name, path, &image, folders));
+	name.path = "program";
+	snprintf(path, sizeof(path), "%s/dp/program.debug", directory);
+	assert_false(is_found(&name, path, &image, folders));
 	name.debug_link = "nowhere/program.debug";
+	snprintf(path, sizeof(path), "%s/d/nowhere/program.debug", directory);
 	assert_false(is_found(&name, path, &image, folders));
 	name.debug_link = "program.debug";
 	snprintf(own_path, sizeof(own_path), "%s/program", directory);
