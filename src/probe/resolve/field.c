@@ -342,14 +342,27 @@ static bool find_first(struct item *item, struct item_count *count, struct resol
 	return true;
 }
 
+/* So many bytes of a string of libstdc++: not of the object, which only points to them. */
+static int counted_string(struct item *item, const struct item_count *count, struct value *value,
+		struct resolve_error *error)
+{
+	struct value whole = {.type = 0};
+
+	if (!string_value(item, &whole))
+		return library_lost(error);
+	item->where = (struct located){.kind = LOCATED_MEMORY, .fetch = whole.fetch};
+	return text_value(item, count, value, error);
+}
+
 int item_text(struct item *item, const struct item_count *count, struct value *value,
 		struct resolve_error *error)
 {
 	struct item_count own = {0};
 
 	item_complete(item);
-	if (!count && type_is_string(&item->type))
-		return item_value(item, value, error);
+	if (type_is_string(&item->type) && !item->is_address)
+		return count ? counted_string(item, count, value, error)
+			     : item_value(item, value, error);
 	if (!find_first(item, &own, error))
 		return resolve_fail(error, -EINVAL, "", "a number is not the address of a text");
 	if (count)

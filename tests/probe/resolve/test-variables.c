@@ -1,0 +1,909 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Expressions of variables, from the text to the operations that fetch them: members, elements, counts, what libraries of C++, Rust and Go have,
+ * and each refusal. The debug information is written by the test. An operation is written as CODE:REGISTER:SIZE:VALUE, as probe/table
+ * numbers them.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "debug-writer.h"
+#include "probe/resolve/debug.h"
+#include "probe/resolve/variable.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
+
+static struct dwarf dwarf;
+static char shown[8192];
+
+/* ---- writing types and variables ---- */
+
+static uint32_t base(const char *name, unsigned int encoding, uint64_t size)
+{
+	uint32_t offset = dwarf_entry(&dwarf, DW_TAG_base_type, false);
+
+	dwarf_text(&dwarf, DW_AT_name, name);
+	dwarf_number(&dwarf, DW_AT_encoding, encoding);
+	dwarf_number(&dwarf, DW_AT_byte_size, size);
+	return offset;
+}
+
+static uint32_t of(unsigned int tag, uint32_t type)
+{
+	uint32_t offset = dwarf_entry(&dwarf, tag, false);
+
+	dwarf_reference(&dwarf, DW_AT_type, type);
+	return offset;
+}
+
+static uint32_t pointer(uint32_t type)
+{
+	return of(DW_TAG_pointer_type, type);
+}
+
+static uint32_t array(uint32_t type, uint64_t first, uint64_t second)
+{
+	uint32_t offset = dwarf_entry(&dwarf, DW_TAG_array_type, true);
+
+	dwarf_reference(&dwarf, DW_AT_type, type);
+	for (unsigned int i = 0; i < 2 && (!i || second); i++) {
+		(void)dwarf_entry(&dwarf, DW_TAG_subrange_type, false);
+		dwarf_number(&dwarf, DW_AT_count, i ? second : first);
+	}
+	dwarf_end_children(&dwarf);
+	return offset;
+}
+
+static uint32_t begin_structure(unsigned int tag, const char *name, uint64_t size)
+{
+	uint32_t offset = dwarf_entry(&dwarf, tag, true);
+
+	if (name)
+		dwarf_text(&dwarf, DW_AT_name, name);
+	dwarf_number(&dwarf, DW_AT_byte_size, size);
+	return offset;
+}
+
+static void member(const char *name, uint32_t type, uint64_t at)
+{
+	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
+	if (name)
+		dwarf_text(&dwarf, DW_AT_name, name);
+	dwarf_reference(&dwarf, DW_AT_type, type);
+	dwarf_number(&dwarf, DW_AT_data_member_location, at);
+}
+
+static void inherits(uint32_t type, uint64_t at)
+{
+	(void)dwarf_entry(&dwarf, DW_TAG_inheritance, false);
+	dwarf_reference(&dwarf, DW_AT_type, type);
+	dwarf_number(&dwarf, DW_AT_data_member_location, at);
+}
+
+/* A structure of one or two members. */
+static uint32_t structure(const char *name, uint64_t size, const char *first_name, uint32_t first,
+		const char *second_name, uint32_t second, uint64_t at)
+{
+	uint32_t offset = begin_structure(DW_TAG_structure_type, name, size);
+
+	member(first_name, first, 0);
+	if (second_name)
+		member(second_name, second, at);
+	dwarf_end_children(&dwarf);
+	return offset;
+}
+
+static void template(unsigned int tag, const char *name, uint32_t type, int64_t value)
+{
+	(void)dwarf_entry(&dwarf, tag, false);
+	dwarf_text(&dwarf, DW_AT_name, name);
+	dwarf_reference(&dwarf, DW_AT_type, type);
+	if (tag == DW_TAG_template_value_parameter)
+		dwarf_negative(&dwarf, DW_AT_const_value, value);
+}
+
+/* Memory at a constant address, so that each variable has other figures. */
+static void at_address(const char *name, uint32_t type, uint64_t address)
+{
+	uint8_t bytes[9] = {DW_OP_addr};
+
+	memcpy(bytes + 1, &address, 8);
+	(void)dwarf_entry(&dwarf, DW_TAG_variable, false);
+	dwarf_text(&dwarf, DW_AT_name, name);
+	dwarf_reference(&dwarf, DW_AT_type, type);
+	dwarf_expression(&dwarf, DW_AT_location, bytes, sizeof(bytes));
+}
+
+static void in_register(unsigned int tag, const char *name, uint32_t type, uint8_t number)
+{
+	uint8_t bytes[] = {(uint8_t)(DW_OP_reg0 + number)};
+
+	(void)dwarf_entry(&dwarf, tag, false);
+	dwarf_text(&dwarf, DW_AT_name, name);
+	dwarf_reference(&dwarf, DW_AT_type, type);
+	dwarf_expression(&dwarf, DW_AT_location, bytes, sizeof(bytes));
+}
+
+static void address(unsigned int name, uint64_t value)
+{
+	dwarf_attribute(&dwarf, name, DW_FORM_addr);
+	dwarf_put(&dwarf, &value, 8);
+}
+
+static uint32_t begin_function(const char *name, uint64_t begin, uint32_t type)
+{
+	uint32_t offset = dwarf_entry(&dwarf, DW_TAG_subprogram, true);
+
+	dwarf_text(&dwarf, DW_AT_name, name);
+	address(DW_AT_low_pc, begin);
+	dwarf_number(&dwarf, DW_AT_high_pc, 0x40);
+	if (type)
+		dwarf_reference(&dwarf, DW_AT_type, type);
+	return offset;
+}
+
+/* ---- the program ---- */
+
+static uint32_t type_char, type_int, type_long, type_short, type_float, type_pair, type_node;
+
+static void write_plain(void)
+{
+	uint32_t type_byte = base("unsigned char", DW_ATE_unsigned, 1),
+		 type_flag = base("bool", DW_ATE_boolean, 1), color, bits, nested, outer, unnamed,
+		 text, rows, reference, name, opaque;
+
+	type_char = base("char", DW_ATE_signed_char, 1);
+	type_int = base("int", DW_ATE_signed, 4);
+	type_long = base("unsigned long", DW_ATE_unsigned, 8);
+	type_short = base("short", DW_ATE_signed, 2);
+	type_float = base("double", DW_ATE_float, 8);
+	text = pointer(type_char);
+	color = begin_structure(DW_TAG_enumeration_type, "color", 4);
+	(void)dwarf_entry(&dwarf, DW_TAG_enumerator, false);
+	dwarf_text(&dwarf, DW_AT_name, "RED");
+	dwarf_number(&dwarf, DW_AT_const_value, 5);
+	dwarf_end_children(&dwarf);
+	type_pair = structure("pair", 16, "one", type_int, "other", text, 8);
+	type_node = begin_structure(DW_TAG_structure_type, "node", 80);
+	member("next", pointer(type_node), 0);
+	member("list", array(type_int, 3, 0), 8);
+	member("text", array(type_char, 10, 0), 20);
+	member("inner", type_pair, 32);
+	member("end", array(type_char, 0, 0), 48);
+	dwarf_end_children(&dwarf);
+	bits = begin_structure(DW_TAG_structure_type, "bits", 8);
+	member("low", type_int, 0);
+	dwarf_number(&dwarf, DW_AT_bit_size, 5);
+	dwarf_number(&dwarf, DW_AT_data_bit_offset, 0);
+	member("high", type_long, 0);
+	dwarf_number(&dwarf, DW_AT_bit_size, 7);
+	dwarf_number(&dwarf, DW_AT_data_bit_offset, 37);
+	dwarf_end_children(&dwarf);
+	unnamed = structure(NULL, 8, "left", type_short, "right", type_int, 4);
+	nested = begin_structure(DW_TAG_class_type, "nested", 24);
+	inherits(type_pair, 0);
+	member(NULL, unnamed, 16);
+	dwarf_end_children(&dwarf);
+	outer = structure("outer", 32, "flag", type_flag, "nested", nested, 8);
+	rows = array(type_short, 2, 3);
+	reference = of(DW_TAG_reference_type, type_int);
+	name = of(DW_TAG_typedef, of(DW_TAG_const_type, type_int));
+	dwarf_text(&dwarf, DW_AT_name, "number");
+	opaque = begin_structure(DW_TAG_structure_type, "opaque", 0);
+	dwarf_flag(&dwarf, DW_AT_declaration);
+	dwarf_end_children(&dwarf);
+	at_address("count", type_int, 0x100);
+	at_address("size", type_long, 0x108);
+	at_address("letter", type_char, 0x110);
+	at_address("byte", type_byte, 0x111);
+	at_address("half", type_short, 0x112);
+	at_address("share", type_float, 0x118);
+	at_address("flag", type_flag, 0x120);
+	at_address("paint", color, 0x124);
+	at_address("label", text, 0x128);
+	at_address("ints", pointer(type_int), 0x130);
+	at_address("anything", dwarf_entry(&dwarf, DW_TAG_pointer_type, false), 0x138);
+	at_address("pair", type_pair, 0x140);
+	at_address("first", pointer(type_node), 0x150);
+	at_address("node", type_node, 0x160);
+	at_address("bits", bits, 0x1c0);
+	at_address("outer", outer, 0x1d0);
+	at_address("rows", rows, 0x200);
+	at_address("alias", reference, 0x210);
+	at_address("total", name, 0x218);
+	at_address("hidden", pointer(opaque), 0x220);
+	at_address("pairs", array(type_pair, 4, 0), 0x230);
+	at_address("table", pointer(text), 0x280);
+}
+
+static void write_libraries(void)
+{
+	uint32_t ints = pointer(type_int), letters = pointer(type_char), vector, span, fixed, view,
+		 string, owned, head, tuple, tuples, shared, optional, payload, payloads, elements,
+		 slice, str, vec, inner, rust_string, go_string, go_slice, rc, box;
+
+	inner = begin_structure(DW_TAG_structure_type, "_Vector_impl", 24);
+	member("_M_start", ints, 0);
+	member("_M_finish", ints, 8);
+	dwarf_end_children(&dwarf);
+	vector = structure("vector<int>", 24, "_M_impl", inner, NULL, 0, 0);
+	span = structure("span<int>", 16, "_M_ptr", ints, "_M_extent",
+			structure("extent", 8, "_M_extent_value", type_long, NULL, 0, 0), 8);
+	fixed = begin_structure(DW_TAG_structure_type, "span<int, 7>", 8);
+	member("_M_ptr", ints, 0);
+	template(DW_TAG_template_value_parameter, "_Extent", type_long, 7);
+	dwarf_end_children(&dwarf);
+	view = structure("basic_string_view<char>", 16, "_M_len", type_long, "_M_str", letters, 8);
+	string = structure("basic_string<char, std::char_traits<char> >", 32, "_M_dataplus",
+			structure("_Alloc_hider", 8, "_M_p", letters, NULL, 0, 0),
+			"_M_string_length", type_long, 8);
+	head = structure("_Head_base", 8, "_M_head_impl", pointer(type_pair), NULL, 0, 0);
+	tuple = begin_structure(DW_TAG_structure_type, "tuple", 8);
+	inherits(head, 0);
+	dwarf_end_children(&dwarf);
+	tuples = structure("__uniq_ptr_impl", 8, "_M_t", tuple, NULL, 0, 0);
+	owned = structure("unique_ptr<pair>", 8, "_M_t", tuples, NULL, 0, 0);
+	shared = structure("shared_ptr<pair>", 16, "_M_ptr", pointer(type_pair), "_M_refcount",
+			type_long, 8);
+	payload = structure("_Storage", 4, "_M_value", type_int, NULL, 0, 0);
+	payloads = structure("_Optional_payload", 8, "_M_payload", payload, "_M_engaged",
+			base("bool", DW_ATE_boolean, 1), 4);
+	optional = structure("optional<int>", 8, "_M_payload", payloads, NULL, 0, 0);
+	elements = structure("array<int, 6>", 24, "_M_elems", array(type_int, 6, 0), NULL, 0, 0);
+	slice = structure("&[i32]", 16, "data_ptr", ints, "length", type_long, 8);
+	str = structure("&str", 16, "data_ptr", pointer(base("u8", DW_ATE_unsigned, 1)), "length",
+			type_long, 8);
+	inner = structure("RawVec", 16, "ptr",
+			structure("Unique", 8, "pointer",
+					structure("NonNull", 8, "pointer", letters, NULL, 0, 0),
+					NULL, 0, 0),
+			NULL, 0, 0);
+	vec = begin_structure(DW_TAG_structure_type, "Vec<short>", 24);
+	member("buf", inner, 0);
+	member("len", type_long, 16);
+	template(DW_TAG_template_type_parameter, "T", type_short, 0);
+	dwarf_end_children(&dwarf);
+	inner = begin_structure(DW_TAG_structure_type, "Vec<u8>", 24);
+	member("len", type_long, 8);
+	member("buf",
+			structure("RawVec", 16, "ptr",
+					structure("Unique", 8, "pointer",
+							structure("NonNull", 8, "pointer", letters,
+									NULL, 0, 0),
+							NULL, 0, 0),
+					NULL, 0, 0),
+			16);
+	template(DW_TAG_template_type_parameter, "T", base("u8", DW_ATE_unsigned, 1), 0);
+	dwarf_end_children(&dwarf);
+	rust_string = structure("String", 24, "vec", inner, NULL, 0, 0);
+	go_string = structure("string", 16, "str", letters, "len", type_long, 8);
+	go_slice = structure("[]int", 24, "array", ints, "len", type_int, 8);
+	inner = begin_structure(DW_TAG_structure_type, "RcBox", 24);
+	member("strong", type_long, 0);
+	member("value", type_pair, 8);
+	dwarf_end_children(&dwarf);
+	rc = structure("Rc<pair>", 8, "ptr",
+			structure("NonNull", 8, "pointer", pointer(inner), NULL, 0, 0), NULL, 0, 0);
+	box = structure("NonNull<pair>", 8, "pointer", pointer(type_pair), NULL, 0, 0);
+	at_address("v", vector, 0x1000);
+	at_address("s", span, 0x1040);
+	at_address("f", fixed, 0x1080);
+	at_address("w", view, 0x10c0);
+	at_address("t", string, 0x1100);
+	at_address("u", owned, 0x1140);
+	at_address("h", shared, 0x1180);
+	at_address("o", optional, 0x11c0);
+	at_address("e", elements, 0x1200);
+	at_address("sl", slice, 0x1240);
+	at_address("st", str, 0x1280);
+	at_address("ve", vec, 0x12c0);
+	at_address("rs", rust_string, 0x1300);
+	at_address("gs", go_string, 0x1340);
+	at_address("gl", go_slice, 0x1380);
+	at_address("rc", rc, 0x13c0);
+	at_address("nn", box, 0x1400);
+	/* Only declared: clang says no more of the string. */
+	(void)dwarf_entry(&dwarf, DW_TAG_namespace, true);
+	dwarf_text(&dwarf, DW_AT_name, "__cxx11");
+	string = dwarf_entry(&dwarf, DW_TAG_class_type, false);
+	dwarf_text(&dwarf, DW_AT_name, "basic_string<char>");
+	dwarf_flag(&dwarf, DW_AT_declaration);
+	dwarf_end_children(&dwarf);
+	at_address("dt", string, 0x1440);
+	at_address("a", structure("atomic<int>", 4, "_M_i", type_int, NULL, 0, 0), 0x1480);
+	at_address("ce",
+			structure("Cell<short>", 2, "value",
+					structure("UnsafeCell<short>", 2, "value", type_short, NULL,
+							0, 0),
+					NULL, 0, 0),
+			0x14c0);
+}
+
+static struct resolve_module module = {.name = "kitchen", .fd = -1, .debug_tried = true};
+static struct debug debug = {.owner = &module};
+static struct place place = {
+		.module = &module, .address = 0x2000, .name = "_ZN4stew3Pot4cookEi", .entry = true};
+
+static void begin(void)
+{
+	uint32_t pot;
+
+	dwarf_begin_unit(&dwarf, DW_LANG_C_plus_plus_14, "GNU C++17 12");
+	address(DW_AT_low_pc, 0x2000);
+	dwarf_number(&dwarf, DW_AT_high_pc, 0x1000);
+	write_plain();
+	write_libraries();
+	pot = structure("Pot", 16, "depth", type_int, "lid", pointer(type_pair), 8);
+	(void)dwarf_entry(&dwarf, DW_TAG_namespace, true);
+	dwarf_text(&dwarf, DW_AT_name, "stew");
+	at_address("salt", type_int, 0x300);
+	(void)dwarf_entry(&dwarf, DW_TAG_namespace, true);
+	dwarf_text(&dwarf, DW_AT_name, "Pot");
+	at_address("pepper", type_int, 0x308);
+	dwarf_end_children(&dwarf);
+	dwarf_end_children(&dwarf);
+	(void)begin_function("cook", 0x2000, pointer(type_pair));
+	in_register(DW_TAG_formal_parameter, "this", pointer(pot), 5);
+	in_register(DW_TAG_formal_parameter, "n", type_int, 4);
+	in_register(DW_TAG_formal_parameter, "p", pointer(type_node), 1);
+	in_register(DW_TAG_variable, "wide", type_long, 2);
+	(void)dwarf_entry(&dwarf, DW_TAG_variable, false);
+	dwarf_text(&dwarf, DW_AT_name, "typeless");
+	(void)dwarf_entry(&dwarf, DW_TAG_lexical_block, true);
+	address(DW_AT_low_pc, 0x2000);
+	dwarf_number(&dwarf, DW_AT_high_pc, 0x10);
+	in_register(DW_TAG_variable, "inside", type_short, 8);
+	in_register(DW_TAG_variable, "n", type_short, 9);
+	dwarf_end_children(&dwarf);
+	dwarf_end_children(&dwarf);
+	(void)begin_function("nothing", 0x2040, 0);
+	dwarf_end_children(&dwarf);
+	(void)begin_function("pair", 0x2080, type_pair);
+	dwarf_end_children(&dwarf);
+	(void)begin_function("share", 0x20c0, type_float);
+	dwarf_end_children(&dwarf);
+	(void)begin_function("precise", 0x2100, base("long double", DW_ATE_float, 16));
+	dwarf_end_children(&dwarf);
+	(void)begin_function("complex", 0x2140, base("complex double", DW_ATE_complex_float, 16));
+	dwarf_end_children(&dwarf);
+	dwarf_open(&dwarf);
+	debug.dwarf = dwarf.handle;
+	module.debug = &debug;
+}
+
+static void end(void)
+{
+	around_free(debug.around);
+	debug.around = NULL;
+	dwarf_close(&dwarf);
+}
+
+/* ---- what is found ---- */
+
+static void show_value(const struct value *value)
+{
+	sprintf(shown + strlen(shown), "%s%.200s %u/%u/%u%s%s:", *shown ? "; " : "", value->name,
+			value->type, value->size, value->limit, value->guarded ? "?" : "",
+			value->enumeration.addr ? " enumeration" : "");
+	for (uint32_t i = 0; i < value->fetch.nr_ops; i++)
+		sprintf(shown + strlen(shown), " %u:%u:%u:%lld", value->fetch.ops[i].code,
+				value->fetch.ops[i].reg, value->fetch.ops[i].size,
+				(long long)value->fetch.ops[i].value);
+}
+
+static void find(const char *text, bool exit, size_t room)
+{
+	static struct value values[PROBE_TABLE_FIELDS_MAX];
+	struct resolve_error error = {.text = ""};
+	bool left_out = false;
+	size_t count = 0;
+	int ret = variable_values(&place, text, exit, values, room, &count, &left_out, &error);
+
+	*shown = '\0';
+	if (ret) {
+		(void)snprintf(shown, sizeof(shown), "%d %s | %s", ret, error.text, error.mend);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		show_value(&values[i]);
+	if (left_out)
+		strcat(shown, " ...");
+}
+
+struct expected {
+	const char *text, *wanted;
+};
+
+static unsigned int differing;
+
+static void compare(const char *text, const char *wanted)
+{
+	if (!strcmp(shown, wanted))
+		return;
+	print_message("\t\t{\"%s\", \"%s\"},\n", text, shown);
+	differing++;
+}
+
+static void find_all(const struct expected *all, size_t count, bool exit)
+{
+	differing = 0;
+	begin();
+	for (size_t i = 0; i < count; i++) {
+		find(all[i].text, exit, 40);
+		compare(all[i].text, all[i].wanted);
+	}
+	end();
+	assert_int_equal(differing, 0);
+}
+
+#define FIND_ALL(all, exit) find_all(all, LENGTH(all), exit)
+
+#define WRITE \
+	" | write a variable, with ->member, .member, [number], * and & as in C; `string(p, n)` and `bytes(p, n)` have a length, `*p@n` is an array"
+#define NO_CALL \
+	" | a probe does not call functions; `size()`, `length()`, `data()`, `get()` and `has_value()` of standard libraries are supported"
+#define WRITE_ADDRESS " | write it as TYPE:NAME:ADDR, as in `s32:n:%eax`"
+
+static const struct expected plain_values[] = {
+		{"count", "count 2/4/0: 4:0:0:256 34:0:4:0"},
+		{"size", "size 1/8/0: 4:0:0:264 34:0:8:0"},
+		{"letter", "letter 2/1/0: 4:0:0:272 34:0:1:0"},
+		{"byte", "byte 1/1/0: 4:0:0:273 34:0:1:0"},
+		{"half", "half 2/2/0: 4:0:0:274 34:0:2:0"},
+		{"share", "share 5/8/0: 4:0:0:280 34:0:8:0"},
+		{"flag", "flag 4/1/0: 4:0:0:288 34:0:1:0"},
+		{"paint", "paint 1/4/0 enumeration: 4:0:0:292 34:0:4:0"},
+		{"label", "label 6/1/256: 4:0:0:296 34:0:8:0"},
+		{"ints", "ints 3/8/0: 4:0:0:304 34:0:8:0"},
+		{"anything", "anything 3/8/0: 4:0:0:312 34:0:8:0"},
+		{"pair", "pair 9/2/0:; one 2/4/0: 4:0:0:320 34:0:4:0; other 6/1/256: 4:0:0:328 34:0:8:0"},
+		{"first", "first 3/8/0: 4:0:0:336 34:0:8:0"},
+		{"node", "node 9/7/0:; next 3/8/0: 4:0:0:352 34:0:8:0; list 2/4/3: 4:0:0:360; text 6/1/10: 4:0:0:372; inner 9/2/0:; one 2/4/0: 4:0:0:384 34:0:4:0; other 6/1/256: 4:0:0:392 34:0:8:0; end 6/1/256: 4:0:0:400"},
+		{"bits.low", "bits_low 2/4/0: 4:0:0:448 34:0:4:0 37:0:5:0"},
+		{"bits.high", "bits_high 1/8/0: 4:0:0:448 34:0:8:0 35:0:37:0 36:0:7:0"},
+		{"bits", "bits 9/2/0:; low 2/4/0: 4:0:0:448 34:0:4:0 37:0:5:0; high 1/8/0: 4:0:0:448 34:0:8:0 35:0:37:0 36:0:7:0"},
+		{"outer", "outer 9/6/0:; flag 4/1/0: 4:0:0:464 34:0:1:0; nested 9/4/0:; one 2/4/0: 4:0:0:472 34:0:4:0; other 6/1/256: 4:0:0:480 34:0:8:0; left 2/2/0: 4:0:0:488 34:0:2:0; right 2/4/0: 4:0:0:492 34:0:4:0"},
+		{"outer.nested.one", "outer_nested_one 2/4/0: 4:0:0:472 34:0:4:0"},
+		{"outer.nested.left", "outer_nested_left 2/2/0: 4:0:0:488 34:0:2:0"},
+		{"outer.nested.right", "outer_nested_right 2/4/0: 4:0:0:492 34:0:4:0"},
+		{"outer.nested.other", "outer_nested_other 6/1/256: 4:0:0:480 34:0:8:0"},
+		{"rows", "rows 2/2/6: 4:0:0:512"},
+		{"rows[1]", "rows_1 2/2/3: 4:0:0:518"},
+		{"rows[1][2]", "rows_1_2 2/2/0: 4:0:0:522 34:0:2:0"},
+		{"rows[0][3]", "rows_0_3 2/2/0: 4:0:0:518 34:0:2:0"},
+		{"alias", "alias 2/4/0?: 4:0:0:528 34:0:8:0 34:0:4:0"},
+		{"total", "total 2/4/0: 4:0:0:536 34:0:4:0"},
+		{"hidden", "hidden 3/8/0: 4:0:0:544 34:0:8:0"},
+		{"pairs", "pairs 7/1/64: 4:0:0:560"},
+		{"pairs[3]", "pairs_3 9/2/0:; one 2/4/0: 4:0:0:608 34:0:4:0; other 6/1/256: 4:0:0:616 34:0:8:0"},
+		{"pairs[3].one", "pairs_3_one 2/4/0: 4:0:0:608 34:0:4:0"},
+		{"pairs[0x2].other", "pairs_0x2_other 6/1/256: 4:0:0:600 34:0:8:0"},
+		{"first->next", "first_next 3/8/0?: 4:0:0:336 34:0:8:0 34:0:8:0"},
+		{"first.next.next->inner.one",
+				"first_next_next_inner_one 2/4/0?: 4:0:0:336 34:0:8:0 34:0:8:0 34:0:8:0 32:0:0:32 34:0:4:0"},
+		{"first->list", "first_list 2/4/3?: 4:0:0:336 34:0:8:0 32:0:0:8"},
+		{"first->list[2]", "first_list_2 2/4/0?: 4:0:0:336 34:0:8:0 32:0:0:16 34:0:4:0"},
+		{"*first->list", "first_list 2/4/0?: 4:0:0:336 34:0:8:0 32:0:0:8 34:0:4:0"},
+		{"first->text", "first_text 6/1/10?: 4:0:0:336 34:0:8:0 32:0:0:20"},
+		{"first->end", "first_end 6/1/256?: 4:0:0:336 34:0:8:0 32:0:0:48"},
+		{"*first", "first 9/7/0:; next 3/8/0?: 4:0:0:336 34:0:8:0 34:0:8:0; list 2/4/3?: 4:0:0:336 34:0:8:0 32:0:0:8; text 6/1/10?: 4:0:0:336 34:0:8:0 32:0:0:20; inner 9/2/0:; one 2/4/0?: 4:0:0:336 34:0:8:0 32:0:0:32 34:0:4:0; other 6/1/256?: 4:0:0:336 34:0:8:0 32:0:0:40 34:0:8:0; end 6/1/256?: 4:0:0:336 34:0:8:0 32:0:0:48"},
+		{"(*first).inner.other",
+				"first_inner_other 6/1/256?: 4:0:0:336 34:0:8:0 32:0:0:40 34:0:8:0"},
+		{"&node", "node 3/8/0: 4:0:0:352"},
+		{"&node.inner", "node_inner 3/8/0: 4:0:0:384"},
+		{"*&node.inner.one", "node_inner_one 2/4/0: 4:0:0:384 34:0:4:0"},
+		{"*label", "label 2/1/0?: 4:0:0:296 34:0:8:0 34:0:1:0"},
+		{"label[3]", "label_3 2/1/0?: 4:0:0:296 34:0:8:0 32:0:0:3 34:0:1:0"},
+		{"*ints", "ints 2/4/0?: 4:0:0:304 34:0:8:0 34:0:4:0"},
+		{"ints[5]", "ints_5 2/4/0?: 4:0:0:304 34:0:8:0 32:0:0:20 34:0:4:0"},
+		{"ints[0x1fffffff]",
+				"ints_0x1fffffff 2/4/0?: 4:0:0:304 34:0:8:0 32:0:0:2147483644 34:0:4:0"},
+		{"*ints@4", "ints 2/4/4: 4:0:0:304 34:0:8:0"},
+		{"ints[1]@3", "ints_1 2/4/3: 4:0:0:304 34:0:8:0 32:0:0:4"},
+		{"*ints@count", "ints 2/4/64: 4:0:0:256 34:0:4:0 37:0:32:0 40:0:0:0 4:0:0:304 34:0:8:0"},
+		{"*label@size", "label 6/1/256: 4:0:0:264 34:0:8:0 40:0:0:0 4:0:0:296 34:0:8:0"},
+		{"string(label)", "label 6/1/256: 4:0:0:296 34:0:8:0"},
+		{"string(label, 7)", "label 6/1/7: 4:0:0:296 34:0:8:0"},
+		{"string(label, count)",
+				"label 6/1/256: 4:0:0:256 34:0:4:0 37:0:32:0 40:0:0:0 4:0:0:296 34:0:8:0"},
+		{"string(label, size)",
+				"label 6/1/256: 4:0:0:264 34:0:8:0 40:0:0:0 4:0:0:296 34:0:8:0"},
+		{"string(node.text)", "node_text 6/1/10: 4:0:0:372"},
+		{"string(node.text, 4)", "node_text 6/1/4: 4:0:0:372"},
+		{"bytes(label, 9)", "label 7/1/9: 4:0:0:296 34:0:8:0"},
+		{"bytes(pair)", "pair 7/1/16: 4:0:0:320"},
+		{"bytes(ints, 300)", "ints 7/1/300: 4:0:0:304 34:0:8:0"},
+		{"bytes(ints, half)",
+				"ints 7/1/256: 4:0:0:274 34:0:2:0 37:0:16:0 40:0:0:0 4:0:0:304 34:0:8:0"},
+		{"string(ints)", "ints 6/1/256: 4:0:0:304 34:0:8:0"},
+		{"*table", "table 6/1/256?: 4:0:0:640 34:0:8:0 34:0:8:0"},
+		{"table[2]", "table_2 6/1/256?: 4:0:0:640 34:0:8:0 32:0:0:16 34:0:8:0"},
+		{"**table", "table 2/1/0?: 4:0:0:640 34:0:8:0 34:0:8:0 34:0:1:0"},
+		{"*table@3", "table 3/8/3: 4:0:0:640 34:0:8:0"},
+		{"x=count", "x 2/4/0: 4:0:0:256 34:0:4:0"},
+		{"name = first->inner.one", "name 2/4/0?: 4:0:0:336 34:0:8:0 32:0:0:32 34:0:4:0"},
+		{"r=*ints@2", "r 2/4/2: 4:0:0:304 34:0:8:0"},
+		{"s=string(label,2)", "s 6/1/2: 4:0:0:296 34:0:8:0"},
+		{"errno", "errno 2/4/0: 13:0:0:0 34:0:4:0"},
+		{"e=errno", "e 2/4/0: 13:0:0:0 34:0:4:0"},
+		{"stew::salt", "stew_salt 2/4/0: 4:0:0:768 34:0:4:0"},
+		{"salt", "salt 2/4/0: 4:0:0:768 34:0:4:0"},
+		{"stew::Pot::pepper", "stew_Pot_pepper 2/4/0: 4:0:0:776 34:0:4:0"},
+		{"pepper", "pepper 2/4/0: 4:0:0:776 34:0:4:0"},
+		{"depth", "depth 2/4/0?: 2:5:0:0 34:0:4:0"},
+		{"lid->one", "lid_one 2/4/0?: 2:5:0:0 32:0:0:8 34:0:8:0 34:0:4:0"},
+		{"this->depth", "this_depth 2/4/0?: 2:5:0:0 34:0:4:0"},
+		{"n", "n 2/4/0: 2:4:0:0"},
+		{"p->inner.one", "p_inner_one 2/4/0?: 2:1:0:0 32:0:0:32 34:0:4:0"},
+		{"wide", "wide 1/8/0: 2:2:0:0"},
+		{"inside", "inside 2/2/0: 2:8:0:0"},
+		{"(count)", "count 2/4/0: 4:0:0:256 34:0:4:0"},
+		{"((count))", "count 2/4/0: 4:0:0:256 34:0:4:0"},
+};
+
+static const struct expected refused[] = {
+		{"*hidden", "-61 the debug information does not contain the members of `opaque` | compile with -fstandalone-debug, or install the debug symbols of the library that has it"},
+		{"ints[2147483647]", "-34 the element is too far away | "},
+		{"ints[0x20000000]", "-34 the element is too far away | "},
+		{"*pairs@2", "-95 each of them is a pair, not a number | ask for one of them, as in `a[0]`, or for its members"},
+		{"bytes(first)",
+				"-22 the number of bytes behind the pointer is unknown | write `bytes(p, 16)`, or `bytes(p, n)`"},
+		{"bytes(count)", "-22 a number is not the address of bytes | "},
+		{"string(count)", "-22 a number is not the address of a text | "},
+		{"count==1", "-22 there is something unknown in `count==1`, at ==1" WRITE},
+		{"typeless", "-22 there is a variable without a type in `typeless`" WRITE},
+		{"&n", "-22 a value in a register has no address | leave the `&` out"},
+		{"&wide", "-22 a value in a register has no address | leave the `&` out"},
+		{"*n", "-22 it is not a pointer | "},
+		{"n->x", "-22 it is not a pointer | "},
+		{"p->nothing", "-2 node has no member `nothing` | "},
+		{"p->inne", "-2 node has no member `inne` | did you mean `inner`?"},
+		{"coun", "-2 there is no variable `coun` in stew::Pot::cook(int) | did you mean `count`?"},
+		{"zzzzzzzzz", "-2 there is no variable `zzzzzzzzz` in stew::Pot::cook(int) | "},
+		{"*anything", "-22 a pointer to void points to nothing known | "},
+		{"&bits.low", "-22 a value in a register has no address | leave the `&` out"},
+		{"&&node", "-22 a value in a register has no address | leave the `&` out"},
+		{"*outer", "-22 it is not a pointer | "},
+		{"pair[1]", "-22 it is not a pointer | "},
+		{"count[0]", "-22 it is not a pointer | "},
+		{"", "-22 a name is missing in ``" WRITE},
+		{"*", "-22 a name is missing in `*`" WRITE},
+		{"(", "-22 a name is missing in `(`" WRITE},
+		{"(count", "-22 a parenthesis is missing in `(count`" WRITE},
+		{"count)", "-22 there is something unknown in `count)`, at )" WRITE},
+		{"count+1", "-22 there is something unknown in `count+1`, at +1" WRITE},
+		{"p->", "-22 a name is missing in `p->`" WRITE},
+		{"p.", "-22 a name is missing in `p.`" WRITE},
+		{"p->list[", "-22 there is no index that is a number in `p->list[`" WRITE},
+		{"p->list[]", "-22 there is no index that is a number in `p->list[]`, at ]" WRITE},
+		{"p->list[1", "-22 there is no index that is a number in `p->list[1`, at 1" WRITE},
+		{"p->list[x]", "-22 there is no index that is a number in `p->list[x]`, at x]" WRITE},
+		{"p->list[n]", "-22 there is no index that is a number in `p->list[n]`, at n]" WRITE},
+		{"rows[-1]", "-22 there is no index that is a number in `rows[-1]`, at -1]" WRITE},
+		{"9", "-22 a name is missing in `9`, at 9" WRITE},
+		{"string(label", "-22 a parenthesis is missing in `string(label`" WRITE},
+		{"string(label,)", "-22 a name is missing in `string(label,)`, at )" WRITE},
+		{"string(label,0)",
+				"-22 there is no length that is a number in `string(label,0)`, at 0)" WRITE},
+		{"string(label,5", "-22 a parenthesis is missing in `string(label,5`" WRITE},
+		{"string(label 5)",
+				"-2 there is no variable `label5` in stew::Pot::cook(int) | did you mean `label`?"},
+		{"string()", "-22 a name is missing in `string()`, at )" WRITE},
+		{"bytes(", "-22 a name is missing in `bytes(`" WRITE},
+		{"*ints@", "-22 a name is missing in `*ints@`" WRITE},
+		{"*ints@0", "-22 there is no length that is a number in `*ints@0`, at 0" WRITE},
+		{"*ints@share", "-22 the length is no integer in `*ints@share`" WRITE},
+		{"*ints@label", "-22 the length is no integer in `*ints@label`" WRITE},
+		{"*ints@nowhere", "-2 there is no variable `nowhere` in stew::Pot::cook(int) | "},
+		{"count@2@2", "-22 there is something unknown in `count@2@2`, at @2" WRITE},
+		{"p->1", "-2 node has no member `__1` | "},
+		{"stew:salt", "-2 there is no variable `stew` in stew::Pot::cook(int) | "},
+		{"p->get()", "-95 the result of `get()` is not known" NO_CALL},
+		{"p->list()", "-95 the result of `list()` is not known" NO_CALL},
+};
+
+static const struct expected library_values[] = {
+		{"v", "v 2/4/64: 4:0:0:4104 34:0:8:0 38:0:0:0 4:0:0:4096 34:0:8:0 39:0:2:0 38:0:0:0 1:0:0:4 39:0:4:0 40:0:0:0 4:0:0:4096 34:0:8:0"},
+		{"v[2]", "v_2 2/4/0?: 4:0:0:4096 34:0:8:0 32:0:0:8 34:0:4:0"},
+		{"*v", "v 2/4/0?: 4:0:0:4096 34:0:8:0 34:0:4:0"},
+		{"v.size()", "v_size 1/8/0: 4:0:0:4104 34:0:8:0 38:0:0:0 4:0:0:4096 34:0:8:0 39:0:2:0 38:0:0:0 1:0:0:4 39:0:4:0"},
+		{"v.data()", "v_data 3/8/0?: 4:0:0:4096 34:0:8:0"},
+		{"v.begin()", "v_begin 3/8/0?: 4:0:0:4096 34:0:8:0"},
+		{"s", "s 2/4/64: 4:0:0:4168 34:0:8:0 40:0:0:0 4:0:0:4160 34:0:8:0"},
+		{"s[1]", "s_1 2/4/0?: 4:0:0:4160 34:0:8:0 32:0:0:4 34:0:4:0"},
+		{"s.size()", "s_size 1/8/0: 4:0:0:4168 34:0:8:0"},
+		{"s.length()", "s_length 1/8/0: 4:0:0:4168 34:0:8:0"},
+		{"f", "f 2/4/7: 4:0:0:4224 34:0:8:0"},
+		{"f.size()", "f_size 1/8/0: 1:0:0:7"},
+		{"f[6]", "f_6 2/4/0?: 4:0:0:4224 34:0:8:0 32:0:0:24 34:0:4:0"},
+		{"w", "w 6/1/256: 4:0:0:4288 34:0:8:0 40:0:0:0 4:0:0:4296 34:0:8:0"},
+		{"w.size()", "w_size 1/8/0: 4:0:0:4288 34:0:8:0"},
+		{"w.data()", "w_data 3/8/0?: 4:0:0:4296 34:0:8:0"},
+		{"t", "t 6/1/256: 4:0:0:4352 34:0:8:0"},
+		{"t.size()", "t_size 1/8/0: 4:0:0:4360 34:0:8:0"},
+		{"t.length()", "t_length 1/8/0: 4:0:0:4360 34:0:8:0"},
+		{"t.c_str()", "t_c_str 6/1/256: 4:0:0:4352 34:0:8:0"},
+		{"t.has_value()", "t_has_value 1/8/0: 4:0:0:4360 34:0:8:0"},
+		{"u", "u 3/8/0: 4:0:0:4416 34:0:8:0"},
+		{"u->one", "u_one 2/4/0?: 4:0:0:4416 34:0:8:0 34:0:4:0"},
+		{"*u", "u 9/2/0:; one 2/4/0?: 4:0:0:4416 34:0:8:0 34:0:4:0; other 6/1/256?: 4:0:0:4416 34:0:8:0 32:0:0:8 34:0:8:0"},
+		{"u.get()", "u_get 3/8/0: 4:0:0:4416 34:0:8:0"},
+		{"u->other", "u_other 6/1/256?: 4:0:0:4416 34:0:8:0 32:0:0:8 34:0:8:0"},
+		{"h", "h 3/8/0: 4:0:0:4480 34:0:8:0"},
+		{"h->one", "h_one 2/4/0?: 4:0:0:4480 34:0:8:0 34:0:4:0"},
+		{"h.get()", "h_get 3/8/0: 4:0:0:4480 34:0:8:0"},
+		{"o", "o 2/4/1: 4:0:0:4548 34:0:1:0 36:0:8:0 40:0:0:0 4:0:0:4544"},
+		{"*o", "o 2/4/0: 4:0:0:4544 34:0:4:0"},
+		{"o.has_value()", "o_has_value 1/8/0: 4:0:0:4548 34:0:1:0 36:0:8:0"},
+		{"o.is_some()", "o_is_some 1/8/0: 4:0:0:4548 34:0:1:0 36:0:8:0"},
+		{"e", "e 2/4/6: 4:0:0:4608"},
+		{"e[5]", "e_5 2/4/0: 4:0:0:4628 34:0:4:0"},
+		{"e.size()", "e_size 1/8/0: 1:0:0:6"},
+		{"e.data()", "e_data 3/8/0: 4:0:0:4608"},
+		{"sl", "sl 2/4/64: 4:0:0:4680 34:0:8:0 40:0:0:0 4:0:0:4672 34:0:8:0"},
+		{"sl.len()", "sl_len 1/8/0: 4:0:0:4680 34:0:8:0"},
+		{"sl[3]", "sl_3 2/4/0?: 4:0:0:4672 34:0:8:0 32:0:0:12 34:0:4:0"},
+		{"sl.as_ptr()", "sl_as_ptr 3/8/0?: 4:0:0:4672 34:0:8:0"},
+		{"st", "st 6/1/256: 4:0:0:4744 34:0:8:0 40:0:0:0 4:0:0:4736 34:0:8:0"},
+		{"st.len()", "st_len 1/8/0: 4:0:0:4744 34:0:8:0"},
+		{"ve", "ve 2/2/64: 4:0:0:4816 34:0:8:0 40:0:0:0 4:0:0:4800 34:0:8:0"},
+		{"ve[4]", "ve_4 2/2/0?: 4:0:0:4800 34:0:8:0 32:0:0:8 34:0:2:0"},
+		{"ve.len()", "ve_len 1/8/0: 4:0:0:4816 34:0:8:0"},
+		{"rs", "rs 6/1/256: 4:0:0:4872 34:0:8:0 40:0:0:0 4:0:0:4880 34:0:8:0"},
+		{"rs.len()", "rs_len 1/8/0: 4:0:0:4872 34:0:8:0"},
+		{"gs", "gs 6/1/256: 4:0:0:4936 34:0:8:0 40:0:0:0 4:0:0:4928 34:0:8:0"},
+		{"gs.len()", "gs_len 1/8/0: 4:0:0:4936 34:0:8:0"},
+		{"gl", "gl 2/4/64: 4:0:0:5000 34:0:4:0 36:0:32:0 40:0:0:0 4:0:0:4992 34:0:8:0"},
+		{"gl.len()", "gl_len 1/8/0: 4:0:0:5000 34:0:4:0 36:0:32:0"},
+		{"gl[1]", "gl_1 2/4/0?: 4:0:0:4992 34:0:8:0 32:0:0:4 34:0:4:0"},
+		{"rc->one", "rc_one 2/4/0?: 4:0:0:5056 34:0:8:0 32:0:0:8 34:0:4:0"},
+		{"rc", "rc 3/8/0: 4:0:0:5056 34:0:8:0"},
+		{"*rc", "rc 9/2/0:; one 2/4/0?: 4:0:0:5056 34:0:8:0 32:0:0:8 34:0:4:0; other 6/1/256?: 4:0:0:5056 34:0:8:0 32:0:0:16 34:0:8:0"},
+		{"nn->other", "nn_other 6/1/256?: 4:0:0:5120 34:0:8:0 32:0:0:8 34:0:8:0"},
+		{"nn.as_ptr()", "nn_as_ptr 3/8/0: 4:0:0:5120 34:0:8:0"},
+		{"string(w)", "w 6/1/256: 4:0:0:4288 34:0:8:0 40:0:0:0 4:0:0:4296 34:0:8:0"},
+		{"bytes(v)", "v 7/1/256: 4:0:0:4104 34:0:8:0 38:0:0:0 4:0:0:4096 34:0:8:0 39:0:2:0 38:0:0:0 1:0:0:4 39:0:4:0 38:0:0:0 1:0:0:4 39:0:3:0 40:0:0:0 4:0:0:4096 34:0:8:0"},
+		{"bytes(v, 3)", "v 7/1/3: 4:0:0:4096 34:0:8:0"},
+		{"string(t)", "t 6/1/256: 4:0:0:4352 34:0:8:0"},
+		{"string(t, 3)", "t 6/1/3: 4:0:0:4352 34:0:8:0"},
+		{"bytes(rs)", "rs 7/1/256: 4:0:0:4872 34:0:8:0 40:0:0:0 4:0:0:4880 34:0:8:0"},
+		{"v@2", "-95 each of them is a vector<int>, not a number | ask for one of them, as in `a[0]`, or for its members"},
+		{"*v@2", "v 2/4/2: 4:0:0:4096 34:0:8:0"},
+		{"v.nothing()", "-95 the result of `nothing()` is not known" NO_CALL},
+		{"pair.size()", "-95 the result of `size()` is not known" NO_CALL},
+		{"count.size()", "-95 the result of `size()` is not known" NO_CALL},
+		{"s.at()", "-95 the result of `at()` is not known" NO_CALL},
+		{"string(&t)", "t 6/1/256: 4:0:0:4352"},
+		{"bytes(t)", "t 7/1/256: 4:0:0:4360 34:0:8:0 40:0:0:0 4:0:0:4352 34:0:8:0"},
+		{"bytes(t, 3)", "t 7/1/3: 4:0:0:4352 34:0:8:0"},
+		{"bytes(&t, 4)", "t 7/1/4: 4:0:0:4352"},
+		{"string(&node.text)", "node_text 6/1/256: 4:0:0:372"},
+		{"bytes(&pair, 4)", "pair 7/1/4: 4:0:0:320"},
+		{"bytes(&pair)",
+				"-22 the number of bytes behind the pointer is unknown | write `bytes(p, 16)`, or `bytes(p, n)`"},
+		{"bytes(s)", "s 7/1/256: 4:0:0:4168 34:0:8:0 38:0:0:0 1:0:0:4 39:0:3:0 40:0:0:0 4:0:0:4160 34:0:8:0"},
+		{"bytes(f)", "f 7/1/28: 4:0:0:4224 34:0:8:0"},
+		{"bytes(e)", "e 7/1/24: 4:0:0:4608"},
+		{"string(sl)", "sl 6/1/256: 4:0:0:4680 34:0:8:0 40:0:0:0 4:0:0:4672 34:0:8:0"},
+		{"string(ve, 6)", "ve 6/1/6: 4:0:0:4800 34:0:8:0"},
+		{"bytes(o)", "o 7/1/256: 4:0:0:4548 34:0:1:0 36:0:8:0 38:0:0:0 1:0:0:4 39:0:3:0 40:0:0:0 4:0:0:4544"},
+		{"&v", "v 3/8/0: 4:0:0:4096"},
+		{"&t", "t 3/8/0: 4:0:0:4352"},
+		{"*t", "-22 it is not a pointer | "},
+		{"t[1]", "-22 it is not a pointer | "},
+		{"u[1]", "u_1 9/2/0:; one 2/4/0?: 4:0:0:4416 34:0:8:0 32:0:0:16 34:0:4:0; other 6/1/256?: 4:0:0:4416 34:0:8:0 32:0:0:24 34:0:8:0"},
+		{"rc.value", "-2 pair has no member `value` | "},
+		{"*o@1", "o 2/4/1: 4:0:0:4544"},
+		{"string(dt)", "dt 6/1/256: 4:0:0:5184 34:0:8:0"},
+		{"string(dt, 5)", "dt 6/1/5: 4:0:0:5184 34:0:8:0"},
+		{"bytes(dt, 5)",
+				"-2 the compiler has not kept all of it at this location | probe another location, or compile with -O0 or -Og"},
+		{"dt", "dt 6/1/256: 4:0:0:5184 34:0:8:0"},
+		{"a", "a 2/4/0: 4:0:0:5248 34:0:4:0"},
+		{"ce", "ce 2/2/0: 4:0:0:5312 34:0:2:0"},
+};
+
+static const struct expected results[] = {
+		{"return", "return 3/8/0: 2:0:0:0"},
+		{"return->one", "return_one 2/4/0?: 2:0:0:0 34:0:4:0"},
+		{"return->other", "return_other 6/1/256?: 2:0:0:0 32:0:0:8 34:0:8:0"},
+		{"*return", "return 9/2/0:; one 2/4/0?: 2:0:0:0 34:0:4:0; other 6/1/256?: 2:0:0:0 32:0:0:8 34:0:8:0"},
+		{"n", "-22 `n` is not there any more when _ZN4stew3Pot4cookEi has returned | the returned value is called `return`, as in `return->name`; `--arg` is for variables at the entry"},
+		{"r=return", "r 3/8/0: 2:0:0:0"},
+		{"errno", "errno 2/4/0: 13:0:0:0 34:0:4:0"},
+};
+
+static const struct expected in_block[] = {
+		{"inside", "inside 2/2/0: 2:8:0:0"},
+		{"n", "n 2/2/0: 2:9:0:0"},
+		{"p->inner.one", "p_inner_one 2/4/0?: 2:1:0:0 32:0:0:32 34:0:4:0"},
+		{"stew::salt", "stew_salt 2/4/0: 4:0:0:768 34:0:4:0"},
+		{"depth", "depth 2/4/0?: 2:5:0:0 34:0:4:0"},
+		{"p", "p 3/8/0: 2:1:0:0"},
+};
+
+static const struct expected in_no_function[] = {
+		{"count", "-61 there is no debug information for the code at this location of kitchen | write it as TYPE:NAME:ADDR, as in `s32:n:%edi`"},
+		{"n", "-61 there is no debug information for the code at this location of kitchen | write it as TYPE:NAME:ADDR, as in `s32:n:%edi`"},
+};
+
+static const struct expected in_function_without_name[] = {
+		{"count", "count 2/4/0: 4:0:0:256 34:0:4:0"},
+		{"n", "-2 there is no variable `n` in that code | "},
+};
+
+static const struct expected nothing_returned[] = {
+		{"return", "-22 that function returns nothing | leave it out"},
+		{"return->one", "-22 that function returns nothing | leave it out"},
+		{"return->other", "-22 that function returns nothing | leave it out"},
+		{"n", "-22 `n` is not there any more when that function has returned | the returned value is called `return`, as in `return->name`; `--arg` is for variables at the entry"},
+		{"r=return", "-22 that function returns nothing | leave it out"},
+};
+
+static const struct expected in_no_unit[] = {
+		{"count", "-61 there is no debug information for the code at this location of kitchen | write it as TYPE:NAME:ADDR, as in `s32:n:%edi`"},
+		{"n", "-61 there is no debug information for the code at this location of kitchen | write it as TYPE:NAME:ADDR, as in `s32:n:%edi`"},
+};
+
+static const struct expected unknown_results[] = {
+		{"return", "-61 there is no debug information for that function of kitchen" WRITE_ADDRESS},
+		{"return->one", "-61 there is no debug information for that function of kitchen" WRITE_ADDRESS},
+		{"n", "-22 `n` is not there any more when that function has returned | the returned value is called `return`, as in `return->name`; `--arg` is for variables at the entry"},
+		{"r=return", "-61 there is no debug information for that function of kitchen" WRITE_ADDRESS},
+};
+
+static void test_values(void **unused)
+{
+	(void)unused;
+	FIND_ALL(plain_values, false);
+	FIND_ALL(library_values, false);
+	FIND_ALL(results, true);
+}
+
+static void test_refusals(void **unused)
+{
+	(void)unused;
+	FIND_ALL(refused, false);
+}
+
+/* Locations that are not the begin of a function, and functions and code without debug information. */
+static void test_locations(void **unused)
+{
+	const struct place before = place;
+
+	(void)unused;
+	place.address = 0x2005;
+	place.entry = false;
+	FIND_ALL(in_block, false);
+	place.address = 0x2190;
+	FIND_ALL(in_no_function, false);
+	place.name = "";
+	FIND_ALL(unknown_results, true);
+	place.address = 0x2045;
+	FIND_ALL(in_function_without_name, false);
+	FIND_ALL(nothing_returned, true);
+	place.address = 0x4045;
+	FIND_ALL(in_no_unit, false);
+	FIND_ALL(unknown_results, true);
+	place = before;
+}
+
+/* ---- limits ---- */
+
+static void expect_text(const char *text, size_t room, const char *wanted)
+{
+	find(text, false, room);
+	assert_string_equal(shown, wanted);
+}
+
+static void expect_begin(const char *text, const char *wanted)
+{
+	find(text, false, 40);
+	if (strncmp(shown, wanted, strlen(wanted)) != 0)
+		fail_msg("%s instead of %s", shown, wanted);
+}
+
+static void test_limits(void **unused)
+{
+	char text[600], wanted[600];
+
+	(void)unused;
+	begin();
+	/* Parentheses. */
+	for (int i = 32; i <= 33; i++) {
+		snprintf(text, sizeof(text), "%.*scount%.*s", i,
+				"(((((((((((((((((((((((((((((((((", i,
+				")))))))))))))))))))))))))))))))))");
+		expect_begin(text,
+				i == 32 ? "count 2/4/0: " : "-22 there are too many parts in `(");
+	}
+	/* Letters of a name, and digits of a member. */
+	for (int i = 255; i <= 256; i++) {
+		memset(text, 'q', (size_t)i);
+		text[i] = '\0';
+		snprintf(wanted, sizeof(wanted),
+				i == 255 ? "-2 there is no variable `%.128s` in "
+					 : "-22 a name is missing in `%.128s`",
+				text);
+		expect_begin(text, wanted);
+	}
+	expect_begin("outer.1234", "-2 outer has no member `__1234`");
+	expect_begin("outer.12345", "-22 a name is missing in `outer.12345`, at 12345 |");
+	/* Elements. */
+	expect_begin("label[2147483647]",
+			"label_2147483647 2/1/0?: 4:0:0:296 34:0:8:0 32:0:0:2147483647 34:0:1:0");
+	expect_begin("label[2147483648]", "-22 there is no index that is a number in ");
+	/* Members and their structure, with as much space as they need, with less, and as bytes. */
+	expect_text("pair", 3,
+			"pair 9/2/0:; one 2/4/0: 4:0:0:320 34:0:4:0; other 6/1/256: 4:0:0:328 34:0:8:0");
+	expect_text("pair", 2, "pair 9/1/0:; one 2/4/0: 4:0:0:320 34:0:4:0 ...");
+	expect_text("pair", 1, "pair 7/1/16: 4:0:0:320");
+	end();
+}
+
+/* Without debug information, and if its search fails. */
+static void test_no_debug_information(void **unused)
+{
+	(void)unused;
+	module.debug = NULL;
+	find("count", false, 40);
+	assert_string_equal(shown,
+			"-61 there is no debug information for kitchen, so it is unknown where `count` is | compile it with -g or install its package of debug symbols; without, write it as TYPE:NAME:ADDR, as in `s32:n:%edi`");
+	find("errno", false, 40);
+	assert_string_equal(shown, "errno 2/4/0: 13:0:0:0 34:0:4:0");
+}
+
+/* ---- return values ---- */
+
+static void expect_result(uint64_t at, int known, const char *wanted)
+{
+	struct value values[VARIABLE_RESULT_MAX] = {{.name = "result"}};
+	const struct place of = {.module = &module, .address = at};
+	struct resolve_error error = {.text = ""};
+	bool nothing, left_out;
+
+	assert_int_equal(variable_result(&of, values, &nothing, &left_out, &error), known);
+	*shown = '\0';
+	for (size_t i = 0;
+			known && !nothing && i < (values[0].type == PROBE_FIELD_STRUCT ? 3u : 1u);
+			i++)
+		show_value(&values[i]);
+	if (nothing)
+		strcat(shown, left_out ? "left out" : "nothing");
+	assert_string_equal(shown, wanted);
+}
+
+static void test_return_values(void **unused)
+{
+	(void)unused;
+	begin();
+	expect_result(0x2000, 1, "result 3/8/0: 2:0:0:0");
+	expect_result(0x2040, 0, "nothing");
+	expect_result(0x2080, 0, "");
+	expect_result(0x20c0, 1, "result 5/8/0: 3:0:0:0");
+	expect_result(0x2100, 1, "left out");
+	expect_result(0x2140, 1, "result 9/2/0:; real 5/8/0: 3:0:0:0; imag 5/8/0: 3:1:0:0");
+	expect_result(0x2180, 0, "");
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_values),
+			cmocka_unit_test(test_refusals),
+			cmocka_unit_test(test_locations),
+			cmocka_unit_test(test_limits),
+			cmocka_unit_test(test_no_debug_information),
+			cmocka_unit_test(test_return_values),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
