@@ -855,12 +855,53 @@ static void test_failing_streams(void **state)
 		if (ret == -EEXIST)
 			break;
 	}
+	unlinkat(writer->dir_fd, "side_session", 0);
+	failing_call = 0;
+	assert_int_equal(ctf_writer_lost(writer, 10, lost, 1, &why), 0);
+	failing_arm(1);
+	assert_int_equal(ctf_writer_lost(writer, 10, lost, 1, &why), -ENOMEM);
+	assert_true(failing_has_failed());
+	assert_string_equal(why.text, "out of memory to note what was lost");
 	/* The first error of closing is reported, and all files are closed. */
 	failing_arm(1);
 	assert_int_equal(ctf_writer_close(writer, &why), -ENOSPC);
 	assert_true(failing_has_failed());
 	ctf_arena_destroy(arena_of_test);
 	arena_of_test = NULL;
+}
+
+/* Identifiers behind one that is removed, streams of no channel, and a file with the lowest descriptor. */
+static void test_parts(void **state)
+{
+	uint32_t ids[] = {1, 3, 5, 7, 9};
+	struct ctf_channel channel = {.ids = ids, .id_count = 5, .id_room = 5};
+	struct ctf_writer *writer = make_writer(CTF_FORMAT_1);
+	struct ctf_stream of_none = {.writer = writer, .class_id = 2}, *stream;
+	const struct ctf_span span = {.records = "", .size = 0};
+	int saved = dup(0);
+
+	(void)state;
+	remove_id(&channel, 3);
+	assert_int_equal(channel.id_count, 4);
+	assert_memory_equal(ids, ((const uint32_t[]){1, 5, 7, 9}), 16);
+	writer->channels[2].placement = CTF_PER_CPU;
+	assert_true(has_cpu(&of_none));
+	of_none.class_id = 3;
+	writer->nr_channels = 3;
+	assert_false(has_cpu(&of_none));
+	of_none.class_id = writer->nr_channels = 2;
+	assert_false(has_cpu(&of_none));
+	count_records(&of_none, &span);
+	assert_int_equal(of_none.records, 0);
+	writer->nr_channels = 3;
+	writer->channels[2].placement = CTF_PER_THREAD;
+	assert_true(saved >= 0);
+	assert_int_equal(close(0), 0);
+	assert_int_equal(ctf_writer_open_stream(writer, 0, 9, 100, &stream, &why), 0);
+	assert_int_equal(stream->fd, 0);
+	close_writer(writer);
+	assert_int_equal(dup2(saved, 0), 0);
+	close(saved);
 }
 
 static void test_failing_clock(void **state)
@@ -925,6 +966,7 @@ int main(int argc, char **argv)
 			cmocka_unit_test(test_appended),
 			cmocka_unit_test(test_failing_creation),
 			cmocka_unit_test(test_failing_streams),
+			cmocka_unit_test(test_parts),
 			cmocka_unit_test(test_failing_clock),
 	};
 	int ret;

@@ -268,6 +268,59 @@ static void test_cases(void **state)
 	free(found);
 }
 
+/* ---- depth ---- */
+
+static bool is_accepted(
+		char kind, const char *begin, const char *each, unsigned int count, const char *end)
+{
+	static char content[1 << 16];
+	size_t used = strlen(begin);
+	char *printed;
+	size_t size;
+	bool accepted;
+	FILE *out = open_memstream(&printed, &size);
+
+	memcpy(content, begin, used);
+	for (unsigned int i = 0; i < count; i++, used += strlen(each))
+		memcpy(content + used, each, strlen(each));
+	memcpy(content + used, end, strlen(end));
+	used += strlen(end);
+	/* Close what each part opened. */
+	for (unsigned int i = 0; kind == 'T' && !strncmp(each, "struct", 6) && i < count; i++)
+		used += (size_t)snprintf(content + used, sizeof(content) - used, "}%s;",
+				i + 1 < count ? " a" : "");
+	for (unsigned int i = 0; kind == 'J' && i < count; i++)
+		content[used++] = '}';
+	content[used] = '\0';
+	make_text(kind, content);
+	accepted = !parse_and_print(out);
+	fclose(out);
+	if (!accepted)
+		assert_true(strstr(printed, "types are nested too deep") ||
+				strstr(printed, "field classes are nested deeper than 512"));
+	free(printed);
+	return accepted;
+}
+
+static void test_depths(void **state)
+{
+	static const char begin[] = "typealias integer { size = 8; } := u8; @trace typealias u8";
+	static const char array[] =
+			"{\"type\":\"static-length-array\",\"length\":1,\"element-field-class\":";
+
+	(void)state;
+	/* Dimensions alone, and in the structure of the fields. */
+	assert_true(is_accepted('T', begin, "[1]", 512, " := t;"));
+	assert_false(is_accepted('T', begin, "[1]", 513, " := t;"));
+	assert_true(is_accepted('F', "u8 x", "[1]", 510, ";"));
+	assert_false(is_accepted('F', "u8 x", "[1]", 511, ";"));
+	/* Structures, the innermost of which is empty. */
+	assert_true(is_accepted('T', "@trace ", "struct s { ", 512, ""));
+	assert_false(is_accepted('T', "@trace ", "struct s { ", 513, ""));
+	assert_true(is_accepted('J', "", array, 510, "@u8"));
+	assert_false(is_accepted('J', "", array, 511, "@u8"));
+}
+
 /* ---- calls that fail ---- */
 
 static void parse_with_failures(void)
@@ -331,6 +384,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_cases),
+			cmocka_unit_test(test_depths),
 			cmocka_unit_test(test_failures),
 	};
 	size_t size;

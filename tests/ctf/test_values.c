@@ -112,6 +112,7 @@ static void test_ends(void **state)
 	assert_refused(packed, bytes, 47, "an array is longer than the packet", true);
 	string->min_bits = 8;
 	assert_int_equal(decode_bits(strings, bytes, 64), 0);
+	assert_int_equal(decoder.values[0].count, 2);
 	assert_int_equal(decoder.values[0].span, 3);
 	assert_int_equal(decoder.values[2].size, 3);
 	strings->length = 9;
@@ -220,6 +221,68 @@ static void test_elements(void **state)
 	}
 }
 
+/* Numbers of fixed size are one value; others have one each, and as many as there can be. */
+static void test_packed(void **state)
+{
+	static unsigned char bytes[(1 << 20) + 2];
+	struct ctf_type *element = ctf_type_integer(arena, 8, false),
+			*string = ctf_type_string(arena);
+	struct ctf_type *array = ctf_type_array(arena, element, 3);
+
+	(void)state;
+	for (unsigned int kind = CTF_INTEGER; kind <= CTF_FLOAT; kind++) {
+		element->kind = kind;
+		if (kind != CTF_INTEGER && kind != CTF_ENUM && kind != CTF_FLOAT)
+			continue;
+		assert_int_equal(decode_bits(array, bytes, 24), 0);
+		assert_int_equal(decoder.count, 1);
+		assert_true(decoder.values[0].packed);
+	}
+	element->kind = CTF_INTEGER;
+	element->leb128 = true;
+	assert_int_equal(decode_bits(array, bytes, 24), 0);
+	assert_int_equal(decoder.count, 4);
+	assert_false(decoder.values[0].packed);
+	assert_int_equal(decoder.values[0].count, 3);
+	/* More than the most elements without bits, if they have some. */
+	string->min_bits = 8;
+	array = ctf_type_array(arena, string, sizeof(bytes) - 1);
+	assert_int_equal(decode_bits(array, bytes, 8 * sizeof(bytes)), 0);
+	assert_int_equal(decoder.count, sizeof(bytes));
+	array->element = ctf_type_struct(arena, 0);
+	array->length = 1 << 20;
+	assert_int_equal(decode_bits(array, bytes, 0), 0);
+	assert_int_equal(decoder.count, (1 << 20) + 1);
+}
+
+/* A text ends at its NUL, if its array has more. */
+static void test_wide_arrays(void **state)
+{
+	struct ctf_type *type = ctf_type_string(arena);
+	struct ctf_value value;
+
+	(void)state;
+	type->encoding = CTF_UTF16LE;
+	assert_int_equal(ctf_decode_wide_text(&decoder, type, &value,
+					 (const uint8_t *)"a\0b\0\0\0c\0", 8),
+			0);
+	assert_int_equal(value.size, 2);
+	assert_true(value.is_text);
+	assert_memory_equal(value.text, "ab", 2);
+	assert_int_equal(ctf_decode_wide_text(&decoder, type, &value,
+					 (const uint8_t *)"a\0b\0\0\0c\0", 7),
+			-EINVAL);
+	assert_string_equal(
+			decoder.why, "the length of a text is no whole number of its characters");
+	/* The first half of a pair at the end. */
+	assert_int_equal(ctf_decode_wide_text(&decoder, type, &value,
+					 (const uint8_t *)"\0\xd8\0\xdc", 2),
+			0);
+	assert_int_equal(value.size, 3);
+	ctf_decoder_drop_texts(&decoder);
+	assert_null(decoder.texts);
+}
+
 /* One text in each encoding; what is no code point becomes U+FFFD. */
 static void test_encodings(void **state)
 {
@@ -273,6 +336,8 @@ int main(void)
 			cmocka_unit_test(test_ends),
 			cmocka_unit_test(test_long_numbers),
 			cmocka_unit_test(test_elements),
+			cmocka_unit_test(test_packed),
+			cmocka_unit_test(test_wide_arrays),
 			cmocka_unit_test(test_encodings),
 			cmocka_unit_test(test_members),
 	};
