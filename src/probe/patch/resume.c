@@ -7,6 +7,7 @@
  */
 #include "parts.h"
 
+#include <cpuid.h>
 #include <stddef.h>
 #include <string.h>
 #include <ucontext.h>
@@ -47,10 +48,7 @@ static uint32_t pkru_at; /* in the frame */
 
 static void resume_cpuid(uint32_t leaf, uint32_t part, uint32_t registers[4])
 {
-	__asm__("cpuid"
-			: "=a"(registers[0]), "=b"(registers[1]), "=c"(registers[2]),
-			"=d"(registers[3])
-			: "a"(leaf), "c"(part));
+	__cpuid_count(leaf, part, registers[0], registers[1], registers[2], registers[3]);
 }
 
 /* A shadow stack has an entry for the handler, which rt_sigreturn removes. */

@@ -53,6 +53,58 @@ static const uint8_t *fake_frames(bool follows)
 #define segments stack_segments
 #include "probe/patch/passed.c"
 #undef segments
+#include <cpuid.h>
+
+/* A made-up processor. */
+static struct {
+	bool is_played;
+	uint32_t highest, state_bytes, features;
+	const char *maker, *hypervisor;
+	bool has_keys;
+} processor;
+
+static void played_cpuid(uint32_t leaf, uint32_t part, uint32_t to[4])
+{
+	memset(to, 0, 4 * sizeof(*to));
+	switch (leaf) {
+	case 0:
+		CHECK(!part);
+		to[0] = processor.highest;
+		memcpy(&to[1], processor.maker, 4);
+		memcpy(&to[3], processor.maker + 4, 4);
+		memcpy(&to[2], processor.maker + 8, 4);
+		return;
+	case 1:
+		CHECK(!part);
+		to[2] = processor.features;
+		return;
+	case 7:
+		CHECK(!part);
+		to[2] = (uint32_t)processor.has_keys << 4;
+		return;
+	case 13:
+		CHECK(part == 9);
+		to[0] = processor.state_bytes;
+		to[1] = 2688;
+		return;
+	case 0x40000000:
+		CHECK(!part && processor.features >> 31);
+		memcpy(&to[1], processor.hypervisor, 12);
+		return;
+	default: CHECK(false);
+	}
+}
+
+static void any_cpuid(uint32_t leaf, uint32_t part, uint32_t to[4])
+{
+	if (processor.is_played)
+		played_cpuid(leaf, part, to);
+	else
+		__cpuid_count(leaf, part, to[0], to[1], to[2], to[3]);
+}
+
+#undef __cpuid_count
+#define __cpuid_count(leaf, part, a, b, c, d) any_cpuid(leaf, part, registers)
 #include "probe/patch/resume.c"
 #include "probe/patch/threads.c"
 
@@ -232,6 +284,41 @@ static void test_resume(void)
 	patch_resume_never();
 	CHECK(!patch_resumes());
 	never = false;
+}
+
+/* pkru_at, or -1 if a handler returns by a system call. */
+static int64_t start_on(const char *maker, uint32_t highest, uint32_t features, uint32_t bytes,
+		bool has_keys)
+{
+	processor.maker = maker;
+	processor.highest = highest;
+	processor.features = features;
+	processor.state_bytes = bytes;
+	processor.has_keys = has_keys;
+	resumes = false;
+	pkru_at = 4711;
+	patch_resume_start();
+	return resumes ? (int64_t)pkru_at : -1;
+}
+
+static void test_processors(void)
+{
+	const uint32_t xsave = 1u << 27, guest = 1u << 31;
+
+	processor.is_played = true;
+	CHECK(start_on("GenuineIntel", 13, xsave, 8, true) == 2688);
+	CHECK(start_on("AuthenticAMD", 14, xsave, 4, true) == 2688);
+	/* The register is not in the frame. */
+	CHECK(start_on("HygonGenuine", 13, xsave, 3, false) == 0);
+	CHECK(start_on("  Shanghai  ", 13, xsave, 3, true) == -1 && pkru_at == 0);
+	CHECK(start_on("CentaurHauls", 12, xsave, 8, true) == -1 && pkru_at == 4711);
+	CHECK(start_on("CentaurHauls", 13, ~(xsave | guest), 8, true) == -1 && pkru_at == 4711);
+	CHECK(start_on("GenuineTMx86", 13, xsave, 8, true) == -1 && pkru_at == 4711);
+	processor.hypervisor = "KVMKVMKVM\0\0";
+	CHECK(start_on("GenuineIntel", 13, xsave | guest, 8, true) == 2688);
+	processor.hypervisor = "TCGTCGTCGTCG";
+	CHECK(start_on("GenuineIntel", 13, xsave | guest, 8, true) == -1);
+	processor.is_played = false;
 }
 
 /* Names of processors and of an emulator, in the order of their registers. */
@@ -626,6 +713,7 @@ int main(void)
 {
 	test_moved();
 	test_moved_for_good();
+	test_processors();
 	test_resume();
 	test_names();
 	test_mappings();
