@@ -164,8 +164,8 @@ static void take_type(struct format_field *field, char *type, const char *dimens
 	}
 }
 
-/* "unsigned char name[8]" in place. False: there is no name. */
-static bool take_declaration(struct format_field *field, char *text)
+/* "unsigned char name[8]" in place. 0, -EINVAL: there is no name, or -ENOMEM. */
+static int take_declaration(struct format_field *field, char *text)
 {
 	char *end = text + strlen(text), *dimension = NULL, *name;
 
@@ -176,7 +176,7 @@ static bool take_declaration(struct format_field *field, char *text)
 		while (dimension > text && *dimension != '[')
 			dimension--;
 		if (*dimension != '[')
-			return false;
+			return -EINVAL;
 		end[-1] = '\0';
 		*dimension++ = '\0';
 		end = dimension - 1;
@@ -185,17 +185,17 @@ static bool take_declaration(struct format_field *field, char *text)
 	while (name > text && !isspace((unsigned char)name[-1]) && name[-1] != '*')
 		name--;
 	if (name == end || name == text)
-		return false;
+		return -EINVAL;
 	field->name = strdup(name);
 	if (!field->name)
-		return false;
+		return -ENOMEM;
 	while (name > text && isspace((unsigned char)name[-1]))
 		name--;
 	*name = '\0';
 	while (isspace((unsigned char)*text))
 		text++;
 	take_type(field, text, dimension);
-	return true;
+	return 0;
 }
 
 static bool take_number(const char *line, const char *word, uint32_t *number)
@@ -219,6 +219,7 @@ static int take_field(struct format *format, char *line)
 	struct format_field field = {.name = NULL}, *fields;
 	uint32_t is_signed = 0;
 	char *end = strstr(line, ";\toffset:");
+	int ret;
 
 	if (!end || !take_number(end, "offset:", &field.offset) ||
 			!take_number(end, "size:", &field.size))
@@ -232,8 +233,9 @@ static int take_field(struct format *format, char *line)
 	if (field.size > UINT16_MAX || field.offset > UINT16_MAX ||
 			format->nr_fields == FORMAT_FIELDS_MAX)
 		return -EINVAL;
-	if (!take_declaration(&field, line))
-		return -EINVAL;
+	ret = take_declaration(&field, line);
+	if (ret)
+		return ret;
 	fields = realloc(format->fields, (format->nr_fields + 1) * sizeof(*fields));
 	if (!fields) {
 		free(field.name);

@@ -139,6 +139,8 @@ static int read_format(
 				"cannot read %s: %s", path, strerror((int)-size));
 	ret = kernel_format_parse(text, (size_t)size, &kind->format);
 	free(text);
+	if (ret == -ENOMEM)
+		return record_fail(error, ret, NULL, "out of memory");
 	if (ret)
 		return record_fail(error, ret, NULL, "%s cannot be understood", path);
 	kind->id = kind->format.id;
