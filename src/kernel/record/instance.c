@@ -157,9 +157,9 @@ static void way_close(struct kernel_record *record)
 	record->way_state = NULL;
 }
 
-static int fail(struct kernel_record *record, struct kernel_record_error *error, int code)
+/* The caller closes what is open. */
+static int fail(struct kernel_record_error *error, int code)
 {
-	way_close(record);
 	return record_fail(error, code, code == -EACCES || code == -EPERM ? "run it as root" : "",
 			"an instance of tracefs cannot be made: %s", strerror(-code));
 }
@@ -178,7 +178,7 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 	instance->page = malloc(PAGE_MAX);
 	instance->pid = getpid();
 	if (!instance->pipes || !instance->page)
-		return fail(record, error, -ENOMEM);
+		return fail(error, -ENOMEM);
 	for (i = 0; i < record->nr_cpus; i++)
 		instance->pipes[i] = -1;
 	(void)snprintf(instance->path, sizeof(instance->path), "%s/instances/" PREFIX "%ld-%llu",
@@ -186,17 +186,17 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 	(void)snprintf(instance->name, sizeof(instance->name), "the tracefs instance %s",
 			strrchr(instance->path, '/') + 1);
 	if (mkdir(instance->path, 0700))
-		return fail(record, error, -errno);
+		return fail(error, -errno);
 	instance->made = true;
 	ret = set_up(record, instance);
 	if (ret)
-		return fail(record, error, ret);
+		return fail(error, ret);
 	for (i = 0; i < record->nr_cpus; i++) {
 		(void)snprintf(path, sizeof(path), "%s/per_cpu/cpu%u/trace_pipe_raw",
 				instance->path, i);
 		instance->pipes[i] = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		if (instance->pipes[i] < 0 && errno != ENOENT)
-			return fail(record, error, -errno);
+			return fail(error, -errno);
 	}
 	return 0;
 }

@@ -206,8 +206,6 @@ static void say_denied(struct kernel_record_error *error, int code)
 	free(level);
 }
 
-static void way_close(struct kernel_record *record);
-
 /* Each event has a file on each CPU. */
 static void raise_files(void)
 {
@@ -238,11 +236,9 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 		return record_fail(error, -ENOMEM, NULL, "out of memory");
 	for (i = 0; i < record->nr_cpus; i++)
 		perf->events[i].fd = perf->names[i].fd = perf->polls[i].fd = -1;
-	if (record->options.clock == RING_CLOCK_TSC && !ask_conversion(&perf->conversion)) {
-		way_close(record);
+	if (record->options.clock == RING_CLOCK_TSC && !ask_conversion(&perf->conversion))
 		return record_fail(error, -ENOTSUP, "",
 				"perf does not provide the conversion of its time to that of the programs' traces");
-	}
 	raise_files();
 	for (i = 0; i < record->nr_cpus && (!ret || ret == -ENODEV); i++) {
 		ret = open_cpu(record, perf, i);
@@ -254,7 +250,6 @@ static int way_open(struct kernel_record *record, struct kernel_record_error *er
 				(unsigned long long)perf->size >> 10);
 		return 0;
 	}
-	way_close(record);
 	if (ret == -EACCES || ret == -EPERM || ret == -ENOSYS)
 		say_denied(error, ret);
 	else
