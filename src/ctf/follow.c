@@ -18,11 +18,18 @@
 
 /* ---- whether somebody is at work ---- */
 
-/* The recorder holds a lock on what it writes to. */
+/* Whether a failed call says that a file may be locked: it is, or there are no descriptors or no memory to find out. */
+static bool may_be_locked(int error)
+{
+	return error == EWOULDBLOCK || error == EMFILE || error == ENFILE || error == ENOMEM ||
+			error == ENOLCK;
+}
+
+/* The recorder holds a lock on what it writes to. A reader that cannot check the lock now assumes it, and checks it again later. */
 static bool is_locked(int dir_fd, const char *name)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	bool locked = (fd < 0 || flock(fd, LOCK_SH | LOCK_NB)) && may_be_locked(errno);
 
 	if (fd >= 0)
 		close(fd);
@@ -43,7 +50,7 @@ static bool is_recording(const struct ctf_reader *reader)
 		int kept = classes->place->fd;
 		int fd = kept >= 0 ? kept
 				   : open(classes->trace.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		bool locked = fd >= 0 && is_locked(fd, "metadata");
+		bool locked = fd >= 0 ? is_locked(fd, "metadata") : may_be_locked(errno);
 
 		if (fd >= 0 && fd != kept)
 			close(fd);

@@ -22,11 +22,21 @@
 
 /* ---- whether somebody is at work ---- */
 
-/* `flags`: O_NOFOLLOW for a name inside a trace, where other users may be able to make links. The user names the directory. */
+/* Whether a failed call says that a file may be locked: it is, or there are no descriptors or no memory to find out. */
+static bool may_be_locked(int error)
+{
+	return error == EWOULDBLOCK || error == EMFILE || error == ENFILE || error == ENOMEM ||
+			error == ENOLCK;
+}
+
+/*
+ * A lock that cannot be checked now is assumed, and checked again later. `flags`: O_NOFOLLOW for a name inside a trace, where other users
+ * may be able to make links. The user names the directory.
+ */
 static bool is_locked(const char *path, int flags)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
-	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	bool locked = (fd < 0 || flock(fd, LOCK_SH | LOCK_NB)) && may_be_locked(errno);
 
 	if (fd >= 0)
 		close(fd);

@@ -390,14 +390,16 @@ static struct instance *make_instance(struct session *session, struct found *fou
 	return instance;
 }
 
-static bool is_locked(int folder)
+/* Whether the recorder of this folder runs: 0 or 1, or a negative errno if the lock cannot be checked. */
+static int has_recorder(int folder)
 {
 	int fd = openat(folder, FOUND_EVENTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	int ret = fd < 0 || flock(fd, LOCK_SH | LOCK_NB) ? -errno : 0;
 
 	if (fd >= 0)
 		close(fd);
-	return locked;
+	/* Without the file there is no recorder. load_events() reports that it is missing. */
+	return ret == -EWOULDBLOCK ? 1 : ret == -ENOENT ? 0 : ret;
 }
 
 static struct instance *load(
@@ -405,13 +407,15 @@ static struct instance *load(
 {
 	struct instance *instance;
 	uint32_t i;
-	int ret = 0;
+	int ret = has_recorder(folder);
 
-	if (is_locked(folder)) {
+	if (ret > 0)
 		snprintf(error->text, sizeof(error->text),
 				"its recorder still runs, and writes the trace when it ends");
+	else if (ret)
+		snprintf(error->text, sizeof(error->text), FOUND_EVENTS ": %s", strerror(-ret));
+	if (ret)
 		return NULL;
-	}
 	instance = make_instance(session, found);
 	if (!instance)
 		return NULL;

@@ -43,7 +43,8 @@ static bool has_noted(const char *text)
 
 static const char *locked_file;      /* the file that is locked */
 static int lock_error = EWOULDBLOCK; /* of that file */
-static const char *missing;          /* the file that cannot be opened */
+static const char *missing;          /* the file that cannot be opened, */
+static int missing_error = ENOENT;   /* with this error */
 static const char *opened;           /* the last one */
 static struct stat metadata_status, self_status;
 static int metadata_result; /* of fstatat() */
@@ -56,6 +57,7 @@ static int played_openat(int dir, const char *name, int flags)
 	CHECK(flags == (O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 	note("open %d %s;", dir, name);
 	opened = name;
+	errno = missing_error;
 	return missing && !strcmp(missing, name) ? -1 : 0;
 }
 
@@ -63,6 +65,7 @@ static int played_open(const char *name, int flags)
 {
 	CHECK(flags == (O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	note("list %s;", name);
+	errno = missing_error;
 	return missing && !strcmp(missing, name) ? -1 : 21;
 }
 
@@ -247,16 +250,32 @@ static struct ctf_reader begin(void)
 
 static void test_locks(void)
 {
+	static const int lacks[] = {EMFILE, ENFILE, ENOMEM, ENOLCK};
 	struct ctf_reader reader = begin();
 
 	CHECK(!ctf_is_recorded("/x") && has_noted("open -100 /x;close 0;"));
 	locked_file = "/x";
 	CHECK(ctf_is_recorded("/x") && has_noted("open -100 /x;close 0;"));
-	lock_error = ENOLCK;
+	lock_error = EINVAL;
 	CHECK(!ctf_is_recorded("/x") && has_noted("open -100 /x;close 0;"));
 	lock_error = EWOULDBLOCK;
 	missing = "/x";
 	CHECK(!ctf_is_recorded("/x") && has_noted("open -100 /x;"));
+	/* Without descriptors or memory, the lock is assumed. */
+	for (unsigned int i = 0; i < sizeof(lacks) / sizeof(*lacks); i++) {
+		missing = "/x";
+		missing_error = lacks[i];
+		CHECK(ctf_is_recorded("/x") && has_noted("open -100 /x;"));
+		missing = NULL;
+		lock_error = lacks[i];
+		CHECK(ctf_is_recorded("/x") && has_noted("open -100 /x;close 0;"));
+		missing = "/dir/t";
+		CHECK(is_recording(&reader));
+		CHECK(has_noted("open -100 /dir;close 0;list /dir/t;"));
+	}
+	missing = "/x";
+	missing_error = ENOENT;
+	lock_error = EWOULDBLOCK;
 	/* The directory, or the metadata of a trace, whose directory is opened unless it is kept open. */
 	locked_file = "/dir";
 	CHECK(is_recording(&reader) && has_noted("open -100 /dir;close 0;"));

@@ -223,6 +223,14 @@ static void test_locks(void)
 	CHECK(is_locked(path_of("link"), 0) && !is_locked(path_of("link"), O_NOFOLLOW));
 	close(fd);
 	CHECK(follow_is_over(&follow));
+	/* Without descriptors or memory, the lock is assumed. Any other error means that there is none. */
+	open_refused = root;
+	for (unsigned int i = 0; i < 6; i++) {
+		open_error = (const int[]){EMFILE, ENFILE, ENOMEM, ENOLCK, EACCES, ELOOP}[i];
+		CHECK(follow_is_over(&follow) == (i >= 4));
+	}
+	open_error = 0;
+	open_refused = "";
 	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK(fd >= 0 && !flock(fd, LOCK_EX) && !follow_is_over(&follow));
 	close(fd);

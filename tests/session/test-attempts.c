@@ -82,9 +82,42 @@ static int played_writer(const struct ctf_writer_config *config, struct ctf_writ
 	return played_try(config->dir) ? -errno : 0;
 }
 
+/* The file with the lock of a recorder. */
+static int events_error, lock_error;
+
+static int played_openat(int folder, const char *name, int flags, ...)
+{
+	CHECK(folder == 77 && !strcmp(name, FOUND_EVENTS));
+	CHECK(flags == (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+	errno = events_error;
+	return events_error ? -1 : 0;
+}
+
+static int played_lock(int fd, int operation)
+{
+	CHECK(!fd && operation == (LOCK_SH | LOCK_NB));
+	errno = lock_error;
+	return lock_error ? -1 : 0;
+}
+
+static unsigned int nr_closed;
+
+static int played_close(int fd)
+{
+	CHECK(!fd);
+	nr_closed++;
+	return 0;
+}
+
 #define mkdirat played_mkdirat
+#define openat(folder, name, ...) played_openat(folder, name, __VA_ARGS__)
+#define flock(fd, operation) played_lock(fd, operation)
+#define close(fd) played_close(fd)
 #include "session/buffers.c"
 #undef mkdirat
+#undef openat
+#undef flock
+#undef close
 #undef NAME_TRIES
 #define unlinkat played_unlinkat
 #define renameat2 played_renameat2
@@ -145,6 +178,33 @@ static void test_folders(void)
 	CHECK(make_folder(&session, &instance) == -EEXIST && nr_tries == 100 && !instance.folder);
 	begin(0, ENOSPC);
 	CHECK(make_folder(&session, &instance) == -ENOSPC && nr_tries == 1);
+}
+
+/* Rings are not read while their recorder runs, or if that cannot be found out. */
+static void test_recorder(void)
+{
+	static const struct {
+		int open, lock, result;
+	} cases[] = {{0, 0, 0}, {0, EWOULDBLOCK, 1}, {ENOENT, 0, 0}, {EMFILE, 0, -EMFILE},
+			{EACCES, 0, -EACCES}, {0, ENOLCK, -ENOLCK}};
+	struct session session = {.buffers_fd = 77};
+	struct ctf_error error;
+
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		events_error = cases[i].open;
+		lock_error = cases[i].lock;
+		nr_closed = 0;
+		CHECK(has_recorder(77) == cases[i].result && nr_closed == !cases[i].open);
+		if (!cases[i].result)
+			continue;
+		CHECK(!load(&session, 77, NULL, &error));
+		if (cases[i].result > 0)
+			CHECK(!strcmp(error.text,
+					"its recorder still runs, and writes the trace when it ends"));
+		else
+			CHECK(!strncmp(error.text, "events: ", 8) &&
+					!strcmp(error.text + 8, strerror(-cases[i].result)));
+	}
 }
 
 /* What cannot be removed gets another name. */
@@ -304,6 +364,7 @@ int main(void)
 	struct resources before = resources_now();
 
 	test_folders();
+	test_recorder();
 	test_aside();
 	test_chunks();
 	test_traces();
