@@ -308,8 +308,9 @@ static int sequence_value(
 	return ret;
 }
 
-/* From a pointer, an array or what a library has: the first of them in memory. False: there are no such. */
-static bool find_first(struct item *item, struct item_count *count, struct resolve_error *error)
+/* From a pointer, an array or what a library has: the first of them in memory, as the address of `what`. */
+static int find_first(struct item *item, struct item_count *count, const char *what,
+		struct resolve_error *error)
 {
 	struct sequence sequence;
 	uint64_t size = 0;
@@ -317,29 +318,30 @@ static bool find_first(struct item *item, struct item_count *count, struct resol
 	count->known = 0;
 	if (library_sequence(item, &sequence)) {
 		if (sequence.lost)
-			return false;
+			return library_lost(error);
 		*item = sequence.first;
 		*count = (struct item_count){.known = sequence.fixed, .fetch = sequence.count};
-		return true;
+		return 0;
 	}
 	(void)item_size(item, &size);
 	if (dwarf_tag(&item->type) == DW_TAG_pointer_type && !item->is_address) {
+		int ret;
+
 		if (item->where.kind == LOCATED_POINTER)
-			return !item_dereference(item, error);
-		if (item_load(item, 8, error))
-			return false;
+			return item_dereference(item, error);
+		ret = item_load(item, 8, error);
 		item->where.kind = LOCATED_MEMORY;
-		return true;
+		return ret;
 	}
 	if (item->is_address) {
 		item->where.kind = LOCATED_MEMORY;
-		return true;
+		return 0;
 	}
 	if (item->is_count || number_type(&item->type, size))
-		return false;
+		return resolve_fail(error, -EINVAL, "", "a number is not the address of %s", what);
 	take_whole_piece(item, size);
 	count->known = size;
-	return true;
+	return 0;
 }
 
 /* So many bytes of a string of libstdc++: not of the object, which only points to them. */
@@ -358,13 +360,15 @@ int item_text(struct item *item, const struct item_count *count, struct value *v
 		struct resolve_error *error)
 {
 	struct item_count own = {0};
+	int ret;
 
 	item_complete(item);
 	if (type_is_string(&item->type) && !item->is_address)
 		return count ? counted_string(item, count, value, error)
 			     : item_value(item, value, error);
-	if (!find_first(item, &own, error))
-		return resolve_fail(error, -EINVAL, "", "a number is not the address of a text");
+	ret = find_first(item, &own, "a text", error);
+	if (ret)
+		return ret;
 	if (count)
 		own = *count;
 	else if (!own.known && !own.fetch.nr_ops)
@@ -378,6 +382,7 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 	struct item_count own = {.known = 0};
 	uint64_t size = 1;
 	bool many;
+	int ret;
 
 	item_complete(item);
 	if (type_is_string(&item->type) && !item->is_address) {
@@ -387,16 +392,17 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 		if (item_own_member(&length, "_M_string_length") ||
 				item_value(&length, &number, error) ||
 				item_own_member(item, "_M_dataplus") ||
-				item_own_member(item, "_M_p") || !find_first(item, &own, error))
+				item_own_member(item, "_M_p") ||
+				find_first(item, &own, "bytes", error))
 			return library_lost(error);
 		own.fetch = number.fetch;
 	} else {
 		struct sequence sequence;
 
 		many = library_sequence(item, &sequence);
-		if (!find_first(item, &own, error))
-			return resolve_fail(
-					error, -EINVAL, "", "a number is not the address of bytes");
+		ret = find_first(item, &own, "bytes", error);
+		if (ret)
+			return ret;
 		if (many && (!type_size(&item->type, &size) || !size))
 			size = 1;
 	}

@@ -326,6 +326,246 @@ static void write_libraries(void)
 			0x14c0);
 }
 
+/* In pieces of so many bytes: a register, memory behind a register (100 and more), or nowhere (-1). */
+struct piece {
+	int where;
+	uint8_t size;
+};
+
+static void in_pieces(const char *name, uint32_t type, const struct piece *pieces, size_t count)
+{
+	uint8_t bytes[64];
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (pieces[i].where >= 100) {
+			bytes[used++] = (uint8_t)(DW_OP_breg0 + pieces[i].where - 100);
+			bytes[used++] = 16;
+		} else if (pieces[i].where >= 0) {
+			bytes[used++] = (uint8_t)(DW_OP_reg0 + pieces[i].where);
+		}
+		bytes[used++] = DW_OP_piece;
+		bytes[used++] = pieces[i].size;
+	}
+	(void)dwarf_entry(&dwarf, DW_TAG_variable, false);
+	dwarf_text(&dwarf, DW_AT_name, name);
+	dwarf_reference(&dwarf, DW_AT_type, type);
+	dwarf_expression(&dwarf, DW_AT_location, bytes, used);
+}
+
+#define IN_PIECES(name, type, ...)                                 \
+	in_pieces(name, type, (const struct piece[]){__VA_ARGS__}, \
+			LENGTH(((const struct piece[]){__VA_ARGS__})))
+
+/* Elements from a number on. */
+static uint32_t array_from(uint32_t type, int64_t lower, uint64_t count)
+{
+	uint32_t offset = dwarf_entry(&dwarf, DW_TAG_array_type, true);
+
+	dwarf_reference(&dwarf, DW_AT_type, type);
+	(void)dwarf_entry(&dwarf, DW_TAG_subrange_type, false);
+	dwarf_negative(&dwarf, DW_AT_lower_bound, lower);
+	dwarf_number(&dwarf, DW_AT_count, count);
+	dwarf_end_children(&dwarf);
+	return offset;
+}
+
+static uint32_t vector_of(const char *name, uint32_t type, uint32_t end)
+{
+	uint32_t inner = begin_structure(DW_TAG_structure_type, "_Vector_impl", 24);
+
+	member("_M_start", pointer(type), 0);
+	member("_M_finish", end ? end : pointer(type), 8);
+	dwarf_end_children(&dwarf);
+	return structure(name, 24, "_M_impl", inner, NULL, 0, 0);
+}
+
+static uint32_t slice_of(const char *name, uint32_t type)
+{
+	return structure(name, 16, "data_ptr", pointer(type), "length", type_long, 8);
+}
+
+static void is_static(void)
+{
+	dwarf_flag(&dwarf, DW_AT_external);
+}
+
+static void write_letters(void)
+{
+	uint32_t type;
+
+	at_address("l1", pointer(base("unsigned char", DW_ATE_unsigned_char, 1)), 0x4000);
+	at_address("l2", pointer(base("char8_t", DW_ATE_UTF, 1)), 0x4008);
+	at_address("l3", pointer(base("char32_t", DW_ATE_UTF, 4)), 0x4010);
+	at_address("l4", pointer(base("uint8_t", DW_ATE_unsigned, 1)), 0x4018);
+	at_address("l5", pointer(base("u8", DW_ATE_unsigned, 1)), 0x4020);
+	at_address("a1", array(base("address", DW_ATE_address, 8), 2, 0), 0x4028);
+	at_address("a2", array(base("bool", DW_ATE_boolean, 1), 2, 0), 0x4038);
+	type = begin_structure(DW_TAG_enumeration_type, "signed_color", 4);
+	dwarf_reference(&dwarf, DW_AT_type, type_int);
+	dwarf_end_children(&dwarf);
+	at_address("e1", type, 0x4040);
+	type = begin_structure(DW_TAG_enumeration_type, "strange", 8);
+	dwarf_reference(&dwarf, DW_AT_type, pointer(type_int));
+	dwarf_end_children(&dwarf);
+	at_address("e2", type, 0x4048);
+	at_address("wides", pointer(base("long double", DW_ATE_float, 16)), 0x4050);
+	at_address("huge", array(type_char, 5000, 0), 0x4058);
+	at_address("hugeints", array(type_int, 1024, 2), 0x6000);
+	at_address("endless", array(type_long, 0x40000000, 0x40000000), 0x8000);
+	at_address("from5", array_from(type_int, 5, 4), 0x8100);
+	type = begin_structure(DW_TAG_union_type, "either", 8);
+	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
+	dwarf_text(&dwarf, DW_AT_name, "whole");
+	dwarf_reference(&dwarf, DW_AT_type, type_long);
+	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
+	dwarf_text(&dwarf, DW_AT_name, "half");
+	dwarf_reference(&dwarf, DW_AT_type, type_int);
+	dwarf_end_children(&dwarf);
+	at_address("either", type, 0x8200);
+	type = pointer(type_int);
+	dwarf_text(&dwarf, DW_AT_name, "&i32");
+	at_address("borrow", type, 0x8208);
+	type = pointer(array(type_int, 3, 0));
+	dwarf_text(&dwarf, DW_AT_name, "&[i32; 3]");
+	at_address("borrows", type, 0x8210);
+	at_address("moved", of(DW_TAG_rvalue_reference_type, type_short), 0x8218);
+}
+
+static void write_structures(void)
+{
+	uint32_t type, inner, empty, bits;
+
+	type = begin_structure(DW_TAG_structure_type, "derived", 48);
+	member("one", type_pair, 0);
+	inherits(type_pair, 16);
+	member("one", type_short, 32);
+	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
+	dwarf_text(&dwarf, DW_AT_name, "shared");
+	dwarf_reference(&dwarf, DW_AT_type, type_int);
+	is_static();
+	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
+	dwarf_text(&dwarf, DW_AT_name, "_vptr");
+	dwarf_reference(&dwarf, DW_AT_type, type_long);
+	dwarf_flag(&dwarf, DW_AT_artificial);
+	dwarf_end_children(&dwarf);
+	at_address("derived", type, 0x9000);
+	type = begin_structure(DW_TAG_structure_type, "split", 16);
+	member("a", type_int, 0);
+	member("text", array(type_char, 12, 0), 4);
+	dwarf_end_children(&dwarf);
+	IN_PIECES("split", type, {1, 4}, {107, 12});
+	IN_PIECES("cut", type, {1, 4}, {107, 11}, {106, 1});
+	type = begin_structure(DW_TAG_structure_type, "parts", 20);
+	for (unsigned int i = 0; i < 5; i++)
+		member((const char *[]){"v", "w", "x", "y", "z"}[i], type_int, 4 * i);
+	dwarf_end_children(&dwarf);
+	IN_PIECES("parts", type, {1, 4}, {2, 4}, {3, 4}, {-1, 4}, {5, 4});
+	type = structure("doubles", 16, "a", type_float, "b", type_float, 8);
+	in_register(DW_TAG_variable, "xmm", type, 17);
+	empty = begin_structure(DW_TAG_structure_type, "empty", 1);
+	dwarf_end_children(&dwarf);
+	type = begin_structure(DW_TAG_structure_type, "atomic<long>", 8);
+	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
+	dwarf_text(&dwarf, DW_AT_name, "always_lock_free");
+	dwarf_reference(&dwarf, DW_AT_type, type_int);
+	is_static();
+	inherits(empty, 0);
+	member("_M_i", type_long, 0);
+	dwarf_end_children(&dwarf);
+	at_address("at1", type, 0x9100);
+	type = structure("atomic<pair>", 16, "_M_i", type_pair, NULL, 0, 0);
+	at_address("at2", type, 0x9108);
+	at_address("at3", structure("atomic<two>", 8, "a", type_int, "b", type_int, 4), 0x9118);
+	at_address("at4", structure("atomic<larger>", 8, "a", type_int, NULL, 0, 0), 0x9120);
+	bits = begin_structure(DW_TAG_structure_type, "atomic<bits>", 4);
+	member("a", type_int, 0);
+	dwarf_number(&dwarf, DW_AT_bit_size, 5);
+	dwarf_end_children(&dwarf);
+	at_address("at5", bits, 0x9128);
+	at_address("plain", structure("holder", 4, "a", type_int, NULL, 0, 0), 0x9130);
+	at_address("newtype", structure("Meters", 4, "__0", type_int, NULL, 0, 0), 0x9138);
+	inner = type_int;
+	for (unsigned int i = 0; i < 8; i++) {
+		inner = structure("Cell<i32>", 4, "value", inner, NULL, 0, 0);
+		if (i >= 6)
+			at_address(i == 6 ? "cells7" : "cells8", inner, 0x9140 + 4 * i);
+	}
+	/* Of Rust: the number that tells which one it is, and the same without that number. */
+	for (unsigned int i = 0; i < 2; i++) {
+		type = begin_structure(DW_TAG_structure_type, "Option", 8);
+		inner = (uint32_t)dwarf.info_size;
+		member("which", type_int, 4);
+		(void)dwarf_entry(&dwarf, DW_TAG_variant_part, true);
+		if (!i)
+			dwarf_reference(&dwarf, DW_AT_discr, inner);
+		(void)dwarf_entry(&dwarf, DW_TAG_variant, true);
+		dwarf_number(&dwarf, DW_AT_discr_value, 1);
+		member("Some", type_int, 0);
+		dwarf_end_children(&dwarf);
+		dwarf_end_children(&dwarf);
+		dwarf_end_children(&dwarf);
+		at_address(i ? "unknown" : "option", type, 0x9180 + 8 * i);
+	}
+}
+
+static void write_strange_libraries(void)
+{
+	uint32_t type,
+			view = structure("basic_string_view<char>", 16, "_M_len", type_long,
+					"_M_str", pointer(type_char), 8);
+
+	at_address("v2", vector_of("vector<short>", type_short, 0), 0xa000);
+	at_address("v1", vector_of("vector<char>", type_char, 0), 0xa020);
+	at_address("v0", vector_of("vector<?>", type_int, type_long), 0xa040);
+	at_address("s1", slice_of("*const [i32]", type_int), 0xa060);
+	at_address("s2", slice_of("*mut [i32]", type_int), 0xa080);
+	at_address("s3", slice_of("alloc::boxed::Box<[i32]>", type_int), 0xa0a0);
+	at_address("s4", slice_of("some::Box<[i32]>", type_int), 0xa0c0);
+	type = base("byte", DW_ATE_unsigned, 1);
+	at_address("t1", slice_of("&mut str", type), 0xa0e0);
+	at_address("t2", slice_of("alloc::boxed::Box<str>", type), 0xa100);
+	at_address("t3", slice_of("&str", type), 0xa120);
+	at_address("t4", slice_of("&[byte]", type), 0xa140);
+	type = begin_structure(DW_TAG_structure_type, "span<int>", 8);
+	member("_M_ptr", pointer(type_int), 0);
+	dwarf_end_children(&dwarf);
+	at_address("noextent", type, 0xa160);
+	type = begin_structure(DW_TAG_structure_type, "other<int, 5>", 8);
+	member("_M_array", pointer(type_int), 0);
+	template(DW_TAG_template_value_parameter, "_Extent", type_long, 5);
+	dwarf_end_children(&dwarf);
+	at_address("nospan", type, 0xa168);
+	at_address("noptr", structure("view", 16, "_M_str", type_long, "_M_len", type_long, 8),
+			0xa170);
+	at_address("flipped",
+			structure("basic_string<char>", 32, "_M_string_length", type_long,
+					"_M_dataplus",
+					structure("_Alloc_hider", 8, "_M_p", pointer(type_char),
+							NULL, 0, 0),
+					8),
+			0xa180);
+	at_address("el0",
+			structure("array<int, 0>", 1, "_M_elems", array(type_int, 0, 0), NULL, 0,
+					0),
+			0xa1a0);
+	at_address("el2", structure("array<?>", 24, "_M_elems", array(type_int, 2, 3), NULL, 0, 0),
+			0xa1b0);
+	IN_PIECES("lost", vector_of("vector<int>", type_int, 0), {3, 8}, {-1, 8}, {-1, 8});
+	IN_PIECES("inregs", view, {3, 8}, {4, 8});
+	IN_PIECES("pad", structure("padded", 24, "pad", type_long, "view", view, 8), {6, 8}, {3, 8},
+			{4, 8});
+	type = structure("basic_string<char>", 16, "_M_dataplus",
+			structure("_Alloc_hider", 8, "_M_p", pointer(type_char), NULL, 0, 0),
+			"_M_string_length", type_long, 8);
+	IN_PIECES("lostring", type, {-1, 8}, {2, 8});
+	IN_PIECES("string", type, {3, 8}, {2, 8});
+	type = dwarf_entry(&dwarf, DW_TAG_class_type, false);
+	dwarf_text(&dwarf, DW_AT_name, "basic_string<char, other>");
+	dwarf_flag(&dwarf, DW_AT_declaration);
+	at_address("declared", type, 0xa200);
+}
+
 static struct resolve_module module = {.name = "kitchen", .fd = -1, .debug_tried = true};
 static struct debug debug = {.owner = &module};
 static struct place place = {
@@ -340,6 +580,9 @@ static void begin(void)
 	dwarf_number(&dwarf, DW_AT_high_pc, 0x1000);
 	write_plain();
 	write_libraries();
+	write_letters();
+	write_structures();
+	write_strange_libraries();
 	pot = structure("Pot", 16, "depth", type_int, "lid", pointer(type_pair), 8);
 	(void)dwarf_entry(&dwarf, DW_TAG_namespace, true);
 	dwarf_text(&dwarf, DW_AT_name, "stew");
@@ -402,7 +645,7 @@ static void find(const char *text, bool exit, size_t room)
 {
 	static struct value values[PROBE_TABLE_FIELDS_MAX];
 	struct resolve_error error = {.text = ""};
-	bool left_out = false;
+	bool left_out = true;
 	size_t count = 0;
 	int ret = variable_values(&place, text, exit, values, room, &count, &left_out, &error);
 
@@ -710,6 +953,149 @@ static const struct expected library_values[] = {
 		{"ce", "ce 2/2/0: 4:0:0:5312 34:0:2:0"},
 };
 
+#define OTHER_LOCATION " | probe another location, or compile with -O0 or -Og"
+
+/* Other types, and variables that are not in memory. */
+static const struct expected forms[] = {
+		{"l1", "l1 6/1/256: 4:0:0:16384 34:0:8:0"},
+		{"l2", "l2 6/1/256: 4:0:0:16392 34:0:8:0"},
+		{"l3", "l3 3/8/0: 4:0:0:16400 34:0:8:0"},
+		{"l4", "l4 3/8/0: 4:0:0:16408 34:0:8:0"},
+		{"l5", "l5 3/8/0: 4:0:0:16416 34:0:8:0"},
+		{"*l5@2", "l5 6/1/2: 4:0:0:16416 34:0:8:0"},
+		{"*l4@2", "l4 1/1/2: 4:0:0:16408 34:0:8:0"},
+		{"a1", "a1 3/8/2: 4:0:0:16424"},
+		{"a2", "a2 1/1/2: 4:0:0:16440"},
+		{"e1", "e1 2/4/0 enumeration: 4:0:0:16448 34:0:4:0"},
+		{"e2", "e2 1/8/0 enumeration: 4:0:0:16456 34:0:8:0"},
+		{"*wides", "wides 5/8/0?: 4:0:0:16464 34:0:8:0 41:0:0:0"},
+		{"*wides@2", "-95 each of them is a long double, not a number | ask for one of them, as in `a[0]`, or for its members"},
+		{"huge", "huge 6/1/4096: 4:0:0:16472"},
+		{"hugeints", "hugeints 2/4/1024: 4:0:0:24576"},
+		{"endless", "endless 1/8/512: 4:0:0:32768"},
+		{"endless[1]", "-22 the elements have no size that is known | "},
+		{"endless[0][1]", "-22 the elements have no size that is known | "},
+		{"from5", "from5 2/4/4: 4:0:0:33024"},
+		{"from5[5]", "from5_5 2/4/0: 4:0:0:33024 34:0:4:0"},
+		{"from5[8]", "from5_8 2/4/0: 4:0:0:33036 34:0:4:0"},
+		{"from5[0]", "from5_0 2/4/0: 4:0:0:33004 34:0:4:0"},
+		{"either", "either 9/2/0:; whole 1/8/0: 4:0:0:33280 34:0:8:0; half 2/4/0: 4:0:0:33280 34:0:4:0"},
+		{"either.whole", "either_whole 1/8/0: 4:0:0:33280 34:0:8:0"},
+		{"either.half", "either_half 2/4/0: 4:0:0:33280 34:0:4:0"},
+		{"borrow", "borrow 2/4/0?: 4:0:0:33288 34:0:8:0 34:0:4:0"},
+		{"*borrow", "borrow 2/4/0?: 4:0:0:33288 34:0:8:0 34:0:4:0"},
+		{"**borrow", "-22 it is not a pointer | "},
+		{"borrows", "borrows 2/4/3?: 4:0:0:33296 34:0:8:0"},
+		{"borrows[1]", "borrows_1 2/4/0?: 4:0:0:33296 34:0:8:0 32:0:0:4 34:0:4:0"},
+		{"*borrows", "borrows 2/4/0?: 4:0:0:33296 34:0:8:0 34:0:4:0"},
+		{"moved", "moved 2/2/0?: 4:0:0:33304 34:0:8:0 34:0:2:0"},
+		{"*ints@100000", "ints 2/4/1024: 4:0:0:304 34:0:8:0"},
+		{"string(label, 5000)", "label 6/1/4096: 4:0:0:296 34:0:8:0"},
+		{"string(label,4096)", "label 6/1/4096: 4:0:0:296 34:0:8:0"},
+		{"n@2", "-95 they are in registers, which is no value of its own | ask for single ones, as in `a[0]`"},
+		{"*l3@2", "l3 1/4/2: 4:0:0:16400 34:0:8:0"},
+		{"derived", "derived 9/6/0:; one 9/2/0:; one 2/4/0: 4:0:0:36864 34:0:4:0; other 6/1/256: 4:0:0:36872 34:0:8:0; one_2 2/4/0: 4:0:0:36880 34:0:4:0; other 6/1/256: 4:0:0:36888 34:0:8:0; one_3 2/2/0: 4:0:0:36896 34:0:2:0"},
+		{"derived.one", "derived_one 9/2/0:; one 2/4/0: 4:0:0:36864 34:0:4:0; other 6/1/256: 4:0:0:36872 34:0:8:0"},
+		{"derived.other", "derived_other 6/1/256: 4:0:0:36888 34:0:8:0"},
+		{"split", "split 9/2/0:; a 2/4/0: 2:1:0:0; text 6/1/12: 2:7:0:0 32:0:0:16"},
+		{"split.text", "split_text 6/1/12: 2:7:0:0 32:0:0:16"},
+		{"split.a", "split_a 2/4/0: 2:1:0:0"},
+		{"split.text[2]", "split_text_2 2/1/0: 2:7:0:0 32:0:0:18 34:0:1:0"},
+		{"cut.text", "-95 it is text in registers, which is no value of its own | ask for its elements, as in `a[0]`"},
+		{"cut.text[11]", "cut_text_11 2/1/0: 2:6:0:0 32:0:0:16 34:0:1:0"},
+		{"bytes(split)",
+				"-95 they are in registers, which is no value of its own | ask for single ones, as in `a[0]`"},
+		{"parts", "parts 9/4/0:; v 2/4/0: 2:1:0:0; w 2/4/0: 2:2:0:0; x 2/4/0: 2:3:0:0; z 2/4/0: 2:5:0:0 ..."},
+		{"parts.y", "-2 the compiler has not kept this part of it at this location" OTHER_LOCATION},
+		{"parts.z", "parts_z 2/4/0: 2:5:0:0"},
+		{"bytes(parts)",
+				"-95 they are in registers, which is no value of its own | ask for single ones, as in `a[0]`"},
+		{"parts@2", "-95 they are in registers, which is no value of its own | ask for single ones, as in `a[0]`"},
+		{"xmm", "xmm 9/2/0:; a 5/8/0: 3:0:0:0; b 5/8/0: 3:0:0:8"},
+		{"xmm.a", "xmm_a 5/8/0: 3:0:0:0"},
+		{"xmm.b", "xmm_b 5/8/0: 3:0:0:8"},
+		{"at1", "at1 1/8/0: 4:0:0:37120 34:0:8:0"},
+		{"at2", "at2 9/3/0:; _M_i 9/2/0:; one 2/4/0: 4:0:0:37128 34:0:4:0; other 6/1/256: 4:0:0:37136 34:0:8:0"},
+		{"at3", "at3 9/2/0:; a 2/4/0: 4:0:0:37144 34:0:4:0; b 2/4/0: 4:0:0:37148 34:0:4:0"},
+		{"at4", "at4 9/1/0:; a 2/4/0: 4:0:0:37152 34:0:4:0"},
+		{"at5", "at5 9/1/0:; a 2/4/0: 4:0:0:37160 34:0:4:0 37:0:5:0"},
+		{"plain", "plain 9/1/0:; a 2/4/0: 4:0:0:37168 34:0:4:0"},
+		{"newtype", "newtype 2/4/0: 4:0:0:37176 34:0:4:0"},
+		{"cells7", "cells7 2/4/0: 4:0:0:37208 34:0:4:0"},
+		{"cells8", "cells8 9/1/0:; value 2/4/0: 4:0:0:37212 34:0:4:0"},
+		{"option", "option 1/4/0 enumeration: 4:0:0:37252 34:0:4:0"},
+		{"option.which", "option_which 2/4/0: 4:0:0:37252 34:0:4:0"},
+		{"option.Some", "option_Some 2/4/0: 4:0:0:37248 34:0:4:0"},
+		{"unknown", "unknown 9/1/0:; which 2/4/0: 4:0:0:37260 34:0:4:0"},
+		{"v2", "v2 2/2/64: 4:0:0:40968 34:0:8:0 38:0:0:0 4:0:0:40960 34:0:8:0 39:0:2:0 38:0:0:0 1:0:0:2 39:0:4:0 40:0:0:0 4:0:0:40960 34:0:8:0"},
+		{"v2.size()", "v2_size 1/8/0: 4:0:0:40968 34:0:8:0 38:0:0:0 4:0:0:40960 34:0:8:0 39:0:2:0 38:0:0:0 1:0:0:2 39:0:4:0"},
+		{"v1", "v1 6/1/256: 4:0:0:41000 34:0:8:0 38:0:0:0 4:0:0:40992 34:0:8:0 39:0:2:0 40:0:0:0 4:0:0:40992 34:0:8:0"},
+		{"v1.size()", "v1_size 1/8/0: 4:0:0:41000 34:0:8:0 38:0:0:0 4:0:0:40992 34:0:8:0 39:0:2:0"},
+		{"v1.data()", "v1_data 3/8/0?: 4:0:0:40992 34:0:8:0"},
+		{"v0", "v0 9/3/0:; _M_impl 9/2/0:; _M_start 3/8/0: 4:0:0:41024 34:0:8:0; _M_finish 1/8/0: 4:0:0:41032 34:0:8:0"},
+		{"v0.size()", "-95 the result of `size()` is not known" NO_CALL},
+		{"s1", "s1 2/4/64: 4:0:0:41064 34:0:8:0 40:0:0:0 4:0:0:41056 34:0:8:0"},
+		{"s2", "s2 2/4/64: 4:0:0:41096 34:0:8:0 40:0:0:0 4:0:0:41088 34:0:8:0"},
+		{"s3", "s3 2/4/64: 4:0:0:41128 34:0:8:0 40:0:0:0 4:0:0:41120 34:0:8:0"},
+		{"s4", "s4 9/2/0:; data_ptr 3/8/0: 4:0:0:41152 34:0:8:0; length 1/8/0: 4:0:0:41160 34:0:8:0"},
+		{"s4.len()", "-95 the result of `len()` is not known" NO_CALL},
+		{"t1", "t1 6/1/256: 4:0:0:41192 34:0:8:0 40:0:0:0 4:0:0:41184 34:0:8:0"},
+		{"t2", "t2 6/1/256: 4:0:0:41224 34:0:8:0 40:0:0:0 4:0:0:41216 34:0:8:0"},
+		{"t3", "t3 6/1/256: 4:0:0:41256 34:0:8:0 40:0:0:0 4:0:0:41248 34:0:8:0"},
+		{"t4", "t4 1/1/64: 4:0:0:41288 34:0:8:0 40:0:0:0 4:0:0:41280 34:0:8:0"},
+		{"noextent", "noextent 3/8/0: 4:0:0:41312 34:0:8:0"},
+		{"noextent.size()", "-95 the result of `size()` is not known" NO_CALL},
+		{"nospan", "nospan 9/1/0:; _M_array 3/8/0: 4:0:0:41320 34:0:8:0"},
+		{"noptr", "noptr 9/2/0:; _M_str 1/8/0: 4:0:0:41328 34:0:8:0; _M_len 1/8/0: 4:0:0:41336 34:0:8:0"},
+		{"noptr.size()", "-95 the result of `size()` is not known" NO_CALL},
+		{"flipped", "flipped 6/1/256: 4:0:0:41352 34:0:8:0"},
+		{"flipped.c_str()", "flipped_c_str 6/1/256: 4:0:0:41352 34:0:8:0"},
+		{"flipped.size()", "flipped_size 1/8/0: 4:0:0:41344 34:0:8:0"},
+		{"flipped.data()", "flipped_data 6/1/256: 4:0:0:41352 34:0:8:0"},
+		{"bytes(flipped)",
+				"flipped 7/1/256: 4:0:0:41344 34:0:8:0 40:0:0:0 4:0:0:41352 34:0:8:0"},
+		{"el0", "el0 7/1/1: 4:0:0:41376"},
+		{"el2", "el2 9/1/0:; _M_elems 2/4/6: 4:0:0:41392"},
+		{"el2[1]", "-22 it is not a pointer | "},
+		{"lost", "-2 the compiler has not kept all of it at this location" OTHER_LOCATION},
+		{"lost.size()", "-2 the compiler has not kept all of it at this location" OTHER_LOCATION},
+		{"lost[1]", "-2 the compiler has not kept all of it at this location" OTHER_LOCATION},
+		{"bytes(lost)", "-2 the compiler has not kept all of it at this location" OTHER_LOCATION},
+		{"string(lost)",
+				"-2 the compiler has not kept all of it at this location" OTHER_LOCATION},
+		{"lost@2", "-95 they are in registers, which is no value of its own | ask for single ones, as in `a[0]`"},
+		{"*lost", "-2 the compiler has not kept all of it at this location" OTHER_LOCATION},
+		{"inregs", "inregs 6/1/256: 2:3:0:0 40:0:0:0 2:4:0:0"},
+		{"inregs.size()", "inregs_size 1/8/0: 2:3:0:0"},
+		{"inregs[2]", "inregs_2 2/1/0?: 2:4:0:0 32:0:0:2 34:0:1:0"},
+		{"inregs.data()", "inregs_data 3/8/0?: 2:4:0:0"},
+		{"pad", "pad 9/2/0:; pad 1/8/0: 2:6:0:0; view 6/1/256: 2:3:0:0 40:0:0:0 2:4:0:0"},
+		{"pad.view", "pad_view 6/1/256: 2:3:0:0 40:0:0:0 2:4:0:0"},
+		{"pad.view.size()", "pad_view_size 1/8/0: 2:3:0:0"},
+		{"pad.view.data()", "pad_view_data 3/8/0?: 2:4:0:0"},
+		{"pad.pad", "pad_pad 1/8/0: 2:6:0:0"},
+		{"lostring", "-95 it is a structure in registers, which is no value of its own | ask for its members: `_M_dataplus`, `_M_string_length`"},
+		{"string(lostring, 3)",
+				"-2 the compiler has not kept all of it at this location" OTHER_LOCATION},
+		{"bytes(lostring)",
+				"-2 the compiler has not kept all of it at this location" OTHER_LOCATION},
+		{"string", "string 6/1/256: 2:3:0:0"},
+		{"string(string, 3)", "string 6/1/3: 2:3:0:0"},
+		{"string.size()", "string_size 1/8/0: 2:2:0:0"},
+		{"string.c_str()", "string_c_str 6/1/256: 2:3:0:0"},
+		{"string(string)", "string 6/1/256: 2:3:0:0"},
+		{"declared", "-61 the debug information does not contain the members of `basic_string<char, other>` | compile with -fstandalone-debug, or install the debug symbols of the library that has it"},
+		{"string(declared, 2)",
+				"-2 the compiler has not kept all of it at this location" OTHER_LOCATION},
+		{"bytes(declared)",
+				"-2 the compiler has not kept all of it at this location" OTHER_LOCATION},
+		{"bytes(*hidden)",
+				"-22 the number of bytes behind the pointer is unknown | write `bytes(p, 16)`, or `bytes(p, n)`"},
+		{"string(*hidden)", "hidden 6/1/256: 4:0:0:544 34:0:8:0"},
+		{"hidden->x", "-2 opaque has no member `x` | "},
+		{"outer.shared", "-2 outer has no member `shared` | "},
+};
+
 static const struct expected results[] = {
 		{"return", "return 3/8/0: 2:0:0:0"},
 		{"return->one", "return_one 2/4/0?: 2:0:0:0 34:0:4:0"},
@@ -764,6 +1150,7 @@ static void test_values(void **unused)
 	(void)unused;
 	FIND_ALL(plain_values, false);
 	FIND_ALL(library_values, false);
+	FIND_ALL(forms, false);
 	FIND_ALL(results, true);
 }
 
