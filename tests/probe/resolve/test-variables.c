@@ -566,16 +566,83 @@ static void write_strange_libraries(void)
 	at_address("declared", type, 0xa200);
 }
 
+/* The registers of arguments that the function reads, instead of its code: a bit for each; -ENOMEM: out of memory. */
+static int read_registers;
+static const struct code_function played_function = {.address = 0x1234};
+
+int code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg, bool vector)
+{
+	assert_null(file);
+	assert_int_equal(begin, 0x1234);
+	assert_false(vector);
+	return read_registers < 0 ? read_registers : read_registers >> reg & 1;
+}
+
 static struct resolve_module module = {.name = "kitchen", .fd = -1, .debug_tried = true};
 static struct debug debug = {.owner = &module};
-static struct place place = {
-		.module = &module, .address = 0x2000, .name = "_ZN4stew3Pot4cookEi", .entry = true};
+static struct place place = {.module = &module,
+		.function = &played_function,
+		.address = 0x2000,
+		.name = "_ZN4stew3Pot4cookEi",
+		.entry = true};
+
+static void parameter(const char *name, uint32_t type, const uint8_t *location, size_t size)
+{
+	(void)dwarf_entry(&dwarf, DW_TAG_formal_parameter, false);
+	dwarf_text(&dwarf, DW_AT_name, name);
+	dwarf_reference(&dwarf, DW_AT_type, type);
+	if (location)
+		dwarf_expression(&dwarf, DW_AT_location, location, size);
+}
+
+/* Arguments whose location is missing, empty, or only known in part, in a function that other files may call. */
+static void write_passed(void)
+{
+	static const uint8_t frame[] = {DW_OP_fbreg, 0x6c}, base_pointer[] = {DW_OP_reg6},
+			     lower[] = {DW_OP_reg8, DW_OP_piece, 4, DW_OP_piece, 4},
+			     first[] = {DW_OP_reg3, DW_OP_piece, 8},
+			     whole[] = {DW_OP_reg10, DW_OP_piece, 4, DW_OP_reg11, DW_OP_piece, 4};
+	uint32_t wide = base("__int128", DW_ATE_signed, 16), ints, large, opaque;
+
+	ints = structure("ints", 8, "x", type_int, "y", type_int, 4);
+	large = structure("large", 24, "a", type_pair, "b", type_long, 16);
+	opaque = dwarf_entry(&dwarf, DW_TAG_structure_type, false);
+	dwarf_text(&dwarf, DW_AT_name, "unknown");
+	dwarf_flag(&dwarf, DW_AT_declaration);
+	(void)begin_function("passed", 0x2200, 0);
+	dwarf_flag(&dwarf, DW_AT_external);
+	parameter("unused", type_int, NULL, 0);
+	parameter("invalid", type_long, base_pointer, 0);
+	parameter("both", wide, first, sizeof(first));
+	parameter("half", ints, lower, sizeof(lower));
+	parameter("apart", ints, NULL, 0);
+	parameter("last", type_pair, NULL, 0);
+	parameter("behind", large, NULL, 0);
+	parameter("full", ints, whole, sizeof(whole));
+	dwarf_end_children(&dwarf);
+	/* Only this file calls it. */
+	(void)begin_function("own", 0x2240, 0);
+	parameter("invalid", type_long, base_pointer, 0);
+	dwarf_end_children(&dwarf);
+	/* Not optimized: arguments are stored later. */
+	(void)begin_function("stored", 0x2280, 0);
+	dwarf_expression(&dwarf, DW_AT_frame_base, base_pointer, sizeof(base_pointer));
+	parameter("number", type_int, frame, sizeof(frame));
+	parameter("thing", opaque, frame, sizeof(frame));
+	(void)dwarf_entry(&dwarf, DW_TAG_variable, false);
+	dwarf_text(&dwarf, DW_AT_name, "local");
+	dwarf_reference(&dwarf, DW_AT_type, type_int);
+	dwarf_expression(&dwarf, DW_AT_location, frame, sizeof(frame));
+	dwarf_end_children(&dwarf);
+}
+
+static const char *producer = "GNU C++17 12";
 
 static void begin(void)
 {
 	uint32_t pot;
 
-	dwarf_begin_unit(&dwarf, DW_LANG_C_plus_plus_14, "GNU C++17 12");
+	dwarf_begin_unit(&dwarf, DW_LANG_C_plus_plus_14, producer);
 	address(DW_AT_low_pc, 0x2000);
 	dwarf_number(&dwarf, DW_AT_high_pc, 0x1000);
 	write_plain();
@@ -616,6 +683,7 @@ static void begin(void)
 	dwarf_end_children(&dwarf);
 	(void)begin_function("complex", 0x2140, base("complex double", DW_ATE_complex_float, 16));
 	dwarf_end_children(&dwarf);
+	write_passed();
 	dwarf_open(&dwarf);
 	debug.dwarf = dwarf.handle;
 	module.debug = &debug;
@@ -1145,6 +1213,132 @@ static const struct expected unknown_results[] = {
 		{"r=return", "-61 there is no debug information for that function of kitchen" WRITE_ADDRESS},
 };
 
+#define NO_MEMORY "-12 cannot read the debug information of kitchen: out of memory | "
+
+static const struct expected passed_by_gcc[] = {
+		{"unused", "unused 2/4/0: 2:5:0:0"},
+		{"invalid", "invalid 1/8/0: 2:4:0:0"},
+		{"both", "both 2/16/0: 2:1:0:0 38:0:0:0 2:2:0:0 44:0:0:0"},
+		{"half", "half 9/2/0:; x 2/4/0: 2:8:0:0; y 2/4/0: 2:8:0:0 35:0:32:0"},
+		{"half.x", "half_x 2/4/0: 2:8:0:0"},
+		{"half.y", "half_y 2/4/0: 2:8:0:0 35:0:32:0"},
+		{"apart", "apart 9/2/0:; x 2/4/0: 2:9:0:0; y 2/4/0: 2:9:0:0 35:0:32:0"},
+		{"apart.x", "apart_x 2/4/0: 2:9:0:0"},
+		{"apart.y", "apart_y 2/4/0: 2:9:0:0 35:0:32:0"},
+		{"last", "last 9/2/0:; one 2/4/0: 2:7:0:0 32:0:0:8 34:0:4:0; other 6/1/256: 2:7:0:0 32:0:0:16 34:0:8:0"},
+		{"last.one", "last_one 2/4/0: 2:7:0:0 32:0:0:8 34:0:4:0"},
+		{"last.other", "last_other 6/1/256: 2:7:0:0 32:0:0:16 34:0:8:0"},
+		{"behind", "behind 9/4/0:; a 9/2/0:; one 2/4/0: 2:7:0:0 32:0:0:24 34:0:4:0; other 6/1/256: 2:7:0:0 32:0:0:32 34:0:8:0; b 1/8/0: 2:7:0:0 32:0:0:40 34:0:8:0"},
+		{"behind.b", "behind_b 1/8/0: 2:7:0:0 32:0:0:40 34:0:8:0"},
+		{"full", "full 9/2/0:; x 2/4/0: 2:10:0:0; y 2/4/0: 2:11:0:0"},
+};
+
+static const struct expected passed[] = {
+		{"unused", "-2 the compiler has not kept `unused` at this location" OTHER_LOCATION},
+		{"invalid", "invalid 1/8/0: 2:4:0:0"},
+		{"both", "-2 the compiler has not kept this part of it at this location" OTHER_LOCATION},
+		{"half", "half 9/2/0:; x 2/4/0: 2:8:0:0; y 2/4/0: 2:8:0:0 35:0:32:0"},
+		{"half.x", "half_x 2/4/0: 2:8:0:0"},
+		{"half.y", "half_y 2/4/0: 2:8:0:0 35:0:32:0"},
+		{"apart", "apart 9/2/0:; x 2/4/0: 2:9:0:0; y 2/4/0: 2:9:0:0 35:0:32:0"},
+		{"apart.x", "apart_x 2/4/0: 2:9:0:0"},
+		{"apart.y", "apart_y 2/4/0: 2:9:0:0 35:0:32:0"},
+		{"last", "last 9/2/0:; one 2/4/0: 2:7:0:0 32:0:0:8 34:0:4:0; other 6/1/256: 2:7:0:0 32:0:0:16 34:0:8:0"},
+		{"last.one", "last_one 2/4/0: 2:7:0:0 32:0:0:8 34:0:4:0"},
+		{"last.other", "last_other 6/1/256: 2:7:0:0 32:0:0:16 34:0:8:0"},
+		{"behind", "behind 9/4/0:; a 9/2/0:; one 2/4/0: 2:7:0:0 32:0:0:24 34:0:4:0; other 6/1/256: 2:7:0:0 32:0:0:32 34:0:8:0; b 1/8/0: 2:7:0:0 32:0:0:40 34:0:8:0"},
+		{"behind.b", "behind_b 1/8/0: 2:7:0:0 32:0:0:40 34:0:8:0"},
+		{"full", "full 9/2/0:; x 2/4/0: 2:10:0:0; y 2/4/0: 2:11:0:0"},
+};
+
+static const struct expected passed_and_not_read[] = {
+		{"unused", "-2 the compiler has not kept `unused` at this location" OTHER_LOCATION},
+		{"invalid", "-2 the compiler has not kept `invalid` at this location" OTHER_LOCATION},
+		{"both", "-2 the compiler has not kept this part of it at this location" OTHER_LOCATION},
+		{"half", "half 9/1/0:; x 2/4/0: 2:8:0:0 ..."},
+		{"half.x", "half_x 2/4/0: 2:8:0:0"},
+		{"half.y", "-2 the compiler has not kept this part of it at this location" OTHER_LOCATION},
+		{"apart", "-2 the compiler has not kept `apart` at this location" OTHER_LOCATION},
+		{"apart.x", "-2 the compiler has not kept `apart` at this location" OTHER_LOCATION},
+		{"apart.y", "-2 the compiler has not kept `apart` at this location" OTHER_LOCATION},
+		{"last", "last 9/2/0:; one 2/4/0: 2:7:0:0 32:0:0:8 34:0:4:0; other 6/1/256: 2:7:0:0 32:0:0:16 34:0:8:0"},
+		{"last.one", "last_one 2/4/0: 2:7:0:0 32:0:0:8 34:0:4:0"},
+		{"last.other", "last_other 6/1/256: 2:7:0:0 32:0:0:16 34:0:8:0"},
+		{"behind", "behind 9/4/0:; a 9/2/0:; one 2/4/0: 2:7:0:0 32:0:0:24 34:0:4:0; other 6/1/256: 2:7:0:0 32:0:0:32 34:0:8:0; b 1/8/0: 2:7:0:0 32:0:0:40 34:0:8:0"},
+		{"behind.b", "behind_b 1/8/0: 2:7:0:0 32:0:0:40 34:0:8:0"},
+		{"full", "full 9/2/0:; x 2/4/0: 2:10:0:0; y 2/4/0: 2:11:0:0"},
+};
+
+static const struct expected passed_in_part[] = {
+		{"unused", "-2 the compiler has not kept `unused` at this location" OTHER_LOCATION},
+		{"invalid", "-2 the compiler has not kept `invalid` at this location" OTHER_LOCATION},
+		{"both", "-2 the compiler has not kept this part of it at this location" OTHER_LOCATION},
+		{"half", "half 9/1/0:; x 2/4/0: 2:8:0:0 ..."},
+		{"half.x", "half_x 2/4/0: 2:8:0:0"},
+		{"half.y", "-2 the compiler has not kept this part of it at this location" OTHER_LOCATION},
+		{"apart", "apart 9/2/0:; x 2/4/0: 2:9:0:0; y 2/4/0: 2:9:0:0 35:0:32:0"},
+		{"apart.x", "apart_x 2/4/0: 2:9:0:0"},
+		{"apart.y", "apart_y 2/4/0: 2:9:0:0 35:0:32:0"},
+		{"last", "last 9/2/0:; one 2/4/0: 2:7:0:0 32:0:0:8 34:0:4:0; other 6/1/256: 2:7:0:0 32:0:0:16 34:0:8:0"},
+		{"last.one", "last_one 2/4/0: 2:7:0:0 32:0:0:8 34:0:4:0"},
+		{"last.other", "last_other 6/1/256: 2:7:0:0 32:0:0:16 34:0:8:0"},
+		{"behind", "behind 9/4/0:; a 9/2/0:; one 2/4/0: 2:7:0:0 32:0:0:24 34:0:4:0; other 6/1/256: 2:7:0:0 32:0:0:32 34:0:8:0; b 1/8/0: 2:7:0:0 32:0:0:40 34:0:8:0"},
+		{"behind.b", "behind_b 1/8/0: 2:7:0:0 32:0:0:40 34:0:8:0"},
+		{"full", "full 9/2/0:; x 2/4/0: 2:10:0:0; y 2/4/0: 2:11:0:0"},
+};
+
+static const struct expected passed_without_memory[] = {
+		{"unused", "-2 the compiler has not kept `unused` at this location" OTHER_LOCATION},
+		{"invalid", NO_MEMORY},
+		{"both", "-2 the compiler has not kept this part of it at this location" OTHER_LOCATION},
+		{"half", NO_MEMORY},
+		{"half.x", NO_MEMORY},
+		{"half.y", NO_MEMORY},
+		{"apart", NO_MEMORY},
+		{"apart.x", NO_MEMORY},
+		{"apart.y", NO_MEMORY},
+		{"last", "last 9/2/0:; one 2/4/0: 2:7:0:0 32:0:0:8 34:0:4:0; other 6/1/256: 2:7:0:0 32:0:0:16 34:0:8:0"},
+		{"last.one", "last_one 2/4/0: 2:7:0:0 32:0:0:8 34:0:4:0"},
+		{"last.other", "last_other 6/1/256: 2:7:0:0 32:0:0:16 34:0:8:0"},
+		{"behind", "behind 9/4/0:; a 9/2/0:; one 2/4/0: 2:7:0:0 32:0:0:24 34:0:4:0; other 6/1/256: 2:7:0:0 32:0:0:32 34:0:8:0; b 1/8/0: 2:7:0:0 32:0:0:40 34:0:8:0"},
+		{"behind.b", "behind_b 1/8/0: 2:7:0:0 32:0:0:40 34:0:8:0"},
+		{"full", "full 9/2/0:; x 2/4/0: 2:10:0:0; y 2/4/0: 2:11:0:0"},
+};
+
+static const struct expected behind_the_begin[] = {
+		{"unused", "-2 the compiler has not kept `unused` at this location" OTHER_LOCATION},
+		{"invalid", "-2 the compiler has not kept `invalid` at this location" OTHER_LOCATION},
+		{"both", "-2 the compiler has not kept this part of it at this location" OTHER_LOCATION},
+		{"half", "half 9/1/0:; x 2/4/0: 2:8:0:0 ..."},
+		{"half.x", "half_x 2/4/0: 2:8:0:0"},
+		{"half.y", "-2 the compiler has not kept this part of it at this location" OTHER_LOCATION},
+		{"apart", "-2 the compiler has not kept `apart` at this location" OTHER_LOCATION},
+		{"apart.x", "-2 the compiler has not kept `apart` at this location" OTHER_LOCATION},
+		{"apart.y", "-2 the compiler has not kept `apart` at this location" OTHER_LOCATION},
+		{"last", "-2 the compiler has not kept `last` at this location" OTHER_LOCATION},
+		{"last.one", "-2 the compiler has not kept `last` at this location" OTHER_LOCATION},
+		{"last.other", "-2 the compiler has not kept `last` at this location" OTHER_LOCATION},
+		{"behind", "-2 the compiler has not kept `behind` at this location" OTHER_LOCATION},
+		{"behind.b", "-2 the compiler has not kept `behind` at this location" OTHER_LOCATION},
+		{"full", "full 9/2/0:; x 2/4/0: 2:10:0:0; y 2/4/0: 2:11:0:0"},
+};
+
+static const struct expected of_one_file[] = {
+		{"invalid", "-2 the compiler has not kept `invalid` at this location" OTHER_LOCATION},
+};
+
+static const struct expected stored_later[] = {
+		{"number", "number 2/4/0: 2:5:0:0"},
+		{"thing", "-95 it is unknown where callers pass `thing` | take it with `--probe FILE:LINE` inside of the function, where it has been stored, or write it as TYPE:NAME:ADDR"},
+		{"local", "local 2/4/0: 2:6:0:0 32:0:0:-20 34:0:4:0"},
+};
+
+static const struct expected stored[] = {
+		{"number", "number 2/4/0: 2:6:0:0 32:0:0:-20 34:0:4:0"},
+		{"thing", "-61 the debug information does not contain the members of `unknown` | compile with -fstandalone-debug, or install the debug symbols of the library that has it"},
+		{"local", "local 2/4/0: 2:6:0:0 32:0:0:-20 34:0:4:0"},
+};
+
 static void test_values(void **unused)
 {
 	(void)unused;
@@ -1179,6 +1373,39 @@ static void test_locations(void **unused)
 	place.address = 0x4045;
 	FIND_ALL(in_no_unit, false);
 	FIND_ALL(unknown_results, true);
+	place = before;
+}
+
+/* Arguments by the calling convention, if callers set the register: compilers but GCC leave out what the function does not read. */
+static void test_passed(void **unused)
+{
+	const struct place before = place;
+
+	(void)unused;
+	place.address = 0x2200;
+	read_registers = 0;
+	FIND_ALL(passed_by_gcc, false);
+	producer = "clang version 14";
+	FIND_ALL(passed_and_not_read, false);
+	read_registers = 0x3ff;
+	FIND_ALL(passed, false);
+	read_registers = 1 << 2 | 1 << 9;
+	FIND_ALL(passed_in_part, false);
+	read_registers = -ENOMEM;
+	FIND_ALL(passed_without_memory, false);
+	read_registers = 0x3ff;
+	place.entry = false;
+	FIND_ALL(behind_the_begin, false);
+	place.entry = true;
+	place.address = 0x2240;
+	FIND_ALL(of_one_file, false);
+	producer = "GNU C++17 12";
+	FIND_ALL(of_one_file, false);
+	place.address = 0x2280;
+	FIND_ALL(stored_later, false);
+	place.address = 0x2285;
+	place.entry = false;
+	FIND_ALL(stored, false);
 	place = before;
 }
 
@@ -1287,6 +1514,7 @@ int main(void)
 			cmocka_unit_test(test_values),
 			cmocka_unit_test(test_refusals),
 			cmocka_unit_test(test_locations),
+			cmocka_unit_test(test_passed),
 			cmocka_unit_test(test_limits),
 			cmocka_unit_test(test_no_debug_information),
 			cmocka_unit_test(test_return_values),
