@@ -2,11 +2,13 @@
 /* Limits of files with code: the last permitted value, and one more. The files are included; memory is played. */
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "probe/code/parts.h"
 #include "probe/code/rows.h"
@@ -30,6 +32,7 @@ static struct code_function all_functions[80];
 static struct x86_stack_use uses[80];
 static int results[80];
 static struct code_row the_row;
+static bool rows_fail;
 
 static const struct code_function *played_function(const struct code_file *file, uint64_t address)
 {
@@ -50,7 +53,7 @@ static bool played_rows(const struct code_file *file, uint64_t address, struct c
 	(void)file;
 	(void)address;
 	(void)rows;
-	return true;
+	return !rows_fail;
 }
 
 static const struct code_row *played_row(struct code_rows *rows, uint64_t address)
@@ -376,9 +379,164 @@ static void test_exits(void)
 	}
 }
 
+static void test_begins(void)
+{
+	struct code_function function = {.address = 0x1000, .size = 8};
+
+	the_row = (struct code_row){.begin = CODE_BEGIN_PLAIN, .reg = STACK_POINTER, .offset = 8};
+	CHECK(is_begun_by_call(NULL, &function));
+	the_row.offset = 9;
+	CHECK(!is_begun_by_call(NULL, &function));
+	/* Without rows it is taken for one. */
+	rows_fail = true;
+	CHECK(is_begun_by_call(NULL, &function));
+	rows_fail = false;
+}
+
+/* A segment ends where the file ends. */
+static void test_cut_segment(void)
+{
+	uint8_t bytes[4096] = "";
+	char path[] = "/x";
+	const Elf64_Ehdr header = {.e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1, .e_phoff = 64};
+	struct code_error error;
+
+	for (uint64_t more = 0; more <= 2; more++) {
+		struct code_file file = {.path = path, .bytes = bytes, .size = sizeof(bytes)};
+		const Elf64_Phdr program = {.p_type = PT_LOAD,
+				.p_flags = PF_X,
+				.p_offset = 4000,
+				.p_vaddr = 0x5000,
+				.p_filesz = 95 + more,
+				.p_memsz = 95 + more};
+
+		memcpy(bytes + 64, &program, sizeof(program));
+		CHECK(!read_segments(&file, &header, &error) && file.nr_segments == 1);
+		CHECK(file.segments[0].size == (more ? 96 : 95) &&
+				file.segments[0].address == 0x5000 &&
+				file.segments[0].offset == 4000);
+		CHECK(file.lowest == 0x5000 && file.highest == 0x5000 + 95 + more);
+		free(file.segments);
+	}
+}
+
+/* Descriptor 0 is as good as another. */
+static void test_first_descriptor(void)
+{
+	struct code_error error;
+	struct code_file *file;
+
+	(void)close(0);
+	CHECK(!code_open("/proc/self/exe", &file, &error));
+	CHECK(fcntl(0, F_GETFD) < 0 && errno == EBADF);
+	code_close(file);
+}
+
+/* ---- what functions are called, and what is in their code ---- */
+
+static void test_names_of_exits(void)
+{
+	const char *const names[] = {
+			"other", "setjmp", "_setjmp", "setjmpx", "__swapcontext", "vfork", "fork"};
+	const bool expected[] = {false, true, true, false, true, true, false};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct code_name_entry entries[] = {
+				{.name = "x"}, {.name = names[i]}, {.name = "setjmp"}};
+		struct code_file file = {.names = entries, .nr_names = 3};
+		struct code_function function = {.first_name = 1, .nr_names = 1};
+
+		CHECK(returns_twice(&file, &function) == expected[i]);
+		function = (struct code_function){.first_name = 0, .nr_names = 2};
+		CHECK(returns_twice(&file, &function) == expected[i]);
+	}
+}
+
+static void test_exceptions(void)
+{
+	static const char *const personalities[] = {"__gxx_personality_v0", "rust_eh_personality",
+			"__gnat_personality_v0", "__gdc_personality_v0", "_d_eh_personality",
+			"__objc_personality_v0"};
+
+	for (size_t i = 0; i < 6; i++) {
+		for (unsigned int strings = 0; strings < 2; strings++) {
+			uint8_t bytes[64] = "";
+			struct code_section sections[] = {
+					{.size = sizeof(bytes), .type = SHT_STRTAB},
+					{.name = ".symtab"}};
+			struct code_file file = with_bytes(bytes, sizeof(bytes));
+
+			(void)snprintf(sections[0].name, sizeof(sections[0].name), "%s",
+					strings ? ".strtab" : ".dynstr");
+			file.sections = sections;
+			file.nr_sections = 2;
+			memcpy(bytes + 3, personalities[i], strlen(personalities[i]));
+			CHECK(!code_has_exceptions(&file));
+			file.nr_landings = 1;
+			CHECK(code_has_exceptions(&file));
+			bytes[3 + strlen(personalities[i])] = 'x';
+			CHECK(!code_has_exceptions(&file));
+			/* Handlers of an unknown owner. */
+			file.nr_sections = 1;
+			CHECK(code_has_exceptions(&file));
+		}
+	}
+}
+
+/* The frame pointer is set within the function, and within its first 64 bytes. */
+static void test_frame_pointer(void)
+{
+	static const uint8_t moves[2][3] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}};
+
+	for (unsigned int which = 0; which < 2; which++) {
+		for (unsigned int at = 0; at <= 62; at++) {
+			uint8_t bytes[80];
+			struct code_file file = with_bytes(bytes, sizeof(bytes));
+			struct code_function function = {.address = 0x1000, .size = 80};
+
+			memset(bytes, 0x90, sizeof(bytes));
+			memcpy(bytes + at, moves[which], 3);
+			CHECK(sets_frame(&file, &function) == (at <= 61));
+			function.size = at + 3;
+			CHECK(sets_frame(&file, &function) == (at <= 61));
+			function.size = at + 2;
+			CHECK(!sets_frame(&file, &function));
+			/* The file ends before the function does. */
+			segment.size = at + 2;
+			function.size = 80;
+			CHECK(!sets_frame(&file, &function));
+		}
+	}
+}
+
+static void test_frame_readers(void)
+{
+	uint64_t readers[] = {0x1111, 0x2222};
+	const struct code_file file = {.frame_readers = readers, .nr_frame_readers = 2};
+	struct x86_instruction instruction = {.piece = {.kind = PROBE_CALL, .target = 0x1111}};
+
+	CHECK(calls_frame_reader(&file, &instruction));
+	instruction.piece.kind = PROBE_BRANCH;
+	CHECK(calls_frame_reader(&file, &instruction));
+	instruction.piece.kind = PROBE_BRANCH_IF;
+	CHECK(!calls_frame_reader(&file, &instruction));
+	instruction.piece.kind = PROBE_CALL;
+	instruction.piece.target = 0x2222;
+	CHECK(calls_frame_reader(&file, &instruction));
+	instruction.piece.target = 0x2223;
+	CHECK(!calls_frame_reader(&file, &instruction));
+}
+
 int main(void)
 {
 	test_code();
+	test_begins();
+	test_cut_segment();
+	test_first_descriptor();
+	test_names_of_exits();
+	test_exceptions();
+	test_frame_pointer();
+	test_frame_readers();
 	test_table();
 	test_choices();
 	test_landings();
