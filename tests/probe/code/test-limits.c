@@ -84,7 +84,11 @@ static void *played_grow(void *array, size_t used, size_t *room, size_t size)
 #include "probe/code/frames.c"
 #undef code_grow
 #include "probe/code/functions.c"
+#include "probe/code/reached.c"
 #include "probe/code/relocations.c"
+#define code_grow played_grow
+#include "probe/code/symbols.c"
+#undef code_grow
 #include "probe/code/x86-64-choices.c"
 
 /* A file of 2 GiB, whose only segment has so many bytes of code. */
@@ -432,6 +436,157 @@ static void test_first_descriptor(void)
 	code_close(file);
 }
 
+/* ---- symbols of a file that is inside another ---- */
+
+struct inner {
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[3];
+	Elf64_Sym symbols[2];
+	char names[12];
+};
+
+static struct inner new_inner(void)
+{
+	struct inner inner = {
+			.header = {.e_shentsize = sizeof(Elf64_Shdr),
+					.e_shnum = 3,
+					.e_shoff = offsetof(struct inner, sections)},
+			.sections = {{.sh_type = SHT_PROGBITS},
+					{.sh_type = SHT_SYMTAB,
+							.sh_link = 2,
+							.sh_offset = offsetof(
+									struct inner, symbols),
+							.sh_size = sizeof(inner.symbols)},
+					{.sh_type = SHT_STRTAB,
+							.sh_offset = offsetof(struct inner, names),
+							.sh_size = sizeof(inner.names)}},
+			.names = "\0first\0other",
+	};
+
+	memcpy(inner.header.e_ident, ELFMAG, SELFMAG);
+	for (unsigned int i = 0; i < 2; i++)
+		inner.symbols[i] = (Elf64_Sym){.st_name = 1 + 6 * i,
+				.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				.st_shndx = 1,
+				.st_value = 0x1010 + 0x10 * i,
+				.st_size = 3 + i};
+	/* The last name has its end, too. */
+	inner.names[11] = '\0';
+	return inner;
+}
+
+/* How many names are found in so many bytes of it. */
+static size_t inner_names(const struct inner *inner, size_t size)
+{
+	static uint8_t bytes[128];
+	struct code_file file = with_bytes(bytes, sizeof(bytes));
+	uint8_t *copy = malloc(size + 1);
+	size_t nr;
+
+	CHECK(copy);
+	memcpy(copy, inner, size);
+	CHECK(!read_inner(&file, copy, size));
+	nr = file.nr_names;
+	CHECK(!nr ||
+			(file.names[0].address == 0x1010 && file.names[0].size == 3 &&
+					!strcmp(file.names[0].name, "first")));
+	free(file.names);
+	free(copy);
+	return nr;
+}
+
+static void test_inner(void)
+{
+	struct inner inner = new_inner();
+	const size_t size = sizeof(inner);
+
+	CHECK(inner_names(&inner, size) == 2);
+	CHECK(!inner_names(&inner, sizeof(Elf64_Ehdr) - 1));
+	inner.header.e_ident[3] = 'f';
+	CHECK(!inner_names(&inner, size));
+	inner = new_inner();
+	inner.header.e_shentsize++;
+	CHECK(!inner_names(&inner, size));
+	/* Section headers at the end of the file, and one too many. */
+	inner = new_inner();
+	inner.header.e_shnum = (uint16_t)((size - inner.header.e_shoff) / sizeof(Elf64_Shdr));
+	CHECK(inner_names(&inner, size) == 2);
+	inner.header.e_shnum++;
+	CHECK(!inner_names(&inner, size));
+	inner = new_inner();
+	inner.header.e_shoff = size;
+	CHECK(!inner_names(&inner, size));
+	inner.header.e_shnum = 0;
+	CHECK(!inner_names(&inner, size));
+	inner.header.e_shoff = size + 1;
+	CHECK(!inner_names(&inner, size));
+	/* Other tables, and names in no section. */
+	inner = new_inner();
+	inner.sections[1].sh_type = SHT_DYNSYM;
+	CHECK(!inner_names(&inner, size));
+	inner = new_inner();
+	inner.sections[1].sh_link = 3;
+	CHECK(!inner_names(&inner, size));
+	/* Tables that end where the file ends, and a byte behind it. */
+	inner = new_inner();
+	inner.sections[2].sh_size = size - inner.sections[2].sh_offset;
+	CHECK(inner_names(&inner, size) == 2);
+	inner.sections[2].sh_size++;
+	CHECK(!inner_names(&inner, size));
+	inner = new_inner();
+	inner.sections[2].sh_offset = size + 1;
+	inner.sections[2].sh_size = 0;
+	CHECK(!inner_names(&inner, size));
+	inner = new_inner();
+	inner.sections[2].sh_type = SHT_NOBITS;
+	CHECK(!inner_names(&inner, size));
+	inner = new_inner();
+	inner.sections[1].sh_size = size - inner.sections[1].sh_offset;
+	CHECK(inner_names(&inner, size) == 2);
+	inner.sections[1].sh_size++;
+	CHECK(!inner_names(&inner, size));
+	inner = new_inner();
+	inner.sections[1].sh_offset = size + 1;
+	inner.sections[1].sh_size = 0;
+	CHECK(!inner_names(&inner, size));
+	/* A symbol that is cut is none; a name without an end is none. */
+	inner = new_inner();
+	inner.sections[1].sh_size--;
+	CHECK(inner_names(&inner, size) == 1);
+	inner = new_inner();
+	inner.names[11] = 'x';
+	inner.sections[2].sh_size = sizeof(inner.names);
+	CHECK(inner_names(&inner, size) == 1);
+	{
+		static uint8_t bytes[128];
+		struct code_file file = with_bytes(bytes, sizeof(bytes));
+
+		inner = new_inner();
+		grow_fails = true;
+		CHECK(read_inner(&file, (const uint8_t *)&inner, size) == -ENOMEM);
+		grow_fails = false;
+	}
+}
+
+/* ---- addresses in data that lead to code ---- */
+
+static void test_pointers(void)
+{
+	static uint8_t bytes[128];
+	struct code_file file = with_bytes(bytes, sizeof(bytes));
+	struct reaching reaching = {.file = &file};
+	const struct code_relocation within = {.where = 0x1010, .target = 0x1020},
+				     outside = {.where = 0x5010, .target = 0x1030},
+				     away = {.where = 0x5010, .target = 0x5030};
+
+	/* Of data only, and to code only. */
+	CHECK(!add_pointer(&reaching, &within) && !reaching.count);
+	CHECK(!add_pointer(&reaching, &away) && !reaching.count);
+	CHECK(!add_pointer(&reaching, &outside) && reaching.count == 1 &&
+			reaching.waiting[0] == 0x1030);
+	free(reaching.waiting);
+}
+
 /* ---- what functions are called, and what is in their code ---- */
 
 static void test_names_of_exits(void)
@@ -544,6 +699,8 @@ int main(void)
 	test_entries();
 	test_doubles();
 	test_symbols();
+	test_inner();
+	test_pointers();
 	test_exits();
 	return 0;
 }
