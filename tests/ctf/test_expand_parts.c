@@ -21,7 +21,7 @@
 #include "ctf/writer.h"
 #include "scratch.h"
 
-static char log_text[4096];
+static char log_text[4096], scratch[64], in_dir[80], out_dir[80];
 
 __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 {
@@ -60,10 +60,28 @@ static bool is_due(const char *call, const char *name)
 	return true;
 }
 
+/* The descriptor of this call becomes the lowest one, which is one like any other. */
+static const char *lowest;
+
+static int lowest_of(const char *call, int fd)
+{
+	if (fd < 0 || !lowest || strcmp(lowest, call) != 0)
+		return fd;
+	lowest = NULL;
+	CHECK(dup2(fd, 0) == 0 && !close(fd));
+	return 0;
+}
+
 static int played_openat(int dir, const char *name, int flags, ...)
 {
 	const char *call = "unknown flags";
+	va_list arguments;
+	mode_t mode = 0;
 
+	va_start(arguments, flags);
+	if (flags & O_CREAT)
+		mode = va_arg(arguments, mode_t);
+	va_end(arguments);
 	if (flags == (O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC))
 		call = "create";
 	else if (flags == (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC))
@@ -73,13 +91,15 @@ static int played_openat(int dir, const char *name, int flags, ...)
 	else if (flags == (O_RDONLY | O_DIRECTORY | O_CLOEXEC))
 		call = "fill";
 	note("%s %.20s;", call, name);
-	return is_due(call, name) ? -1 : openat(dir, name, flags, 0644);
+	return is_due(call, name) ? -1 : lowest_of(call, openat(dir, name, flags, mode));
 }
 
 static int played_open(const char *name, int flags)
 {
 	CHECK(flags == (O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	return is_due("open", name) ? -1 : open(name, flags);
+	return is_due("open", name)
+			? -1
+			: lowest_of(strcmp(name, out_dir) != 0 ? "from" : "to", open(name, flags));
 }
 
 static int played_mkdirat(int dir, const char *name, mode_t mode)
@@ -222,7 +242,6 @@ static int played_next(struct ctf_frames *frames)
 
 enum { FIRST = 1000, LARGE = 3 * (256 << 10) + 77, LAST = 300 };
 
-static char scratch[64], in_dir[80], out_dir[80];
 static unsigned char content[LARGE], stream[LARGE * 2];
 static size_t stream_size, frame_sizes[3];
 
@@ -330,14 +349,18 @@ static void ready(const char *dir, const char *out)
 	note("ready;");
 }
 
+static int expand_only(void)
+{
+	*sentences = '\0';
+	memset(&result, 0x55, sizeof(result));
+	return ctf_expand(in_dir, out_dir, ready, say, &user, &result, &error);
+}
+
 static int expand(void)
 {
 	unsigned int descriptors = resources_descriptors();
-	int ret;
+	int ret = expand_only();
 
-	*sentences = '\0';
-	memset(&result, 0x55, sizeof(result));
-	ret = ctf_expand(in_dir, out_dir, ready, say, &user, &result, &error);
 	CHECK(resources_descriptors() == descriptors);
 	CHECK(!ret == !*error.text);
 	return ret;
@@ -562,6 +585,13 @@ static void test_errors(void)
 	CHECK(is_text(error.hint, "choose a directory that you may write to"));
 	assert_fails("fill", NULL, EMFILE, "cannot write", "/out/sub");
 	assert_fails("create", "c", EACCES, "cannot write", "/out/sub/c");
+	/* A plain file. */
+	begin();
+	scratch_write(in_dir, "b", "bb", 2);
+	fault.call = "append";
+	fault.error = ENOSPC;
+	CHECK(expand() == -ENOSPC && !result.copied && !result.bytes_in);
+	CHECK(is_text(error.text, "cannot write %s/b: No space left on device", out_dir));
 	/* Only one of the two paths of a directory cannot be made. */
 	for (unsigned int i = 0; i < 2; i++) {
 		char path[100];
@@ -575,6 +605,23 @@ static void test_errors(void)
 		CHECK(is_text(error.text, "out of memory to expand %s/sub", in_dir));
 		CHECK(!is_there("out/sub"));
 		fault.name = NULL;
+	}
+}
+
+static void test_lowest(void)
+{
+	static const char *const calls[] = {"from", "to", "list", "fill", "read", "create"};
+
+	for (unsigned int i = 0; i < 6; i++) {
+		int saved = dup(0);
+
+		begin();
+		add_sub();
+		lowest = calls[i];
+		/* It takes the number of the standard input, and is closed. */
+		CHECK(saved >= 0 && !expand_only() && !lowest);
+		CHECK(has_result(0, 1, 2, 2, 0) && out_has("sub/c", "cc", 2));
+		CHECK(fcntl(0, F_GETFD) < 0 && dup2(saved, 0) == 0 && !close(saved));
 	}
 }
 
@@ -612,6 +659,7 @@ int main(void)
 	test_depth();
 	test_damage();
 	test_errors();
+	test_lowest();
 	test_unreadable();
 	scratch_delete(scratch);
 	return 0;

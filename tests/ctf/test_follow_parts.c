@@ -98,11 +98,12 @@ static int played_fstat(int fd, struct stat *stat)
 
 static struct stat *played_look(int dir_fd, struct dirent **names, int count)
 {
-	struct stat *stats = no_stats ? NULL : calloc((size_t)count, sizeof(*stats));
+	struct stat *stats = no_stats ? NULL : calloc((size_t)count + 1, sizeof(*stats));
 
 	CHECK(dir_fd == 8 && names);
-	for (int i = 0; stats && i < count; i++)
-		stats[i].st_size = i;
+	/* The second file is empty. What is behind the last one does not count. */
+	for (int i = 0; stats && i <= count; i++)
+		stats[i].st_size = i == 1 ? 0 : i + 1;
 	return stats;
 }
 
@@ -337,12 +338,13 @@ static void test_metadata(void)
 
 static int look(struct ctf_reader *reader)
 {
-	static struct dirent files[3];
-	struct dirent *names[] = {&files[0], &files[1], &files[2]};
+	static struct dirent files[4];
+	struct dirent *names[] = {&files[0], &files[1], &files[2], &files[3]};
 
-	strcpy(files[0].d_name, "a");
-	strcpy(files[1].d_name, "b");
+	strcpy(files[0].d_name, "b");
+	strcpy(files[1].d_name, "a");
 	strcpy(files[2].d_name, "d");
+	strcpy(files[3].d_name, "x");
 	return look_at_trace(reader, 8, "/dir/u", names, 3);
 }
 
@@ -352,9 +354,9 @@ static void test_looks(void)
 
 	/* A known trace: an empty file, one that grows, and a new one. */
 	traces[1]->seen = (struct ctf_metadata_seen){7, 70, 3000000033};
-	CHECK(!look(&reader) && has_noted("extend b 1;add stream d 2;"));
+	CHECK(!look(&reader) && has_noted("extend b 1;add stream d 3;"));
 	stream_result = -ENOMEM;
-	CHECK(look(&reader) == -ENOMEM && has_noted("extend b 1;add stream d 2;"));
+	CHECK(look(&reader) == -ENOMEM && has_noted("extend b 1;add stream d 3;"));
 	traces[1]->seen.size = 0;
 	read_result = -EINVAL;
 	CHECK(!look(&reader) && has_noted("read /dir/u;free 0;"));

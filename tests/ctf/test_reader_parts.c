@@ -375,6 +375,7 @@ static void test_order(void)
 {
 	int64_t steps[33];
 	struct ctf_reader *reader;
+	const struct ctf_item *alone;
 	struct ctf_item item;
 	int64_t before = 0;
 	unsigned int count = 0;
@@ -393,6 +394,19 @@ static void test_order(void)
 		CHECK(!reader->streams[i]->waits);
 	}
 	CHECK(!count && !reader->heap_count && reader->heap_room == 64);
+	ctf_reader_close(reader);
+	/* Notes come first. */
+	steps[0] = 5;
+	reader = reader_of(1, steps, 30);
+	CHECK(!add_note(reader, reader->traces[0], "/t", "", "bad"));
+	reader->shown_note = reader->notes;
+	CHECK(ctf_reader_next(reader, &item) == 1 && item.kind == CTF_ITEM_DAMAGE);
+	CHECK(ctf_reader_next(reader, &item) == 1 && item.ns == 5);
+	ctf_reader_close(reader);
+	/* One stream alone. */
+	reader = reader_of(1, steps, 30);
+	CHECK(ctf_reader_stream_next(reader, 0, &alone) == 1 &&
+			alone == &reader->streams[0]->item && alone->ns == 5);
 	ctf_reader_close(reader);
 	/* Until a time, and again. */
 	steps[0] = 10;

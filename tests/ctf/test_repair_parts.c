@@ -428,6 +428,17 @@ static void test_frames(void)
 
 /* ---- metadata ---- */
 
+/* What is behind the bytes that were read does not count. */
+static void test_cut(void)
+{
+	struct ctf_trace_classes of_ctf2;
+
+	memset(&of_ctf2, 0, sizeof(of_ctf2));
+	of_ctf2.is_ctf2 = true;
+	CHECK(only_cut(&of_ctf2, "\x1e{\"a\x1e\x1e\x1e", 4));
+	CHECK(!only_cut(&of_ctf2, "\x1e{\"a\x1e\x1e\x1e", 5));
+}
+
 static void test_metadata(void)
 {
 	begin_cut("good;\nevent {", 5);
@@ -493,6 +504,8 @@ static void test_refused(void)
 	set_fault("metadata", 0);
 	begin("good");
 	CHECK(repair() == -ENOMEM);
+	snprintf(log_text, sizeof(log_text), "cannot repair %s: Cannot allocate memory", scratch);
+	CHECK(is_same(error.text, log_text));
 	begin("good");
 	set_fault("find", EACCES);
 	CHECK(repair() == -EACCES && !nr_repaired);
@@ -569,6 +582,12 @@ static void test_only(void)
 	CHECK(repair_only() == -EBUSY && failed_with("", "Device or resource busy"));
 	set_fault("metadata", 0);
 	CHECK(repair_only() == -ENOMEM && failed_with("", "out of memory"));
+	/* A link, and a file. */
+	snprintf(log_text, sizeof(log_text), "%s/link", scratch);
+	CHECK(!symlink(trace, log_text) && ctf_repair_metadata(log_text, &error) < 0);
+	snprintf(log_text, sizeof(log_text), "%s/metadata", trace);
+	metadata.ret = 0;
+	CHECK(ctf_repair_metadata(log_text, &error) == -ENOTDIR);
 	/* Whether there is metadata cannot be found out. */
 	set_fault("faccessat", EACCES);
 	metadata.ret = 0;
@@ -596,6 +615,7 @@ int main(void)
 {
 	test_streams();
 	test_frames();
+	test_cut();
 	test_metadata();
 	test_refused();
 	test_two();

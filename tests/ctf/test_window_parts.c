@@ -270,9 +270,12 @@ static void begin_frames(uint64_t size)
 
 static void end(void)
 {
-	ctf_window_free(&window);
-	CHECK(!window.bytes && !window.room && !window.count && !window.unzstd);
+	bool has_frames = window.unzstd;
+
 	*log_text = '\0';
+	ctf_window_free(&window);
+	CHECK(has_noted(has_frames ? "free 1;" : "free 0;"));
+	CHECK(!window.bytes && !window.room && !window.count && !window.unzstd);
 }
 
 static bool has_loaded(uint64_t at, size_t count)

@@ -276,6 +276,9 @@ static void test_questions(void)
 	memcpy(&question, asked, sizeof(question));
 	CHECK(question.number == 9 && !strcmp(question.host, "host") &&
 			!strcmp(question.port, "port"));
+	CHECK(!resolver_ask(3, 9, "%d%%h", "%d%%p"));
+	memcpy(&question, asked, sizeof(question));
+	CHECK(!strcmp(question.host, "%d%%h") && !strcmp(question.port, "%d%%p"));
 	memset(host, 'h', sizeof(host));
 	host[299] = '\0';
 	CHECK(!resolver_ask(3, 10, host, host));
