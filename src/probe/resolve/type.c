@@ -301,6 +301,13 @@ static uint64_t member_offset(Dwarf_Die *member)
 	return at;
 }
 
+/* Of the class, not of its objects: before DWARF 5 a member as the others, without a place in them. */
+static bool is_static(Dwarf_Die *member)
+{
+	return dwarf_hasattr(member, DW_AT_external) || dwarf_hasattr(member, DW_AT_declaration) ||
+			dwarf_hasattr(member, DW_AT_const_value);
+}
+
 /* Also of what it is derived from, and of members without a name. */
 static bool search_members(Dwarf_Die *type, struct member_search *search, unsigned int depth)
 {
@@ -317,7 +324,7 @@ static bool search_members(Dwarf_Die *type, struct member_search *search, unsign
 		if ((tag == DW_TAG_variant_part || tag == DW_TAG_variant) &&
 				search_members(&child, search, depth + 1))
 			return true;
-		if (tag != DW_TAG_member && tag != DW_TAG_inheritance)
+		if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static(&child))
 			continue;
 		if (name && tag == DW_TAG_member)
 			nearest_offer(&search->nearest, name);

@@ -317,6 +317,7 @@ static void write_libraries(void)
 	dwarf_flag(&dwarf, DW_AT_declaration);
 	dwarf_end_children(&dwarf);
 	at_address("dt", string, 0x1440);
+	at_address("dts", array(string, 3, 0), 0x1500);
 	at_address("a", structure("atomic<int>", 4, "_M_i", type_int, NULL, 0, 0), 0x1480);
 	at_address("ce",
 			structure("Cell<short>", 2, "value",
@@ -509,6 +510,49 @@ static void write_structures(void)
 	}
 }
 
+/* Bit fields in both forms, members that are too far away or lack something, and structures that are complete elsewhere. */
+static void write_members(void)
+{
+	uint32_t type, far;
+
+	type = begin_structure(DW_TAG_structure_type, "fields", 16);
+	member("later", type_int, 0);
+	dwarf_number(&dwarf, DW_AT_bit_size, 6);
+	dwarf_number(&dwarf, DW_AT_data_bit_offset, 69);
+	member("old", type_int, 8);
+	dwarf_number(&dwarf, DW_AT_bit_size, 7);
+	dwarf_number(&dwarf, DW_AT_byte_size, 4);
+	dwarf_number(&dwarf, DW_AT_bit_offset, 20);
+	member("older", type_long, 0);
+	dwarf_number(&dwarf, DW_AT_bit_size, 64);
+	dwarf_number(&dwarf, DW_AT_bit_offset, 0);
+	member("none", type_int, 4);
+	dwarf_number(&dwarf, DW_AT_bit_size, 0);
+	member("first", type_int, 12);
+	dwarf_number(&dwarf, DW_AT_bit_size, 9);
+	dwarf_end_children(&dwarf);
+	at_address("fields", type, 0xc000);
+	far = begin_structure(DW_TAG_structure_type, "far", 0x7ffffff0);
+	member("near", type_char, 0x7fffffff);
+	member("beyond", type_char, 0x80000000);
+	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
+	dwarf_text(&dwarf, DW_AT_name, "untyped");
+	dwarf_number(&dwarf, DW_AT_data_member_location, 4);
+	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
+	dwarf_text(&dwarf, DW_AT_name, "constant");
+	dwarf_reference(&dwarf, DW_AT_type, type_int);
+	dwarf_number(&dwarf, DW_AT_const_value, 3);
+	dwarf_end_children(&dwarf);
+	at_address("far", far, 0x10);
+	at_address("fars", pointer(far), 0xc040);
+	type = dwarf_entry(&dwarf, DW_TAG_structure_type, false);
+	dwarf_text(&dwarf, DW_AT_name, "complete");
+	dwarf_flag(&dwarf, DW_AT_declaration);
+	at_address("whole", pointer(type), 0xc048);
+	at_address("holder", structure("holds", 16, "a", type_int, "inner", type, 8), 0xc050);
+	(void)structure("complete", 8, "a", type_short, "b", type_int, 4);
+}
+
 static void write_strange_libraries(void)
 {
 	uint32_t type,
@@ -649,6 +693,7 @@ static void begin(void)
 	write_libraries();
 	write_letters();
 	write_structures();
+	write_members();
 	write_strange_libraries();
 	pot = structure("Pot", 16, "depth", type_int, "lid", pointer(type_pair), 8);
 	(void)dwarf_entry(&dwarf, DW_TAG_namespace, true);
@@ -1164,6 +1209,37 @@ static const struct expected forms[] = {
 		{"outer.shared", "-2 outer has no member `shared` | "},
 };
 
+static const struct expected members[] = {
+		{"fields", "fields 9/5/0:; later 2/4/0: 4:0:0:49160 34:0:4:0 35:0:5:0 37:0:6:0; old 2/4/0: 4:0:0:49160 34:0:4:0 35:0:5:0 37:0:7:0; older 1/8/0: 4:0:0:49152 34:0:8:0 36:0:64:0; none 2/4/0: 4:0:0:49156 34:0:4:0; first 2/4/0: 4:0:0:49164 34:0:4:0 37:0:9:0"},
+		{"fields.later", "fields_later 2/4/0: 4:0:0:49160 34:0:4:0 35:0:5:0 37:0:6:0"},
+		{"fields.old", "fields_old 2/4/0: 4:0:0:49160 34:0:4:0 35:0:5:0 37:0:7:0"},
+		{"fields.older", "fields_older 1/8/0: 4:0:0:49152 34:0:8:0 36:0:64:0"},
+		{"fields.none", "fields_none 2/4/0: 4:0:0:49156 34:0:4:0"},
+		{"fields.first", "fields_first 2/4/0: 4:0:0:49164 34:0:4:0 37:0:9:0"},
+		{"far.near", "far_near 2/1/0: 4:0:0:2147483663 34:0:1:0"},
+		{"far.beyond", "-22 the member `beyond` is too far away | "},
+		{"far.untyped", "-22 the member `untyped` has no type | "},
+		{"far.constant", "-2 far has no member `constant` | "},
+		{"fars->near", "fars_near 2/1/0?: 4:0:0:49216 34:0:8:0 32:0:0:2147483647 34:0:1:0"},
+		{"far", "far 9/1/0:; near 2/1/0: 4:0:0:2147483663 34:0:1:0 ..."},
+		{"whole->b", "whole_b 2/4/0?: 4:0:0:49224 34:0:8:0 32:0:0:4 34:0:4:0"},
+		{"*whole", "whole 9/2/0:; a 2/2/0?: 4:0:0:49224 34:0:8:0 34:0:2:0; b 2/4/0?: 4:0:0:49224 34:0:8:0 32:0:0:4 34:0:4:0"},
+		{"whole.a", "whole_a 2/2/0?: 4:0:0:49224 34:0:8:0 34:0:2:0"},
+		{"holder", "holder 9/4/0:; a 2/4/0: 4:0:0:49232 34:0:4:0; inner 9/2/0:; a 2/2/0: 4:0:0:49240 34:0:2:0; b 2/4/0: 4:0:0:49244 34:0:4:0"},
+		{"holder.inner",
+				"holder_inner 9/2/0:; a 2/2/0: 4:0:0:49240 34:0:2:0; b 2/4/0: 4:0:0:49244 34:0:4:0"},
+		{"holder.inner.b", "holder_inner_b 2/4/0: 4:0:0:49244 34:0:4:0"},
+		{"dts", "-22 it has no size that is known | "},
+		{"dts[2]", "dts_2 6/1/256: 4:0:0:5440 34:0:8:0"},
+		{"dts[3]", "dts_3 6/1/256: 4:0:0:5472 34:0:8:0"},
+		{"&holder.inner.b", "holder_inner_b 3/8/0: 4:0:0:49244"},
+		{"*&holder", "holder 9/4/0:; a 2/4/0: 4:0:0:49232 34:0:4:0; inner 9/2/0:; a 2/2/0: 4:0:0:49240 34:0:2:0; b 2/4/0: 4:0:0:49244 34:0:4:0"},
+		{"holder->a", "-22 it is not a pointer | "},
+		{"derived.shared", "-2 derived has no member `shared` | "},
+		{"derived.share", "-2 derived has no member `share` | "},
+		{"at1.always_lock_free", "-2 atomic<long> has no member `always_lock_free` | "},
+};
+
 static const struct expected results[] = {
 		{"return", "return 3/8/0: 2:0:0:0"},
 		{"return->one", "return_one 2/4/0?: 2:0:0:0 34:0:4:0"},
@@ -1345,6 +1421,7 @@ static void test_values(void **unused)
 	FIND_ALL(plain_values, false);
 	FIND_ALL(library_values, false);
 	FIND_ALL(forms, false);
+	FIND_ALL(members, false);
 	FIND_ALL(results, true);
 }
 
