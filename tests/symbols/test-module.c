@@ -186,6 +186,8 @@ static void test_files(void **unused)
 	write_file(path, &image, sizeof(image));
 	assert_true(file_open(&file, path));
 	assert_int_equal(file_inode(&file), inode_of(path));
+	assert_int_equal(fcntl(file.fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(file.fd, F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_RDONLY | O_NONBLOCK);
 	assert_true(file_has_section(file.elf, ".texts"));
 	assert_false(file_has_section(file.elf, ".text"));
 	assert_false(file_has_section(file.elf, ".gnu_debuglink")); /* without content */
@@ -238,8 +240,8 @@ static void test_build_ids(void **unused)
 	uint8_t id[SYMBOLS_BUILD_ID_MAX + 8];
 
 	(void)unused;
-	for (unsigned int i = 0; i < 6; i++) {
-		static const size_t wanted[] = {20, 0, 0, 0, 20, 0};
+	for (unsigned int i = 0; i < 8; i++) {
+		static const size_t wanted[] = {20, 0, 0, 0, 20, 0, 64, 0};
 		struct image image;
 
 		make_image(&image);
@@ -250,12 +252,17 @@ static void test_build_ids(void **unused)
 		if (i == 3)
 			image.note.header.n_namesz = 3;
 		/* Without sections: in a segment of notes, and in a segment of another type. */
-		if (i >= 4) {
+		if (i == 4 || i == 5) {
 			image.sections[2].sh_type = SHT_PROGBITS;
 			image.segments[0] = (Elf64_Phdr){.p_type = i == 4 ? PT_NOTE : PT_LOAD,
 					.p_offset = offsetof(struct image, note),
 					.p_filesz = sizeof(image.note),
 					.p_align = 4};
+		}
+		/* The longest ID, which has the bytes behind it, too, and a longer one. */
+		if (i >= 6) {
+			image.note.header.n_descsz = 58 + i;
+			image.sections[2].sh_size += 48;
 		}
 		write_file(path, &image, sizeof(image));
 		assert_true(file_open(&file, path));
