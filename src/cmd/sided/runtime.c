@@ -63,7 +63,8 @@ static int choose_directory(struct daemon *daemon, const char *given, struct con
 	else
 		ret = wire_runtime_directory(path, sizeof(path), false);
 	if (ret)
-		return fail_at(error, ret, "use the runtime directory", path);
+		return fail_at(error, ret, "use the runtime directory",
+				environment ? environment : path);
 	if (*path != '/')
 		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
 				"the runtime directory %s is not an absolute path", path);
