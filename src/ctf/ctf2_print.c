@@ -41,10 +41,9 @@ static void print_char(unsigned char c, FILE *out)
 		fputc(c, out);
 }
 
-void ctf2_print_string(const char *text, FILE *out)
+static void print_bytes(const char *text, size_t left, FILE *out)
 {
 	const unsigned char *at = (const unsigned char *)text;
-	size_t left = strlen(text);
 
 	fputc('"', out);
 	while (left) {
@@ -61,6 +60,11 @@ void ctf2_print_string(const char *text, FILE *out)
 		left -= length;
 	}
 	fputc('"', out);
+}
+
+void ctf2_print_string(const char *text, FILE *out)
+{
+	print_bytes(text, strlen(text), out);
 }
 
 /* In event scopes TSDL puts an underscore before every name of a field. */
@@ -227,11 +231,9 @@ static void print_path(const struct printer *p, const char *path, enum ctf_scope
 	while (*path) {
 		size_t size = strcspn(path, ".");
 		bool strip = is_event_scope(scope) && *path == '_';
-		char *name = strndup(path + strip, size - strip);
 
 		fputs(comma, p->out);
-		ctf2_print_string(name ? name : "", p->out);
-		free(name);
+		print_bytes(path + strip, size - strip, p->out);
 		comma = ",";
 		path += size + (path[size] == '.');
 	}

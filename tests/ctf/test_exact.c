@@ -764,14 +764,13 @@ static void test_appended(void **state)
 	close(fd);
 }
 
-static void test_failing_creation(void **state)
+static void fail_creation(enum ctf_format format)
 {
-	const struct ctf_writer_config config = config_of(CTF_FORMAT_1);
+	const struct ctf_writer_config config = config_of(format);
 	char out_of_memory[256], expected[256];
 	unsigned int number = 1;
 	bool failed = true;
 
-	(void)state;
 	snprintf(directory, sizeof(directory), "%s/trace", scratch);
 	scratch_delete(directory);
 	snprintf(out_of_memory, sizeof(out_of_memory), "out of memory for the trace %s", directory);
@@ -814,6 +813,13 @@ static void test_failing_creation(void **state)
 	assert_true(number > 15);
 	ctf_arena_destroy(arena_of_test);
 	arena_of_test = NULL;
+}
+
+static void test_failing_creation(void **state)
+{
+	(void)state;
+	fail_creation(CTF_FORMAT_1);
+	fail_creation(CTF_FORMAT_2);
 }
 
 static void test_failing_streams(void **state)
