@@ -157,6 +157,9 @@ static void test_limits(void **state)
 			CTF_TALLY_BYTES + BYTES_MAX);
 	assert_int_equal(known_of(1, ctf_type_array(arena, u16, BYTES_MAX / 2 + 1), NULL), 0);
 	assert_int_equal(known_of(1, ctf_type_array(arena, u8, BYTES_MAX), u8), 0);
+	/* More bytes than 32 bits can count. */
+	assert_int_equal(known_of(1, ctf_type_array(arena, integer(64), 1u << 29), NULL), 0);
+	assert_int_equal(known_of(1, ctf_type_array(arena, integer(64), (1u << 29) + 1), u8), 0);
 	assert_int_equal(known_of(1, ctf_type_array(arena, ctf_type_struct(arena, 0), UINT64_MAX),
 					 u8),
 			CTF_TALLY_BYTES + 1);
@@ -166,6 +169,24 @@ static void test_limits(void **state)
 	assert_int_equal(known_of(1, ctf_type_array(arena, ctf_type_string(arena), BYTES_MAX + 1),
 					 NULL),
 			0);
+	ctf_tally_free(&tally);
+}
+
+static void test_depth(void **state)
+{
+	struct ctf_type *type = integer(8);
+
+	(void)state;
+	for (unsigned int depth = 1; depth <= CTF_DEPTH_MAX; depth++) {
+		struct ctf_type *outer = ctf_type_struct(arena, 1);
+
+		ctf_member_set(&outer->members[0], "m", type, false);
+		type = outer;
+		if (depth < CTF_DEPTH_MAX - 2)
+			continue;
+		assert_int_equal(known_of(1, type, NULL),
+				depth < CTF_DEPTH_MAX ? CTF_TALLY_BYTES + 1 : 0);
+	}
 	ctf_tally_free(&tally);
 }
 
@@ -200,6 +221,7 @@ int main(void)
 			cmocka_unit_test(test_kinds),
 			cmocka_unit_test(test_options),
 			cmocka_unit_test(test_limits),
+			cmocka_unit_test(test_depth),
 			cmocka_unit_test(test_failures),
 	};
 	int ret;

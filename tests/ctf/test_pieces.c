@@ -198,6 +198,20 @@ static void test_metadata_files(void **state)
 	assert_int_equal(read_file(fd, &text, &size), -ENOMEM);
 	assert_true(failing_has_failed());
 	assert_int_equal(resources_descriptors(), before);
+	/* Metadata that is nothing but the magic number of a packet has no text. */
+	for (uint32_t i = 0; i < 2; i++) {
+		const uint32_t magic = METADATA_MAGIC;
+		struct ctf_trace_classes *classes;
+		struct ctf_error of_nothing, error;
+
+		scratch_write(f->scratch, "metadata", "", 0);
+		assert_int_equal(ctf_metadata_read(fd, "/t", &classes, &of_nothing), -EINVAL);
+		ctf_metadata_free(classes);
+		scratch_write(f->scratch, "metadata", &magic, 4 - i);
+		assert_int_equal(ctf_metadata_read(fd, "/t", &classes, &error), -EINVAL);
+		ctf_metadata_free(classes);
+		assert_int_equal(!strcmp(error.text, of_nothing.text), !i);
+	}
 	close(fd);
 }
 
