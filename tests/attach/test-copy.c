@@ -3,11 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,13 +51,23 @@ static int played_openat(int directory, const char *path, int flags, ...)
 }
 
 static unsigned int failing_root, failing_write;
+static bool no_root; /* no program has a root directory */
 
 static int played_open(const char *path, int flags)
 {
 	bool is_root = !strncmp(path, "/proc/", 6);
 
 	CHECK(flags == (is_root ? O_PATH | O_DIRECTORY | O_CLOEXEC : O_RDONLY | O_CLOEXEC));
-	return is_root && is_due(&failing_root, ESRCH) ? -1 : open(path, flags);
+	return is_root && (no_root || is_due(&failing_root, ESRCH)) ? -1 : open(path, flags);
+}
+
+static long played_syscall(long number, int root, const char *directory, const struct open_how *how,
+		size_t size)
+{
+	CHECK(number == SYS_openat2 && root >= 0 && *directory == '/' && size == sizeof(*how));
+	CHECK(how->flags == (O_PATH | O_DIRECTORY | O_CLOEXEC) && !how->mode);
+	CHECK(how->resolve == (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS));
+	return syscall(number, root, directory, how, size);
 }
 
 static ssize_t played_write(int fd, const void *bytes, size_t size)
@@ -86,6 +98,7 @@ static uid_t played_user(void)
 }
 
 #define open played_open
+#define syscall(number, ...) played_syscall(number, __VA_ARGS__)
 #define write played_write
 #define flock played_lock
 #define fchmod played_mode
@@ -95,6 +108,7 @@ static uid_t played_user(void)
 #define geteuid played_user
 #include "probe/inject/copy.c"
 #undef open
+#undef syscall
 #undef write
 #undef flock
 #undef fchmod
@@ -188,6 +202,76 @@ static void test_abandoned(void)
 	remove_abandoned(&copy);
 }
 
+/* Files of one byte, and of one byte more than is read at once; an old error does not count. */
+static void test_sizes(void)
+{
+	static char bytes[65537], copied[65538];
+	static const size_t sizes[] = {0, 1, 65536, 65537};
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(i * 7 + i / 256);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		char from[64];
+		int to = openat(AT_FDCWD, folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), fd;
+
+		(void)snprintf(from, sizeof(from), "%s/from", folder);
+		fd = openat(AT_FDCWD, from, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+		CHECK(to >= 0 && fd >= 0 && write(fd, bytes, sizes[i]) == (ssize_t)sizes[i]);
+		CHECK(!close(fd));
+		errno = EIO;
+		CHECK(!inject_copy_file(from, to));
+		CHECK(pread(to, copied, sizeof(copied), 0) == (ssize_t)sizes[i] &&
+				!memcmp(copied, bytes, sizes[i]));
+		CHECK(!close(to) && !unlink(from));
+	}
+}
+
+/* Each directory once, in order; the files of one are gone before the next one is tried. */
+static void test_directories(void)
+{
+	static const char *const names[] = {"/tmp", "/var/tmp", "/dev/shm", "/run", ""};
+	struct inject_copy copy = {.directory = -1};
+	char begin[64];
+	unsigned int next = 0;
+
+	while (inject_copy_make(&copy, getpid(), file)) {
+		CHECK(copy.next > next && copy.next <= 5);
+		next = copy.next;
+		(void)snprintf(begin, sizeof(begin), "%s/side-agent-", names[next - 1]);
+		CHECK(!strncmp(copy.theirs, begin, strlen(begin)));
+		CHECK(!strcmp(strrchr(copy.theirs, '/'), strrchr(file, '/')));
+		CHECK(!access(copy.theirs, X_OK));
+		inject_copy_remove(&copy);
+		CHECK(access(copy.theirs, F_OK) && copy.directory == -1 && copy.place == -1);
+	}
+	CHECK(next && copy.next == 5);
+	no_root = true;
+	copy = (struct inject_copy){.directory = -1};
+	CHECK(!inject_copy_make(&copy, getpid(), file) && copy.next == 5);
+	no_root = false;
+	inject_copy_remove(&copy);
+}
+
+/* The new directory has the first descriptor, and then the one that it is in has. */
+static void test_first_descriptor(void)
+{
+	struct inject_copy copy = {.directory = -1};
+	int kept = fcntl(0, F_DUPFD_CLOEXEC, 10);
+	bool is_made;
+
+	CHECK(kept >= 10 && !close(0));
+	is_made = make(&copy, getpid(), folder, "agent", file);
+	CHECK(is_made && copy.place == 0 && count_entries() == 1);
+	inject_copy_remove(&copy);
+	CHECK(!count_entries() && fcntl(0, F_GETFD) == -1);
+	copy = (struct inject_copy){.place = -1,
+			.directory = openat(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+	CHECK(copy.directory == 0);
+	inject_copy_remove(&copy);
+	CHECK(copy.directory == -1 && fcntl(0, F_GETFD) == -1);
+	CHECK(dup2(kept, 0) == 0 && !close(kept));
+}
+
 int main(void)
 {
 	int fd = mkstemp(file);
@@ -199,10 +283,14 @@ int main(void)
 	for (int round = 0; round < 3; round++) {
 		test_failures();
 		test_abandoned();
+		test_sizes();
+		test_first_descriptor();
 		if (round == 1)
 			before = resources_now();
 	}
 	CHECK(resources_are_same(before, resources_now()));
+	clock_s = time(NULL);
+	test_directories();
 	CHECK(!unlink(file) && !rmdir(folder));
 	return 0;
 }

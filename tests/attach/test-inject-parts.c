@@ -738,7 +738,8 @@ static void test_timeout(void)
 		const char *text;
 		unsigned int factor;
 	} cases[] = {{"1", 1}, {"7", 7}, {"3600", 3600}, {"3601", 1}, {"0", 1}, {"", 1}, {"x", 1},
-			{"-5", 1}, {"5x", 1}, {" 5", 1}, {"09", 9}, {"99999999999999999999", 1}};
+			{"-5", 1}, {"5x", 1}, {" 5", 1}, {"09", 9}, {"9", 9}, {":", 1}, {"/", 1},
+			{"99999999999999999999", 1}};
 
 	unsetenv("SIDE_TIMEOUT_FACTOR");
 	CHECK(call_timeout() == UINT64_C(15000000000));
@@ -885,9 +886,16 @@ static void test_lock(void)
 static void test_memory(void)
 {
 	char path[64], file[] = "/tmp/side-inject-XXXXXX";
-	int memory = memfd_create("memory", MFD_CLOEXEC), named = mkstemp(file), fd;
+	int memory = memfd_create("memory", MFD_CLOEXEC), named = mkstemp(file), fd,
+	    kept = fcntl(0, F_DUPFD_CLOEXEC, 3);
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", memory);
+	/* The memory is seen as the first descriptor, which is closed. */
+	close(0);
+	fd = open_memory(path);
+	CHECK(fd > 0 && fcntl(0, F_GETFD) == -1 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	close(fd);
+	CHECK(dup2(kept, 0) == 0 && !close(kept));
 	fd = open_memory(path);
 	CHECK(fd >= 0 && write(fd, "x", 1) == 1);
 	close(fd);
@@ -909,6 +917,10 @@ static void test_loaded(void)
 	CHECK(has_loaded(&target, "libside.so.0") && !has_loaded(&target, "libside.so.1") &&
 			!has_loaded(&target, "side.so"));
 	target.nr_mappings = 1;
+	CHECK(!has_loaded(&target, "libside.so.0"));
+	mappings[0].path = one;
+	CHECK(has_loaded(&target, "libside.so.0"));
+	target.nr_mappings = 0;
 	CHECK(!has_loaded(&target, "libside.so.0"));
 }
 
