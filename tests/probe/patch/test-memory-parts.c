@@ -75,6 +75,14 @@ static void test_reaches(void)
 {
 	CHECK(patch_reaches(1000, 1099, 100) && !patch_reaches(1000, 1100, 100) &&
 			patch_reaches(1000, 901, 100) && !patch_reaches(1000, 900, 100));
+	/* A byte for 8, in whole pages. */
+	for (uint64_t pages = 1; pages <= 9; pages++) {
+		const struct patch_arena arena = {.size = 8 * pages * PATCH_PAGE},
+					 more = {.size = 8 * pages * PATCH_PAGE + 8};
+
+		CHECK(patch_taken_bytes(&arena) == pages * PATCH_PAGE &&
+				patch_taken_bytes(&more) == (pages + 1) * PATCH_PAGE);
+	}
 	CHECK(is_same_kind(small, small) && !is_same_kind(small, followed) &&
 			!is_same_kind(large, followed));
 }

@@ -29,11 +29,28 @@ static size_t give_back_springboards(struct patch_writer *writer)
 	return springboards.restored ? 1 : patch_pads_give_back(writer);
 }
 
+/* How often each of these probes is still found to have a thread inside. */
+static struct patch_hot settling[3];
+static unsigned int settling_left[3], settling_asked;
+
+static bool is_inside(const struct patch_hot *probe)
+{
+	for (unsigned int i = 0; i < 3; i++) {
+		if (probe != &settling[i])
+			continue;
+		settling_asked++;
+		return settling_left[i] && settling_left[i]--;
+	}
+	return patch_hit_is_inside(probe);
+}
+
+#define patch_hit_is_inside is_inside
 #define patch_pads_are_left springboards_are_left
 #define patch_pads_give_back give_back_springboards
 #include "probe/patch/set.c"
 #undef patch_pads_are_left
 #undef patch_pads_give_back
+#undef patch_hit_is_inside
 
 #include <signal.h>
 #include <stdio.h>
@@ -725,6 +742,29 @@ static void test_several(void)
 	CHECK(any_exit(requests, 3) && !any_exit(requests, 2) && !any_exit(requests, 0));
 }
 
+/* Waits until the last thread has left each of the probes, however long that takes. */
+static void test_settled(void)
+{
+	struct patch_probe some[3] = {
+			{.hot = &settling[0]}, {.hot = &settling[1]}, {.hot = &settling[2]}};
+	struct patch_probe *const probes[3] = {&some[0], &some[1], &some[2]};
+	int user;
+
+	CHECK(LOOKS == 50 && YIELDS == 10);
+	settling_left[0] = 2;
+	settling_left[1] = 0;
+	settling_left[2] = LOOKS + YIELDS + 1;
+	patch_settle(probes, 0);
+	CHECK(!settling_asked);
+	patch_settle(probes, 2);
+	CHECK(!settling_left[0] && settling_left[2] == LOOKS + YIELDS + 1 && settling_asked == 4);
+	patch_settle(probes, 3);
+	CHECK(!settling_left[2] && settling_asked == 4 + 2 + LOOKS + YIELDS + 2);
+	patch_change_user(&some[1], &user);
+	CHECK(settling[1].user == &user && !settling[0].user && !settling[2].user);
+	CHECK(patch_traps_are_silent() == patch_resumes());
+}
+
 int main(void)
 {
 	code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -746,6 +786,7 @@ int main(void)
 	test_given_up();
 	test_locks();
 	test_writable();
+	test_settled();
 	munmap(code, 4096);
 	return 0;
 }
