@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact steps of a proof about all threads, and of unblocking the signals of traps: which threads are examined, how often, when one is
+ * stopped, and what ends both. The test includes the files, and plays the threads and the system calls.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "probe/patch/parts.h"
+
+#include "../../check.h"
+
+/* ---- threads and calls that the test plays ---- */
+
+#define SELF 500
+
+static struct {
+	unsigned int nr, nr_listed; /* threads 501, 502, ...; with this one */
+	bool list_fails, with_self;
+	int list_error;
+	unsigned int gone,
+			gone_times; /* this thread has exited by the time of a check, so many times */
+	struct patch_thread threads[8];
+	bool is_gone[8];
+	unsigned int nr_stops, nr_sleeps, last_sleep, nr_stopped, stops_work;
+	pid_t stopped[8];
+	patch_at_stop *at_stop;
+	long ptrace_result;
+	uint64_t mask_set, mask_got, self_unblocked;
+	unsigned int nr_ptraces, unblocked_after; /* no mask blocks after so many stops */
+} world;
+
+static bool played_each(void (*tell)(pid_t tid, void *data), void *data)
+{
+	world.nr_listed++;
+	if (world.with_self)
+		tell(SELF, data);
+	for (unsigned int i = 0; i < world.nr; i++)
+		tell((pid_t)(501 + i), data);
+	errno = world.list_error;
+	return !world.list_fails;
+}
+
+static bool played_look(pid_t tid, struct patch_thread *thread)
+{
+	CHECK(tid > 500 && tid <= 508);
+	*thread = world.threads[tid - 501];
+	return !world.is_gone[tid - 501];
+}
+
+static unsigned int played_stop(const pid_t *tids, unsigned int count, patch_at_stop *at_stop)
+{
+	world.nr_stops++;
+	world.nr_stopped = count;
+	world.at_stop = at_stop;
+	memcpy(world.stopped, tids, count * sizeof(*tids));
+	for (unsigned int i = 0;
+			world.unblocked_after && world.nr_stops >= world.unblocked_after && i < 8;
+			i++)
+		world.threads[i].blocked = 0;
+	return world.stops_work && world.nr_stops >= world.stops_work ? count : 0;
+}
+
+static int played_sleep(unsigned int us)
+{
+	world.nr_sleeps++;
+	world.last_sleep = us;
+	return 0;
+}
+
+static long played_call(long number, long a, long b, long c, long d, long e, long f)
+{
+	CHECK(!e && !f);
+	switch (number) {
+	case SYS_gettid: CHECK(!a && !b && !c && !d); return SELF;
+	case SYS_tgkill:
+		CHECK(a == getpid() && !c && !d && b >= SELF);
+		if (b == (long)world.gone && world.gone_times) {
+			world.gone_times--;
+			return -ESRCH;
+		}
+		return b == 503 ? -EPERM : 0;
+	case SYS_ptrace:
+		CHECK(b == 507 && c == 8);
+		world.nr_ptraces++;
+		if (a == 0x420a) {
+			*(uint64_t *)(uintptr_t)d = world.mask_got;
+			return world.ptrace_result;
+		}
+		CHECK(a == 0x420b);
+		world.mask_set = *(uint64_t *)(uintptr_t)d;
+		return 0;
+	case SYS_rt_sigprocmask:
+		CHECK(a == SIG_UNBLOCK && !c && d == 8);
+		world.self_unblocked = *(uint64_t *)(uintptr_t)b;
+		return 0;
+	default: CHECK(!"an expected call"); return -ENOSYS;
+	}
+}
+
+#define patch_threads_each played_each
+#define patch_thread_look played_look
+#define patch_threads_stop played_stop
+#define patch_system_call played_call
+#define usleep played_sleep
+#include "probe/patch/arrived.c"
+#undef THREADS_AT_ONCE
+#define look_at look_at_mask
+#include "probe/patch/blocked.c"
+
+static void begin(unsigned int nr)
+{
+	memset(&world, 0, sizeof(world));
+	world.nr = nr;
+	world.with_self = true;
+	for (unsigned int i = 0; i < 8; i++)
+		world.threads[i] = (struct patch_thread){.tid = (pid_t)(501 + i), .state = 'S'};
+}
+
+/* ---- lists ---- */
+
+static void test_lists(void)
+{
+	begin(4);
+	CHECK(list_all() && threads.count == 5 && world.nr_listed == 1);
+	CHECK(threads.listed[0] == SELF && threads.listed[4] == 504);
+	/* If one has exited meanwhile, the list is read again: the first one, the last one, and each time. */
+	for (unsigned int gone = SELF; gone <= 504; gone += 4) {
+		begin(4);
+		world.gone = gone;
+		world.gone_times = 3;
+		CHECK(list_all() && world.nr_listed == 4 && threads.count == 5);
+	}
+	world.nr_listed = 0;
+	world.gone_times = 1000;
+	CHECK(!list_all() && world.nr_listed == 20);
+	begin(4);
+	world.list_fails = true;
+	CHECK(!list_all() && world.nr_listed == 1);
+	/* As many as there is space for, and one more. */
+	begin(4095);
+	CHECK(list_all() && threads.count == 4096 && threads.listed[4095] == 4595);
+	begin(4096);
+	CHECK(!list_all() && threads.count == 4097 && world.nr_listed == 1);
+	CHECK(!patch_threads_prove(&(const struct patch_proof){.look = NULL}));
+}
+
+/* ---- proofs ---- */
+
+static enum patch_shown shown[8][12];
+static unsigned int looked[8], was_so_asked;
+static bool guards, was_so;
+
+static enum patch_shown look(pid_t tid, bool *guarded)
+{
+	unsigned int i = (unsigned int)tid - 501;
+
+	CHECK(i < 8 && looked[i] < 12);
+	*guarded |= guards;
+	return shown[i][looked[i]++];
+}
+
+static bool had(pid_t tid)
+{
+	CHECK(tid == 502);
+	was_so_asked++;
+	return was_so;
+}
+
+static void at_stop(pid_t thread)
+{
+	(void)thread;
+}
+
+static bool prove(void)
+{
+	static const struct patch_proof proof = {.look = look, .at_stop = at_stop, .was_so = had};
+
+	memset(looked, 0, sizeof(looked));
+	was_so_asked = 0;
+	begin(3);
+	world.stops_work = 1;
+	return patch_threads_prove(&proof);
+}
+
+static void show_second(unsigned int unknown, enum patch_shown then)
+{
+	for (unsigned int i = 0; i < 12; i++) {
+		shown[0][i] = shown[2][i] = PATCH_SO;
+		shown[1][i] = i < unknown ? PATCH_UNKNOWN : then;
+	}
+}
+
+static void test_proofs(void)
+{
+	show_second(0, PATCH_SO);
+	CHECK(prove() && looked[0] == 1 && looked[1] == 1 && looked[2] == 1 && !world.nr_sleeps);
+	show_second(0, PATCH_NOT_SO);
+	CHECK(!prove() && looked[0] == 1 && looked[1] == 1 && !looked[2] && !world.nr_sleeps);
+	/* One that runs is examined eight times more, after a pause each, and the others are not. */
+	show_second(8, PATCH_SO);
+	CHECK(prove() && looked[1] == 9 && looked[0] == 1 && looked[2] == 1 &&
+			world.nr_sleeps == 8 && world.last_sleep == 500 && !world.nr_stops);
+	show_second(8, PATCH_NOT_SO);
+	CHECK(!prove() && looked[1] == 9);
+	/* Then it is examined once more, and stopped. */
+	show_second(9, PATCH_SO);
+	CHECK(prove() && looked[1] == 10 && world.nr_sleeps == 8 && !world.nr_stops);
+	show_second(9, PATCH_NOT_SO);
+	CHECK(!prove() && looked[1] == 10 && !world.nr_stops);
+	show_second(12, PATCH_SO);
+	was_so = true;
+	CHECK(prove() && looked[1] == 10 && world.nr_stops == 1 && was_so_asked == 1 &&
+			world.nr_stopped == 1 && world.stopped[0] == 502 &&
+			world.at_stop == at_stop);
+	/* Three times. */
+	was_so = false;
+	CHECK(!prove() && looked[1] == 12 && world.nr_stops == 3 && was_so_asked == 3);
+	/* Not if its system calls are filtered. */
+	guards = true;
+	was_so = true;
+	CHECK(!prove() && !world.nr_stops);
+	show_second(8, PATCH_SO);
+	CHECK(prove());
+	guards = false;
+}
+
+static void test_stops(void)
+{
+	static const struct patch_proof proof = {.look = look, .at_stop = at_stop, .was_so = had};
+
+	/* A stop that fails shows nothing. */
+	show_second(12, PATCH_SO);
+	memset(looked, 0, sizeof(looked));
+	was_so_asked = 0;
+	was_so = true;
+	begin(3);
+	world.stops_work = 3;
+	CHECK(is_so_when_stopped(502, &proof) && world.nr_stops == 3 && was_so_asked == 1);
+	memset(looked, 0, sizeof(looked));
+	begin(3);
+	world.stops_work = 4;
+	CHECK(!is_so_when_stopped(502, &proof) && world.nr_stops == 3 && was_so_asked == 1);
+}
+
+/* ---- traps that have arrived ---- */
+
+static void test_arrived(void)
+{
+	struct patch_thread *thread = &world.threads[1];
+	const char states[] = "RSDTZX?t";
+
+	for (unsigned int i = 0; states[i]; i++) {
+		bool guarded = false;
+		bool waits = strchr("STZX", states[i]) != NULL;
+
+		begin(3);
+		thread->state = states[i];
+		CHECK(has_arrived(502, &guarded) == (waits ? PATCH_SO : PATCH_UNKNOWN) && !guarded);
+		CHECK(had_arrived(502));
+		thread->traced = true;
+		CHECK(has_arrived(502, &guarded) == PATCH_UNKNOWN && !had_arrived(502));
+		thread->traced = false;
+		/* A trap is pending; if it is blocked as well, it is the program's. */
+		thread->pending = PATCH_TRAP_SIGNALS & -PATCH_TRAP_SIGNALS;
+		CHECK(has_arrived(502, &guarded) == PATCH_UNKNOWN && !had_arrived(502));
+		thread->blocked = thread->pending;
+		CHECK(has_arrived(502, &guarded) == (waits ? PATCH_SO : PATCH_UNKNOWN) &&
+				had_arrived(502));
+		thread->blocked = 0;
+		thread->pending = ~PATCH_TRAP_SIGNALS;
+		CHECK(has_arrived(502, &guarded) == (waits ? PATCH_SO : PATCH_UNKNOWN) &&
+				had_arrived(502));
+		thread->pending = ~UINT64_C(0);
+		world.is_gone[1] = true;
+		CHECK(has_arrived(502, &guarded) == PATCH_SO && had_arrived(502) && !guarded);
+		thread->guarded = true;
+		CHECK(has_arrived(502, &guarded) == PATCH_SO && guarded);
+		thread->guarded = false;
+		CHECK(has_arrived(502, &guarded) == PATCH_SO && guarded);
+	}
+	begin(3);
+	CHECK(patch_all_arrived() && !world.nr_sleeps);
+	thread->state = 'R';
+	world.stops_work = 1;
+	CHECK(patch_all_arrived() && world.nr_sleeps == 8 && world.nr_stops == 1 && !world.at_stop);
+	thread->traced = true;
+	CHECK(!patch_all_arrived());
+}
+
+/* ---- signals that threads block ---- */
+
+static void test_unblocked(void)
+{
+	begin(3);
+	world.with_self = false;
+	CHECK(patch_unblock() && world.nr_listed == 1 &&
+			world.self_unblocked == PATCH_TRAP_SIGNALS);
+	/* The first time it waits, then it stops those that block. */
+	begin(3);
+	world.with_self = false;
+	world.threads[1].blocked = PATCH_TRAP_SIGNALS;
+	world.threads[2].blocked = ~PATCH_TRAP_SIGNALS;
+	world.unblocked_after = 2;
+	CHECK(patch_unblock() && world.nr_listed == 4 && world.nr_stops == 2 &&
+			world.nr_sleeps == 1 && world.last_sleep == 1000);
+	CHECK(world.nr_stopped == 1 && world.stopped[0] == 502 && world.at_stop == open_mask);
+	/* A hundred times. A thread whose system calls are filtered stops none. */
+	begin(3);
+	world.with_self = false;
+	world.threads[1].blocked = PATCH_TRAP_SIGNALS;
+	CHECK(!patch_unblock() && world.nr_listed == 100 && world.nr_stops == 99 &&
+			world.nr_sleeps == 1);
+	begin(3);
+	world.with_self = false;
+	world.threads[1].blocked = PATCH_TRAP_SIGNALS;
+	world.threads[1].guarded = true;
+	CHECK(!patch_unblock() && world.nr_listed == 100 && !world.nr_stops &&
+			world.nr_sleeps == 100);
+	/* A list that is not whole shows nothing, but without /proc there is none. */
+	begin(3);
+	world.with_self = false;
+	world.list_fails = true;
+	world.list_error = EACCES;
+	CHECK(!patch_unblock() && world.nr_listed == 100 && world.nr_sleeps == 100 &&
+			!world.nr_stops);
+	world.nr_listed = 0;
+	world.list_error = ENOENT;
+	CHECK(patch_unblock() && world.nr_listed == 1);
+}
+
+static void test_masks(void)
+{
+	static struct blockers found;
+
+	begin(8);
+	world.mask_got = ~UINT64_C(0);
+	open_mask(507);
+	CHECK(world.nr_ptraces == 2 && world.mask_set == ~PATCH_TRAP_SIGNALS);
+	world.ptrace_result = -EPERM;
+	open_mask(507);
+	CHECK(world.nr_ptraces == 3);
+	/* As many as there is space for. */
+	for (unsigned int i = 0; i < 1025; i++) {
+		world.threads[2].blocked = PATCH_TRAP_SIGNALS;
+		look_at_mask(503, &found);
+		CHECK(found.count == (i < 1024 ? i + 1 : 1024) && !found.guarded);
+	}
+	world.threads[2].guarded = true;
+	look_at_mask(503, &found);
+	CHECK(found.guarded);
+	look_at_mask(504, &found);
+	CHECK(found.guarded && found.count == 1024 && found.threads[1023] == 503);
+}
+
+int main(void)
+{
+	test_lists();
+	test_proofs();
+	test_stops();
+	test_arrived();
+	test_unblocked();
+	test_masks();
+	return 0;
+}
