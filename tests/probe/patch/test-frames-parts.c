@@ -270,7 +270,7 @@ static void unwind_entry(unsigned int which, uint64_t pc)
 
 static struct patch_probe probes[PATCH_ARENA_BYTES / BODY_BYTES];
 static struct patch_hot hots[PATCH_ARENA_BYTES / BODY_BYTES];
-static uint64_t stack[64];
+static uint64_t stack[128]; /* with space for what a body has pushed below */
 
 static void forget(void)
 {
@@ -284,8 +284,8 @@ static void forget(void)
 	nr_entries = nr_shown = nr_changes = 0;
 	nr_pads = 0;
 	nr_described = nr_changed = nr_told_calls = 0;
-	registers.rsp = (uintptr_t)&stack[8];
-	registers.rbp = (uintptr_t)&stack[12];
+	registers.rsp = (uintptr_t)&stack[48];
+	registers.rbp = (uintptr_t)&stack[52];
 }
 
 static void test_bodies(unsigned int bytes, bool follows)
