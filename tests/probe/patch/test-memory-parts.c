@@ -239,6 +239,95 @@ static void test_failed_areas(void)
 			patch_arenas[before].used == HEADS_BYTES && nr_owned == owned_before + 2);
 }
 
+/* ---- tables that the test fills, up to their last entry ---- */
+
+static uint64_t told[4];
+static unsigned int nr_told;
+
+static void tell_address(uint64_t address)
+{
+	CHECK(nr_told < 4);
+	told[nr_told++] = address;
+}
+
+static void test_last_entries(void)
+{
+	static struct patch_past pasts[2][PATCH_ARENA_BYTES / BODY_BYTES];
+	static struct patch_hot hots[2];
+	static struct patch_probe some[2];
+	struct patch_arena *saved = malloc(2 * sizeof(*saved));
+	const size_t nr = patch_nr_arenas, nr_all = nr_owned, nr_all_pads = nr_pads;
+	const __typeof__(owned[0]) one = owned[0], other = owned[1];
+	const struct pad pad = pads[0], second = pads[1];
+
+	CHECK(saved);
+	memcpy(saved, patch_arenas, 2 * sizeof(*saved));
+	for (unsigned int i = 0; i < 2; i++)
+		patch_arenas[i] = (struct patch_arena){.start = 0x10000 * (i + 1),
+				.size = PATCH_ARENA_BYTES,
+				.kind = small,
+				.past = pasts[i],
+				.hot = &hots[i],
+				.probes = &some[i]};
+	/* One area begins where another one ends. */
+	CHECK(PATCH_ARENA_BYTES == 0x10000 && arena_of(0x10000) == &patch_arenas[0] &&
+			arena_of(0x1ffff) == &patch_arenas[0] &&
+			arena_of(0x20000) == &patch_arenas[1]);
+	patch_nr_arenas = 1;
+	CHECK(patch_is_body(0x10000) && patch_is_body(0x1ffff) && !patch_is_body(0x20000) &&
+			!patch_is_body(0xffff));
+	pasts[0][0].what = 0x7000;
+	pasts[0][PATCH_ARENA_BYTES / BODY_BYTES - 1].what = 0x8000;
+	pasts[1][3].what = 0x9000;
+	CHECK(patch_was_place(0x7000) && patch_was_place(0x8004) && !patch_was_place(0x9000));
+	patch_nr_arenas = 2;
+	CHECK(patch_was_place(0x9000) && !patch_was_place(0x9005));
+	memcpy(patch_arenas, saved, 2 * sizeof(*saved));
+	patch_nr_arenas = nr;
+	free(saved);
+	/* Memory. */
+	owned[0].at = (void *)0x5000;
+	owned[0].size = 0x100;
+	owned[1].at = (void *)0x9000;
+	owned[1].size = 0x10;
+	nr_owned = 1;
+	CHECK(!patch_is_memory(0x4fff) && patch_is_memory(0x5000) && patch_is_memory(0x50ff) &&
+			!patch_is_memory(0x5100) && !patch_is_memory(0x9000));
+	nr_owned = 2;
+	CHECK(patch_is_memory(0x9000) && patch_is_memory(0x900f) && !patch_is_memory(0x9010));
+	owned[0] = one;
+	owned[1] = other;
+	nr_owned = nr_all;
+	/* Springboards. */
+	pads[0] = (struct pad){.address = 0x1111, .stands = true};
+	pads[1] = (struct pad){.address = 0x2222, .stands = true};
+	nr_pads = 1;
+	CHECK(find(0x1111) == &pads[0] && !find(0x2222));
+	patch_pads_each(tell_address);
+	CHECK(!nr_told);
+	patch_pads_settle();
+	CHECK(pads[0].copied && !pads[1].copied);
+	pads[1].copied = true;
+	patch_pads_each(tell_address);
+	CHECK(nr_told == 1 && told[0] == 0x1111);
+	pads[0].stands = false;
+	nr_pads = 2;
+	patch_pads_settle();
+	CHECK(!pads[0].copied && pads[1].copied && find(0x2222) == &pads[1]);
+	patch_pads_each(tell_address);
+	CHECK(nr_told == 2 && told[1] == 0x2222);
+	/* One that unwinders know by its number keeps its address. */
+	pads[0] = (struct pad){.address = 0x1111, .stands = true, .frames = -1};
+	pads[1].frames = patch_frames_pad(-1, 0x2222, 0x3333);
+	CHECK(pads[1].frames >= 0);
+	patch_pad_forget(0x1111);
+	patch_pad_forget(0x2222);
+	CHECK(!pads[0].address && !pads[0].stands && pads[1].address == 0x2222 && !pads[1].stands);
+	pads[0] = pad;
+	pads[1] = second;
+	nr_pads = nr_all_pads;
+}
+
 static void test_pasts(void)
 {
 	uint64_t body = patch_body_memory((uint64_t)(uintptr_t)test_pasts, small);
@@ -519,6 +608,7 @@ int main(void)
 	test_traps();
 	test_kinds();
 	test_over();
+	test_last_entries();
 	test_failed_areas();
 	return 0;
 }
