@@ -803,6 +803,35 @@ static void test_calls(void)
 	CHECK(!prctl(PR_SET_NAME, "program"));
 }
 
+static void *named_thread(void *user)
+{
+	int *ends = user, thread = (int)syscall(SYS_gettid);
+	char end;
+
+	CHECK(!prctl(PR_SET_NAME, "another"));
+	CHECK(write(ends[1], &thread, sizeof(thread)) == sizeof(thread));
+	CHECK(read(ends[2], &end, 1) == 0);
+	return NULL;
+}
+
+/* The name of a thread is not that of its process. */
+static void test_thread_names(void)
+{
+	int ends[4], thread;
+	pthread_t other;
+	char text[32];
+
+	CHECK(!pipe2(ends, O_CLOEXEC) && !pipe2(ends + 2, O_CLOEXEC));
+	CHECK(!pthread_create(&other, NULL, named_thread, ends));
+	CHECK(read(ends[0], &thread, sizeof(thread)) == sizeof(thread) && thread != getpid());
+	CHECK(!strcmp(inject_thread_name(getpid(), thread, text, sizeof(text)), "another"));
+	CHECK(!strcmp(inject_name(getpid(), text, sizeof(text)), "program"));
+	CHECK(!strcmp(inject_thread_name(thread, getpid(), text, 4), "pro"));
+	CHECK(!close(ends[3]) && !pthread_join(other, NULL));
+	for (int i = 0; i < 3; i++)
+		CHECK(!close(ends[i]));
+}
+
 static void test_names(void)
 {
 	char name[] = "side-attach1234";
@@ -814,6 +843,7 @@ static void test_names(void)
 	CHECK(find_thread(getpid(), "side-att") == getpid() && !find_thread(getpid(), "cook") &&
 			!find_thread(INT32_MAX, "side"));
 	CHECK(!prctl(PR_SET_NAME, "program"));
+	test_thread_names();
 }
 
 /* A thread that may be there is not gone: its code stays where it is. */
