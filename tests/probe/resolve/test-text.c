@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Texts that name locations, values and registers, without a file: each with its exact result or error. An operation is written as
+ * Texts that name locations, values and registers, without a file or with its symbols: each with its exact result or error. An operation is written as
  * CODE:REGISTER:SIZE:VALUE, as probe/table numbers them.
  */
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "probe/resolve/operand.h"
+#include "probe/resolve/parts.h"
 #include "probe/resolve/said.h"
 #include "probe/resolve/spec.h"
 #include "probe/resolve/written.h"
@@ -853,6 +854,135 @@ static void test_said(void **unused)
 	}
 }
 
+/* ---- symbols of a file ---- */
+
+static struct {
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[4];
+	char names[24], texts[64];
+	Elf64_Sym symbols[5];
+} image;
+static char module_path[] = "/bin/kitchen";
+static struct resolve_module module = {.path = module_path, .name = "kitchen", .fd = -1};
+
+static void set_symbol(
+		size_t i, const char *name, unsigned int type, unsigned int section, uint64_t value)
+{
+	size_t used = 1;
+
+	while (image.texts[used])
+		used += strlen(image.texts + used) + 1;
+	strcpy(image.texts + used, name);
+	image.symbols[i] = (Elf64_Sym){.st_name = (uint32_t)used,
+			.st_info = (unsigned char)ELF64_ST_INFO(STB_GLOBAL, type),
+			.st_shndx = (uint16_t)section,
+			.st_value = value,
+			.st_size = 8};
+}
+
+static void open_image(void)
+{
+	image.header = (Elf64_Ehdr){.e_type = ET_DYN,
+			.e_machine = EM_X86_64,
+			.e_version = EV_CURRENT,
+			.e_ehsize = sizeof(Elf64_Ehdr),
+			.e_shoff = (uint64_t)((char *)image.sections - (char *)&image),
+			.e_shentsize = sizeof(Elf64_Shdr),
+			.e_shnum = 4,
+			.e_shstrndx = 1};
+	memcpy(image.header.e_ident, ELFMAG, SELFMAG);
+	image.header.e_ident[EI_CLASS] = ELFCLASS64;
+	image.header.e_ident[EI_DATA] = ELFDATA2LSB;
+	image.header.e_ident[EI_VERSION] = EV_CURRENT;
+	set_symbol(1, "counter", STT_OBJECT, 1, 0x5000);
+	set_symbol(2, "of_thread", STT_TLS, 1, 0x18);
+	set_symbol(3, "elsewhere", STT_OBJECT, SHN_UNDEF, 0x6000);
+	set_symbol(4, "ns::count", STT_OBJECT, 1, 0x7000);
+	for (size_t i = 1; i < 4; i++) {
+		const char *begin = i == 1 ? image.names
+				: i == 2   ? image.texts
+					   : (const char *)image.symbols;
+
+		image.sections[i] = (Elf64_Shdr){.sh_type = i == 3 ? SHT_SYMTAB : SHT_STRTAB,
+				.sh_offset = (uint64_t)(begin - (const char *)&image),
+				.sh_size = i == 1        ? sizeof(image.names)
+						: i == 2 ? sizeof(image.texts)
+							 : sizeof(image.symbols),
+				.sh_addralign = 1,
+				.sh_link = i == 3 ? 2 : 0,
+				.sh_entsize = i == 3 ? sizeof(Elf64_Sym) : 0};
+	}
+	(void)elf_version(EV_CURRENT);
+	module.elf = elf_memory((char *)&image, sizeof(image));
+	assert_non_null(module.elf);
+}
+
+static void show_with_symbols(const char *text)
+{
+	static struct value values[OPERANDS_MAX];
+	struct resolve_error error;
+	size_t count = 1;
+	int ret = strchr(text, '@') ? operands_read(text, &module, values, &count, &error)
+				    : said_value(text, &module, values, &error);
+
+	for (size_t i = 0; i < count && !ret; i++)
+		show_value(&values[i]);
+	if (ret)
+		sprintf(shown, "%d %s | %s", ret, error.text, error.mend);
+}
+
+static const struct case_of with_symbols[] = {
+		{"u64:n:counter", "n 1/8/0 guarded 4:0:0:20480 34:0:8:0"},
+		{"s32:n:counter+12", "n 2/4/0 guarded 4:0:0:20492 34:0:4:0"},
+		{"u8:n:*counter-4", "n 1/1/0 guarded 4:0:0:20480 34:0:8:0 32:0:0:-4 34:0:1:0"},
+		{"string:n:counter", "n 6/1/256 guarded 4:0:0:20480"},
+		{"u64:n:kitchen:counter", "n 1/8/0 guarded 4:0:0:20480 34:0:8:0"},
+		{"u64:n:*(kitchen:counter+8)", "n 1/8/0 guarded 4:0:0:20488 34:0:8:0 34:0:8:0"},
+		{"u64:n:libc:counter",
+				"-22 `libc:counter` is not in kitchen, where the probe is: it can read symbols of its own file only | probe a function of that library, or a pointer that leads there"},
+		{"u64:n:kitchen:other",
+				"-22 kitchen has no symbol `other` | registers are written with a %: %rdi"},
+		{"u64:n:ns::count", "n 1/8/0 guarded 4:0:0:28672 34:0:8:0"},
+		{"u64:n::counter",
+				"-22 kitchen has no symbol `:counter` | registers are written with a %: %rdi"},
+		{"u64:n:kitchen:ns::count", "n 1/8/0 guarded 4:0:0:28672 34:0:8:0"},
+		{"u64:n:elsewhere",
+				"-22 kitchen has no symbol `elsewhere` | registers are written with a %: %rdi"},
+		{"u64:n:of_thread",
+				"-22 `of_thread` is thread-local, and kitchen does not contain its location | probe a location where it is in a register"},
+		{"u64:n:kitchen:of_thread",
+				"-22 `of_thread` is thread-local, and kitchen does not contain its location | probe a location where it is in a register"},
+		{"u64:n:counter:",
+				"-22 `counter:` is not in kitchen, where the probe is: it can read symbols of its own file only | probe a function of that library, or a pointer that leads there"},
+		{"u64:n:count", "-22 kitchen has no symbol `count` | registers are written with a %: %rdi"},
+		{"8@counter", "arg1 1/8/0 4:0:0:20480 34:0:8:0"},
+		{"8@counter(%rip)", "arg1 1/8/0 4:0:0:20480 34:0:8:0"},
+		{"8@4+counter(%rip)", "arg1 1/8/0 4:0:0:20484 34:0:8:0"},
+		{"8@counter+4(%rip)", "arg1 1/8/0 4:0:0:20484 34:0:8:0"},
+		{"8@counter-4", "arg1 1/8/0 4:0:0:20476 34:0:8:0"},
+		{"8@$counter", "arg1 1/8/0 4:0:0:20480"},
+		{"8@counter(%rax)",
+				"-22 there is a symbol with a base in the operand `)` of the marker | "},
+		{"8@counter(,%rcx,4)", "arg1 1/8/0 4:0:0:20480 33:2:2:0 34:0:8:0"},
+		{"8@counter(%rip,%rcx,4)", "arg1 1/8/0 4:0:0:20480 33:2:2:0 34:0:8:0"},
+		{"8@counter+counter",
+				"-22 there is something unknown in the operand `counter` of the marker | "},
+		{"8@elsewhere", "-22 the symbol `elsewhere` of the marker is not in its file | "},
+		{"8@of_thread", "-22 the symbol `of_thread` of the marker is not in its file | "},
+		{"-4@counter", "arg1 2/8/0 4:0:0:20480 34:0:4:0 37:0:32:0"},
+		{"8@-counter", "-22 there is something unknown in the operand `counter` of the marker | "},
+		{"8@16+counter+2(%rip)", "arg1 1/8/0 4:0:0:20498 34:0:8:0"},
+};
+
+static void test_symbols(void **unused)
+{
+	(void)unused;
+	open_image();
+	check_all(with_symbols, LENGTH(with_symbols), show_with_symbols);
+	elf_end(module.elf);
+	module.elf = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -868,6 +998,7 @@ int main(void)
 			cmocka_unit_test(test_written),
 			cmocka_unit_test(test_operands),
 			cmocka_unit_test(test_said),
+			cmocka_unit_test(test_symbols),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
