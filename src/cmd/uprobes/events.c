@@ -179,7 +179,8 @@ void events_close(struct events *events)
 {
 	if (!events)
 		return;
-	for (uint32_t i = 0; events->of_table && i < events->nr_tables; i++) {
+	for (uint32_t i = 0; events->of_table && events->nr_of_table && i < events->nr_tables;
+			i++) {
 		for (uint32_t j = 0; j < events->nr_of_table[i]; j++)
 			(void)side_builder_destroy(events->of_table[i][j].builder);
 		free(events->of_table[i]);

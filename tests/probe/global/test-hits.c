@@ -228,7 +228,61 @@ static void test_agent(void **unused)
 
 /* ---- events ---- */
 
+/* Each call that takes memory or a builder is counted, and the call with the number failing_at fails. */
+static unsigned int failing_at, failing_seen, nr_blocks, nr_builders;
+
+static bool is_failing(void)
+{
+	failing_seen++;
+	return failing_seen == failing_at;
+}
+
+static void *counted_calloc(size_t count, size_t size)
+{
+	void *block = is_failing() ? NULL : calloc(count, size);
+
+	nr_blocks += block != NULL;
+	return block;
+}
+
+static void counted_free(void *block)
+{
+	nr_blocks -= block != NULL;
+	free(block);
+}
+
+static struct side_builder *counted_create(
+		const char *provider, const char *event, enum side_loglevel level, uint64_t flags)
+{
+	struct side_builder *builder =
+			is_failing() ? NULL : side_builder_create(provider, event, level, flags);
+
+	nr_builders += builder != NULL;
+	return builder;
+}
+
+static int counted_register(struct side_builder *builder)
+{
+	return is_failing() ? SIDE_ERROR_NOMEM : side_builder_register(builder);
+}
+
+static int counted_destroy(struct side_builder *builder)
+{
+	nr_builders -= builder != NULL;
+	return side_builder_destroy(builder);
+}
+
+#define calloc counted_calloc
+#define free counted_free
+#define side_builder_create counted_create
+#define side_builder_register counted_register
+#define side_builder_destroy counted_destroy
 #include "cmd/uprobes/events.c"
+#undef calloc
+#undef free
+#undef side_builder_create
+#undef side_builder_register
+#undef side_builder_destroy
 
 static struct probe_table table, other_table;
 static uint32_t nr_tables = 2;
@@ -506,6 +560,50 @@ static void test_events(void **unused)
 	free(other);
 }
 
+/* Each call that can fail does so once. The error is that of the call, and nothing of the others is left. */
+static void test_failures(void **unused)
+{
+	static const struct probe_table_field one[] = {
+			{.name = "x", .type = PROBE_FIELD_UNSIGNED, .size = 8, .labels = ""}};
+	/* The order: all blocks of the list, then those of each table, then the two other events. */
+	static const char calls_made[] = "mmmmcrmcrccrr";
+	void *bytes = make_table(&table, "ev", SIDE_LOGLEVEL_DEBUG, one, 1);
+	void *other = make_table(&other_table, "more", SIDE_LOGLEVEL_DEBUG, one, 1);
+	struct events *events;
+	unsigned int failures = 0;
+
+	(void)unused;
+	for (failing_at = 1;; failing_at++) {
+		struct global_error error = {.text = "none"};
+		char made = failing_at <= strlen(calls_made) ? calls_made[failing_at - 1] : '-';
+		int ret;
+
+		failing_seen = nr_blocks = nr_builders = 0;
+		ret = events_open(NULL, &events, &error);
+		if (!ret) {
+			assert_int_equal(failing_seen, failing_at - 1);
+			assert_string_equal(error.text, "none");
+			assert_int_equal(nr_blocks, 5);
+			assert_int_equal(nr_builders, 4);
+		} else {
+			failures++;
+			assert_int_equal(ret, made == 'r' ? -EPROTO : -ENOMEM);
+			assert_string_equal(error.text,
+					made == 'r' ? "the events cannot be made: Protocol error"
+						    : "the events cannot be made: Cannot allocate memory");
+		}
+		events_close(events);
+		assert_int_equal(nr_blocks, 0);
+		assert_int_equal(nr_builders, 0);
+		if (!ret)
+			break;
+	}
+	assert_int_equal(failures, failing_at - 1);
+	failing_at = 0;
+	free(bytes);
+	free(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -513,6 +611,7 @@ int main(void)
 			cmocka_unit_test(test_changes),
 			cmocka_unit_test(test_agent),
 			cmocka_unit_test(test_events),
+			cmocka_unit_test(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
