@@ -11,7 +11,76 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The call with the number failing_at fails, with an error of its own. */
+static unsigned int failing_at, failing_seen;
+
+static bool is_failing(int error)
+{
+	if (!failing_at || ++failing_seen != failing_at)
+		return false;
+	errno = error;
+	return true;
+}
+
+static int failing_signalfd(int fd, const sigset_t *set, int flags)
+{
+	return is_failing(ENODEV) ? -1 : signalfd(fd, set, flags);
+}
+
+static int failing_epoll_create1(int flags)
+{
+	return is_failing(EMFILE) ? -1 : epoll_create1(flags);
+}
+
+static int failing_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *interest)
+{
+	return is_failing(ENOSPC) ? -1 : epoll_ctl(epoll, operation, fd, interest);
+}
+
+static pid_t failing_fork(void)
+{
+	return is_failing(EAGAIN) ? -1 : fork();
+}
+
+static void *failing_reallocarray(void *old, size_t count, size_t size)
+{
+	return is_failing(ENOMEM) ? NULL : reallocarray(old, count, size);
+}
+
+static long failing_syscall(long number, ...)
+{
+	long words[4] = {0};
+	va_list arguments;
+
+	if (is_failing(EPERM))
+		return -1;
+	va_start(arguments, number);
+	words[0] = va_arg(arguments, int);
+	words[1] = va_arg(arguments, int);
+	va_end(arguments);
+	return syscall(number, words[0], words[1], words[2], words[3]);
+}
+
+#define signalfd failing_signalfd
+#define epoll_create1 failing_epoll_create1
+#define epoll_ctl failing_epoll_ctl
+#define fork failing_fork
+#define reallocarray failing_reallocarray
+#define syscall failing_syscall
 #include "cmd/kernel/command.c"
+#undef signalfd
+#undef epoll_create1
+#undef epoll_ctl
+#undef fork
+#undef reallocarray
+#undef syscall
 
 /* ---- what it calls ---- */
 
@@ -543,6 +612,52 @@ static void test_life(void **unused)
 			26);
 }
 
+/* Each call that prepares the recording fails once. Only a call that fails behind fork() leaves a process. */
+static void test_failures(void **unused)
+{
+	static const char *const messages[] = {
+			"error 2 this program is a part of side, which runs it by itself [see `side record --help`];0;",
+			"error 1 cannot wait for signals [-];1;",
+			"error 1 cannot wait for signals [-];1;",
+			"error 1 cannot wait for signals [-];2;",
+			"clock;open 1 a:*;error 1 cannot start a process: Resource temporarily unavailable [-];2;",
+			"clock;open 1 a:*;error 1 cannot start a process: Operation not permitted [-];2;",
+			"clock;open 1 a:*;error 1 cannot start a process: No space left on device [-];3;"};
+	struct command command = {.epoll = -1, .signals = -1};
+	struct kernel_record_choice *before;
+	char log[4096];
+
+	(void)unused;
+	for (failing_at = 1; failing_at <= 7; failing_at++) {
+		failing_seen = 0;
+		assert_int_equal(
+				live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "true", NULL),
+				failing_at > 1 ? COMMAND_FAILED : COMMAND_USAGE);
+		assert_string_equal(log, messages[failing_at - 1]);
+		assert_int_equal(told_last.pid, 0);
+	}
+	/* No other call decides whether the command runs. */
+	failing_seen = 0;
+	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
+					 "exit 29", NULL),
+			29);
+	/* A choice for which there is no memory leaves the others. */
+	failing_at = 2;
+	failing_seen = 0;
+	assert_int_equal(take_choice(&command, false, "a:*"), 0);
+	before = command.choices;
+	assert_int_equal(take_choice(&command, false, "b:*"), -ENOMEM);
+	assert_ptr_equal(command.choices, before);
+	assert_int_equal(command.options.nr_choices, 1);
+	assert_string_equal(command.choices[0].pattern, "a:*");
+	free(command.choices);
+	failing_at = 0;
+	/* The command has been waited for by other code: its status is not known. */
+	command = (struct command){.words = words_of, .pid = getpid()};
+	assert_true(has_ended(&command));
+	assert_int_equal(status_of(&command), COMMAND_FAILED);
+}
+
 /* The command has ended when no child is left. A child that runs keeps it, regardless of the last error. */
 static void test_children(void **unused)
 {
@@ -583,6 +698,7 @@ int main(void)
 			cmocka_unit_test(test_finish),
 			cmocka_unit_test(test_status),
 			cmocka_unit_test(test_life),
+			cmocka_unit_test(test_failures),
 			cmocka_unit_test(test_children),
 	};
 	char mark[] = "/tmp/side-command-XXXXXX", files[32];

@@ -8,7 +8,65 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
+
+#include <side/builder.h>
+
+/* Each call that takes memory or a builder is counted, and the call with the number failing_at fails. */
+static unsigned int failing_at, failing_seen, nr_blocks, nr_builders;
+
+static bool is_failing(void)
+{
+	failing_seen++;
+	return failing_seen == failing_at;
+}
+
+static void *counted_calloc(size_t count, size_t size)
+{
+	void *block = is_failing() ? NULL : calloc(count, size);
+
+	nr_blocks += block != NULL;
+	return block;
+}
+
+static void counted_free(void *block)
+{
+	nr_blocks -= block != NULL;
+	free(block);
+}
+
+static struct side_builder *counted_create(
+		const char *provider, const char *event, enum side_loglevel level, uint64_t flags)
+{
+	struct side_builder *builder =
+			is_failing() ? NULL : side_builder_create(provider, event, level, flags);
+
+	nr_builders += builder != NULL;
+	return builder;
+}
+
+static int counted_register(struct side_builder *builder)
+{
+	return is_failing() ? SIDE_ERROR_NOMEM : side_builder_register(builder);
+}
+
+static int counted_destroy(struct side_builder *builder)
+{
+	nr_builders -= builder != NULL;
+	return side_builder_destroy(builder);
+}
+
+#define calloc counted_calloc
+#define free counted_free
+#define side_builder_create counted_create
+#define side_builder_register counted_register
+#define side_builder_destroy counted_destroy
 #include "cmd/kernel/events.c"
+#undef calloc
+#undef free
+#undef side_builder_create
+#undef side_builder_register
+#undef side_builder_destroy
 #include "ctf/ctf.h"
 
 /* ---- what it calls ---- */
@@ -289,6 +347,53 @@ static void test_own(void **unused)
 	events_free(events);
 }
 
+/* Each call that can fail does so once. What was made before it is released. */
+static void test_failures(void **unused)
+{
+	struct ctf_arena *arena = ctf_arena_create();
+	struct kernel_event said = {.system = "sys", .name = "ev", .level = -1};
+	struct kernel_listener listener;
+	struct events *events;
+
+	(void)unused;
+	for (failing_at = 1; failing_at <= 6; failing_at++) {
+		int ret;
+
+		failing_seen = nr_blocks = nr_builders = 0;
+		ret = events_create(true, &events);
+		assert_int_equal(ret, failing_at <= 5 ? -ENOMEM : 0);
+		assert_int_equal(events != NULL, failing_at > 1);
+		assert_int_equal(nr_builders, failing_at > 5 ? 2 : failing_at > 1 ? 1 : 0);
+		events_free(events);
+		assert_int_equal(nr_blocks, 0);
+		assert_int_equal(nr_builders, 0);
+	}
+	assert_int_equal(failing_seen, 5);
+	failing_at = 0;
+	nr_blocks = nr_builders = 0;
+	assert_int_equal(events_create(false, &events), 0);
+	events_listener(events, &listener);
+	said.context = structure(arena, "_c", NULL);
+	said.fields = structure(arena, "_a", "_b");
+	for (failing_at = 1; failing_at <= 4; failing_at++) {
+		failing_seen = 0;
+		assert_int_equal(listener.found(listener.user, &said),
+				failing_at == 1                   ? -ENOMEM
+						: failing_at <= 3 ? -EINVAL
+								  : 0);
+		assert_int_equal(said.own != NULL, failing_at == 4);
+		assert_int_equal(nr_blocks, failing_at == 4 ? 2 : 1);
+		assert_int_equal(nr_builders, failing_at == 4 ? 3 : 2);
+	}
+	failing_at = 0;
+	listener.gone(listener.user, &said);
+	assert_int_equal(nr_blocks, 1);
+	assert_int_equal(nr_builders, 2);
+	events_free(events);
+	assert_int_equal(nr_blocks, 0);
+	ctf_arena_destroy(arena);
+}
+
 static void check_clock(enum ring_clock clock, enum kernel_record_way way, bool tsc, bool monotonic)
 {
 	struct kernel_record_options options = {.way = way};
@@ -315,6 +420,7 @@ int main(void)
 			cmocka_unit_test(test_described),
 			cmocka_unit_test(test_records),
 			cmocka_unit_test(test_own),
+			cmocka_unit_test(test_failures),
 			cmocka_unit_test(test_clock),
 	};
 
