@@ -7,7 +7,23 @@
 
 #include <cmocka.h>
 
+#include "../resources.h"
+
+#include <side/builder.h>
+
+static unsigned int nr_fields, failing_field;
+
+static int counted_add_field(struct side_builder *builder, struct side_builder_type *into,
+		const char *name, struct side_builder_type *type)
+{
+	nr_fields++;
+	return nr_fields == failing_field ? SIDE_ERROR_NOMEM
+					  : side_builder_add_field(builder, into, name, type);
+}
+
+#define side_builder_add_field counted_add_field
 #include "cmd/kernel/values.c"
+#undef side_builder_add_field
 #include "ctf/ctf.h"
 #include "kernel/record/bytes.h"
 #include "kernel/record/eventheader.h"
@@ -385,6 +401,44 @@ static void test_compounds(void **unused)
 		assert_null(take_elements(&taker, none, most + 1));
 		assert_null(make_vector(&taker, NULL, 3));
 	}
+	/* An element that the record does not have, behind one that it has. */
+	{
+		static const uint8_t one_text[] = "a";
+		const struct ctf_type text = {.kind = CTF_STRING};
+		struct taker taker = {.scratch = &scratch,
+				.at = one_text,
+				.end = one_text + sizeof(one_text)};
+
+		assert_null(take_elements(&taker, &text, 2));
+		taker.at = one_text;
+		assert_non_null(take_elements(&taker, &text, 1));
+	}
+	/* Arrays of these are gathered. */
+	{
+		static const struct {
+			enum ctf_kind kind;
+			bool is_number;
+		} kinds[] = {{CTF_INTEGER, true}, {CTF_FLOAT, true}, {CTF_ENUM, true},
+				{CTF_STRING, false}, {CTF_STRUCT, false}, {CTF_ARRAY, false}};
+
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+			const struct ctf_type kind = {.kind = kinds[i].kind};
+
+			assert_int_equal(is_number(&kind), kinds[i].is_number);
+		}
+	}
+	/* The second field, for which there is no memory. */
+	{
+		struct side_builder *other = side_builder_create("k", "e", SIDE_LOGLEVEL_INFO, 0);
+
+		assert_non_null(other);
+		nr_fields = 0;
+		failing_field = 2;
+		assert_int_equal(values_add_fields(other, class.type), -EINVAL);
+		assert_int_equal(nr_fields, 2);
+		failing_field = 0;
+		side_builder_destroy(other);
+	}
 	scratch_free(&scratch);
 	free(to.data);
 	side_builder_destroy(builder);
@@ -416,6 +470,16 @@ static void test_memory(void **unused)
 	assert_null(scratch.blocks->next);
 	scratch_free(&scratch);
 	assert_null(scratch.blocks);
+	/* All blocks are released. */
+	for (int i = 0; i < 20; i++) {
+		const size_t before = resources_memory();
+
+		assert_non_null(scratch_take(&scratch, BLOCK_SIZE));
+		assert_non_null(scratch_take(&scratch, BLOCK_SIZE + 32));
+		assert_non_null(scratch_take(&scratch, 2 * BLOCK_SIZE));
+		scratch_free(&scratch);
+		assert_int_equal(resources_memory(), before);
+	}
 }
 
 int main(void)

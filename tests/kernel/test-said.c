@@ -125,7 +125,8 @@ static void heard(const struct side_event_description *desc, const struct side_a
 	(void)caller;
 	called("%s:%s", (const char *)side_ptr_get(desc->provider_name),
 			(const char *)side_ptr_get(desc->event_name));
-	for (uint32_t i = 0; i < vec->len; i++)
+	for (uint32_t i = 0; i < vec->len; i++) {
+		assert_int_equal(args[i].flags, 0);
 		switch (side_enum_get(args[i].type)) {
 		case SIDE_TYPE_S32:
 			called(" %d", args[i].u.side_static.integer_value.side_s32);
@@ -145,6 +146,7 @@ static void heard(const struct side_event_description *desc, const struct side_a
 			break;
 		default: called(" ?"); break;
 		}
+	}
 	called(";");
 }
 
@@ -216,6 +218,12 @@ static void test_described(void **unused)
 	listen_to(((struct event *)said.own)->builder, true);
 	assert_true(events_wanted(&said));
 	listen_to(((struct event *)said.own)->builder, false);
+	listener.gone(listener.user, &said);
+	/* Level 0 is a level. */
+	said.level = 0;
+	said.own = NULL;
+	assert_int_equal(listener.found(listener.user, &said), 0);
+	expect_description(&said, fields, SIDE_LOGLEVEL_EMERG);
 	listener.gone(listener.user, &said);
 	/* The event's context and fields keep their names, with and without an underscore in front. Our own fields get other names. */
 	said.level = 3;

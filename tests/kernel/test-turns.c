@@ -17,7 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -35,13 +37,103 @@ static int played_clock(clockid_t id, struct timespec *now)
 	return 0;
 }
 
+/* The call with the number failing_at fails, with an error of its own. */
+static unsigned int failing_at, failing_seen;
+
+static bool is_failing(int error)
+{
+	if (!failing_at || ++failing_seen != failing_at)
+		return false;
+	errno = error;
+	return true;
+}
+
+/* The descriptor of signals is not one of the lowest. */
+static bool signals_are_high;
+
+static int failing_signalfd(int fd, const sigset_t *set, int flags)
+{
+	int found = is_failing(ENODEV) ? -1 : signalfd(fd, set, flags), high;
+
+	if (found < 0 || !signals_are_high)
+		return found;
+	high = fcntl(found, F_DUPFD_CLOEXEC, 100);
+	close(found);
+	return high;
+}
+
+static unsigned int nr_sets;
+
+static int counted_sigemptyset(sigset_t *set)
+{
+	nr_sets++;
+	return sigemptyset(set);
+}
+
+/* One byte at a time. */
+static ssize_t slow_recv(int fd, void *to, size_t size, int flags)
+{
+	assert_int_equal(flags, 0);
+	assert_true(size > 0);
+	return recv(fd, to, 1, flags);
+}
+
+static int failing_epoll_create1(int flags)
+{
+	return is_failing(EMFILE) ? -1 : epoll_create1(flags);
+}
+
+static int failing_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *interest)
+{
+	return is_failing(ENOSPC) ? -1 : epoll_ctl(epoll, operation, fd, interest);
+}
+
+static void *failing_calloc(size_t count, size_t size)
+{
+	return is_failing(ENOMEM) ? NULL : calloc(count, size);
+}
+
+static int failing_socket(int domain, int type, int protocol)
+{
+	return is_failing(ENFILE) ? -1 : socket(domain, type, protocol);
+}
+
+static int failing_bind(int fd, const struct sockaddr *address, socklen_t size)
+{
+	return is_failing(EADDRINUSE) ? -1 : bind(fd, address, size);
+}
+
+static int failing_listen(int fd, int backlog)
+{
+	assert_int_equal(backlog, 16);
+	return is_failing(EOPNOTSUPP) ? -1 : listen(fd, backlog);
+}
+
 int kernel_main(int argc, char **argv);
 #define main kernel_main
 #define clock_gettime played_clock
+#define sigemptyset counted_sigemptyset
+#define signalfd failing_signalfd
+#define epoll_create1 failing_epoll_create1
+#define epoll_ctl failing_epoll_ctl
 #include "cmd/kernel/main.c"
 #undef main
 #undef clock_gettime
+#undef sigemptyset
+#undef signalfd
+#undef epoll_create1
+#undef epoll_ctl
+#define calloc failing_calloc
+#define socket(domain, type, protocol) failing_socket(domain, type, protocol)
+#define bind failing_bind
+#define listen failing_listen
+#define recv slow_recv
 #include "cmd/kernel/server.c"
+#undef calloc
+#undef socket
+#undef bind
+#undef listen
+#undef recv
 
 /* ---- what it calls ---- */
 
@@ -397,6 +489,15 @@ static void test_looking(void **unused)
 	assert_int_equal(work.needed, 7000000001);
 	assert_int_equal(work.asked, 8000000002);
 	assert_false(work.late);
+	/* What is wanted by then is switched on, with and without a daemon. */
+	nr_there = 1;
+	on_there[0] = false;
+	wanted_there[0] = true;
+	reached_there = false;
+	look(&work);
+	assert_called("ask;unwant 0;drain 1;switch 0 1;");
+	assert_int_equal(work.nr_on, 1);
+	nr_there = 0;
 }
 
 static void test_sessions(void **unused)
@@ -458,6 +559,7 @@ static void test_signals(void **unused)
 	(void)unused;
 	(void)sigprocmask(SIG_SETMASK, NULL, &old);
 	assert_int_equal(prepare_signals(&work), 0);
+	assert_int_equal(nr_sets, 1);
 	assert_int_equal(resources_descriptors(), before + 2);
 	assert_int_equal(fcntl(work.signals, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fcntl(work.epoll, F_GETFD), FD_CLOEXEC);
@@ -492,6 +594,25 @@ static void test_signals(void **unused)
 	take_signals(&work);
 	close(work.signals);
 	close(work.epoll);
+	/* Without standard input, one of the two has its descriptor. */
+	{
+		int input = dup(STDIN_FILENO);
+
+		close(STDIN_FILENO);
+		assert_int_equal(prepare_signals(&work), 0);
+		assert_int_equal(work.signals, STDIN_FILENO);
+		close(work.signals);
+		close(work.epoll);
+		signals_are_high = true;
+		assert_int_equal(prepare_signals(&work), 0);
+		signals_are_high = false;
+		assert_int_equal(work.epoll, STDIN_FILENO);
+		close(work.signals);
+		close(work.epoll);
+		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+		close(input);
+	}
+	assert_int_equal(resources_descriptors(), before);
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
@@ -679,6 +800,45 @@ static void test_life(void **unused)
 	place_there = NULL;
 }
 
+/* Each call of the start fails once. Another server can be started afterwards, so nothing is left. */
+static void test_failures(void **unused)
+{
+	static const char *const messages[] = {
+			"start;error 1 cannot wait for signals [-];close 0;free 0;unwant 0;open own;-",
+			"start;error 1 cannot wait for signals [-];close 0;free 0;unwant 0;open own;-",
+			"start;error 1 the kernel's events cannot be recorded: Cannot allocate memory [-];close 0;free 0;unwant 0;open own;-",
+			"start;error 1 the kernel's events cannot be recorded: Too many open files in system [-];close 0;free 0;unwant 0;open own;-",
+			"start;error 1 the kernel's events cannot be recorded: Address already in use [-];close 0;free 0;unwant 0;open own;-",
+			"start;error 1 the kernel's events cannot be recorded: Operation not supported [-];close 0;free 0;unwant 0;open own;-",
+			"start;error 1 the kernel's events cannot be recorded: No space left on device [-];close 0;free 0;unwant 0;open own;-",
+			"start;error 1 the kernel's events cannot be recorded: No space left on device [-];close 0;free 0;unwant 0;open own;-"};
+	const struct server_calls none = {.user = NULL};
+	unsigned int before = resources_descriptors();
+	struct server *server;
+	char log[2000];
+
+	(void)unused;
+	place_there = folder;
+	for (failing_at = 1; failing_at <= 8; failing_at++) {
+		failing_seen = 0;
+		assert_int_equal(live("--way", log, sizeof(log)), COMMAND_FAILED);
+		assert_string_equal(log, messages[failing_at - 1]);
+	}
+	place_there = NULL;
+	/* The server alone: memory, socket, address. The mask of new files is as before in any case. */
+	for (failing_at = 1; failing_at <= 4; failing_at++) {
+		static const int results[] = {-ENOMEM, -ENFILE, -EADDRINUSE, -EOPNOTSUPP};
+
+		failing_seen = 0;
+		assert_int_equal(server_open(folder, &none, &server), results[failing_at - 1]);
+		assert_int_equal(server != NULL, failing_at > 1);
+		server_close(server);
+		assert_int_equal(umask(022), 022);
+		assert_int_equal(resources_descriptors(), before);
+	}
+	failing_at = 0;
+}
+
 /* The start reports the method of recording, asks the daemon, and lets the waiting process continue. */
 static void test_start(void **unused)
 {
@@ -718,6 +878,38 @@ static void test_start(void **unused)
 	close(out[0]);
 	why_text = "";
 	place_there = NULL;
+}
+
+/* The terminal's descriptors become those of /dev/null, also if one of them was closed. */
+static void test_ready(void **unused)
+{
+	int ready[2], status;
+	pid_t child;
+	char byte = 0;
+
+	(void)unused;
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	for (int closed = -1; closed < 3; closed += 3) {
+		child = fork();
+		if (!child) {
+			struct work work = {.ready = ready[1]};
+			unsigned int before = resources_descriptors();
+			bool is_right = true;
+
+			if (closed >= 0)
+				close(closed);
+			say_ready(&work);
+			for (int fd = 0; fd < 3; fd++)
+				is_right &= (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+			_exit(is_right && resources_descriptors() == before - 1 ? 5 : 6);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(WEXITSTATUS(status), 5);
+		assert_int_equal(read(ready[0], &byte, 1), 1);
+		assert_int_equal(byte, '+');
+	}
+	close(ready[0]);
+	close(ready[1]);
 }
 
 /* ---- the server ---- */
@@ -907,7 +1099,24 @@ static void test_server(void **unused)
 		server_close(other);
 		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 		assert_int_equal(access(path, F_OK), -1);
+		/* Or a connection. */
 		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+		assert_int_equal(server_open(folder, &served, &other), 0);
+		{
+			int asking = connect_to(folder);
+			char text[64] = "";
+
+			assert_true(asking >= 0);
+			assert_int_equal(write(asking, "status\n", 7), 7);
+			close(STDIN_FILENO);
+			server_turn(other);
+			assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+			assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+			assert_int_equal(read(asking, text, sizeof(text) - 1), 14);
+			assert_string_equal(text, "{\"user\":\"me\"}\n");
+			close(asking);
+		}
+		server_close(other);
 		close(input);
 	}
 	assert_int_equal(server_open("/none", &served, &other), -ENOENT);
@@ -931,6 +1140,8 @@ int main(void)
 			cmocka_unit_test(test_server),
 			cmocka_unit_test(test_life),
 			cmocka_unit_test(test_start),
+			cmocka_unit_test(test_failures),
+			cmocka_unit_test(test_ready),
 	};
 	char path[100];
 	int ret;

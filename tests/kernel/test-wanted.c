@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 static const char *answers[4]; /* of each call; NULL: it fails */
+static char asked[200];        /* the sessions of all requests */
 static unsigned int nr_calls, nr_open;
 static bool connects;
 static const char *socket_path;
@@ -49,8 +50,10 @@ static int fake_call(struct control_client *client, struct json_object *request,
 	const char *text = answers[nr_calls++];
 
 	(void)client;
-	(void)request;
 	(void)error;
+	assert_string_equal(ask_text(request, "verb"), "status");
+	(void)snprintf(asked + strlen(asked), sizeof(asked) - strlen(asked), "%s;",
+			ask_text(request, "session"));
 	assert_int_equal(timeout, 5000);
 	*answer = text ? json_tokener_parse(text) : NULL;
 	return text ? 0 : -1;
@@ -94,6 +97,7 @@ static void test_patterns(void **unused)
 	wanted_ask(&wanted);
 	assert_true(wanted.reached);
 	assert_int_equal(nr_calls, 3);
+	assert_string_equal(asked, ";one;two;");
 	assert_int_equal(nr_open, 0);
 	for (size_t i = 0; i < wanted.nr; i++) {
 		assert_true(i < sizeof(expected) / sizeof(expected[0]));
@@ -110,6 +114,7 @@ static void test_patterns(void **unused)
 	for (int i = 0; i < 200; i++) {
 		memory = i == 99 ? resources_memory() : memory;
 		nr_calls = 0;
+		*asked = '\0';
 		wanted_ask(&wanted);
 		wanted_free(&wanted);
 	}

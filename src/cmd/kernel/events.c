@@ -130,7 +130,7 @@ static void call(const struct side_builder *builder, const struct side_arg *argu
 
 static void say_lost(struct events *events, const char *name, uint64_t count)
 {
-	struct side_arg arguments[2] = {{.flags = 0}, {.flags = 0}};
+	struct side_arg arguments[] = {{.flags = 0}, {.flags = 0}};
 
 	if (!side_builder_enabled(events->lost))
 		return;
@@ -202,7 +202,7 @@ void events_listener(struct events *events, struct kernel_listener *listener)
 
 void events_hello(const struct events *events, const char *way, const char *why)
 {
-	struct side_arg arguments[2] = {{.flags = 0}, {.flags = 0}};
+	struct side_arg arguments[] = {{.flags = 0}, {.flags = 0}};
 
 	if (!side_builder_enabled(events->hello))
 		return;

@@ -31,7 +31,7 @@
 #define ROUND_MS 100
 #define LATE_MS 50 /* how often it is looked for user_events of programs that did not tell us */
 #define LOOK_NS UINT64_C(2000000000)
-#define PATIENCE_NS UINT64_C(8000000000) /* without anything to do */
+#define PATIENCE_NS INT64_C(8000000000) /* without anything to do */
 
 struct work {
 	struct kernel_record_options options;
@@ -199,7 +199,7 @@ static void look_at_sessions(struct work *work)
 		work->needed = now;
 	if (now - work->asked > LOOK_NS && (!work->nr_on || !work->wanted.nr))
 		look(work);
-	work->over |= now > work->needed && now - work->needed > PATIENCE_NS;
+	work->over |= (int64_t)(now - work->needed) > PATIENCE_NS;
 }
 
 static void turn(struct work *work)

@@ -111,7 +111,6 @@ static int open_lock(const char *session, bool system, const char *event, pid_t 
 	struct control_error error;
 	char path[1024], name[400];
 	struct ask ask;
-	int fd = -1;
 
 	if (ask_connect_silently(&ask, system, &error))
 		return -1;
@@ -126,8 +125,7 @@ static int open_lock(const char *session, bool system, const char *event, pid_t 
 		if (*at == '/')
 			*at = '_';
 	(void)snprintf(strrchr(path, '/'), sizeof(name), "%s", name);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	return fd;
+	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
 /* The process that holds the lock, as the kernel names it; 0: there is none. */

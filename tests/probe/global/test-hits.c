@@ -162,6 +162,36 @@ static void test_clock(void **unused)
 
 /* ---- changes ---- */
 
+static unsigned int nr_locks, nr_unlocks, nr_signals;
+
+static int counted_lock(pthread_mutex_t *mutex)
+{
+	int ret = pthread_mutex_lock(mutex);
+
+	nr_locks++;
+	return ret;
+}
+
+static int counted_unlock(pthread_mutex_t *mutex)
+{
+	nr_unlocks++;
+	return pthread_mutex_unlock(mutex);
+}
+
+static int counted_signal(pthread_cond_t *condition)
+{
+	nr_signals++;
+	return pthread_cond_signal(condition);
+}
+
+#define pthread_mutex_lock counted_lock
+#define pthread_mutex_unlock counted_unlock
+#define pthread_cond_signal counted_signal
+#include "cmd/uprobes/change.c"
+#undef pthread_mutex_lock
+#undef pthread_mutex_unlock
+#undef pthread_cond_signal
+
 static enum change seen[4];
 static unsigned int nr_seen;
 static uint32_t stages;
@@ -211,6 +241,13 @@ static void test_changes(void **unused)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(seen[0], CHANGE_BEGINS);
 	assert_int_equal(seen[1], CHANGE_ENDS);
+	/* Each call holds the lock once: change_take() and change_done() here, tell() in the other thread. */
+	assert_int_equal(nr_locks, 2 + 2 * 3);
+	assert_int_equal(nr_unlocks, nr_locks);
+	assert_int_equal(nr_signals, 2);
+	now = CHANGE_ENDS;
+	change_done();
+	assert_int_equal(now, CHANGE_NONE);
 	assert_int_equal(change_take(), CHANGE_NONE);
 }
 
@@ -230,6 +267,7 @@ static void test_agent(void **unused)
 
 /* Each call that takes memory or a builder is counted, and the call with the number failing_at fails. */
 static unsigned int failing_at, failing_seen, nr_blocks, nr_builders;
+static size_t nr_elements; /* of all blocks */
 
 static bool is_failing(void)
 {
@@ -242,6 +280,7 @@ static void *counted_calloc(size_t count, size_t size)
 	void *block = is_failing() ? NULL : calloc(count, size);
 
 	nr_blocks += block != NULL;
+	nr_elements += count;
 	return block;
 }
 
@@ -359,6 +398,7 @@ static void show(const struct side_arg *arg)
 	const struct side_arg_optional *optional;
 	const uint64_t *words;
 
+	assert_int_equal(arg->flags, 0);
 	switch (side_enum_get(arg->type)) {
 	case SIDE_TYPE_U32: called(" %u", arg->u.side_static.integer_value.side_u32); break;
 	case SIDE_TYPE_U64:
@@ -382,6 +422,7 @@ static void show(const struct side_arg *arg)
 			const struct side_arg inner = {.type = optional->side_static.type,
 					.u.side_static = optional->side_static.u.side_static};
 
+			assert_int_equal(optional->side_static.flags, 0);
 			called(" some");
 			show(&inner);
 		} else {
@@ -579,11 +620,14 @@ static void test_failures(void **unused)
 		int ret;
 
 		failing_seen = nr_blocks = nr_builders = 0;
+		nr_elements = 0;
 		ret = events_open(NULL, &events, &error);
 		if (!ret) {
 			assert_int_equal(failing_seen, failing_at - 1);
 			assert_string_equal(error.text, "none");
 			assert_int_equal(nr_blocks, 5);
+			/* Each list has room for one more, so that none is empty. */
+			assert_int_equal(nr_elements, 1 + 3 + 3 + 2 + 2);
 			assert_int_equal(nr_builders, 4);
 		} else {
 			failures++;

@@ -11,10 +11,16 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
 #include <sys/types.h>
 #include <time.h>
+#include <unistd.h>
 
 static uint64_t played_now, played_step;
 
@@ -27,12 +33,79 @@ static int played_clock(clockid_t id, struct timespec *now)
 	return 0;
 }
 
+/* The call with the number failing_at fails, with an error of its own. */
+static unsigned int failing_at, failing_seen, nr_sets;
+
+static bool is_failing(int error)
+{
+	if (!failing_at || ++failing_seen != failing_at)
+		return false;
+	errno = error;
+	return true;
+}
+
+/* The descriptor of signals is not one of the lowest. */
+static bool signals_are_high;
+
+static int failing_signalfd(int fd, const sigset_t *set, int flags)
+{
+	int found = is_failing(ENODEV) ? -1 : signalfd(fd, set, flags), high;
+
+	if (found < 0 || !signals_are_high)
+		return found;
+	high = fcntl(found, F_DUPFD_CLOEXEC, 100);
+	close(found);
+	return high;
+}
+
+static int failing_epoll_create1(int flags)
+{
+	return is_failing(EMFILE) ? -1 : epoll_create1(flags);
+}
+
+static int failing_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *interest)
+{
+	return is_failing(ENOSPC) ? -1 : epoll_ctl(epoll, operation, fd, interest);
+}
+
+/* Only one event has space. */
+static int checked_epoll_wait(int epoll, struct epoll_event *events, int count, int timeout)
+{
+	assert_int_equal(count, 1);
+	assert_int_equal(timeout, 10);
+	return epoll_wait(epoll, events, count, timeout);
+}
+
+static int checked_poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	assert_int_equal(timeout, 0);
+	return poll(fds, count, timeout);
+}
+
+static int counted_sigemptyset(sigset_t *set)
+{
+	nr_sets++;
+	return sigemptyset(set);
+}
+
 int uprobes_main(int argc, char **argv);
 #define main uprobes_main
 #define clock_gettime played_clock
+#define signalfd failing_signalfd
+#define epoll_create1 failing_epoll_create1
+#define epoll_ctl failing_epoll_ctl
+#define epoll_wait checked_epoll_wait
+#define poll checked_poll
+#define sigemptyset counted_sigemptyset
 #include "cmd/uprobes/main.c"
 #undef main
 #undef clock_gettime
+#undef signalfd
+#undef epoll_create1
+#undef epoll_ctl
+#undef epoll_wait
+#undef poll
+#undef sigemptyset
 
 /* ---- what it calls ---- */
 
@@ -498,12 +571,13 @@ static void test_watching(void **unused)
 	assert_called("clock;read 0;lost 5;");
 	lost_there = 0;
 	watch_result = -EPERM;
-	error_text = "a text";
+	error_text = "a %% text";
 	error_mend = "a hint";
 	permission = true;
 	used_way = GLOBAL_TRACEFS;
 	assert_int_equal(watch(&work, true), COMMAND_NOT_PERMITTED);
-	assert_called("watch 1;error 3 a text [a hint];");
+	assert_called("watch 1;error 3 a %% text [a hint];");
+	error_text = "a text";
 	assert_false(work.on);
 	why_text = "no BPF";
 	error_mend = "";
@@ -575,6 +649,10 @@ static void test_sessions(void **unused)
 	work.options.process = 4711;
 	look_at_session(&work);
 	assert_called("session web 1 prov:ev 4711;");
+	work.process = 0;
+	work.looked = 0;
+	look_at_session(&work);
+	assert_called("session web 1 prov:ev 4711;");
 }
 
 static void test_process(void **unused)
@@ -592,6 +670,21 @@ static void test_process(void **unused)
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	look_at_process(&work);
 	assert_true(work.over);
+	/* It may have descriptor 0. */
+	{
+		int input = dup(STDIN_FILENO);
+
+		work.over = false;
+		assert_int_equal(dup2(fds[0], STDIN_FILENO), STDIN_FILENO);
+		work.process = STDIN_FILENO;
+		look_at_process(&work);
+		assert_true(work.over);
+		end_work(&work);
+		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+		assert_called("free 1;close 1;end turn;");
+		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+		close(input);
+	}
 	close(fds[0]);
 	close(fds[1]);
 }
@@ -630,7 +723,9 @@ static void test_signals(void **unused)
 
 	(void)unused;
 	(void)sigprocmask(SIG_SETMASK, NULL, &old);
+	nr_sets = 0;
 	assert_int_equal(prepare_signals(&work), 0);
+	assert_int_equal(nr_sets, 1);
 	assert_int_equal(resources_descriptors(), before + 2);
 	assert_int_equal(fcntl(work.signals, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(fcntl(work.epoll, F_GETFD), FD_CLOEXEC);
@@ -668,6 +763,24 @@ static void test_signals(void **unused)
 	assert_int_equal(listen_to(&work, work.signals), -EEXIST);
 	close(work.signals);
 	close(work.epoll);
+	/* Without standard input, one of the two has its descriptor. */
+	{
+		int input = dup(STDIN_FILENO);
+
+		close(STDIN_FILENO);
+		assert_int_equal(prepare_signals(&work), 0);
+		assert_int_equal(work.signals, STDIN_FILENO);
+		close(work.signals);
+		close(work.epoll);
+		signals_are_high = true;
+		assert_int_equal(prepare_signals(&work), 0);
+		signals_are_high = false;
+		assert_int_equal(work.epoll, STDIN_FILENO);
+		close(work.signals);
+		close(work.epoll);
+		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+		close(input);
+	}
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
@@ -872,6 +985,67 @@ static int live(char *log, size_t size, bool *is_ready, const char *first, ...)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
+/* Each call of the preparation fails once. What was opened is closed. */
+static void test_failures(void **unused)
+{
+	static const char *const messages[] = {
+			"start 0 0;start 0 0;clean;error 1 cannot wait for signals [-];free 0;close 0;end turn;0;",
+			"start 0 0;start 0 0;clean;error 1 cannot wait for signals [-];free 0;close 0;end turn;0;",
+			"start 0 0;start 0 0;clean;open 1;events;error 1 cannot wait for hits [-];free 1;close 1;end turn;0;",
+			"start 0 0;start 0 0;clean;open 1;events;error 1 cannot wait for hits [-];free 1;close 1;end turn;0;"};
+	char log[8192];
+	bool is_ready;
+
+	(void)unused;
+	for (failing_at = 1; failing_at <= 4; failing_at++) {
+		failing_seen = 0;
+		assert_int_equal(live(log, sizeof(log), &is_ready, "--table", "0", "--ready", "@",
+						 NULL),
+				COMMAND_FAILED);
+		assert_string_equal(log, messages[failing_at - 1]);
+		assert_false(is_ready);
+	}
+	failing_at = 0;
+}
+
+/* The terminal's descriptors become those of /dev/null, also if one of them was closed. */
+static void test_ready(void **unused)
+{
+	int ready[2], status;
+	pid_t child;
+	char byte = 0;
+
+	(void)unused;
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	for (int closed = -1; closed < 3; closed += 3) {
+		child = fork();
+		if (!child) {
+			struct work work = work_there();
+			unsigned int before = resources_descriptors();
+			bool is_right = true;
+
+			work.process = 5;
+			work.ready = ready[1];
+			if (closed >= 0)
+				close(closed);
+			say_ready(&work);
+			for (int fd = 0; fd < 3; fd++)
+				is_right &= (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+			is_right &= !work.over && resources_descriptors() == before - 1;
+			/* The waiting process has exited. */
+			work.ready = open("/dev/full", O_WRONLY | O_CLOEXEC);
+			say_ready(&work);
+			_exit(is_right && work.over ? 5 : 6);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(WEXITSTATUS(status), 5);
+		assert_int_equal(read(ready[0], &byte, 1), 1);
+		assert_int_equal(byte, '+');
+	}
+	close(ready[0]);
+	close(ready[1]);
+}
+
 static void test_life(void **unused)
 {
 	char log[8192];
@@ -969,6 +1143,8 @@ int main(void)
 			cmocka_unit_test(test_way),
 			cmocka_unit_test(test_end_other),
 			cmocka_unit_test(test_life),
+			cmocka_unit_test(test_failures),
+			cmocka_unit_test(test_ready),
 	};
 
 	/* A shell ignores it for what it starts in the background. */

@@ -216,6 +216,34 @@ static void test_turns(void **unused)
 	assert_int_equal(resources_now().descriptors, before.descriptors + 3);
 	(void)snprintf(other_file, sizeof(other_file), "%s/uprobes-u-a:b", folder);
 	assert_int_equal(unlink(other_file), 0);
+	/* Without standard input, the descriptor of the holder's process is 0. */
+	pid = fork();
+	if (!pid) {
+		if (!wanted_take_turn("v", true, "a:b", 0) || write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	{
+		int fd = open_lock("v", true, "a:b", 0), input = dup(STDIN_FILENO);
+
+		assert_int_equal(lock_holder(fd), pid);
+		close(STDIN_FILENO);
+		assert_false(end_holder(fd, getppid()));
+		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+		assert_true(end_holder(fd, pid));
+		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+		/* A lock that no process holds. */
+		assert_int_equal(lock_holder(fd), 0);
+		close(fd);
+		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+		close(input);
+	}
+	(void)snprintf(other_file, sizeof(other_file), "%s/uprobes-v-a:b", folder);
+	assert_int_equal(unlink(other_file), 0);
 	/* The end of a turn closes the last lock. The others are closed with the pipe. */
 	wanted_end_turn();
 	assert_int_equal(resources_now().descriptors, before.descriptors + 2);
@@ -226,6 +254,17 @@ static void test_turns(void **unused)
 	for (int i = 0; i < 16; i++)
 		assert_int_equal(close(others[i]), 0);
 	assert_int_equal(resources_now().descriptors, before.descriptors + 2);
+	/* The lock may have descriptor 0. */
+	{
+		int input = dup(STDIN_FILENO);
+
+		turn_fd = STDIN_FILENO;
+		wanted_end_turn();
+		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+		assert_true(turn_fd < 0);
+		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+		close(input);
+	}
 	assert_int_equal(close_range((unsigned int)ready[0], ~0U, 0), 0);
 	unlink(file);
 	(void)snprintf(file, sizeof(file), "%s/uprobes-s-a:b_c", folder);
