@@ -92,11 +92,12 @@ static int starter_refuse(const struct starter *starter, const char *word, const
 			starter->name, word);
 }
 
-static int starter_refuse_option(const struct starter *starter, const char *word)
+/* `letter`: of a short option, or the first one of a long option. */
+static int starter_refuse_option(const struct starter *starter, const char *word, char letter)
 {
 	bool is_env = !strcmp(starter->name, "env");
 
-	if (is_env && word[1] != 'S' && strncmp(word, "--split", 7) != 0)
+	if (is_env && letter != 'S' && letter != 's')
 		return say_error(COMMAND_USAGE,
 				"write it before side: `env -i side trace -c COMMAND`",
 				"cannot follow `env %.64s` to the program: it removes LD_PRELOAD, which loads the recorder",
@@ -128,18 +129,30 @@ struct walk {
 	const char *path;      /* PATH; NULL: the current one */
 };
 
-static int starter_note(struct walk *walk, const struct starter *starter, char letter,
-		const char *option, const char *value)
+/* An option with an argument: its letter, or the letters of its name that were written. */
+struct starter_option {
+	char letter;
+	const char *name;
+	size_t size;
+};
+
+static bool starter_is_option(const struct starter_option *option, char letter, const char *name)
+{
+	return option->name ? !strncmp(name, option->name, option->size) : option->letter == letter;
+}
+
+static int starter_note(struct walk *walk, const struct starter *starter,
+		const struct starter_option *option, const char *value)
 {
 	bool is_env = !strcmp(starter->name, "env"), is_strace = !strcmp(starter->name, "strace");
-	bool removes = is_env && (letter == 'u' || !strncmp(option, "unset", 5));
-	bool sets = is_strace && (letter == 'E' || !strncmp(option, "env", 3));
+	bool removes = is_env && starter_is_option(option, 'u', "unset");
+	bool sets = is_strace && starter_is_option(option, 'E', "env");
 
 	if (value && !walk->global && (removes || sets) && starter_is_ours(value))
 		return starter_refuse_variable(starter, value);
-	if (is_env && (letter == 'C' || !strncmp(option, "chdir", 5)))
+	if (is_env && starter_is_option(option, 'C', "chdir"))
 		walk->directory = value;
-	if (!strcmp(starter->name, "unshare") && (letter == 'w' || !strcmp(option, "wd")))
+	if (!strcmp(starter->name, "unshare") && starter_is_option(option, 'w', "wd"))
 		walk->directory = value;
 	return COMMAND_DONE;
 }
@@ -149,14 +162,15 @@ static int starter_long(struct walk *walk, const struct starter *starter)
 	const char *word = walk->words[walk->at++], *name = word + 2;
 	size_t size = strcspn(name, "=");
 	const char *value = name[size] ? name + size + 1 : NULL;
+	const struct starter_option option = {.name = name, .size = size};
 
 	if (!walk->global && starter_lists(starter->long_stops, name, size))
-		return starter_refuse_option(starter, word);
+		return starter_refuse_option(starter, word, *name);
 	if (!starter_lists(starter->long_takes, name, size))
 		return COMMAND_DONE;
 	if (!value && walk->at < walk->count)
 		value = walk->words[walk->at++];
-	return starter_note(walk, starter, '\0', name, value);
+	return starter_note(walk, starter, &option, value);
 }
 
 static int starter_short(struct walk *walk, const struct starter *starter)
@@ -167,14 +181,15 @@ static int starter_short(struct walk *walk, const struct starter *starter)
 		return COMMAND_DONE;
 	for (const char *letter = word + 1; *letter; letter++) {
 		const char *value = letter[1] ? letter + 1 : NULL;
+		const struct starter_option option = {.letter = *letter};
 
 		if (!walk->global && starter->stops && strchr(starter->stops, *letter))
-			return starter_refuse_option(starter, word);
+			return starter_refuse_option(starter, word, *letter);
 		if (!starter->takes || !strchr(starter->takes, *letter))
 			continue;
 		if (!value && walk->at < walk->count)
 			value = walk->words[walk->at++];
-		return starter_note(walk, starter, *letter, "", value);
+		return starter_note(walk, starter, &option, value);
 	}
 	return COMMAND_DONE;
 }
@@ -192,7 +207,7 @@ static int starter_options(struct walk *walk, const struct starter *starter)
 		}
 		if (!strcmp(word, "-")) /* env - is env -i. */
 			status = walk->global ? (int)!++walk->at
-					      : starter_refuse_option(starter, word);
+					      : starter_refuse_option(starter, word, 'i');
 		else
 			status = word[1] == '-' ? starter_long(walk, starter)
 						: starter_short(walk, starter);
@@ -268,17 +283,19 @@ static int starter_skip(struct walk *walk, const struct starter *starter)
 	return status ? status : starter_operands(walk, starter);
 }
 
-/* As execvp() finds it with that PATH. */
+/* As execvp() finds it with that PATH, in which an empty name is the current directory. */
 static void starter_search(const char *path, const char *name, char program[PATH_MAX])
 {
-	while (*path) {
+	for (;; path++) {
 		size_t size = strcspn(path, ":");
 
-		if ((size_t)snprintf(program, PATH_MAX, "%.*s/%s", (int)size, path, name) <
-						PATH_MAX &&
+		if ((size_t)snprintf(program, PATH_MAX, "%.*s/%s", size ? (int)size : 1,
+				    size ? path : ".", name) < PATH_MAX &&
 				!access(program, X_OK))
 			return;
-		path += size + (path[size] == ':');
+		path += size;
+		if (!*path)
+			break;
 	}
 	snprintf(program, PATH_MAX, "%s", name);
 }
