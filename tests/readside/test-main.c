@@ -146,6 +146,12 @@ static void test_choice(void)
 	CHECK(is_result(0, TEXT_HEAD(SELF) THIRD "\n", ""));
 	RUN("-e", "[", SELF);
 	CHECK(is_result(2, "", NULL) && strstr(result.err, "readside: "));
+	/* Texts of the user are no formats. */
+	RUN("-e", "[%d%s", SELF);
+	CHECK(is_result(2, "", NULL) && strstr(result.err, "[%d%s"));
+	RUN("-f", "yaml", SELF);
+	CHECK(is_result(2, "",
+			"readside: unknown format `yaml`\nhint: the formats are json, text and s-expr\n"));
 	RUN("-p", "other", "-f", "text", SELF, "-f", "json", in_work("text"));
 	CHECK(is_result(1, TEXT_HEAD(SELF) THIRD "\n[]\n", NULL));
 	RUN("--help");
@@ -213,6 +219,17 @@ static void test_outputs(void)
 	CHECK(is_result(2, "", NULL) &&
 			strstr(result.err, "/no/such: No such file or directory\n") &&
 			!strncmp(result.err, "readside: cannot write ", 23));
+	/* Without standard input, files have its descriptor, and it is closed again. */
+	{
+		int input = dup(STDIN_FILENO);
+
+		close(STDIN_FILENO);
+		RUN("-f", "text", "-p", "other", "-o", in_work("three"), SELF);
+		CHECK(is_result(0, "", "") && has_file("three", TEXT_HEAD(SELF) THIRD "\n"));
+		CHECK(fcntl(STDIN_FILENO, F_GETFD) == -1);
+		CHECK(dup2(input, STDIN_FILENO) == STDIN_FILENO);
+		close(input);
+	}
 	RUN("-o", "/dev/full", SELF);
 	CHECK(is_result(2, "", "readside: cannot write /dev/full: No space left on device\n"));
 }

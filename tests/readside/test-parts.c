@@ -564,6 +564,98 @@ static void test_differences(void)
 	diff_free(&new);
 }
 
+/* ---- more types ---- */
+
+static side_define_optional(inner_optional, side_elem(side_type_u8()));
+static side_define_optional(outer_optional, side_elem(side_type_optional(inner_optional)));
+side_static_event(nested, "more", "nested", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_optional("o", outer_optional)));
+
+/* An optional type in an optional type has an element of its own. */
+static void test_nested(void)
+{
+	FILE *out = begin_output();
+	struct listing *listing = listing_open(out, FORM_TEXT);
+	struct event event = event_of(&nested, "file");
+
+	listing_event(listing, &event);
+	listing_close(listing);
+	CHECK(is_output(out,
+			"file:\nevents:\n  version: 0\n  state-version: 0\n  provider: more\n  name: nested\n"
+			"  loglevel: INFO\n  attributes: None\n  fields:\n   o:\n    type: OPTIONAL\n"
+			"    element-type: OPTIONAL\n    element:\n     type: OPTIONAL\n"
+			"     element-type: U8\n     attributes: None\n     integer-size: 1\n"
+			"     len-bits: 0\n     signed: false\n     byte-order: little\n\n"));
+}
+
+#define LONG_LABEL                                                                                             \
+	"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789" \
+	"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+
+static side_define_enum(labels_before,
+		side_enum_mapping_list(side_enum_mapping_value(LONG_LABEL, 1),
+				side_enum_mapping_value(LONG_LABEL "x", 2),
+				side_enum_mapping_value("both", 3)));
+static side_define_enum(labels_after,
+		side_enum_mapping_list(side_enum_mapping_value("1st", 4),
+				side_enum_mapping_value("both", 3)));
+side_static_event(bits_before, "more", "bits", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_gather_unsigned_integer("a", 0, 4, 0, 0, DIRECT),
+				side_field_gather_unsigned_integer("b", 0, 4, 0, 12, DIRECT),
+				side_field_enum("e", &labels_before, side_elem(side_type_u8()))));
+side_static_event(bits_after, "more", "bits", SIDE_LOGLEVEL_INFO,
+		side_field_list(side_field_gather_unsigned_integer("a", 0, 4, 0, 20, DIRECT),
+				side_field_gather_unsigned_integer("b", 0, 2, 0, 0, DIRECT),
+				side_field_enum("e", &labels_after, side_elem(side_type_u8()))));
+
+static const char bits_differ[] =
+		"more:bits: not compatible: field a: was u32, is u32:20, which is narrower\n"
+		"more:bits: compatible: field b: was u32:12, is u16, which holds all of it\n"
+		"more:bits: not compatible: field e: the label \"" LONG_LABEL "\" is gone\n"
+		"more:bits: not compatible: field e: the label \"" LONG_LABEL "\" is gone\n"
+		"more:bits: compatible: field e: the label \"1st\" is new\n";
+
+/* Bits against bytes, labels that are cut, and events of one name: what is printed of one does not count for the next. */
+static void test_more_differences(void)
+{
+	struct diff_side old = {0}, new = {0};
+	char *expected = calloc(60, sizeof(bits_differ));
+	FILE *out = begin_output();
+
+	CHECK(expected);
+	/* 5 differences of each, of which 100 are printed at least. */
+	for (unsigned int i = 0; i < 50; i++) {
+		add_to(&old, &bits_before);
+		add_to(&new, &bits_after);
+		strcat(expected, bits_differ);
+	}
+	strcat(expected,
+			"not compatible: 0 unchanged, 0 changed compatibly, 50 changed incompatibly, 0 added, 0 removed\n");
+	CHECK(diff_show(out, false, &old, &new) == READSIDE_FOUND);
+	CHECK(is_output(out, expected));
+	free(expected);
+	diff_free(&old);
+	diff_free(&new);
+}
+
+/* Names that occur twice are reported in their order. */
+static void test_same_names(void)
+{
+	FILE *out = begin_output();
+	struct check *check = check_to(out, false);
+	struct event one = event_of(&orders, "file"), other = event_of(&hidden, "file");
+
+	for (unsigned int i = 0; i < 3; i++) {
+		check_event(check, &one);
+		check_event(check, &other);
+	}
+	CHECK(check_close(check) == READSIDE_DONE);
+	CHECK(is_output(out,
+			"file: warning: other:hidden: another event of the file has the same name: a reader of a trace cannot tell them apart\n"
+			"file: warning: types:orders: another event of the file has the same name: a reader of a trace cannot tell them apart\n"
+			"6 events, 0 errors, 2 warnings\n"));
+}
+
 /* 100 compatible differences are printed, and incompatible ones up to 200 of both. */
 static void test_said(void)
 {
@@ -978,6 +1070,9 @@ int main(int argc, char **argv)
 	test_states();
 	test_check_status();
 	test_differences();
+	test_nested();
+	test_more_differences();
+	test_same_names();
 	test_said();
 	test_work();
 	test_source_limits();
