@@ -111,8 +111,8 @@ static void test_patterns(void **unused)
 	assert_int_equal(wanted.nr, 0);
 	assert_null(wanted.choices);
 	/* malloc() keeps some free blocks. A block that is lost each time is more. */
-	for (int i = 0; i < 200; i++) {
-		memory = i == 99 ? resources_memory() : memory;
+	for (int i = 0; i < 2100; i++) {
+		memory = i == 1999 ? resources_memory() : memory;
 		nr_calls = 0;
 		*asked = '\0';
 		wanted_ask(&wanted);
