@@ -1036,8 +1036,6 @@ static int make_parts(struct send *send, const struct send_options *options, con
 		return -errno;
 	send->sink->no_files = options->no_files;
 	send->sink->in_ticks = send->follow.staged = options->rounds;
-	if (!send->options.dir || !send->options.url)
-		return -ENOMEM;
 	ret = open_marks(send);
 	if (ret)
 		return ret;

@@ -789,6 +789,16 @@ static void test_space(void)
 	stream.delivered.offset = 4095;
 	punch(&stream);
 	CHECK(has_noted("") && !stream.freed);
+	/* A file that cannot be opened keeps its blocks. */
+	stream.delivered.offset = 8192;
+	(void)snprintf(log_text, sizeof(log_text), "%s/one", root);
+	open_refused = log_text;
+	open_error = EACCES;
+	punch(&stream);
+	CHECK(!stream.freed);
+	open_error = 0;
+	open_refused = "";
+	*log_text = '\0';
 	/* Only as long as there is more than the limit. */
 	stream.delivered.offset = 8999;
 	follow_free(&follow, 9003);

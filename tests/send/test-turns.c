@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../check.h"
+#include "../failing-calls.h"
 #include "ctf/ctf.h"
 #include "send/follow.h"
 
@@ -1161,6 +1162,23 @@ static void test_refused(void)
 	thread_result = EPERM;
 	CHECK(send_start(&options, &send, &error) == -EPERM && !send);
 	CHECK(!strcmp(error.text, "cannot start a sender: Operation not permitted"));
+	thread_result = EAGAIN;
+	for (unsigned int number = 1;; number++) {
+		int ret;
+
+		failing_arm(number);
+		ret = send_start(&options, &send, &error);
+		CHECK(!send);
+		if (!failing_has_failed()) {
+			CHECK(ret == -EAGAIN && number > 3);
+			break;
+		}
+		CHECK(ret == -ENOMEM);
+		CHECK(!strcmp(error.text,
+				number == 1 ? "out of memory for a sender"
+					    : "cannot start a sender: Cannot allocate memory"));
+	}
+	thread_result = EPERM;
 	options.dir = "/nowhere";
 	CHECK(send_start(&options, &send, &error) == -ENOENT && !send);
 	CHECK(!strcmp(error.text, "cannot read /nowhere: No such file or directory"));
