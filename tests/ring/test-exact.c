@@ -327,6 +327,7 @@ static void test_resume(void)
 	put_extended(&scene, 26, 2222);
 	set_head(&scene, 39, 2223);
 	scene_again(&scene);
+	CHECK(scene.consumer->views[0].end_timestamp == 2222, "the end of the span before");
 	expect_span(&scene, &span, 26, 13, 2222, 2223);
 	ring_consumer_release(scene.consumer, 0, &span);
 	CHECK(scene.control->marks[0].position == 39, "not over the valid mark");

@@ -852,6 +852,8 @@ static void test_import_fails(void)
 		ring_memory_control(&memory, 1)->tail = 8;
 		fd = import(source.base);
 		CHECK(fd >= 0 && source.nr == (mode ? 4 : 3));
+		/* The first ring's data are read in one mode only, the second one's in both. */
+		is_read(source.nr - 1, memory.layout.data_offset + 2 * 4096, 4096);
 		/* The copy is not leased. */
 		CHECK(ring_memory_map(fd, RING_END_PRODUCER, &copy) == 0);
 		CHECK(!copy.geometry.flags && copy.geometry.mode == geometry.mode);
