@@ -13,6 +13,7 @@
 #define walk_struct dynamic_walk_struct
 #define walk_vla_visitor dynamic_walk_vla_visitor
 #include "visit/arguments-dynamic.c"
+#include "visit/arguments-gather.c"
 #undef walk_scalar
 #undef walk_fields
 #undef walk_element
@@ -597,6 +598,19 @@ static void bitmap_items(void)
 	CHECK(!visit_bitmap_matches(&all, &bits));
 }
 
+static void failed_accesses(void)
+{
+	struct visit_error error = {.what = "none"};
+	const struct walk walk = {.error = &error};
+	const struct visit_step step = {.kind = VISIT_STEP_FIELD, .name = "f"};
+
+	CHECK(fail_access(&walk, &step, -EFAULT) == -EFAULT);
+	CHECK(!strcmp(error.what, "gathered memory is at a NULL pointer") &&
+			!strcmp(error.where, "field: \"f\""));
+	CHECK(fail_access(&walk, &step, -EINVAL) == -EINVAL);
+	CHECK(!strcmp(error.what, "a gathered value has an impossible size"));
+}
+
 /* ---- attributes without a name ---- */
 
 static void nameless(void)
@@ -774,6 +788,7 @@ int main(void)
 	lengths();
 	loads();
 	bitmap_items();
+	failed_accesses();
 	nameless();
 	writers();
 	levels();
