@@ -3,6 +3,7 @@
  * Plans, part by part: which operations are joined, the ways and the kinds that are chosen, limits of pointers, booleans and lengths,
  * and what is refused with its own reason. (Written for little-endian hosts.)
  */
+#include "agent/plan/build.h"
 #include "agent/plan/bytes.h"
 #include "agent/plan/op.h"
 #include "expect.h"
@@ -37,6 +38,54 @@ static struct side_type two_runs(uint32_t first, uint32_t second)
 			gather_array(gather_byte(0, DIRECT), second, first, DIRECT)};
 
 	return gather_struct(make_members(2, runs, NULL), 0, 8, DIRECT);
+}
+
+/* Whether the operation behind the one that was opened is the only one, and can be extended. */
+static void test_single(void)
+{
+	int line = __LINE__;
+
+	for (uint32_t count = 4; count <= 6; count++) {
+		for (uint32_t last = 3; last <= 5; last++) {
+			const struct plan_builder builder = {.count = count, .last_at = last};
+
+			EXPECT(plan_has_single(&builder, 3) == (count == 5 && last == 4),
+					"%u operations, the last one is %u", count, last);
+		}
+	}
+}
+
+/* The span of a vector of as many arguments as the plan has, and of no other. */
+static void test_span_vectors(void)
+{
+	static const char text[] =
+			"the first run has sixty bytes, and the second one has four of th";
+	struct side_type runs[2] = {make_plain(2, false), two_runs(60, 4)};
+	struct plan *plan = expect_plan(make_event(2, runs, NULL, 0), __LINE__);
+	struct side_arg arguments[3] = {ARG(SIDE_TYPE_U16, uint16_t, 0x1234),
+			arg_pointer(SIDE_TYPE_GATHER_STRUCT, text),
+			ARG(SIDE_TYPE_U16, uint16_t, 7)};
+	struct plan_span span = {NULL, 0};
+	struct side_arg_vec *vector;
+	uint8_t buffer[16];
+	int line = __LINE__;
+	ssize_t size = plan_serialize_span(
+			plan, make_vector(2, arguments), buffer, sizeof(buffer), &span);
+
+	EXPECT(plan->kind == PLAN_KIND_SPAN, "kind %u", plan->kind);
+	EXPECT(size == 2 && span.size == 64 && span.bytes == (const uint8_t *)text, "%zd", size);
+	for (uint32_t nr = 1; nr <= 3; nr += 2) {
+		size = plan_serialize_span(
+				plan, make_vector(nr, arguments), buffer, sizeof(buffer), &span);
+		EXPECT(size == -EINVAL, "%zd for %u arguments", size, nr);
+	}
+	vector = make_vector(2, arguments);
+	side_ptr_set(vector->sav, NULL);
+	size = plan_serialize_span(plan, vector, buffer, sizeof(buffer), &span);
+	EXPECT(size == -EINVAL, "%zd without arguments", size);
+	size = plan_serialize_span(plan, NULL, buffer, sizeof(buffer), &span);
+	EXPECT(size == -EINVAL, "%zd without a vector", size);
+	plan_free(plan);
 }
 
 static void test_joined(void)
@@ -398,6 +447,8 @@ static void test_dynamic(void)
 int main(void)
 {
 	test_joined();
+	test_single();
+	test_span_vectors();
 	test_ways();
 	test_refused_types();
 	test_memory();

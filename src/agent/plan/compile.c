@@ -366,6 +366,8 @@ static void describe_error(const struct plan_builder *builder,
 	const char *field = builder->field ? side_ptr_get(builder->field->field_name) : NULL;
 	const char *provider = "?", *event = "?";
 
+	if (!error)
+		return;
 	if (description->struct_size >= sizeof(*description)) {
 		provider = side_ptr_get(description->provider_name);
 		event = side_ptr_get(description->event_name);
