@@ -97,8 +97,6 @@ uint64_t fetch_finish(const struct probe_fetch *fetch, uint32_t first, uint64_t 
 
 static bool is_constant(const struct probe_fetch *fetch)
 {
-	if (!fetch->nr_ops)
-		return true;
 	for (uint32_t i = 0; i < fetch->nr_ops; i++) {
 		switch (fetch->ops[i].code) {
 		case PROBE_FETCH_CONSTANT:

@@ -10,10 +10,24 @@
 #include "probe/global/pairs.c"
 #include "probe/global/perf.c"
 #include "probe/global/replaced.c"
+
+#include <sys/utsname.h>
+
+static const char *release; /* of the kernel; NULL: unknown */
+
+static int played_uname(struct utsname *system)
+{
+	(void)snprintf(system->release, sizeof(system->release), "%s", release ? release : "");
+	return release ? 0 : -1;
+}
+
+#define uname(system) played_uname(system)
 #include "probe/global/sides.c"
+#undef uname
 #include "probe/global/text.c"
 #include "probe/global/tracefs.c"
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "../../check.h"
@@ -234,7 +248,7 @@ static void test_offsets(void)
 					.p_filesz = 0x200,
 					.p_offset = 0x40}};
 	char path[] = "/tmp/side-global-XXXXXX";
-	int fd = mkstemp(path);
+	int fd = mkstemp(path), kept;
 	uint64_t offset = 0;
 
 	CHECK(fd >= 0 && pwrite(fd, &head, sizeof(head), 0) == sizeof(head));
@@ -262,8 +276,32 @@ static void test_offsets(void)
 	CHECK(has_long_nop_behind(path, 0x300) && !has_long_nop_behind(path, 0x2ff) &&
 			!has_long_nop_behind(path, 0x301) &&
 			!has_long_nop_behind("/nowhere", 0x300));
+	/* The file has the first descriptor, and is closed. */
+	kept = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	close(0);
+	CHECK(has_long_nop_behind(path, 0x300) && fcntl(0, F_GETFD) == -1);
+	CHECK(file_offset(path, 0x1100, &offset) == -ENXIO && fcntl(0, F_GETFD) == -1);
+	CHECK(dup2(kept, 0) == 0 && !close(kept));
 	close(fd);
 	unlink(path);
+}
+
+/* From Linux 6.18 on. */
+static void test_release(void)
+{
+	static const struct {
+		const char *text;
+		bool takes;
+	} releases[] = {{"6.18.0", true}, {"6.17.9", false}, {"6.18", true}, {"6.19-rc1", true},
+			{"7.0.1", true}, {"5.99", false}, {"6", false}, {"x.18", false},
+			{"10.2", true}};
+
+	for (size_t i = 0; i < sizeof(releases) / sizeof(*releases); i++) {
+		release = releases[i].text;
+		CHECK(takes_call() == releases[i].takes);
+	}
+	release = NULL;
+	CHECK(!takes_call());
 }
 
 /* ---- calls and returns ---- */
@@ -307,6 +345,13 @@ static void test_pairs(void)
 	CHECK(note_at(pairs, &in, 9, 900, 61).call == 6 && pairs->open == CALLS_MAX);
 	CHECK(note_at(pairs, &out, 9, 908, 62).call == 0);
 	CHECK(note_at(pairs, &out, 9, 1008, 63).call == 5);
+	/* Calls that are open at the end: of the first bucket, of several threads in one, and of the last number. */
+	pairs->open = 0;
+	CHECK(note_at(pairs, &in, BUCKETS, 1000, 64).call == 7 && pairs->buckets[0]);
+	CHECK(note_at(pairs, &in, 3 * BUCKETS, 1000, 65).call == 8);
+	CHECK(note_at(pairs, &in, BUCKETS, 900, 66).call == 9);
+	CHECK(note_at(pairs, &in, UINT32_MAX, 1000, 67).call == 10);
+	CHECK(pairs->buckets[BUCKETS - 1]->tid == UINT32_MAX && pairs->open == 4);
 	global_pairs_free(pairs);
 	global_pairs_free(NULL);
 }
@@ -439,6 +484,16 @@ static void test_filter(void)
 	filter.uids[filter.nr_uids++] = getuid() + 1;
 	CHECK(!fits(&perf, &filter, &sample, &record) && perf.unknown == 0);
 	filter.uids[filter.nr_uids++] = getuid();
+	CHECK(fits(&perf, &filter, &sample, &record));
+	/* The first one of each fits, too. */
+	filter.pids[0] = sample.pid;
+	filter.pids[1]++;
+	filter.cgroups[0] = 77;
+	filter.cgroups[1]++;
+	strcpy(filter.comms[0], "cook");
+	strcpy(filter.comms[1], "book");
+	filter.uids[0] = getuid();
+	filter.uids[1]++;
 	CHECK(fits(&perf, &filter, &sample, &record));
 	sample.pid = filter.pids[0] = INT32_MAX;
 	CHECK(!fits(&perf, &filter, &sample, &record) && perf.unknown == 1);
@@ -692,12 +747,35 @@ static void test_changed(void)
 			"cannot be read: No such file", ""));
 }
 
+/* A process with the agent in it: its breakpoints are those of its recorder. */
+static void test_recorder(const struct global *global)
+{
+	char directory[] = "/tmp/side-global-XXXXXX", path[64];
+	void *agent;
+	int fd;
+
+	CHECK(mkdtemp(directory));
+	(void)snprintf(path, sizeof(path), "%s/libside-agent.so", directory);
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	CHECK(fd >= 0 && !ftruncate(fd, 4096));
+	agent = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	CHECK(agent != MAP_FAILED && has_recorder(getpid()) && !has_recorder(INT32_MAX));
+	CHECK(is_refused(conflict_look(global, &error), -EBUSY,
+			": its recorder of side, or another one, has a probe there, and the kernel's would end",
+			"take that probe out first"));
+	CHECK(!munmap(agent, 4096) && !has_recorder(getpid()));
+	CHECK(!conflict_look(global, &error));
+	close(fd);
+	CHECK(!unlink(path) && !rmdir(directory));
+}
+
 /* This process maps a file of its own, and changes its code there. */
 static void test_conflict(void)
 {
 	char path[] = "/tmp/side-global-XXXXXX", other_path[] = "/tmp/side-global-XXXXXX",
-	     expected[160];
-	unsigned char bytes[8192], *code, *before;
+	     expected[200], name[32];
+	unsigned char bytes[12288], *code, *before;
+	int kept = fcntl(0, F_DUPFD_CLOEXEC, 3);
 	struct global_side sides[] = {{.path = other_path},
 			{.number = 1, .path = path, .offset = 4096 + 100, .address = 0x5064}};
 	struct global global = {.sides = sides, .nr_sides = 2, .process = getpid()};
@@ -706,15 +784,16 @@ static void test_conflict(void)
 	memset(bytes, 0x90, sizeof(bytes));
 	CHECK(fd >= 0 && other >= 0 && write(fd, bytes, sizeof(bytes)) == sizeof(bytes));
 	/* Memory before the mapping, so that bytes before its first one can be read. */
-	before = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	before = mmap(NULL, 12288, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(before != MAP_FAILED);
 	code = mmap(before + 4096, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			MAP_PRIVATE | MAP_FIXED, fd, 4096);
 	CHECK(code != MAP_FAILED && !conflict_look(&global, &error));
 	code[100] = LONG_JUMP;
+	CHECK(!prctl(PR_GET_NAME, name) && !prctl(PR_SET_NAME, "cook"));
 	(void)snprintf(expected, sizeof(expected),
-			") has other bytes than its file at 0x5064 of %s: another tool has a probe there, and the kernel's would end",
-			path);
+			"process %d (cook) has other bytes than its file at 0x5064 of %s: another tool has a probe there, and the kernel's would end",
+			(int)getpid(), path);
 	CHECK(is_refused(conflict_look(&global, &error), -EBUSY, expected,
 			"take that probe out first"));
 	global.process = 0;
@@ -731,7 +810,25 @@ static void test_conflict(void)
 		CHECK(conflict_look(&global, &error) ==
 				(offset == 4096 || offset == 8191 ? -EBUSY : 0));
 	}
-	munmap(before, 8192);
+	/* Memory that is not executed, or a breakpoint of a process without a recorder, is no conflict. */
+	sides[1].offset = 4096 + 100;
+	memset(code, 0x90, 4096);
+	code[100] = LONG_JUMP;
+	CHECK(!mprotect(code, 4096, PROT_READ | PROT_WRITE) && !conflict_look(&global, &error));
+	CHECK(!mprotect(code, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
+	CHECK(conflict_look(&global, &error) == -EBUSY);
+	code[100] = BREAKPOINT;
+	CHECK(!conflict_look(&global, &error));
+	test_recorder(&global);
+	code[100] = 0x90;
+	/* The first file has the first descriptor. */
+	close(0);
+	CHECK(!conflict_look(&global, &error) && fcntl(0, F_GETFD) == -1);
+	sides[0].path = "/nowhere";
+	CHECK(conflict_look(&global, &error) == -ENOENT);
+	CHECK(dup2(kept, 0) == 0 && !close(kept));
+	CHECK(!prctl(PR_SET_NAME, name));
+	munmap(before, 12288);
 	close(fd);
 	close(other);
 	unlink(path);
@@ -741,11 +838,13 @@ static void test_conflict(void)
 static void test_replaced(void)
 {
 	char path[] = "/tmp/side-global-XXXXXX", other[] = "/tmp/side-global-XXXXXX";
-	struct global_side sides[] = {{.path = path}, {.path = path}, {.path = "/nowhere"}};
-	struct global global = {.sides = sides, .nr_sides = 3};
+	struct global_side sides[] = {
+			{.path = path}, {.path = path}, {.path = "/nowhere"}, {.path = "/"}};
+	struct global global = {.sides = sides, .nr_sides = 4};
 	int fd = mkstemp(path), second = mkstemp(other);
 
-	CHECK(fd >= 0 && second >= 0 && !replaced_open(&global, &error) && global.nr_files == 1);
+	CHECK(fd >= 0 && second >= 0 && !replaced_open(&global, &error) && global.nr_files == 2);
+	CHECK(!strcmp(global.files[1].path, "/"));
 	CHECK(!global_replaced(&global) && !rename(other, path));
 	CHECK(global_replaced(&global) == path && !global_replaced(&global));
 	free(global.files);
@@ -790,9 +889,9 @@ static void test_assembly(void)
 	CHECK(a.nr == 3 && a.code[1].code == (BPF_LD | BPF_DW | BPF_IMM) &&
 			a.code[1].dst_reg == 4 && a.code[1].imm == 0x23456789 &&
 			a.code[2].imm == 1 && !a.code[1].src_reg);
-	put_map(&a, 1, 6);
-	CHECK(a.nr == 5 && a.code[3].src_reg == BPF_PSEUDO_MAP_FD && a.code[3].imm == 6 &&
-			!a.code[4].imm);
+	put_map(&a, 2, 6);
+	CHECK(a.nr == 5 && a.code[3].dst_reg == 2 && a.code[3].src_reg == BPF_PSEUDO_MAP_FD &&
+			a.code[3].imm == 6 && !a.code[4].imm);
 	put_load(&a, 2, 5, 6, -8);
 	CHECK(a.code[5].code == (BPF_LDX | BPF_MEM | BPF_H) && a.code[5].dst_reg == 5 &&
 			a.code[5].src_reg == 6 && a.code[5].off == -8);
@@ -830,6 +929,7 @@ int main(void)
 	test_arguments();
 	test_sources();
 	test_offsets();
+	test_release();
 	test_pairs();
 	test_format();
 	test_sample();

@@ -624,6 +624,38 @@ static void kept_hits(void)
 	free(hits.list);
 }
 
+/* ---- conflicts and definitions ---- */
+
+/* Neither list is kept if there is no memory for the other one. */
+static void conflicts_without_memory(void)
+{
+	const struct global global = {.process = 1};
+
+	for (unsigned int i = 1; i <= 2; i++) {
+		failing_arm(i);
+		CHECK(conflict_look(&global, &error) == -ENOMEM && failing_has_failed());
+		CHECK(!strcmp(error.text, "out of memory") && !*error.mend);
+	}
+	CHECK(!conflict_look(&global, &error));
+}
+
+/* The kernel divides a definition at spaces. */
+static void paths_with_spaces(void)
+{
+	static const char *const paths[] = {"/a b", "/a\tb", "/a\nb"};
+	struct perf perf = {.tracefs = -1};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		const struct global_side side = {.path = paths[i]};
+		char text[64];
+
+		(void)snprintf(text, sizeof(text),
+				"a definition of tracefs cannot name the file `%s`", paths[i]);
+		CHECK(define(&perf, &side, &error) == -EINVAL && !strcmp(error.text, text));
+		CHECK(!*error.mend);
+	}
+}
+
 /* ---- numbers of CPUs, and instructions ---- */
 
 static void numbers_of_cpus(void)
@@ -728,6 +760,8 @@ int main(void)
 	failing_watch();
 	global_close(NULL);
 	kept_hits();
+	conflicts_without_memory();
+	paths_with_spaces();
 	numbers_of_cpus();
 	instructions();
 	close(table);
