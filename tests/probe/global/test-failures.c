@@ -63,6 +63,11 @@ static long play_event(long number, struct perf_event_attr *attributes, int pid,
 	CHECK(attributes->disabled && attributes->sample_period == 1);
 	CHECK(attributes->use_clockid && attributes->clockid == CLOCK_MONOTONIC);
 	CHECK(attributes->config == 77 || attributes->config == 78);
+	CHECK((attributes->sample_type & ~(1u << 21)) ==
+			(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW));
+	/* The reader is woken when an eighth of the buffer is full. */
+	CHECK(attributes->watermark && attributes->wakeup_watermark == 131072);
+	CHECK(!attributes->read_format || attributes->read_format == 16);
 	if (is_failing("event"))
 		return -1;
 	if (attributes->read_format && is_failing("lost"))
@@ -87,12 +92,13 @@ static int play_ioctl(int fd, unsigned long request, int argument)
 		seen.outputs++;
 		return 0;
 	case PERF_EVENT_IOC_ENABLE:
+		CHECK(!argument);
 		if (is_failing("enable"))
 			return -1;
 		seen.enabled++;
 		return 0;
 	default:
-		CHECK(request == PERF_EVENT_IOC_DISABLE);
+		CHECK(request == PERF_EVENT_IOC_DISABLE && !argument);
 		seen.disabled++;
 		return 0;
 	}
