@@ -142,6 +142,26 @@ static void test_clean(void)
 	CHECK(resources_descriptors() == before);
 }
 
+/* ---- a folder without events ---- */
+
+static void test_unreadable(void)
+{
+	static const struct sink chooses_nothing = {.chooses = false};
+	struct kernel_record record = {.nr_cpus = 2, .sink = &chooses_nothing};
+	struct kernel_record_error error = {.code = 0};
+	char expected[200];
+
+	(void)snprintf(record.tracefs, sizeof(record.tracefs), "%s", folder);
+	CHECK(kernel_kinds_look(&record, false, &error) == -ENOENT && error.code == -ENOENT);
+	(void)snprintf(expected, sizeof(expected),
+			"cannot read %s/events: No such file or directory", folder);
+	CHECK(!strcmp(error.text, expected) && !strcmp(error.mend, "run it as root"));
+	/* With an empty folder there is none that was asked for. */
+	CHECK(!mkdir(path_of("events"), 0700));
+	CHECK(kernel_kinds_look(&record, false, &error) == -EINVAL && error.code == -EINVAL);
+	CHECK(!rmdir(path_of("events")));
+}
+
 /* ---- one round ---- */
 
 static unsigned int flushed[2];
@@ -185,6 +205,7 @@ int main(void)
 	CHECK(mkdtemp(folder));
 	test_starts();
 	test_clean();
+	test_unreadable();
 	test_round();
 	CHECK(!rmdir(folder));
 	return 0;

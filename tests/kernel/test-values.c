@@ -277,6 +277,7 @@ static void test_labels(void **unused)
 			"__print_symbolic(REC->mode, {99999999999999999999, \"A\"})",
 			"__print_flags(REC->mode, {1, \"A\"})",
 			"__print_flags(REC->mode, \"|)",
+			"__print_flags(REC->mode, x\", {1, \"A\"})",
 	};
 	struct format format;
 	const struct format_field *field;
