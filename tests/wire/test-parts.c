@@ -335,6 +335,38 @@ static void memory_of_structures(void **state)
 					2 * 80 * 64);
 }
 
+static void bytes_of_zero(void **state)
+{
+	char text[] = "# one\n# t\0wo\n";
+	void *room = malloc(boot_room(sizeof(text)));
+	struct boot_config *config;
+
+	(void)state;
+	assert_int_equal(boot_parse(text, sizeof(text) - 1, room, &config, &boot_why), -EINVAL);
+	assert_null(config);
+	assert_int_equal(boot_why.line, 2);
+	assert_string_equal(boot_why.text, "there is a zero byte in it");
+	assert_string_equal(boot_why.mend, "write text only");
+	free(room);
+}
+
+/* ---- messages ---- */
+
+static void missed_programs(void **state)
+{
+	const struct wire_missed missed = {.reason = 3, .elapsed_ms = 4567, .name = "/bin/x"};
+	struct wire_missed got = {.name = NULL};
+	_Alignas(8) char message[128];
+	ssize_t size = wire_encode_missed(message, sizeof(message), &missed);
+
+	(void)state;
+	assert_true(size > 0);
+	assert_int_equal(wire_decode_missed(message, (size_t)size, &got), 0);
+	assert_int_equal(got.reason, 3);
+	assert_int_equal(got.elapsed_ms, 4567);
+	assert_string_equal(got.name, "/bin/x");
+}
+
 static void printable_errors(void **state)
 {
 	const struct boot_error error = {.line = 12, .text = "a\x1f\x7f b", .mend = "c\td"};
@@ -459,6 +491,8 @@ int main(void)
 			cmocka_unit_test(levels_and_sets),
 			cmocka_unit_test(memory_is_used_up),
 			cmocka_unit_test(memory_of_structures),
+			cmocka_unit_test(bytes_of_zero),
+			cmocka_unit_test(missed_programs),
 			cmocka_unit_test(printable_errors),
 			cmocka_unit_test(distances),
 			cmocka_unit_test(guesses),
