@@ -811,6 +811,11 @@ static int change_to(const char *first, const char *second, bool may_wait)
 	return ret;
 }
 
+static void tell_change(bool after)
+{
+	note_number("tell", after);
+}
+
 static void test_change(void **state)
 {
 	(void)state;
@@ -871,8 +876,17 @@ static void test_change(void **state)
 	atomic_store(&agent.exiting, false);
 	agent.prepared = false;
 	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
-	agent.prepared = true;
 	are_calls("ask-drop(0)");
+	/* The callback is called before and after, even if nothing can change, but not where the update may not wait. */
+	agent_on_change(tell_change);
+	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
+	are_calls("tell(0) ask-drop(0) tell(1)");
+	assert_int_equal(change_to(NULL, NULL, false), -EPERM);
+	are_calls("ask-drop(0)");
+	agent_on_change(NULL);
+	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
+	are_calls("ask-drop(0)");
+	agent.prepared = true;
 	/* The worst result counts; of equal ones, the first. */
 	begin();
 	hello_result = -EIO;
