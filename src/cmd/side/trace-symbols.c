@@ -44,12 +44,14 @@ static uint64_t number_of(const struct ctf_value *fields, const char *name)
 	return value && value->type->kind == CTF_INTEGER ? value->u : 0;
 }
 
-/* malloc'ed; texts of records are not ended by NUL. */
-static char *text_of(const struct ctf_value *fields, const char *name)
+/* Copies a text, which has no terminating NUL in records, to be freed. NULL: the record has none. 0 or -ENOMEM. */
+static int text_of(const struct ctf_value *fields, const char *name, char **ret_text)
 {
 	const struct ctf_value *value = ctf_value_member(fields, name);
+	bool is_there = value && value->is_text;
 
-	return value && value->is_text ? strndup(value->text, value->size) : NULL;
+	*ret_text = is_there ? strndup(value->text, value->size) : NULL;
+	return is_there && !*ret_text ? -ENOMEM : 0;
 }
 
 static size_t bytes_of(const struct ctf_value *fields, const char *name,
@@ -74,17 +76,21 @@ static size_t bytes_of(const struct ctf_value *fields, const char *name,
 static int take_load(struct symbols *symbols, const struct ctf_item *item)
 {
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
-	char *path = text_of(item->fields, "_path"), *link = text_of(item->fields, "_debug_link");
 	struct symbols_library library = {
-			.path = path,
 			.base = number_of(item->fields, "_base"),
 			.size = number_of(item->fields, "_size"),
 			.build_id = build_id,
 			.build_id_size = bytes_of(item->fields, "_build_id", build_id),
-			.debug_link = link,
 	};
-	int ret = path ? symbols_load(symbols, item->trace->index, item->ns, &library) : 0;
+	char *path, *link = NULL;
+	int ret = text_of(item->fields, "_path", &path);
 
+	if (!ret)
+		ret = text_of(item->fields, "_debug_link", &link);
+	library.path = path;
+	library.debug_link = link;
+	if (!ret && path)
+		ret = symbols_load(symbols, item->trace->index, item->ns, &library);
 	free(path);
 	free(link);
 	return ret;
