@@ -98,8 +98,35 @@ def source_files():
     return {path.name for path in (pathlib.Path(__file__).resolve().parents[2] / "src").rglob("*.c")}
 
 
+def renamed_in(text):
+    """The names {(C file, name): names} that the text of a test gives to names of the files that it includes, by #define."""
+    found, defined = collections.defaultdict(set), {}
+    for line in text.splitlines():
+        if define := re.match(r"#define (\w+) (\w+)$", line):
+            defined[define[1]] = define[2]
+        elif undefine := re.match(r"#undef (\w+)", line):
+            defined.pop(undefine[1], None)
+        elif include := re.match(r'#include ".*?([\w-]+\.c)"', line):
+            for old, new in defined.items():
+                found[include[1], old].add(new)
+    return found
+
+
+@functools.cache
+def renamed():
+    """The same of all tests."""
+    found = collections.defaultdict(set)
+    for path in (pathlib.Path(__file__).resolve().parents[1]).rglob("*.c"):
+        for key, names in renamed_in(path.read_text()).items():
+            found[key] |= names
+    return found
+
+
 def is_entered(measured, name, file):
     """Whether `measured`, a name in the counters, is the function `name` of the file."""
+    # A test that includes several C files gives another name to functions that two of them have, and to main().
+    if measured.rpartition(":")[2] in renamed().get((file, name), ()):
+        return True
     # A test that includes a C file with functions of the C library gives them this prefix.
     if measured in (name, f"wrap_{name}") or measured.endswith(f"{file}:{name}"):
         return True
@@ -118,7 +145,7 @@ def tests_of(entered, change):
         functions = measured["functions"]
         # Each program has a main(): this one is in a program that enters a file-local function of the same file, too.
         if name == "main" and not any(function.rpartition(":")[0].endswith(file) for function in functions):
-            continue
+            functions = [function for function in functions if function != "main"]
         if any(is_entered(function, name, file) for function in functions):
             found.append((measured["seconds"] * (1 + len(functions) / 500), test))
     return [test for _, test in sorted(found)]

@@ -139,6 +139,13 @@ def test_tests_of_renamed_functions():
     checks.equal(mutate.tests_of(measured, main), ["program"], "tests of main()")
     wrapper = operators.Change("src/wrap/libc-memory.c", "valloc", 1, "", "", 0, 0, "", "")
     checks.equal(mutate.tests_of(measured, wrapper), ["other"], "tests of valloc()")
+    text = '#define main some_main\n#define take first_take\n#define LIMIT 5 + 3\n#include "cmd/one.c"\n#undef main\n#define put two_put\n#include "../two-parts.c"\n'
+    checks.equal(dict(mutate.renamed_in(text)), {("one.c", "main"): {"some_main"}, ("one.c", "take"): {"first_take"},
+                                                 ("two-parts.c", "take"): {"first_take"}, ("two-parts.c", "put"): {"two_put"}}, "new names")
+    # tests/kernel/test-turns.c includes src/cmd/kernel/main.c, and gives main() another name.
+    measured = {"turns": {"seconds": 1, "functions": ["kernel_main", "main", "test-turns.c:take"]}, "other": {"seconds": 1, "functions": ["main"]}}
+    main = operators.Change("src/cmd/kernel/main.c", "main", 1, "", "", 0, 0, "", "")
+    checks.equal(mutate.tests_of(measured, main), ["turns"], "tests of main() under another name")
 
 
 def test_modules():
