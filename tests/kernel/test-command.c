@@ -68,6 +68,17 @@ static long failing_syscall(long number, ...)
 	return syscall(number, words[0], words[1], words[2], words[3]);
 }
 
+/* The output of a process that runs the command. */
+static int exit_fd = -1;
+static void write_calls(void);
+
+static _Noreturn void noted_exit(int status)
+{
+	write_calls();
+	_exit(status);
+}
+
+#define _exit noted_exit
 #define signalfd failing_signalfd
 #define epoll_create1 failing_epoll_create1
 #define epoll_ctl failing_epoll_ctl
@@ -75,6 +86,7 @@ static long failing_syscall(long number, ...)
 #define reallocarray failing_reallocarray
 #define syscall failing_syscall
 #include "cmd/kernel/command.c"
+#undef _exit
 #undef signalfd
 #undef epoll_create1
 #undef epoll_ctl
@@ -85,6 +97,13 @@ static long failing_syscall(long number, ...)
 /* ---- what it calls ---- */
 
 #include "../called-messages.h"
+
+static void write_calls(void)
+{
+	if (exit_fd >= 0)
+		(void)!write(exit_fd, calls, strlen(calls));
+}
+
 #include "../resources.h"
 
 static int listen_result, create_result, told_times;
@@ -101,6 +120,7 @@ int kernel_listen_open(const struct kernel_record_options *options,
 		struct kernel_record_error *error)
 {
 	assert_ptr_equal(listener->user, the_events);
+	assert_int_equal(error->code, 0);
 	called("open %zu %s;", options->nr_choices, options->choices[0].pattern);
 	*record = listen_result ? NULL : the_record;
 	error->code = listen_result;
@@ -475,6 +495,51 @@ static void test_status(void **unused)
 	assert_int_equal(status_of(&command), 128 + 11);
 }
 
+/* Without a command, a signal decides whether the recording has ended. */
+static void test_ended(void **unused)
+{
+	struct command command = {.pid = 0};
+
+	(void)unused;
+	assert_false(has_ended(&command));
+	command.over = true;
+	assert_true(has_ended(&command));
+}
+
+/* The message of a command that cannot be run, and its process without standard input. */
+static void test_run(void **unused)
+{
+	static char *words[] = {(char *)(uintptr_t) "/none/such", (char *)(uintptr_t) "x", NULL};
+	struct command command = {.words = words, .signals = -1};
+	int out[2], status, input = dup(STDIN_FILENO);
+	char text[200] = "";
+	pid_t child;
+
+	(void)unused;
+	(void)getrlimit(RLIMIT_NOFILE, &command.files);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	child = fork();
+	if (!child) {
+		exit_fd = out[1];
+		run(&command);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(WEXITSTATUS(status), COMMAND_NOT_FOUND);
+	assert_true(read(out[0], text, sizeof(text) - 1) > 0);
+	assert_string_equal(
+			text, "error 127 cannot run /none/such: No such file or directory [-];");
+	close(out[0]);
+	close(out[1]);
+	command.epoll = epoll_create1(EPOLL_CLOEXEC);
+	close(STDIN_FILENO);
+	assert_int_equal(start(&command), 0);
+	assert_int_equal(command.pidfd, STDIN_FILENO);
+	assert_int_equal(waitpid(command.pid, &status, 0), command.pid);
+	assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+	close(input);
+	close(command.epoll);
+}
+
 /* ---- the whole of it, in a process of its own ---- */
 
 static struct kernel_told told_last;
@@ -699,6 +764,8 @@ int main(void)
 			cmocka_unit_test(test_status),
 			cmocka_unit_test(test_life),
 			cmocka_unit_test(test_failures),
+			cmocka_unit_test(test_ended),
+			cmocka_unit_test(test_run),
 			cmocka_unit_test(test_children),
 	};
 	char mark[] = "/tmp/side-command-XXXXXX", files[32];

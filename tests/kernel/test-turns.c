@@ -255,6 +255,7 @@ int kernel_listen_open(const struct kernel_record_options *options,
 		struct kernel_record_error *error)
 {
 	assert_ptr_equal(listener->user, the_events);
+	assert_int_equal(error->code, 0);
 	called("open %d %llu;", (int)options->way, (unsigned long long)options->buffer_size);
 	*record = listen_result ? NULL : the_record;
 	error->code = listen_result;
@@ -895,7 +896,11 @@ static void test_ready(void **unused)
 			struct work work = {.ready = ready[1]};
 			unsigned int before = resources_descriptors();
 			bool is_right = true;
+			int other = open("/dev/full", O_RDONLY | O_CLOEXEC);
 
+			for (int fd = 0; fd < 3; fd++)
+				(void)dup2(other, fd);
+			close(other);
 			if (closed >= 0)
 				close(closed);
 			say_ready(&work);

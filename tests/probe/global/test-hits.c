@@ -311,12 +311,16 @@ static int counted_destroy(struct side_builder *builder)
 	return side_builder_destroy(builder);
 }
 
+static unsigned int nr_called; /* events, whether a tracer listens or not */
+
+#define side_call(state, arguments) (nr_called++, side_call(state, arguments))
 #define calloc counted_calloc
 #define free counted_free
 #define side_builder_create counted_create
 #define side_builder_register counted_register
 #define side_builder_destroy counted_destroy
 #include "cmd/uprobes/events.c"
+#undef side_call
 #undef calloc
 #undef free
 #undef side_builder_create
@@ -476,6 +480,15 @@ static void assert_described(const struct side_builder *builder, const char *exp
 	assert_string_equal(text, expected);
 }
 
+/* What a later call finds on the stack. */
+static __attribute__((noinline)) void fill_stack(void)
+{
+	volatile unsigned char bytes[32768];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = 0x55;
+}
+
 static unsigned char values[200];
 static uint32_t used;
 
@@ -554,7 +567,10 @@ static void test_events(void **unused)
 	listen_to(events->of_table[1][0].builder, false);
 	listen_to(events->of_table[0][0].builder, true);
 	assert_true(events_wanted(events));
+	assert_int_equal(nr_called, 0);
+	fill_stack();
 	events_hit(events, &hit);
+	assert_int_equal(nr_called, 1);
 	assert_called("at 1112511627781 cpu 3;prov:ev 11 13 'name' 23 'abc' b0 2:xy { -29 some 31 } 17 19 0 37 'func';now;");
 	/* Unreadable values: a text and bytes with a negative length, a value that is none. */
 	hit.unreadable = 1 << 6;
@@ -575,14 +591,18 @@ static void test_events(void **unused)
 	events_lost(events, 41);
 	assert_called("");
 	has_agent = true;
+	nr_called = 0;
 	events_lost(events, 43);
 	assert_called("count ev_lost 0 cpu 0 43;");
+	assert_int_equal(nr_called, 0);
 	listen_to(events->lost, true);
 	events_lost(events, 47);
 	assert_called("count ev_lost 0 cpu 0 47;prov:ev_lost 47;");
 	listen_to(events->lost, false);
+	nr_called = 0;
 	events_hello(events, "method", "reason");
 	assert_called("");
+	assert_int_equal(nr_called, 0);
 	listen_to(events->hello, true);
 	events_hello(events, "a", "b");
 	assert_called("side:uprobes 'a' 'b' 'a' 'b';");

@@ -82,6 +82,17 @@ static int checked_poll(struct pollfd *fds, nfds_t count, int timeout)
 	return poll(fds, count, timeout);
 }
 
+static unsigned int nr_sleeps;
+
+static int counted_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	assert_int_equal(time->tv_sec, 0);
+	assert_int_equal(time->tv_nsec, 2000000);
+	assert_null(left);
+	nr_sleeps++;
+	return 0;
+}
+
 static int counted_sigemptyset(sigset_t *set)
 {
 	nr_sets++;
@@ -96,6 +107,7 @@ int uprobes_main(int argc, char **argv);
 #define epoll_ctl failing_epoll_ctl
 #define epoll_wait checked_epoll_wait
 #define poll checked_poll
+#define nanosleep counted_nanosleep
 #define sigemptyset counted_sigemptyset
 #include "cmd/uprobes/main.c"
 #undef main
@@ -105,6 +117,7 @@ int uprobes_main(int argc, char **argv);
 #undef epoll_ctl
 #undef epoll_wait
 #undef poll
+#undef nanosleep
 #undef sigemptyset
 
 /* ---- what it calls ---- */
@@ -450,6 +463,18 @@ static void test_environment(void **unused)
 	assert_null(environment[before + 1]);
 	free(preload);
 	free(environment);
+	/* Nothing is read behind the end. */
+	{
+		char *const none[] = {NULL, (char *)(uintptr_t) "A=b", NULL};
+		char **all = environ;
+
+		environ = (char **)(uintptr_t)none;
+		environment = make_environment(NULL, &preload);
+		environ = all;
+		assert_non_null(environment);
+		assert_null(environment[0]);
+		free(environment);
+	}
 	for (size_t i = 0; i < 4; i++)
 		(void)unsetenv(ours[i]);
 	if (saved)
@@ -524,7 +549,21 @@ static void test_command(void **unused)
 	assert_true(work.child > 0 && !work.over);
 	(void)kill(work.child, SIGINT);
 	wait_for_child(&work);
+	/* Another process of ours is none of the command. */
+	{
+		pid_t process = fork();
+
+		if (!process)
+			for (;;)
+				pause();
+		work.child = 0;
+		look_at_command(&work);
+		assert_false(work.over);
+		(void)kill(process, SIGKILL);
+		assert_int_equal(waitpid(process, NULL, 0), process);
+	}
 	work.command = missing;
+	work.child = 77;
 	assert_int_equal(start_command(&work), COMMAND_NOT_FOUND);
 	assert_int_equal(work.child, 0);
 	assert_called("error 127 cannot run /none/such: No such file or directory [-];");
@@ -800,6 +839,29 @@ static void test_turn(void **unused)
 	work.on = true;
 	turn(&work);
 	assert_called("clock;read 0;");
+	/* Hits that come together are read together. A signal does not wait. */
+	{
+		int fds[2];
+
+		assert_int_equal(nr_sleeps, 0);
+		assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+		assert_int_equal(listen_to(&work, fds[0]), 0);
+		assert_int_equal(write(fds[1], "x", 1), 1);
+		turn(&work);
+		assert_called("clock;read 0;");
+		assert_int_equal(nr_sleeps, 1);
+		work.on = false;
+		turn(&work);
+		assert_int_equal(nr_sleeps, 1);
+		work.on = true;
+		work.signals = fds[0];
+		turn(&work);
+		assert_called("clock;read 0;");
+		assert_int_equal(nr_sleeps, 1);
+		work.signals = -1;
+		close(fds[0]);
+		close(fds[1]);
+	}
 	/* Its end is the moment itself. */
 	work.on = false;
 	work.until = played_now + 1;
@@ -934,6 +996,17 @@ static void test_end_other(void **unused)
 	assert_called("turn web 0 a:b 31;end turn;");
 	assert_int_equal(read(fds[0], &byte, 1), 1);
 	assert_int_equal(byte, '+');
+	/* The waiting process may be at descriptor 0. */
+	{
+		int input = dup(STDIN_FILENO);
+
+		assert_int_equal(dup2(fds[1], STDIN_FILENO), STDIN_FILENO);
+		work.ready = STDIN_FILENO;
+		assert_int_equal(end_other(&work), 0);
+		assert_int_equal(read(fds[0], &byte, 1), 1);
+		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+		close(input);
+	}
 	work.ready = -1;
 	assert_int_equal(end_other(&work), 0);
 	work.ready = fds[0];
@@ -1023,7 +1096,11 @@ static void test_ready(void **unused)
 			struct work work = work_there();
 			unsigned int before = resources_descriptors();
 			bool is_right = true;
+			int other = open("/dev/full", O_RDONLY | O_CLOEXEC);
 
+			for (int fd = 0; fd < 3; fd++)
+				(void)dup2(other, fd);
+			close(other);
 			work.process = 5;
 			work.ready = ready[1];
 			if (closed >= 0)
