@@ -252,6 +252,16 @@ static struct program *come_as(struct agent *agent, uint64_t token, uint32_t con
 
 /* ---- Arriving ---- */
 
+static void check_list(struct json_object *list, const char *expected)
+{
+	assert_non_null(list);
+	assert_string_equal(
+			json_object_to_json_string_ext(list,
+					JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE),
+			expected);
+	json_object_put(list);
+}
+
 static void test_arrive(void **state)
 {
 	unsigned int before = resources_descriptors();
@@ -274,6 +284,7 @@ static void test_arrive(void **state)
 		assert_string_equal(program->exe, "/bin/exe");
 		assert_true(program->agent == agent && agent->program == program);
 		assert_int_equal(program->object.nr_refs, 3);
+		assert_true(program->again.owner == &program->object && !program->again.slot);
 		assert_int_equal(agent->object.nr_refs, 2);
 		assert_int_equal(shares_used(&daemon_of_test.program_shares, UID), 1);
 		assert_true(daemon_of_test.programs[PID % PROGRAM_BUCKETS] == program);
@@ -401,6 +412,8 @@ static void test_unseen(void **state)
 	assert_int_equal(programs_count(&daemon_of_test, SCOPE_ALL), 3);
 	assert_int_equal(programs_count(&daemon_of_test, UID), 2);
 	assert_int_equal(programs_count(&daemon_of_test, UID + 2), 0);
+	check_list(programs_json(&daemon_of_test, UID + 1),
+			"[{\"pid\":0,\"uid\":48,\"name\":\"name\",\"exe\":\"/bin/exe\",\"control\":\"thread\",\"armed\":false}]");
 	/* One comes again. */
 	assert_ptr_equal(come_as(agent_of(3, 0, UID), 8, WIRE_CONTROL_THREAD), programs[0]);
 	assert_called("door(8,0) forget(8) agent_close(0,0) ");
@@ -537,6 +550,7 @@ static struct program *signalled(void)
 static void test_signal(void **state)
 {
 	struct program *program = signalled();
+	size_t late = 3;
 
 	(void)state;
 	daemon_of_test.serial = 21;
@@ -596,6 +610,13 @@ static void test_signal(void **state)
 		loop_timer(&daemon_of_test, &program->again, 1, ask_again);
 		*calls = '\0';
 	}
+	/* No change waits for it, late or not. */
+	program->late = 5;
+	assert_int_equal(programs_poke(&daemon_of_test, SCOPE_ALL, &late), 0);
+	assert_int_equal(late, 3);
+	program->late = 0;
+	program->control = WIRE_CONTROL_SIGNAL;
+	*calls = '\0';
 	/* It is connected: the connection gets the change, and changes wait for it. */
 	come_as(&agents_of_test[0], 8, WIRE_CONTROL_SIGNAL);
 	*calls = '\0';
@@ -762,16 +783,6 @@ static void test_done(void **state)
 }
 
 /* ---- Lists ---- */
-
-static void check_list(struct json_object *list, const char *expected)
-{
-	assert_non_null(list);
-	assert_string_equal(
-			json_object_to_json_string_ext(list,
-					JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE),
-			expected);
-	json_object_put(list);
-}
 
 static struct json_object *pending_list(void)
 {
