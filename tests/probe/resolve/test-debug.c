@@ -942,6 +942,47 @@ static void test_sizes(void **unused)
 	}
 }
 
+/* ---- forms of numbers ---- */
+
+/* Names tell numbers of the same size from one another, and options of the compiler tell what `long double` is. */
+static void test_number_forms(void **unused)
+{
+	static const struct {
+		const char *name;
+		uint64_t size;
+		enum number_form form, with_option;
+	} names[] = {{"__bf16", 2, NUMBER_BFLOAT, NUMBER_BFLOAT},
+			{"std::bfloat16_t", 2, NUMBER_BFLOAT, NUMBER_BFLOAT},
+			{"_Float16", 2, NUMBER_HALF, NUMBER_HALF},
+			{"float", 4, NUMBER_PLAIN, NUMBER_PLAIN},
+			{"double", 8, NUMBER_PLAIN, NUMBER_PLAIN},
+			{"_Float128", 16, NUMBER_QUAD, NUMBER_QUAD},
+			{"real(kind=16)", 16, NUMBER_QUAD, NUMBER_QUAD},
+			{"real(16)", 16, NUMBER_QUAD, NUMBER_QUAD},
+			{"real*16", 16, NUMBER_QUAD, NUMBER_QUAD},
+			{"quad precision", 16, NUMBER_QUAD, NUMBER_QUAD},
+			{"real(kind=10)", 16, NUMBER_EXTENDED, NUMBER_EXTENDED},
+			{"long double", 16, NUMBER_EXTENDED, NUMBER_QUAD},
+			{"_Float64x", 16, NUMBER_EXTENDED, NUMBER_EXTENDED},
+			{"strange", 12, NUMBER_UNKNOWN, NUMBER_UNKNOWN}};
+	uint32_t types[LENGTH(names)];
+
+	(void)unused;
+	for (unsigned int option = 0; option < 2; option++) {
+		begin(DW_LANG_C99, option ? "GNU C17 12 -mlong-double-128 -O2" : "GNU C17 12 -O2");
+		for (size_t i = 0; i < LENGTH(names); i++)
+			types[i] = base(names[i].name, DW_ATE_float, names[i].size);
+		dwarf_open(&dwarf);
+		for (size_t i = 0; i < LENGTH(names); i++) {
+			Dwarf_Die type = dwarf_die(&dwarf, types[i]);
+
+			if (number_form(&type) != (option ? names[i].with_option : names[i].form))
+				fail_msg("%s: %d", names[i].name, (int)number_form(&type));
+		}
+		dwarf_close(&dwarf);
+	}
+}
+
 /* ---- labels ---- */
 
 static void enumerator(const char *name, bool is_signed, int64_t value)
@@ -1307,6 +1348,7 @@ int main(void)
 			cmocka_unit_test(test_rust),
 			cmocka_unit_test(test_frames),
 			cmocka_unit_test(test_sizes),
+			cmocka_unit_test(test_number_forms),
 			cmocka_unit_test(test_labels),
 			cmocka_unit_test(test_locations),
 			cmocka_unit_test(test_pieces),

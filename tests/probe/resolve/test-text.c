@@ -434,11 +434,35 @@ static const struct case_of specs[] = {
 		{"(a:b)", "1 - (a:b) 0 0"},
 };
 
+/* Each ending of a source file, and others. */
+static void check_endings(void)
+{
+	static const char *const ends[] = {".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".h", ".hh",
+			".hpp", ".hxx", ".inc", ".rs", ".go", ".d", ".f", ".f90", ".s", ".S", ".m",
+			".zig", ".y", ".l", ".tcc", ".ipp", ".o", ".so", ".x", "c"};
+
+	for (size_t i = 0; i < LENGTH(ends); i++) {
+		char text[32], name[16];
+		struct resolve_error error;
+		struct spec spec;
+
+		(void)snprintf(name, sizeof(name), "pot%s", ends[i]);
+		(void)snprintf(text, sizeof(text), "%s:%zu", name, i + 70);
+		assert_int_equal(spec_parse(text, &spec, &error), 0);
+		assert_int_equal(spec.kind == SPEC_LINE, i < 24);
+		assert_true(spec.kind != SPEC_LINE ||
+				(!spec.library && !strcmp(spec.name, name) &&
+						spec.number == i + 70));
+		spec_free(&spec);
+	}
+}
+
 static void test_specs(void **unused)
 {
 	char text[SPEC_TEXT_MAX + 2];
 
 	(void)unused;
+	check_endings();
 	check_all(specs, LENGTH(specs), show_spec);
 	memset(text, 'f', sizeof(text));
 	text[SPEC_TEXT_MAX + 1] = '\0';

@@ -178,6 +178,7 @@ static int64_t played_module(struct probe_table_writer *writer, const struct pro
 }
 
 static int64_t nr_events;
+static uint32_t nr_fields[2]; /* of the events of a probe */
 
 static int64_t played_event(
 		struct probe_table_writer *writer, const struct probe_table_event *event)
@@ -190,6 +191,7 @@ static int64_t played_event(
 				event->fields[i].guarded ? "?" : "",
 				event->fields[i].labels ? event->fields[i].labels : "");
 	called("\n");
+	nr_fields[strstr(event->name, "_return") != NULL] = event->nr_fields;
 	return is_failing("event") || (is_failing("return") && strstr(event->name, "_return"))
 			? added_result
 			: nr_events++;
@@ -202,6 +204,13 @@ static int64_t played_probe(
 	called("probe %s %llx in %u events %d %d flags %u semaphore %llx\n", probe->function,
 			(unsigned long long)probe->site.address, probe->module, (int)probe->entry,
 			(int)probe->exit, probe->flags, (unsigned long long)probe->semaphore);
+	/* Each field is fetched by something. */
+	for (uint32_t i = 0; i < nr_fields[0] && (int)probe->entry >= 0; i++)
+		assert_true(probe->entry_fetches[i].nr_ops - 1u < 7u &&
+				probe->entry_fetches[i].ops[0].code);
+	for (uint32_t i = 0; i < nr_fields[1] && (int)probe->exit >= 0; i++)
+		assert_true(probe->exit_fetches[i].nr_ops - 1u < 7u &&
+				probe->exit_fetches[i].ops[0].code);
 	return is_failing("probe") ? added_result : 0;
 }
 
