@@ -427,6 +427,13 @@ static void test_compounds(void **unused)
 			assert_int_equal(is_number(&kind), kinds[i].is_number);
 		}
 	}
+	/* A sequence needs the length before it. */
+	{
+		const struct ctf_type sequence = {
+				.kind = CTF_SEQUENCE, .element = class.type->members[0].type};
+
+		assert_null(list_type(builder, &sequence, NULL));
+	}
 	/* The second field, for which there is no memory. */
 	{
 		struct side_builder *other = side_builder_create("k", "e", SIDE_LOGLEVEL_INFO, 0);

@@ -12,6 +12,8 @@
 
 #include <side/builder.h>
 
+#include "cmd/kernel/kernel.h"
+
 /* Each call that takes memory or a builder is counted, and the call with the number failing_at fails. */
 static unsigned int failing_at, failing_seen, nr_blocks, nr_builders;
 
@@ -58,6 +60,15 @@ static int counted_destroy(struct side_builder *builder)
 
 static unsigned int nr_called; /* events, whether a tracer listens or not */
 
+static unsigned int nr_scratch_frees;
+
+static void counted_scratch_free(struct scratch *scratch)
+{
+	nr_scratch_frees++;
+	scratch_free(scratch);
+}
+
+#define scratch_free counted_scratch_free
 #define side_call(state, arguments) (nr_called++, side_call(state, arguments))
 #define calloc counted_calloc
 #define free counted_free
@@ -66,6 +77,7 @@ static unsigned int nr_called; /* events, whether a tracer listens or not */
 #define side_builder_destroy counted_destroy
 #include "cmd/kernel/events.c"
 #undef side_call
+#undef scratch_free
 #undef calloc
 #undef free
 #undef side_builder_create
@@ -380,7 +392,9 @@ static void test_failures(void **unused)
 		assert_int_equal(ret, failing_at <= 5 ? -ENOMEM : 0);
 		assert_int_equal(events != NULL, failing_at > 1);
 		assert_int_equal(nr_builders, failing_at > 5 ? 2 : failing_at > 1 ? 1 : 0);
+		nr_scratch_frees = 0;
 		events_free(events);
+		assert_int_equal(nr_scratch_frees, failing_at > 1);
 		assert_int_equal(nr_blocks, 0);
 		assert_int_equal(nr_builders, 0);
 	}

@@ -582,6 +582,12 @@ static void test_signals(void **unused)
 	(void)kill(getpid(), SIGINT);
 	take_signals(&work);
 	assert_true(work.over);
+	/* The signal of a change comes after SIGINT, and does not take it back. */
+	work.over = false;
+	(void)kill(getpid(), SIGINT);
+	(void)kill(getpid(), CHANGE_SIGNAL);
+	take_signals(&work);
+	assert_true(work.over);
 	assert_int_equal(listen_to(&work, work.signals), 0);
 	assert_int_equal(listen_to(&work, work.signals), -EEXIST);
 	(void)kill(getpid(), CHANGE_SIGNAL);
@@ -1090,6 +1096,7 @@ static void test_server(void **unused)
 		close(STDIN_FILENO);
 		assert_int_equal(server_open(folder, &served, &other), 0);
 		assert_int_equal(other->lock, STDIN_FILENO);
+		assert_true(other->fd > STDIN_FILENO);
 		server_close(other);
 		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 		/* Or the socket. */
