@@ -18,14 +18,14 @@
 
 /* ---- whether somebody is at work ---- */
 
-/* Whether a failed call says that a file may be locked: it is, or there are no descriptors or no memory to find out. */
+/* Whether a file may be locked if a call failed with this error: it is locked, or no descriptor or memory is left to check it. */
 static bool may_be_locked(int error)
 {
 	return error == EWOULDBLOCK || error == EMFILE || error == ENFILE || error == ENOMEM ||
 			error == ENOLCK;
 }
 
-/* The recorder holds a lock on what it writes to. A reader that cannot check the lock now assumes it, and checks it again later. */
+/* A recorder locks the directory or file that it writes. A reader that cannot check the lock assumes it, and checks again later. */
 static bool is_locked(int dir_fd, const char *name)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

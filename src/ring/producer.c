@@ -405,7 +405,7 @@ static void ring_epoch_invalidate(struct ring_producer *producer)
 
 /*
  * No ring: true if this thread has one now. Without rseq another thread, or a handler of this one, could publish in the middle of a
- * record. A handler that publishes between the section and this call may have found the ring already.
+ * record. A signal handler that publishes between the section and this call may have found the ring already.
  */
 static bool ring_producer_find(struct ring_producer *producer, bool *loan)
 {

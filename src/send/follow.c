@@ -22,7 +22,7 @@
 
 /* ---- whether somebody is at work ---- */
 
-/* Whether a failed call says that a file may be locked: it is, or there are no descriptors or no memory to find out. */
+/* Whether a file may be locked if a call failed with this error: it is locked, or no descriptor or memory is left to check it. */
 static bool may_be_locked(int error)
 {
 	return error == EWOULDBLOCK || error == EMFILE || error == ENFILE || error == ENOMEM ||
@@ -30,7 +30,7 @@ static bool may_be_locked(int error)
 }
 
 /*
- * A lock that cannot be checked now is assumed, and checked again later. `flags`: O_NOFOLLOW for a name inside a trace, where other users
+ * A reader that cannot check the lock assumes it, and checks again later. `flags`: O_NOFOLLOW for a name inside a trace, where other users
  * may be able to make links. The user names the directory.
  */
 static bool is_locked(const char *path, int flags)

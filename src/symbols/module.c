@@ -185,7 +185,7 @@ static Elf *any_file(const struct module *module)
 	return module->file.elf ? module->file.elf : module->debug.elf;
 }
 
-/* The next one with code or data. */
+/* Advance to the next loadable segment. */
 static bool next_segment(Elf *elf, int *at, GElf_Phdr *segment)
 {
 	while (gelf_getphdr(elf, (*at)++, segment)) {

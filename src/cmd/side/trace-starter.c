@@ -92,7 +92,7 @@ static int starter_refuse(const struct starter *starter, const char *word, const
 			starter->name, word);
 }
 
-/* `letter`: of a short option, or the first one of a long option. */
+/* `letter`: of the short option, or the first letter of the long option's name. */
 static int starter_refuse_option(const struct starter *starter, const char *word, char letter)
 {
 	bool is_env = !strcmp(starter->name, "env");
@@ -129,7 +129,7 @@ struct walk {
 	const char *path;      /* PATH; NULL: the current one */
 };
 
-/* An option with an argument: its letter, or the letters of its name that were written. */
+/* An option that takes an argument: its letter, or the first `size` bytes of its long name, which may be abbreviated. */
 struct starter_option {
 	char letter;
 	const char *name;
@@ -283,7 +283,7 @@ static int starter_skip(struct walk *walk, const struct starter *starter)
 	return status ? status : starter_operands(walk, starter);
 }
 
-/* As execvp() finds it with that PATH, in which an empty name is the current directory. */
+/* Search a PATH as execvp() does: an empty element is the current directory. */
 static void starter_search(const char *path, const char *name, char program[PATH_MAX])
 {
 	for (;; path++) {

@@ -44,7 +44,7 @@ static uint64_t number_of(const struct ctf_value *fields, const char *name)
 	return value && value->type->kind == CTF_INTEGER ? value->u : 0;
 }
 
-/* Copies a text, which has no terminating NUL in records, to be freed. NULL: the record has none. 0 or -ENOMEM. */
+/* Copy a text of a record, which has no terminating NUL. The caller frees it. NULL: the record has none. Returns 0 or -ENOMEM. */
 static int text_of(const struct ctf_value *fields, const char *name, char **ret_text)
 {
 	const struct ctf_value *value = ctf_value_member(fields, name);

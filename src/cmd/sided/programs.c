@@ -280,7 +280,7 @@ void program_disconnected(struct daemon *daemon, struct agent *agent)
 	if (!program)
 		return;
 	disconnect(daemon, program);
-	/* It asks before its next event, or never: changes do not wait for it either way. */
+	/* The program asks for its rules before its next event, or never: changes do not wait for it either way. */
 	if (!is_awaited(program))
 		operations_switched(daemon, program, switched_to(program), UINT64_MAX);
 	if (!program->pid)
@@ -313,7 +313,7 @@ static size_t read_file(const char *path, char *text, size_t room)
 	return size;
 }
 
-/* A lack of descriptors or memory of the daemon says nothing about the program. */
+/* Whether the daemon lacks descriptors or memory: such an error shows nothing about the program. */
 static bool is_own_lack(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOMEM;
@@ -331,7 +331,7 @@ static int catches_signal(const struct program *program)
 	file = fopen(path, "re");
 	if (!file)
 		return is_own_lack(errno) ? -errno : 0;
-	/* The line of groups comes before that of signals and has any length. It is read in pieces, and no piece begins with the name. */
+	/* The line of groups precedes that of signals and may exceed the buffer. It is then read in pieces, none of which begins with the name. */
 	while (!ret && fgets(line, sizeof(line), file))
 		if (!strncmp(line, name, strlen(name)))
 			ret = strtoull(line + strlen(name), NULL, 16) >>
@@ -364,8 +364,9 @@ static void send_signal(const struct daemon *daemon, const struct program *progr
 static void ask_again(struct daemon *daemon, struct timer *timer);
 
 /*
- * Send the signal, and again until the program has switched. A program without a handler would be ended by it: that one is treated as
- * if it had come in control mode sync, and changes up to `until` do not wait for it any more. Returns whether changes wait for it.
+ * Send the signal, and repeat it until the program has switched. The signal would terminate a program without a handler: that program is
+ * treated as if it had arrived in control mode sync, and changes up to `until` no longer wait for it. Returns whether changes wait for
+ * the program.
  */
 static bool tell_by_signal(struct daemon *daemon, struct program *program, uint64_t until)
 {

@@ -164,7 +164,7 @@ static void take_type(struct format_field *field, char *type, const char *dimens
 	}
 }
 
-/* "unsigned char name[8]" in place. 0, -EINVAL: there is no name, or -ENOMEM. */
+/* Parse "unsigned char name[8]" in place. Returns 0, -EINVAL if there is no name, or -ENOMEM. */
 static int take_declaration(struct format_field *field, char *text)
 {
 	char *end = text + strlen(text), *dimension = NULL, *name;

@@ -157,7 +157,7 @@ static void way_close(struct kernel_record *record)
 	record->way_state = NULL;
 }
 
-/* The caller closes what is open. */
+/* Fill the error in. The caller then calls way_close(). */
 static int fail(struct kernel_record_error *error, int code)
 {
 	return record_fail(error, code, code == -EACCES || code == -EPERM ? "run it as root" : "",

@@ -127,7 +127,7 @@ struct kernel_record {
 
 /* One of the ways to the kernel's buffers. All return 0 or a negative errno, with a sentence where it is asked for. */
 struct way {
-	/* Nothing is switched on yet. -EPERM, -EACCES, -ENOSYS, -ENOENT: try the other way. After an error, close() has to be called. */
+	/* No event is enabled yet. -EPERM, -EACCES, -ENOSYS, -ENOENT: try the other method. The caller must call close() after an error, too. */
 	int (*open)(struct kernel_record *record, struct kernel_record_error *error);
 	int (*add)(struct kernel_record *record, struct kind *kind,
 			struct kernel_record_error *error);

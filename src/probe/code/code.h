@@ -89,7 +89,7 @@ bool code_has_exceptions(const struct code_file *file);
 
 /*
  * Whether the function at this address reads the register of an argument. `reg` is a DWARF number; with `vector`, 0 to 7 mean xmm0 to
- * xmm7. 1, or 0 if the code does not prove a read. -ENOMEM.
+ * xmm7. Returns 1, 0 if the code does not prove a read, or -ENOMEM.
  */
 int code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg, bool vector);
 

@@ -389,8 +389,8 @@ static int wait_for_thread(const struct borrowing *borrowing, int *status)
 	return -ETIMEDOUT;
 }
 
-/* What came of it, of a thread that did not wait for us. The only failure of pthread_create() is EAGAIN. */
-static enum attempt without_us(struct borrowing *borrowing, uint32_t state)
+/* The result for a thread that returned without the tracer. pthread_create() fails with EAGAIN only. */
+static enum attempt result_without_tracer(struct borrowing *borrowing, uint32_t state)
 {
 	if (state == INJECT_STATE_READY)
 		return ATTEMPT_DONE;
@@ -417,9 +417,9 @@ static int look(struct borrowing *borrowing, int kind)
 		return ATTEMPT_NEXT;
 	}
 	if (at < code->size && at >= code->spin && at < code->refused) {
-		/* On its way back by itself it permits its signals again, and one that came meanwhile stops it here. */
+		/* A thread that returns by itself unblocks its signals. One that came meanwhile stops the thread here. */
 		give_back(borrowing, signal);
-		return without_us(borrowing, state);
+		return result_without_tracer(borrowing, state);
 	}
 	if (at < code->size && at >= code->failed && at < code->thread) {
 		borrowing->code_of_failure = (int)now.r14;
@@ -427,9 +427,9 @@ static int look(struct borrowing *borrowing, int kind)
 		return ATTEMPT_FAILED;
 	}
 	if (at >= code->size && state != INJECT_STATE_BUSY) {
-		/* It went back by itself: its registers are the program's, and the signal is, too. */
+		/* It returned by itself: the registers and the signal belong to the program. */
 		detach(borrowing, signal);
-		return without_us(borrowing, state);
+		return result_without_tracer(borrowing, state);
 	}
 	if (kind > 0) {
 		/* An instruction of ours, or of the functions that it called, has failed. */

@@ -74,7 +74,7 @@ void patch_memory_accessible(size_t size)
 	__atomic_fetch_add(&address_space, size, __ATOMIC_RELAXED);
 }
 
-/* Unmap what map_at() has mapped last. */
+/* Undo the latest map_at(). */
 static void unmap_latest(void *memory, size_t size)
 {
 	munmap(memory, size);

@@ -25,7 +25,7 @@ static bool open_debug(struct debug *debug, struct resolve_module *module)
 		module->debug_error = -errno;
 		return false;
 	}
-	/* It fails without memory only. */
+	/* dwfl_begin() fails only if memory is missing. */
 	debug->dwfl = dwfl_begin(&callbacks);
 	if (!debug->dwfl) {
 		module->debug_error = -ENOMEM;

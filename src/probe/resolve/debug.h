@@ -20,9 +20,9 @@ struct debug {
 	struct around *around; /* around.c; NULL: nobody has asked yet */
 };
 
-/* NULL: there is nothing, or debug_failed(). */
+/* NULL: the module has no debug information, or debug_failed() returns an error. */
 struct debug *module_debug(struct resolve_module *module);
-/* The error, reported, with which a call failed since module_debug(); what was not found may be there then. 0: none. */
+/* Report and return the error of a call that failed since module_debug(): the item that it did not find may exist. 0: none failed. */
 int debug_failed(const struct resolve_module *module, struct resolve_error *error);
 void debug_close(struct debug *debug);
 

@@ -308,7 +308,7 @@ static int sequence_value(
 	return ret;
 }
 
-/* From a pointer, an array or what a library has: the first of them in memory, as the address of `what`. */
+/* From a pointer, an array or a container of a library to its first element in memory. The message calls the elements `what`. */
 static int find_first(struct item *item, struct item_count *count, const char *what,
 		struct resolve_error *error)
 {
@@ -344,7 +344,7 @@ static int find_first(struct item *item, struct item_count *count, const char *w
 	return 0;
 }
 
-/* So many bytes of a string of libstdc++: not of the object, which only points to them. */
+/* The first `count` bytes of the text of a libstdc++ string, not of the object, which only points to the text. */
 static int counted_string(struct item *item, const struct item_count *count, struct value *value,
 		struct resolve_error *error)
 {

@@ -136,7 +136,7 @@ static int read_block(const struct reading *reading, Dwarf_Op *op)
 	return 0;
 }
 
-/* From the location list of the attribute on, as the file has it; false: it has none. */
+/* The bytes of the section from the attribute's location list on. False: there is no such section. */
 static bool list_bytes(
 		Dwarf_Attribute *attribute, Dwarf_Half version, const uint8_t **bytes, size_t *size)
 {
@@ -168,7 +168,7 @@ static bool list_bytes(
 	return false;
 }
 
-/* The number that begins there, without and with its sign; false: it has no end. */
+/* Decode the LEB128 number at `bytes`, as unsigned and as signed. False: it does not end within `size` bytes. */
 static bool read_leb128(
 		const uint8_t *bytes, size_t size, uint64_t *without_sign, int64_t *with_sign)
 {
@@ -188,7 +188,7 @@ static bool read_leb128(
 	return false;
 }
 
-/* The offset of a removed pointer has a sign, which libdw ignores (elfutils 0.188): read it again, where the operation is. */
+/* The offset of a removed pointer is signed, but libdw (elfutils 0.188) reads it as unsigned: decode the operation's bytes again. */
 static int64_t pointer_offset(const struct reading *reading, const Dwarf_Op *op)
 {
 	const uint8_t *bytes;

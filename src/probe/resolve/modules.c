@@ -261,7 +261,7 @@ static bool is_file_of(const char *path, const struct stat *open)
 	return !stat(path, &here) && here.st_dev == open->st_dev && here.st_ino == open->st_ino;
 }
 
-/* The whole path of an open file, or `path` itself if that is a link to another file: to be freed. NULL: errno. */
+/* The resolved path of an open file, or `path` itself if it does not lead to that file. The caller frees it. NULL: errno is set. */
 static char *full_path(const char *path, int fd)
 {
 	struct stat open;

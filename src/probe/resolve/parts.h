@@ -31,7 +31,7 @@ struct resolve_module {
 	struct code_file *code; /* likewise */
 	struct debug *debug;
 	bool debug_tried;
-	int debug_error; /* with which a search for a variable failed since module_debug(); 0: none */
+	int debug_error; /* of a search that failed since module_debug(); 0: none */
 	/* In the table that is being written. */
 	const struct probe_table_writer *writer;
 	uint32_t number;

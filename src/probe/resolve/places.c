@@ -246,14 +246,14 @@ const char *piece_hint(const struct place *piece, char *text, size_t size)
 	return text;
 }
 
-/* The program, or the libraries that the LIB: names. */
+/* Whether the probe spec names this module: the libraries of its LIB:, or the program without LIB:. */
 static bool is_meant(const struct finding *finding, const struct resolve_module *module)
 {
 	return finding->spec->library ? module_is(module, finding->spec->library)
 				      : module->executable;
 }
 
-/* The error of a file that is meant and cannot be read. */
+/* Report the error of a module that the probe spec names and that cannot be read. */
 static int fail_refused(struct finding *finding)
 {
 	int ret = 0;

@@ -739,7 +739,7 @@ static int survey_operands(struct making *making)
 
 #define RESULTS_MAX 64 /* do not compare results of more functions than this */
 
-/* Whether all locations return values of the same type, as copies of one function do: 1 or 0. */
+/* Whether all locations return values of the same type, as copies of one function do. Returns 1, 0 or a negative errno. */
 static int is_same_result(const struct places *places, struct resolve_error *error)
 {
 	struct value first[VARIABLE_RESULT_MAX] = {{.type = 0}};

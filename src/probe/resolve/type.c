@@ -301,7 +301,7 @@ static uint64_t member_offset(Dwarf_Die *member)
 	return at;
 }
 
-/* Of the class, not of its objects: before DWARF 5 a member as the others, without a place in them. */
+/* A static member belongs to the class. Before DWARF 5 it is a DW_TAG_member like the others, but has no location in an object. */
 static bool is_static(Dwarf_Die *member)
 {
 	return dwarf_hasattr(member, DW_AT_external) || dwarf_hasattr(member, DW_AT_declaration) ||

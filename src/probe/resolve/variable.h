@@ -24,7 +24,8 @@ int variable_names(const struct place *place, const char *text, struct variable_
 		struct resolve_error *error);
 /*
  * The return value of the function, as a value at its exit, or as a structure and its members, which are at most VARIABLE_RESULT_MAX
- * together: 1; 0: it is not known. `*nothing`: it returns nothing, or, with `*left_out`, a number that no field can hold.
+ * together. Returns 1, 0 if it is not known, or a negative errno. `*nothing`: it returns nothing, or, with `*left_out`, a number that no field
+ * can hold.
  */
 #define VARIABLE_RESULT_MAX 3
 int variable_result(const struct place *place, struct value values[VARIABLE_RESULT_MAX],
