@@ -99,7 +99,7 @@ def source_files():
 
 
 def renamed_in(text):
-    """The names {(C file, name): names} that the text of a test gives to names of the files that it includes, by #define."""
+    """{(C file, name): new names}: how the #defines in the text of a test rename functions of the C files that it includes."""
     found, defined = collections.defaultdict(set), {}
     for line in text.splitlines():
         if define := re.match(r"#define (\w+) (\w+)$", line):
@@ -114,7 +114,7 @@ def renamed_in(text):
 
 @functools.cache
 def renamed():
-    """The same of all tests."""
+    """renamed_in() of all tests."""
     found = collections.defaultdict(set)
     for path in (pathlib.Path(__file__).resolve().parents[1]).rglob("*.c"):
         for key, names in renamed_in(path.read_text()).items():

@@ -40,7 +40,7 @@ def body_of(function, source):
     """Where the body begins, or None if the function cannot have a copy."""
     begin, end, name = function.extent.start.offset, function.extent.end.offset, function.location.offset
     body = next((child for child in function.get_children() if child.kind == CursorKind.COMPOUND_STMT), None)
-    # A function may be declared by the name of its type.
+    # A function can be declared with a typedef of its type.
     type_of = function.type.get_canonical()
     if body is None or function.spelling == "main" or (type_of.kind == TypeKind.FUNCTIONPROTO and type_of.is_function_variadic()):
         return None
