@@ -329,7 +329,7 @@ static void test_contexts(void **state)
 	assert_int_equal(resolve_context(&rules[0], "app:test:c1"), 1);
 	assert_int_equal(resolve_context(&rules[0], "app:test:c2"), -1);
 	assert_int_equal(resolve_context(&rules[0], "nonsense"), -1);
-	/* A name that cannot be read is no context, and not the first one of all. */
+	/* A name that cannot be read must not resolve to the first context of the table. */
 	assert_int_equal(pid.kind, 0);
 	rules[0].filter_specs = &pid;
 	rules[0].nr_filter_specs = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which functions of the agent get the calls of other objects, if the agent was not preloaded. The test plays the loader. */
+/* If the agent was not preloaded: which of its functions get the calls of other objects. The test plays the loader. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
@@ -133,7 +133,7 @@ static void begin(void)
 		functions[i].ours = functions[i].real = NULL;
 }
 
-/* How many functions of the agent are used. */
+/* Returns the number of the agent's functions that are used. */
 static unsigned int nr_found(void)
 {
 	unsigned int nr = 0;
@@ -159,7 +159,7 @@ static void test_found(void)
 	begin();
 	loader.first_is_unknown = loader.is_preloaded = true;
 	CHECK(find_functions() && nr_found() == NR_FUNCTIONS);
-	/* A function of the program stays, and so does one that the agent lacks. */
+	/* Calls of a function that the program defines, or that the agent lacks, are not redirected. */
 	begin();
 	loader.program_has = "chroot";
 	CHECK(find_functions() && nr_found() == NR_FUNCTIONS - 1 && !functions[0].ours);
@@ -167,7 +167,7 @@ static void test_found(void)
 	loader.agent_lacks = "__vfork";
 	CHECK(find_functions() && nr_found() == NR_FUNCTIONS - 1 &&
 			!functions[NR_FUNCTIONS - 1].ours);
-	/* None at all. */
+	/* No function is used. */
 	begin();
 	loader.is_preloaded = true;
 	CHECK(!find_functions() && !nr_found() && !loader.nr_opened);
@@ -182,7 +182,7 @@ static void test_found(void)
 	CHECK(!find_functions() && loader.nr_opened == 1 && !loader.nr_closed && !nr_found());
 }
 
-/* Functions are looked up once, and objects are turned each time. */
+/* Functions are looked up once. The imports of objects are changed each time. */
 static void test_turned(void)
 {
 	begin();

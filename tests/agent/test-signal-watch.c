@@ -23,7 +23,7 @@ static struct {
 	void *next;
 } seen;
 static int fails, answer = 71;
-static int number_behind; /* this signal is the agent's, too */
+static int number_behind; /* the agent handles this signal, too */
 
 static int played_action(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *next)
@@ -79,7 +79,7 @@ static void test_actions(void)
 	struct sigaction action = {.sa_handler = SIG_DFL}, before;
 
 	CHECK(next_action && next_process_mask && next_thread_mask && next_signal);
-	/* Before the constructor, too. */
+	/* The second round: the constructor has not found the functions yet. */
 	for (int round = 0; round < 2; round++) {
 		CHECK(sigaction(SIGUSR1, &action, &before) == 71 && seen.number == SIGUSR1 &&
 				seen.action == &action && seen.before == &before &&
@@ -117,7 +117,7 @@ static void test_signal(void)
 {
 	unsigned int before = seen.actions;
 
-	/* The C library's own, where the signal is the program's alone. */
+	/* Only the program uses the signal: signal() of the C library is called. */
 	for (int round = 0; round < 2; round++) {
 		forget();
 		CHECK(signal(SIGUSR2, handler) == (round ? handler : SIG_DFL));
@@ -129,7 +129,7 @@ static void test_signal(void)
 	CHECK(signal(SIGUSR1, SIG_DFL) == SIG_DFL && seen.actions == before);
 }
 
-/* Otherwise as sigaction() with the flags of signal(). */
+/* The agent handles the signal, too: it is set by sigaction() with the flags of signal(). */
 static void test_signal_behind(void)
 {
 	unsigned int before = seen.actions;

@@ -202,7 +202,7 @@ static void test_abandoned(void)
 	remove_abandoned(&copy);
 }
 
-/* Files of one byte, and of one byte more than is read at once; an old error does not count. */
+/* Empty files, and files of one byte, of one read, and of one byte more. An old errno is no error. */
 static void test_sizes(void)
 {
 	static char bytes[65537], copied[65538];
@@ -226,7 +226,7 @@ static void test_sizes(void)
 	}
 }
 
-/* Each directory once, in order; the files of one are gone before the next one is tried. */
+/* Each directory is tried once, in order. The files in one are removed before the next one is tried. */
 static void test_directories(void)
 {
 	static const char *const names[] = {"/tmp", "/var/tmp", "/dev/shm", "/run", ""};
@@ -252,7 +252,7 @@ static void test_directories(void)
 	inject_copy_remove(&copy);
 }
 
-/* The new directory has the first descriptor, and then the one that it is in has. */
+/* The new directory has descriptor 0, and then its parent directory. */
 static void test_first_descriptor(void)
 {
 	struct inject_copy copy = {.directory = -1};

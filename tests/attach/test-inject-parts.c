@@ -576,7 +576,7 @@ static void test_looks(void)
 	CHECK(look_at(&borrowing, code->spin - 1, -1, 1) == -1);
 	CHECK(look_at(&borrowing, code->spin, -1, 2) == ATTEMPT_DONE);
 	CHECK(look_at(&borrowing, code->refused - 1, -1, 2) == ATTEMPT_DONE);
-	/* On its way back by itself: it gets a signal of the program, with and without a new thread. */
+	/* The thread returns by itself and gets a signal of the program, with and without a new thread. */
 	CHECK(look_at(&borrowing, code->refused - 1, SIGUSR1, 2) == ATTEMPT_DONE);
 	CHECK(look_at(&borrowing, code->refused - 1, SIGUSR1, 0) == ATTEMPT_FAILED &&
 			borrowing.code_of_failure == EAGAIN);
@@ -591,7 +591,7 @@ static void test_looks(void)
 	CHECK(look_at(&borrowing, code->size, -1, 1) == -1);
 	CHECK(look_at(&borrowing, code->size, -1, 2) == ATTEMPT_DONE);
 	CHECK(look_at(&borrowing, UINT64_MAX, SIGUSR1, 2) == ATTEMPT_DONE);
-	/* It went back without a new thread. */
+	/* It returned without a new thread. */
 	borrowing.code_of_failure = 0;
 	CHECK(look_at(&borrowing, code->size, -1, 0) == ATTEMPT_FAILED &&
 			borrowing.code_of_failure == EAGAIN);
@@ -920,7 +920,7 @@ static void test_memory(void)
 	    kept = fcntl(0, F_DUPFD_CLOEXEC, 3);
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", memory);
-	/* The memory is seen as the first descriptor, which is closed. */
+	/* open_memory() examines the file with descriptor 0, which it closes. */
 	close(0);
 	fd = open_memory(path);
 	CHECK(fd > 0 && fcntl(0, F_GETFD) == -1 && fcntl(fd, F_GETFD) == FD_CLOEXEC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The components of the processor's state that a borrowed thread keeps, on made-up processors. The test includes the file. */
+/* The components of the processor's state that a borrowed thread keeps, on made-up processors. The test includes code.c. */
 #include <cpuid.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 
 #include "../check.h"
 
-/* What the leaves 1 and 13 answer, if they exist. */
+/* The values of CPUID leaves 1 and 13, and whether the leaves exist. */
 static bool has_features, has_sizes;
 static uint32_t features, bytes;
 
@@ -51,7 +51,7 @@ int main(void)
 
 	CHECK(!states_of(false, xsave, true, 512));
 	CHECK(!states_of(true, ~xsave, true, 512));
-	/* Only such a processor has the instruction that is executed next. */
+	/* The next calls execute an instruction that only processors with XSAVE have. */
 	__cpuid(1, a, b, c, d);
 	if (!(c & xsave))
 		return 77;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `side doctor` with checks that the test plays: which of them run, what is printed in each form, the status; and how checks read files. */
+/* `side doctor` with played checks: which of them run, the output in each form, the status, and how checks read files. */
 #include "cmd/side/doctor.c"
 
 #include "../check.h"
@@ -10,56 +10,56 @@
 
 /* ---- checks ---- */
 
-static unsigned int nr_looks;
+static unsigned int nr_checks;
 static struct doctor seen;
 
-static void look_good(const struct doctor *doctor, struct doctor_finding *finding)
+static void check_good(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	seen = *doctor;
-	nr_looks++;
+	nr_checks++;
 	doctor_found(finding, DOCTOR_OK, "%s", "all is there");
 	doctor_mend(finding, "not %s", "needed");
 }
 
-static void look_note(const struct doctor *doctor, struct doctor_finding *finding)
+static void check_note(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	(void)doctor;
-	nr_looks++;
+	nr_checks++;
 	doctor_found(finding, DOCTOR_NOTE, "scope %d\033", 7);
 	doctor_mend(finding, "sysctl %s\033", "x=0");
 }
 
-static void look_missing(const struct doctor *doctor, struct doctor_finding *finding)
+static void check_missing(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	(void)doctor;
-	nr_looks++;
+	nr_checks++;
 	doctor_found(finding, DOCTOR_MISSING, "no \"file\"");
 }
 
-static void look_skipped(const struct doctor *doctor, struct doctor_finding *finding)
+static void check_skipped(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	(void)doctor;
-	nr_looks++;
+	nr_checks++;
 	doctor_found(finding, DOCTOR_SKIPPED, "another root");
 	doctor_mend(finding, "none");
 }
 
-static void look_nothing(const struct doctor *doctor, struct doctor_finding *finding)
+static void check_nothing(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	(void)doctor;
-	nr_looks++;
+	nr_checks++;
 	CHECK(finding->state == DOCTOR_OK && !*finding->found && !*finding->mend);
 }
 
-const struct doctor_check doctor_library_checks[] = {{"good", "programs", look_good},
-		{"note", "some programs", look_note}, {NULL, NULL, NULL}};
+const struct doctor_check doctor_library_checks[] = {{"good", "programs", check_good},
+		{"note", "some programs", check_note}, {NULL, NULL, NULL}};
 const struct doctor_check doctor_session_checks[] = {
-		{"missing", "all \"programs\"", look_missing}, {NULL, NULL, NULL}};
+		{"missing", "all \"programs\"", check_missing}, {NULL, NULL, NULL}};
 const struct doctor_check doctor_boot_checks[] = {{NULL, NULL, NULL}};
 const struct doctor_check doctor_system_checks[] = {
-		{"skipped", "others", look_skipped}, {NULL, NULL, NULL}};
-const struct doctor_check doctor_kernel_checks[] = {{"nothing", "nothing", look_nothing},
-		{"absent", "more", look_missing}, {NULL, NULL, NULL}};
+		{"skipped", "others", check_skipped}, {NULL, NULL, NULL}};
+const struct doctor_check doctor_kernel_checks[] = {{"nothing", "nothing", check_nothing},
+		{"absent", "more", check_missing}, {NULL, NULL, NULL}};
 
 /* ---- the verb ---- */
 
@@ -76,7 +76,7 @@ static int doctor(struct parsed *parsed)
 	stdout = open_memstream(&out, &size_out);
 	stderr = open_memstream(&err, &size_err);
 	CHECK(stdout && stderr);
-	nr_looks = 0;
+	nr_checks = 0;
 	say_start(&parsed->common, NULL);
 	status = cmd_doctor(parsed);
 	fclose(stdout);
@@ -86,23 +86,23 @@ static int doctor(struct parsed *parsed)
 	return status;
 }
 
-static bool is(const char *text, const char *expected)
+static bool is_text(const char *text, const char *expected)
 {
 	if (strcmp(text, expected) != 0)
 		fprintf(stderr, "found:\n%s\nexpected:\n%s\n", text, expected);
 	return !strcmp(text, expected);
 }
 
-static char word_note[] = "note", word_good[] = "good", word_missing[] = "missing",
-	    word_wrong[] = "missin";
+static char name_note[] = "note", name_good[] = "good", name_missing[] = "missing",
+	    name_wrong[] = "missin";
 
 static void test_text(void)
 {
-	char *names[] = {word_missing, word_good}, *note[] = {word_note};
+	char *names[] = {name_missing, name_good}, *note[] = {name_note};
 	struct parsed parsed = {.operand_count = 0};
 
-	CHECK(doctor(&parsed) == COMMAND_FAILED && nr_looks == 6);
-	CHECK(is(out,
+	CHECK(doctor(&parsed) == COMMAND_FAILED && nr_checks == 6);
+	CHECK(is_text(out,
 			"ok       good        all is there\n"
 			"note     note        scope 7\\x1b\n"
 			"                     for: some programs\n"
@@ -113,20 +113,20 @@ static void test_text(void)
 			"ok       nothing     \n"
 			"missing  absent      no \"file\"\n"
 			"                     for: more\n"));
-	CHECK(is(err, "side: 2 things are missing\n"));
+	CHECK(is_text(err, "side: 2 things are missing\n"));
 	CHECK(!*seen.root && !seen.other && seen.uid == geteuid());
 	/* Named checks, in the order of the tables. */
 	parsed.operands = names;
 	parsed.operand_count = 2;
-	CHECK(doctor(&parsed) == COMMAND_FAILED && nr_looks == 2);
-	CHECK(is(out,
+	CHECK(doctor(&parsed) == COMMAND_FAILED && nr_checks == 2);
+	CHECK(is_text(out,
 			"ok       good        all is there\n"
 			"missing  missing     no \"file\"\n"
 			"                     for: all \"programs\"\n"));
-	CHECK(is(err, "side: 1 thing is missing\n"));
+	CHECK(is_text(err, "side: 1 thing is missing\n"));
 	parsed.operands = note;
 	parsed.operand_count = 1;
-	CHECK(doctor(&parsed) == COMMAND_DONE && nr_looks == 1 && is(err, ""));
+	CHECK(doctor(&parsed) == COMMAND_DONE && nr_checks == 1 && is_text(err, ""));
 	/* Colors. */
 	parsed.common.color = COLOR_ALWAYS;
 	CHECK(doctor(&parsed) == COMMAND_DONE);
@@ -134,7 +134,7 @@ static void test_text(void)
 	parsed.operands = names;
 	parsed.operand_count = 2;
 	CHECK(doctor(&parsed) == COMMAND_FAILED);
-	CHECK(is(out,
+	CHECK(is_text(out,
 			"\033[32mok     \033[0m  good        all is there\n"
 			"\033[1;31mmissing\033[0m  missing     no \"file\"\n"
 			"                     for: all \"programs\"\n"));
@@ -144,38 +144,40 @@ static void test_json(void)
 {
 	struct parsed parsed = {.common = {.json = true, .color = COLOR_ALWAYS}};
 
-	CHECK(doctor(&parsed) == COMMAND_FAILED && nr_looks == 6);
+	CHECK(doctor(&parsed) == COMMAND_FAILED && nr_checks == 6);
 	CHECK(strstr(out,
 			"{\"schema\":1,\"type\":\"check\",\"name\":\"good\",\"state\":\"ok\",\"for\":\"programs\",\"found\":\"all is there\","));
 	CHECK(strstr(out, "\"hint\":\"not needed\"") && strstr(out, "\"hint\":\"none\""));
 	CHECK(strstr(out,
 			"\n{\"schema\":1,\"type\":\"check\",\"name\":\"missing\",\"state\":\"missing\",\"for\":\"all \\\"programs\\\"\",\"found\":\"no \\\"file\\\"\"}\n"));
 	CHECK(strstr(out, "\"state\":\"note\"") && strstr(out, "\"state\":\"skipped\""));
-	CHECK(is(err, ""));
+	CHECK(is_text(err, ""));
 }
 
 static void test_refused(void)
 {
-	char *wrong[] = {word_good, word_wrong};
+	char *wrong[] = {name_good, name_wrong};
 	static char far[] = "zzzzzzzzzz";
 	char *none[] = {far};
 	struct parsed parsed = {.operands = wrong, .operand_count = 2};
 
-	CHECK(doctor(&parsed) == COMMAND_USAGE && !nr_looks);
-	CHECK(is(out, "") && !strncmp(err, "side: there is no check `missin`\n", 33));
+	CHECK(doctor(&parsed) == COMMAND_USAGE && !nr_checks);
+	CHECK(is_text(out, "") && !strncmp(err, "side: there is no check `missin`\n", 33));
 	CHECK(strstr(err, "hint: did you mean `side doctor missing`?"));
 	parsed.operands = none;
 	parsed.operand_count = 1;
-	CHECK(doctor(&parsed) == COMMAND_USAGE && !nr_looks);
-	CHECK(is(err, "side: there is no check `zzzzzzzzzz`\nhint: `side doctor` shows them all\n"));
-	/* A root that is no directory. A wrong name is reported first. */
+	CHECK(doctor(&parsed) == COMMAND_USAGE && !nr_checks);
+	CHECK(is_text(err,
+			"side: there is no check `zzzzzzzzzz`\nhint: `side doctor` shows them all\n"));
+	/* A root that is not a directory. A wrong name is reported first. */
 	parsed.options.doctor.root = "/none/such";
 	CHECK(doctor(&parsed) == COMMAND_USAGE);
 	parsed.operand_count = 0;
-	CHECK(doctor(&parsed) == COMMAND_FAILED && !nr_looks);
-	CHECK(is(err, "side: cannot check /none/such: no directory of that name, or no permission\n"));
+	CHECK(doctor(&parsed) == COMMAND_FAILED && !nr_checks);
+	CHECK(is_text(err,
+			"side: cannot check /none/such: no directory of that name, or no permission\n"));
 	parsed.options.doctor.root = "/proc";
-	CHECK(doctor(&parsed) == COMMAND_FAILED && nr_looks == 6);
+	CHECK(doctor(&parsed) == COMMAND_FAILED && nr_checks == 6);
 	CHECK(!strcmp(seen.root, "/proc") && seen.other);
 	/* The output cannot be written. */
 	{
@@ -192,7 +194,8 @@ static void test_refused(void)
 		fclose(stderr);
 		stdout = standard_output;
 		stderr = standard_error;
-		CHECK(is(text, "side: cannot write to standard output: No space left on device\n"));
+		CHECK(is_text(text,
+				"side: cannot write to standard output: No space left on device\n"));
 		free(text);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies of a table of probes: the chosen probes alone, or all with a mark at the chosen ones; every value is kept. */
+/* Copies of a probe table: only the chosen probes, or all probes with a mark on the chosen ones. Every value is kept. */
 #include "cmd/side/probe-kernel.h"
 
 #include "probe/table/table.h"
@@ -36,7 +36,7 @@ struct made {
 	size_t size;
 };
 
-/* Three probes: at the entry, at both, and at the exit. */
+/* Three probes: of the entry, of entry and exit, and of the exit. */
 static void make(struct made *made)
 {
 	static const struct probe_table_module modules[] = {
@@ -143,7 +143,7 @@ static void same_definitions(const struct probe_table *was, const struct probe_t
 	}
 }
 
-/* The probe `to` of the copy is the probe `from` of the table, apart from its flags and its semaphore. */
+/* Probe `to` of the copy equals probe `from` of the table, except for the flags and the semaphore. */
 static void same_probe(const struct probe_table *was, uint32_t from, const struct probe_table *is,
 		uint32_t to, uint32_t flags, uint64_t semaphore)
 {
@@ -205,7 +205,7 @@ static void test_copies(const struct probe_table *table)
 	CHECK(!munmap(made.bytes, made.size));
 }
 
-/* Each allocation fails once. There is no copy then, and nothing is left. */
+/* Each allocation fails once. Then there is no copy, and no descriptor is left open. */
 static void test_memory(const struct probe_table *table)
 {
 	static const bool chosen[NR_PROBES] = {false, true, false};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs that start another one: which arguments are those of the starter, which program is meant, where it is found, and what is refused. */
+/* Programs that start another program: the arguments of the starter, the program that it starts, its location, and refused commands. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -26,14 +26,14 @@ static char followed[PATH_MAX + 16];
 static int follow(const char *command, bool global)
 {
 	static char text[2048];
-	char *words[64], program[PATH_MAX], *state = NULL;
+	char *args[64], program[PATH_MAX], *state = NULL;
 	size_t count = 0, at = 77;
 	int status;
 
 	(void)snprintf(text, sizeof(text), "%s", command);
-	for (char *word = strtok_r(text, " ", &state); word; word = strtok_r(NULL, " ", &state))
-		words[count++] = word;
-	status = starter_follow(words, count, global, &at, program);
+	for (char *arg = strtok_r(text, " ", &state); arg; arg = strtok_r(NULL, " ", &state))
+		args[count++] = arg;
+	status = starter_follow(args, count, global, &at, program);
 	if (status)
 		return status;
 	(void)snprintf(followed, sizeof(followed), "%zu %s", at, program);
@@ -118,7 +118,7 @@ static void test_options(void **unused)
 static char folder[] = "/tmp/side-starters-XXXXXX";
 
 /* The directory and the PATH of the program are those that it starts with. */
-static void test_places(void **unused)
+static void test_paths(void **unused)
 {
 	char command[400], expected[400], name[64];
 
@@ -136,11 +136,11 @@ static void test_places(void **unused)
 	assert_followed("unshare --wd=/tmp ./prog", "2 /tmp/./prog");
 	assert_followed("unshare -l x ./prog", "3 ./prog");
 	assert_followed("unshare --setgroups=deny ./prog", "2 ./prog");
-	/* These options have another meaning there. */
+	/* These starters give the options another meaning. */
 	assert_followed("strace -C ./prog", "2 ./prog");
 	assert_followed("numactl -C 1 ./prog", "3 ./prog");
 	assert_followed("numactl -w 1 ./prog", "3 ./prog");
-	/* In PATH, an empty name is the current directory. */
+	/* In PATH, an empty element is the current directory. */
 	(void)snprintf(name, sizeof(name), "%s/only", folder);
 	(void)snprintf(command, sizeof(command), "env PATH=/none:%s only", folder);
 	(void)snprintf(expected, sizeof(expected), "2 %s", name);
@@ -155,7 +155,7 @@ static void test_places(void **unused)
 	assert_followed("env PATH= only", "2 ./only");
 	assert_int_equal(chdir("/"), 0);
 	assert_followed("env PATH=:/none only", "2 only");
-	/* A file that may not be executed is passed over. */
+	/* A file that is not executable is skipped. */
 	assert_int_equal(chmod(name, 0600), 0);
 	(void)snprintf(command, sizeof(command), "env PATH=%s only", folder);
 	assert_followed(command, "2 only");
@@ -170,7 +170,7 @@ static void test_places(void **unused)
 	assert_followed(command, expected);
 }
 
-/* A name of the longest path finds its program, one byte more does not. */
+/* A path of the maximum length is found. One byte more is not. */
 static void test_long_paths(void **unused)
 {
 	char path[PATH_MAX + 8], program[PATH_MAX];
@@ -267,7 +267,7 @@ static void test_refused(void **unused)
 	assert_followed("nice LD_PRELOAD=x", "1 LD_PRELOAD=x");
 }
 
-/* Programs that change the user, and one that translates. */
+/* Programs that change the user, and valgrind, which executes a translation. */
 static void test_users(void **unused)
 {
 	static const char user[] =
@@ -300,7 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_options),
-			cmocka_unit_test(test_places),
+			cmocka_unit_test(test_paths),
 			cmocka_unit_test(test_long_paths),
 			cmocka_unit_test(test_refused),
 			cmocka_unit_test(test_users),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of addresses from a recording that the test plays: which records and maps are passed on, with which values; each failing call;
- * and how a symbol is shown in both forms.
+ * Names of addresses from a played recording: the records and maps that are passed on and their values, each failing call, and a symbol
+ * in both forms.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -170,7 +170,7 @@ static void test_records(void **unused)
 
 	(void)unused;
 	make_record(&first, "/lib/a.", "a.debug.", 3, &list_type);
-	/* No path, so nothing is loaded; without a link; a build id of 64 bytes and one of 65. */
+	/* Without a path, nothing is loaded. Then without a link, and with build IDs of 64 and 65 bytes. */
 	make_record(&second, NULL, "x.", 0, &list_type);
 	make_record(&third, "/lib/b.", NULL, SYMBOLS_BUILD_ID_MAX, &array_type);
 	make_record(&fourth, "/lib/c.", "c.", SYMBOLS_BUILD_ID_MAX + 1, &list_type);
@@ -191,7 +191,7 @@ static void test_records(void **unused)
 	add_item(CTF_ITEM_EVENT, 0, &load, &fourth);
 	assert_int_equal(trace_symbols_read(NULL, "d"), 0);
 	assert_called(MAPS "load 5 100 /lib/c 2000+3000 c (0);");
-	/* Elements that are no numbers, and a build id that is no list. */
+	/* Elements that are not numbers, and a build ID that is not a list. */
 	make_record(&first, "/lib/a.", "a.", 2, &texts_type);
 	make_record(&second, "/lib/b.", "b.", 0, &number_type);
 	nr_items = 0;
@@ -199,12 +199,12 @@ static void test_records(void **unused)
 	add_item(CTF_ITEM_EVENT, 0, &load, &second);
 	assert_int_equal(trace_symbols_read(NULL, "d"), 0);
 	assert_called(MAPS "load 5 100 /lib/a 2000+3000 a (0);load 5 101 /lib/b 2000+3000 b (0);");
-	/* Numbers that are none. */
+	/* A member that is not a number, and a missing one. */
 	first.values[2].type = &text_type;
 	assert_int_equal(number_of(first.values, "_base"), 0);
 	assert_int_equal(number_of(first.values, "_size"), 0x3000);
 	assert_int_equal(number_of(first.values, "_none"), 0);
-	/* Without the event in a trace of ours, records are not read. */
+	/* If no trace of side has the event, records are not read. */
 	nr_classes = 1;
 	assert_int_equal(trace_symbols_read(NULL, "d"), 0);
 	assert_called(MAPS);
@@ -275,7 +275,7 @@ static void test_start(void **unused)
 	(void)unsetenv("SIDE_DEBUG_PATH");
 }
 
-/* ---- showing ---- */
+/* ---- output ---- */
 
 static void assert_shown(const struct symbol *symbol, const char *text, const char *json)
 {

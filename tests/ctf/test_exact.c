@@ -876,8 +876,8 @@ static void test_failing_streams(void **state)
 	arena_of_test = NULL;
 }
 
-/* Identifiers behind one that is removed, streams of no channel, and a file with the lowest descriptor. */
-static void test_parts(void **state)
+/* Identifiers after a removed one, streams without a channel, and a file with descriptor 0. */
+static void test_ids_and_streams(void **state)
 {
 	uint32_t ids[] = {1, 3, 5, 7, 9};
 	struct ctf_channel channel = {.ids = ids, .id_count = 5, .id_room = 5};
@@ -972,7 +972,7 @@ int main(int argc, char **argv)
 			cmocka_unit_test(test_appended),
 			cmocka_unit_test(test_failing_creation),
 			cmocka_unit_test(test_failing_streams),
-			cmocka_unit_test(test_parts),
+			cmocka_unit_test(test_ids_and_streams),
 			cmocka_unit_test(test_failing_clock),
 	};
 	int ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Expanding: which files are made and in which order, what is kept of damaged frames, and each call that fails. */
+/* The expansion of a trace: its files and their order, damaged frames, and each failing call. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +60,7 @@ static bool is_due(const char *call, const char *name)
 	return true;
 }
 
-/* The descriptor of this call becomes the lowest one, which is one like any other. */
+/* This call returns descriptor 0, which must work like any other. */
 static const char *lowest;
 
 static int lowest_of(const char *call, int fd)
@@ -265,7 +265,7 @@ static void make_stream(size_t first, size_t second, size_t third)
 	add_frame(2, third);
 }
 
-/* Noise, as zstd stores it in blocks as it is. */
+/* Noise, which zstd stores without compression. */
 static void make_noise(void)
 {
 	uint64_t state = 88172645463325252;
@@ -336,7 +336,7 @@ static char sentences[4096];
 static char user;
 
 /* The paths in texts begin with the scratch directory. */
-static void say(void *context, const char *sentence)
+static void report(void *context, const char *sentence)
 {
 	CHECK(context == &user);
 	snprintf(sentences + strlen(sentences), sizeof(sentences) - strlen(sentences), "%s;",
@@ -353,7 +353,7 @@ static int expand_only(void)
 {
 	*sentences = '\0';
 	memset(&result, 0x55, sizeof(result));
-	return ctf_expand(in_dir, out_dir, ready, say, &user, &result, &error);
+	return ctf_expand(in_dir, out_dir, ready, report, &user, &result, &error);
 }
 
 static int expand(void)
@@ -397,7 +397,7 @@ static void test_whole(void)
 
 	begin();
 	memset(content, 'z',
-			sizeof(content)); /* The output continues when all input has been taken. */
+			sizeof(content)); /* The output continues after the end of the input. */
 	make_stream(FIRST, LARGE, LAST);
 	scratch_write(in_dir, "a.zst", stream, stream_size);
 	memset(expected, 'z', sizeof(expected));
@@ -425,7 +425,7 @@ static void test_whole(void)
 	/* The output is in the input, and is not copied into itself. */
 	snprintf(out_dir, sizeof(out_dir), "%s/in/out", scratch);
 	*sentences = '\0';
-	CHECK(!ctf_expand(in_dir, out_dir, NULL, say, &user, &result, &error));
+	CHECK(!ctf_expand(in_dir, out_dir, NULL, report, &user, &result, &error));
 	CHECK(is_there("in/out/sub/c") && !is_there("in/out/out"));
 	*log_text = '\0';
 	umask(mask);
@@ -502,7 +502,7 @@ static void test_damage(void)
 	scratch_write(in_dir, "b.zst", stream, frame_sizes[0]);
 	CHECK(!expand() && out_has("a", content, FIRST) && out_has("b", content, FIRST));
 	CHECK(has_result(2, 0, stream_size - frame_sizes[2] + frame_sizes[0], 2 * FIRST, 1));
-	/* No frame behind the first one. */
+	/* No frame after the first one. */
 	begin();
 	memcpy(stream + frame_sizes[0], "nonsense!", 9);
 	scratch_write(in_dir, "a.zst", stream, frame_sizes[0] + 9);
@@ -511,7 +511,7 @@ static void test_damage(void)
 			"%s/a.zst, byte %zu, is damaged: no zstd frame at that position; the following bytes are not expanded;",
 			in_dir, frame_sizes[0]));
 	CHECK(has_result(1, 0, frame_sizes[0], FIRST, 1));
-	/* A frame that is cut behind its first block, and another file. */
+	/* A frame that is cut off after its first block, and another file. */
 	begin();
 	make_stream(FIRST, LARGE, LAST);
 	stream_size = frame_sizes[0] + (128 << 10) + 5000;
@@ -528,7 +528,7 @@ static void test_damage(void)
 	memcpy(expected + FIRST, content, second - FIRST);
 	CHECK(out_has("a", expected, size) && out_has("b", content, FIRST));
 	CHECK(has_result(2, 0, stream_size + frame_sizes[0], size + FIRST, 1));
-	/* A cut frame that cannot be decoded either: one sentence. */
+	/* A frame that is cut off and cannot be decoded: one message. */
 	begin();
 	scratch_write(in_dir, "a.zst", stream, stream_size);
 	fault.call = "decode";
@@ -618,14 +618,14 @@ static void test_lowest(void)
 		begin();
 		add_sub();
 		lowest = calls[i];
-		/* It takes the number of the standard input, and is closed. */
+		/* The descriptor replaces the standard input, and is closed. */
 		CHECK(saved >= 0 && !expand_only() && !lowest);
 		CHECK(has_result(0, 1, 2, 2, 0) && out_has("sub/c", "cc", 2));
 		CHECK(fcntl(0, F_GETFD) < 0 && dup2(saved, 0) == 0 && !close(saved));
 	}
 }
 
-/* What cannot be read is reported, and the rest is expanded. */
+/* A file that cannot be read is reported, and the others are expanded. */
 static void test_unreadable(void)
 {
 	for (unsigned int i = 0; i < 3; i++) {

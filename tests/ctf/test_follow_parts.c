@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Following a trace, with played files and metadata: locks, metadata that has changed, new traces, and classes that are not needed any more. */
+/* Following a trace, with played files and metadata: locks, metadata that has changed, new traces, and classes that are no longer needed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -101,7 +101,7 @@ static struct stat *played_look(int dir_fd, struct dirent **names, int count)
 	struct stat *stats = no_stats ? NULL : calloc((size_t)count + 1, sizeof(*stats));
 
 	CHECK(dir_fd == 8 && names);
-	/* The second file is empty. What is behind the last one does not count. */
+	/* The second file is empty. The entry after the last file does not count. */
 	for (int i = 0; stats && i <= count; i++)
 		stats[i].st_size = i == 1 ? 0 : i + 1;
 	return stats;
@@ -277,7 +277,7 @@ static void test_locks(void)
 	missing = "/x";
 	missing_error = ENOENT;
 	lock_error = EWOULDBLOCK;
-	/* The directory, or the metadata of a trace, whose directory is opened unless it is kept open. */
+	/* The lock of the directory, then that of a trace's metadata. A trace's directory is opened unless it is open already. */
 	locked_file = "/dir";
 	CHECK(is_recording(&reader) && has_noted("open -100 /dir;close 0;"));
 	locked_file = NULL;
@@ -309,7 +309,7 @@ static void test_metadata(void)
 	seen = see_metadata(8);
 	CHECK(!seen.inode && !seen.size && !seen.ns);
 	metadata_result = 0;
-	/* The same; then another time, size and file. */
+	/* Unchanged metadata; then another file, size and time. */
 	before->seen = (struct ctf_metadata_seen){7, 70, 3000000033};
 	CHECK(!renew(&reader) && has_noted(""));
 	read_result = -EINVAL;
@@ -348,7 +348,7 @@ static int look(struct ctf_reader *reader)
 	return look_at_trace(reader, 8, "/dir/u", names, 3);
 }
 
-static void test_looks(void)
+static void test_checks(void)
 {
 	struct ctf_reader reader = begin();
 
@@ -367,7 +367,7 @@ static void test_looks(void)
 			!find_stream(&reader, 1, "d"));
 	two.info.name = name_b;
 	CHECK(find_stream(&reader, 1, "b") == &two);
-	/* A new one, by its device or by its number. */
+	/* A new trace has another device or inode. */
 	read_result = 0;
 	self_status.st_dev++;
 	CHECK(!look(&reader) && has_noted("add trace /dir/u;") && reader.trace_count == 3);
@@ -377,7 +377,7 @@ static void test_looks(void)
 	traces[2]->place = &places[0];
 	add_result = -EINVAL;
 	CHECK(look(&reader) == -EINVAL && has_noted("add trace /dir/u;"));
-	/* One that is being recorded comes when its metadata is whole. */
+	/* A trace that is being recorded is added when its metadata is complete. */
 	reader.follows = true;
 	read_result = -EINVAL;
 	CHECK(!look(&reader) && has_noted("read /dir/u;free 0;"));
@@ -421,7 +421,7 @@ static void test_forgotten(void)
 	middle->newer = newest;
 	newest->newer = traces[1];
 	reader.retired = newest;
-	/* Nothing is used but the middle one, by a stream and then by an item that waits. */
+	/* A stream uses only the middle classes; then an item that waits uses the oldest ones. */
 	one.classes = middle;
 	CHECK(is_used(&reader, middle) && !is_used(&reader, oldest) && is_used(&reader, traces[1]));
 	two.item.trace = &oldest->trace;
@@ -439,7 +439,7 @@ static void test_forgotten(void)
 	one.classes = traces[1];
 	forget_retired(&reader);
 	CHECK(has_noted("free 12;") && !reader.retired);
-	/* Nothing to call. */
+	/* Without a callback. */
 	reader.forget = NULL;
 	newest = retired(14, NULL);
 	newest->events = events;
@@ -459,7 +459,7 @@ static void test_refreshed(void)
 	CHECK(!ctf_reader_refresh(&reader, &recording) && !recording && !reader.follows);
 	CHECK(strstr(log_text, "find /dir 0;size;overlaps;free 15;"));
 	CHECK(!one.follows && !two.follows);
-	/* Each stream that has no item and has not ended goes on. */
+	/* Each stream that has no item and has not ended continues. */
 	*log_text = '\0';
 	locked_file = dir_name;
 	reader.growing = reader.merging = true;
@@ -493,7 +493,7 @@ int main(void)
 {
 	test_locks();
 	test_metadata();
-	test_looks();
+	test_checks();
 	test_forgotten();
 	test_refreshed();
 	begin();

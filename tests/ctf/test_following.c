@@ -318,7 +318,7 @@ static void test_overlaps(void **state)
 	assert_read("out/snapshot-2", "20 20 30 40 ");
 }
 
-/* A window that appears while a trace is followed begins behind the last record of each earlier one. */
+/* A window that appears while a trace is followed begins after the last record of each earlier one. */
 static void test_continued(void **state)
 {
 	struct ctf_stream_reader streams[4] = {0};
@@ -345,13 +345,13 @@ static void test_continued(void **state)
 	assert_int_equal(streams[2].after, 50);
 	assert_true(streams[3].continues);
 	assert_int_equal(streams[3].after, 50);
-	/* Again: the later ones count; a window that was shown stays. */
+	/* A second call uses the new last records, but does not change a window that was shown. */
 	streams[0].last_cycles = 70;
 	streams[2].shown = true;
 	assert_int_equal(continue_group(members, 4), 0);
 	assert_int_equal(streams[2].after, 50);
 	assert_int_equal(streams[3].after, 70);
-	/* Those of another directory, of losses, and those without a record do not count. */
+	/* Windows of another directory, of lost events, and without a record do not count. */
 	streams[3].continues = false;
 	streams[3].after = 0;
 	members[0].output = text_of("/other");

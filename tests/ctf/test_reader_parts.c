@@ -115,7 +115,7 @@ static void played_stream_close(struct ctf_stream_reader *stream)
 	free((void *)(uintptr_t)stream->info.name);
 }
 
-/* The items of a stream count up to `to_ns`; the step is in `from_ns`. -1 at the end is an error. */
+/* The times of a stream's items grow by `from_ns` up to `to_ns`. 77 in `records` makes it fail. */
 static int next_of(struct ctf_stream_reader *stream)
 {
 	if (stream->records == 77)
@@ -181,7 +181,7 @@ static void test_arrays(void)
 	void **array = NULL;
 	unsigned int count;
 
-	/* Space for 0, 1, 2, 4 and 8 is made, and not between. */
+	/* Memory is allocated at 0, 1, 2, 4 and 8 elements only. */
 	for (count = 0; count < 9; count++) {
 		failing_arm(1);
 		CHECK(ctf_reader_grow(&array, count) ==
@@ -242,7 +242,7 @@ static void test_notes(void)
 static struct dirent files[4];
 static struct dirent *names[] = {&files[0], &files[1], &files[2], &files[3]};
 
-static void test_looks(void)
+static void test_statuses(void)
 {
 	struct stat *stats;
 
@@ -310,7 +310,7 @@ static void test_traces(void)
 	is_usable = false;
 	CHECK(!ctf_reader_add_trace(reader, 8, "/v", names, stats, 1) && has_noted("read /v;"));
 	is_usable = true;
-	/* Memory is missing: for the metadata, the place, and each other thing. */
+	/* Out of memory: for the metadata, for its classes, and at each allocation. */
 	read_result = -ENOMEM;
 	CHECK(ctf_reader_add_trace(reader, 8, "/u", names, stats, 1) == -ENOMEM);
 	CHECK(has_noted("read /u;") && reader->trace_count == 4 &&
@@ -330,7 +330,7 @@ static void test_traces(void)
 		CHECK(ret == -ENOMEM);
 	}
 	*log_text = '\0';
-	/* No stream, and an error of one. */
+	/* Files without a stream, and an error of a stream. */
 	open_result = 0;
 	CHECK(!ctf_reader_add_trace(reader, 8, "/w", names, stats, 3));
 	CHECK(has_noted("read /w;open a 7;open c 8;"));
@@ -380,7 +380,7 @@ static void test_order(void)
 	int64_t before = 0;
 	unsigned int count = 0;
 
-	/* More streams than the heap has at first: each item in its order, and as many as there are. */
+	/* More streams than the heap's first capacity: each item comes, ordered by time. */
 	for (unsigned int i = 0; i < 33; i++)
 		steps[i] = 1 + (int64_t)(i * 7 % 33);
 	reader = reader_of(33, steps, 300);
@@ -408,7 +408,7 @@ static void test_order(void)
 	CHECK(ctf_reader_stream_next(reader, 0, &alone) == 1 &&
 			alone == &reader->streams[0]->item && alone->ns == 5);
 	ctf_reader_close(reader);
-	/* Until a time, and again. */
+	/* Items up to a time, and then up to later ones. */
 	steps[0] = 10;
 	steps[1] = 15;
 	reader = reader_of(2, steps, 30);
@@ -480,7 +480,7 @@ static void test_grown(void)
 		CHECK(!ctf_reader_next(reader, &item));
 		CHECK(!ctf_reader_note_next(reader, true, &item));
 	}
-	/* Times. */
+	/* Time limits and skipped packets. */
 	CHECK(ctf_reader_skipped_begin(reader) == INT64_MIN);
 	reader->streams[0]->skipped_begin = 7;
 	CHECK(ctf_reader_skipped_begin(reader) == INT64_MIN);
@@ -541,7 +541,7 @@ static void test_sessions(void)
 			ctf_trace_event(&trace.trace, 1) == &event);
 }
 
-/* ---- the whole ---- */
+/* ---- opening a reader ---- */
 
 static bool is_refused(int code, const char *text)
 {
@@ -601,7 +601,7 @@ int main(void)
 {
 	test_arrays();
 	test_notes();
-	test_looks();
+	test_statuses();
 	test_traces();
 	test_order();
 	test_equal_times();

@@ -53,7 +53,7 @@ static bool has_noted(const char *text)
 static struct {
 	const char *call; /* NULL: none */
 	int error;
-	unsigned int skipped; /* that many calls of it succeed before */
+	unsigned int skipped; /* this many calls of it succeed first */
 } fault;
 
 static void set_fault(const char *call, int error)
@@ -204,7 +204,7 @@ static int played_stream_next(struct ctf_stream_reader *stream)
 		return 0;
 	next_item++;
 	stream->item.kind = item == 'e' ? CTF_ITEM_EVENT : CTF_ITEM_DAMAGE;
-	stream->item.cut = item != 'd'; /* that of an event means nothing */
+	stream->item.cut = item != 'd'; /* means nothing for an event */
 	stream->damaged_packet = 100;
 	stream->good = 8 * 90;
 	stream->decoder.clock = 0x3131313131313131;
@@ -428,7 +428,7 @@ static void test_frames(void)
 
 /* ---- metadata ---- */
 
-/* What is behind the bytes that were read does not count. */
+/* Bytes after the ones that were read do not count. */
 static void test_cut(void)
 {
 	struct ctf_trace_classes of_ctf2;
@@ -448,7 +448,7 @@ static void test_metadata(void)
 	begin_cut("good\n\x1e{\"a\":", 5);
 	metadata.is_ctf2 = true;
 	CHECK(!repair() && nr_repaired == 1 && has_file("metadata", "good\n", 5));
-	/* Nothing is behind what is good; one byte is. */
+	/* No byte after the good ones, then one byte. */
 	begin_cut("good;", 5);
 	CHECK(repair() == -EINVAL && failed_with("", "line 7 is bad") && !nr_repaired);
 	begin_cut("good;x", 5);
@@ -476,7 +476,7 @@ static void test_metadata(void)
 
 static void test_refused(void)
 {
-	/* Not readable at all, not usable, not of ours. */
+	/* Unreadable metadata, unusable metadata, and metadata of another tracer. */
 	begin_cut("good;x", 5);
 	metadata.ret = -EIO;
 	CHECK(repair() == -EIO && failed_with("", "line 7 is bad"));
@@ -515,7 +515,7 @@ static void test_refused(void)
 	CHECK(repair() == -ENOENT && !strncmp(error.text, "there is no trace in /", 22));
 }
 
-/* Two traces: the sentence is that of the first one that cannot be repaired, and the others are repaired. */
+/* Two traces: the message is about the first one that cannot be repaired, and the other one is repaired. */
 static void test_two(void)
 {
 	char other[80];
@@ -534,7 +534,7 @@ static void test_two(void)
 	set_fault("flock", EWOULDBLOCK);
 	CHECK(repair() == -EBUSY && !nr_repaired && failed_with("", "it is being recorded"));
 	*log_text = '\0';
-	/* Without memory, there is no next one. */
+	/* After a lack of memory, the next trace is not repaired. */
 	set_fault("malloc", 0);
 	CHECK(repair() == -ENOMEM && has_noted("read t;lock metadata;change metadata;"));
 	scratch_write(trace, "metadata", "good;", 5);
@@ -582,17 +582,17 @@ static void test_only(void)
 	CHECK(repair_only() == -EBUSY && failed_with("", "Device or resource busy"));
 	set_fault("metadata", 0);
 	CHECK(repair_only() == -ENOMEM && failed_with("", "out of memory"));
-	/* A link, and a file. */
+	/* The path is a link, or a file. */
 	snprintf(log_text, sizeof(log_text), "%s/link", scratch);
 	CHECK(!symlink(trace, log_text) && ctf_repair_metadata(log_text, &error) < 0);
 	snprintf(log_text, sizeof(log_text), "%s/metadata", trace);
 	metadata.ret = 0;
 	CHECK(ctf_repair_metadata(log_text, &error) == -ENOTDIR);
-	/* Whether there is metadata cannot be found out. */
+	/* It is unknown whether there is metadata, because a call fails. */
 	set_fault("faccessat", EACCES);
 	metadata.ret = 0;
 	CHECK(!repair_only());
-	/* Without metadata, the directory goes if nothing else is in it. */
+	/* Without metadata, the directory is removed if it is empty. */
 	scratch_write(trace, ".metadata.new", "x", 1);
 	snprintf(log_text, sizeof(log_text), "%s/metadata", trace);
 	CHECK(!unlink(log_text));

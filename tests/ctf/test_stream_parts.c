@@ -44,7 +44,7 @@ static bool has_noted(const char *text)
 /* ---- played calls ---- */
 
 static uint8_t file_bytes[600];
-static size_t most; /* bytes that are loaded at once */
+static size_t most; /* bytes that one call loads */
 static int load_result;
 static uint64_t grown_size, strange_bytes;
 static bool frames_are_cut;
@@ -185,7 +185,7 @@ static void test_counters(void)
 
 /* ---- the window ---- */
 
-static void test_looks(void)
+static void test_positions(void)
 {
 	struct ctf_stream_reader stream = begin();
 	struct ctf_decoder *d = &stream.decoder;
@@ -194,7 +194,7 @@ static void test_looks(void)
 	CHECK(d->origin == 16 && d->base == file_bytes + 2 && d->limit == 98 && d->end == 98 * 8 &&
 			d->at == 3);
 	CHECK(position(&stream) == 19 && !stream.torn);
-	/* Only up to the end of the content; behind what is loaded; behind the content. */
+	/* Before the end of the content, after the loaded bytes, and after the content. */
 	stream.content = 8 * 50 + 3;
 	look(&stream, 16);
 	CHECK(d->limit == 98 && d->end == 8 * 48 + 3);
@@ -232,7 +232,7 @@ static void test_more(void)
 	most = 200;
 	CHECK(load_more(&stream, 8 * 40) == 1 && has_noted("load 40 0 50000;"));
 	CHECK(d->base == file_bytes + 40 && d->limit == 200);
-	/* It does not fit: twice as much. */
+	/* The event does not fit: twice as much is loaded. */
 	CHECK(load_more(&stream, 8 * 40) == 1 && has_noted("load 40 400 50000;"));
 	load_result = -EIO;
 	stream.window.why = "bad disk";
@@ -250,7 +250,7 @@ static void test_more(void)
 	CHECK(load_more(&stream, 8 * 40) == 0 && has_noted(""));
 	CHECK(!strcmp(d->why, "an event is larger than 256 MiB"));
 	CHECK(load_more(&stream, 8 * 41) == 1);
-	/* There is no more. */
+	/* The content ends. */
 	d->origin = 8 * 50;
 	d->end = 8 * 20;
 	stream.content = 8 * 70;
@@ -288,7 +288,7 @@ static void test_damage(void)
 		CHECK(!strstr(item->text, "the file has become shorter while it was read; so") ==
 				!stream.shrink_told);
 	}
-	/* Behind the damage, or nowhere. */
+	/* The reading continues after the damage, or ends. */
 	stream = begin();
 	stream.packet = 30;
 	stream.torn = true;
@@ -369,7 +369,7 @@ static void test_found(void)
 		CHECK(find_packet(&stream) == 600 && has_noted(""));
 		classes.has_uuid = true;
 		CHECK(find_packet(&stream) == (at <= 580 ? at : 600));
-		/* The packet itself does not count. */
+		/* The search does not find the packet itself. */
 		stream = begin();
 		classes.has_uuid = true;
 		memcpy(classes.trace.uuid, "0123456789abcdef", 16);
@@ -458,7 +458,7 @@ static void test_sizes(void)
 	CHECK(has_sizes(8 * 500, 0, 80, 600, 8 * 500, false));
 	CHECK(has_sizes(8 * 501, 0, 80, 601, 8 * 500, true));
 	CHECK(has_sizes(8 * 501, 8 * 499, 80, 601, 8 * 499, true));
-	/* No whole bytes, less than the content, less than what was read. */
+	/* Refused: a fraction of a byte, less than the content, and less than was read. */
 	CHECK(has_sizes(8 * 40 + 1, 8 * 30, 80, 0, 0, false));
 	CHECK(has_sizes(8 * 40, 8 * 40 + 1, 80, 0, 0, false));
 	CHECK(has_sizes(8 * 40, 8 * 20, 8 * 20 + 1, 0, 0, false));
@@ -497,7 +497,7 @@ static void test_decoded_headers(void)
 	nr_beyond = 2;
 	CHECK(!decode_header(&stream, &type));
 	CHECK(has_noted("decode 1;load 0 200 50000;decode 1;load 0 200 50000;decode 1;"));
-	/* The file ends in it. */
+	/* The file ends in the header. */
 	stream.content = 8 * 100;
 	nr_beyond = 1;
 	look(&stream, 0);
@@ -522,7 +522,7 @@ static void test_opened(void)
 {
 	struct ctf_stream_reader stream = begin();
 
-	/* A packet behind one that was skipped: only its header, at first. */
+	/* After a skipped packet, only the header of the next one is loaded first. */
 	stream.packet = 7;
 	CHECK(!load_packet(&stream) && has_noted("load 7 0 50000;"));
 	stream.skipped = true;
@@ -532,7 +532,7 @@ static void test_opened(void)
 	CHECK(!load_packet(&stream) && has_noted("load 7 0 4096;"));
 	stream.window.normal = 100;
 	CHECK(!load_packet(&stream) && has_noted("load 7 0 100;") && stream.window.normal == 100);
-	/* It is loaded unless it is there. */
+	/* A packet is loaded unless its first byte is loaded already. */
 	stream = begin();
 	stream.torn = stream.broken = stream.header_cut = true;
 	stream.records = 9;
@@ -547,7 +547,7 @@ static void test_opened(void)
 	stream.packet = 400;
 	CHECK(start_packet(&stream) == -EIO);
 	load_result = 0;
-	/* What the header says. */
+	/* The values of the header. */
 	stream = begin();
 	stream.decoder.clock = 77;
 	CHECK(!open_packet(&stream) && stream.info.cpu == -1 && stream.decoder.clock == 77);
@@ -555,17 +555,17 @@ static void test_opened(void)
 	*log_text = '\0';
 }
 
-/* What a played header says: a CPU, a time, and a size beyond the file as it was. */
-static uint64_t said_size;
+/* Decode a header with a CPU, a time, and a size beyond the end of the file. */
+static uint64_t packet_size;
 
-static int say_sizes(struct ctf_decoder *d)
+static int decode_sizes(struct ctf_decoder *d)
 {
 	d->at = 64;
 	d->packet->seen = 1u << CTF_ROLE_CPU_ID | 1u << CTF_ROLE_TIMESTAMP_BEGIN |
 			1u << CTF_ROLE_PACKET_SIZE;
 	d->packet->values[CTF_ROLE_CPU_ID] = 3;
 	d->packet->values[CTF_ROLE_TIMESTAMP_BEGIN] = 1234;
-	d->packet->values[CTF_ROLE_PACKET_SIZE] = said_size;
+	d->packet->values[CTF_ROLE_PACKET_SIZE] = packet_size;
 	return 0;
 }
 
@@ -577,9 +577,9 @@ static void test_growing_packets(void)
 		struct ctf_stream_reader stream = begin();
 
 		classes.packet_header = &type;
-		decode_fields = say_sizes;
+		decode_fields = decode_sizes;
 		stream.window.size = 300;
-		said_size = 8 * 400;
+		packet_size = 8 * 400;
 		grown_size = i == 1 ? 350 : i == 2 ? 400 : i == 0 ? 0 : 500;
 		stream.follows = i == 4;
 		CHECK(!open_packet(&stream) && stream.info.cpu == 3 &&
@@ -588,7 +588,7 @@ static void test_growing_packets(void)
 		CHECK(stream.extended == (i > 0 && i < 4));
 		CHECK(stream.window.size == (i == 0 || i == 4 ? 300 : i == 1 ? 350 : 400));
 		CHECK(!strstr(log_text, "grown;") == (i == 4));
-		/* Only once. */
+		/* A packet extends the file only once. */
 		*log_text = '\0';
 		stream.window.size = 300;
 		CHECK(!open_packet(&stream) && !strstr(log_text, "grown;") == (i > 0));
@@ -596,13 +596,13 @@ static void test_growing_packets(void)
 	*log_text = '\0';
 }
 
-/* ---- parts of a trace, and what was lost ---- */
+/* ---- parts of a trace, and lost packets and events ---- */
 
 static void test_chosen(void)
 {
 	struct ctf_stream_reader stream = begin();
 
-	/* Times are ticks and 7. */
+	/* Times are ticks plus 7. */
 	set(&stream, CTF_ROLE_TIMESTAMP_BEGIN, 100);
 	set(&stream, CTF_ROLE_TIMESTAMP_END, 200);
 	stream.from_ns = 500;
@@ -657,7 +657,7 @@ static void test_lost(void)
 	stream.class = &other_class;
 	set(&stream, CTF_ROLE_PACKET_SEQ_NUM, 25);
 	CHECK(packets_lost(&stream) && item->count == 4 && !item->begin_ns);
-	/* Events: up to the end of the packet, or the last record. */
+	/* Lost events: up to the end of the packet, or the last record. */
 	stream = begin();
 	stream.fields.discarded_size = 64;
 	stream.decoder.clock = 60;
@@ -705,7 +705,7 @@ static void test_records(void)
 	CHECK(choose_record(&stream) == 1);
 	stream.item.cycles = UINT64_MAX;
 	CHECK(choose_record(&stream) == 1);
-	/* Sentences about a record that cannot be read. */
+	/* Messages about a record that cannot be read. */
 	stream = begin();
 	stream.decoder.why = "odd";
 	stream.records = 6;
@@ -716,7 +716,7 @@ static void test_records(void)
 	CHECK(broken_record(&stream) == 1);
 	CHECK(is_same(stream.item.text,
 			"/t/s, byte 0, is damaged: odd; the file ends inside its last packet, of which 6 events are shown"));
-	/* Behind the last record. */
+	/* After the last record. */
 	stream.content = 0;
 	stream.state = CTF_STREAM_RECORDS;
 	CHECK(next_record(&stream) == 0 && stream.state == CTF_STREAM_TAIL);
@@ -752,7 +752,7 @@ int main(void)
 {
 	test_times();
 	test_counters();
-	test_looks();
+	test_positions();
 	test_more();
 	test_damage();
 	test_ends();

@@ -221,7 +221,7 @@ static void test_elements(void **state)
 	}
 }
 
-/* Numbers of fixed size are one value; others have one each, and as many as there can be. */
+/* An array of fixed-size numbers is one value. Other elements are one value each, up to the limit. */
 static void test_packed(void **state)
 {
 	static unsigned char bytes[(1 << 20) + 2];
@@ -244,7 +244,7 @@ static void test_packed(void **state)
 	assert_int_equal(decoder.count, 4);
 	assert_false(decoder.values[0].packed);
 	assert_int_equal(decoder.values[0].count, 3);
-	/* More than the most elements without bits, if they have some. */
+	/* The limit for elements without bits does not apply to elements with bits. */
 	string->min_bits = 8;
 	array = ctf_type_array(arena, string, sizeof(bytes) - 1);
 	assert_int_equal(decode_bits(array, bytes, 8 * sizeof(bytes)), 0);
@@ -255,7 +255,7 @@ static void test_packed(void **state)
 	assert_int_equal(decoder.count, (1 << 20) + 1);
 }
 
-/* A text ends at its NUL, if its array has more. */
+/* A text ends at its NUL, even if its array continues. */
 static void test_wide_arrays(void **state)
 {
 	struct ctf_type *type = ctf_type_string(arena);

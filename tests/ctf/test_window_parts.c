@@ -44,7 +44,7 @@ static bool has_noted(const char *text)
 static const char content[] = "abcdefghijklmnopqrstuvwxyz";
 static struct stat status;
 static off_t file_size;
-static size_t most; /* that one read gives */
+static size_t most; /* bytes that one read returns */
 static const char *failing;
 static int failing_error;
 
@@ -116,7 +116,7 @@ static int played_advise(int fd, off_t at, off_t size, int advice)
 
 static void *played_realloc(void *old, size_t size)
 {
-	note("room %s%zu;", old ? "+" : "", size);
+	note("allocate %s%zu;", old ? "+" : "", size);
 	return is_due("realloc") ? NULL : realloc(old, size);
 }
 
@@ -306,7 +306,7 @@ static void test_starts(void)
 	CHECK(!ctf_window_start(&window, -1, "/d", "a.zst", &status));
 	CHECK(has_noted("open -7 /d/a.zst;meant a.zst;create 26;close 0;"));
 	end();
-	/* It has another name only. */
+	/* Only the name is that of compressed frames. */
 	meant = 0;
 	CHECK(!ctf_window_start(&window, 0, "/d", "a.zst", &status));
 	CHECK(has_noted("open 0 a.zst;meant a.zst;close 0;") && window.size == 26 &&
@@ -364,15 +364,15 @@ static void test_plain_loads(void)
 	begin_plain(0, 26);
 	window.resume = 5;
 	CHECK(!ctf_window_load(&window, 3, 4) && has_loaded(3, 10) && !window.resume);
-	CHECK(has_noted("room 10;open 0 a;read 10 at 3;advise 10 from 13;close 0;"));
+	CHECK(has_noted("allocate 10;open 0 a;read 10 at 3;advise 10 from 13;close 0;"));
 	/* More than usual, in pieces; then less, in the same memory. */
 	most = 5;
 	CHECK(!ctf_window_load(&window, 1, 12) && has_loaded(1, 12));
-	CHECK(has_noted("room 12;open 0 a;read 12 at 1;read 7 at 6;read 2 at 11;advise 10 from 13;close 0;"));
+	CHECK(has_noted("allocate 12;open 0 a;read 12 at 1;read 7 at 6;read 2 at 11;advise 10 from 13;close 0;"));
 	most = 100;
 	CHECK(!ctf_window_load(&window, 4, 12) && has_loaded(4, 12));
 	CHECK(has_noted("open 0 a;read 12 at 4;advise 10 from 16;close 0;"));
-	/* The last bytes, and nothing behind them. */
+	/* The last bytes, and positions after them. */
 	CHECK(!ctf_window_load(&window, 16, 1) && has_loaded(16, 10));
 	CHECK(has_noted("open 0 a;read 10 at 16;close 0;"));
 	CHECK(!ctf_window_load(&window, 20, 30) && has_loaded(20, 6) && !window.shrunk);
@@ -397,7 +397,7 @@ static void test_plain_loads(void)
 	set_fault("open", ENOENT);
 	CHECK(ctf_window_load(&window, 2, 3) == -EIO && has_noted("open 0 a;"));
 	set_fault("realloc", 0);
-	CHECK(ctf_window_load(&window, 2, 20) == -ENOMEM && has_noted("room 20;"));
+	CHECK(ctf_window_load(&window, 2, 20) == -ENOMEM && has_noted("allocate 20;"));
 	CHECK(!window.bytes && !window.room);
 	CHECK(!ctf_window_load(&window, 2, 3) && has_loaded(2, 10));
 	end();
@@ -409,8 +409,8 @@ static void test_decoded_loads(void)
 	reads[0].got = 4;
 	reads[1].got = 6;
 	CHECK(!ctf_window_load(&window, 2, 3) && has_loaded(2, 10));
-	CHECK(has_noted("room 10;open 0 a.zst;decode 10 at 2;decode 6 at 6;close 0;"));
-	/* What is still wanted moves to the front: all, some, and one byte. */
+	CHECK(has_noted("allocate 10;open 0 a.zst;decode 10 at 2;decode 6 at 6;close 0;"));
+	/* Loaded bytes that are still wanted move to the front: all, some, and one byte. */
 	CHECK(!ctf_window_load(&window, 2, 3) && has_loaded(2, 10) && has_noted(""));
 	next_read = 0;
 	reads[0].got = 3;
@@ -419,8 +419,8 @@ static void test_decoded_loads(void)
 	next_read = 0;
 	reads[0].got = 11;
 	CHECK(!ctf_window_load(&window, 14, 12) && has_loaded(14, 12));
-	CHECK(has_noted("room +12;open 0 a.zst;decode 11 at 15;close 0;"));
-	/* Nothing of it is. */
+	CHECK(has_noted("allocate +12;open 0 a.zst;decode 11 at 15;close 0;"));
+	/* No loaded byte is still wanted. */
 	next_read = 0;
 	reads[0].got = 10;
 	CHECK(!ctf_window_load(&window, 13, 1) && has_loaded(13, 10));
@@ -429,13 +429,13 @@ static void test_decoded_loads(void)
 	reads[0].got = 3;
 	CHECK(!ctf_window_load(&window, 23, 1) && has_loaded(23, 3));
 	CHECK(has_noted("open 0 a.zst;decode 3 at 23;close 0;"));
-	/* More is there than is wanted. */
+	/* More bytes are loaded than are wanted. */
 	end();
 	begin_frames(26);
 	reads[0].got = 12;
 	CHECK(!ctf_window_load(&window, 2, 12) && has_loaded(2, 12));
 	CHECK(!ctf_window_load(&window, 3, 2) && has_loaded(3, 10));
-	CHECK(has_noted("room 12;open 0 a.zst;decode 12 at 2;close 0;"));
+	CHECK(has_noted("allocate 12;open 0 a.zst;decode 12 at 2;close 0;"));
 	/* The frames have become fewer. */
 	next_read = 0;
 	reads[0].got = 2;
@@ -443,7 +443,7 @@ static void test_decoded_loads(void)
 	CHECK(!ctf_window_load(&window, 15, 10) && has_loaded(15, 2));
 	CHECK(window.shrunk && window.size == 17);
 	end();
-	/* Damage: what comes before it is good. */
+	/* The bytes before damage are good. */
 	begin_frames(26);
 	reads[0].got = 4;
 	reads[1].ret = -EIO;
@@ -460,7 +460,7 @@ static void test_decoded_loads(void)
 	CHECK(ctf_window_load(&window, 4, 8) == -ENOMEM);
 	memset(reads, 0, sizeof(reads));
 	end();
-	/* Without memory for more, what was there stays. */
+	/* Without memory for more, the loaded bytes stay. */
 	begin_frames(26);
 	reads[0].got = 10;
 	CHECK(!ctf_window_load(&window, 2, 3));
@@ -508,7 +508,7 @@ static void test_extended(void)
 	ctf_window_extend(&window, &stat);
 	CHECK(window.size == 24);
 	end();
-	/* Frames: by the size of the file, and then by what is in it. */
+	/* Frames: first the size of the file is compared, and then the size of its content. */
 	for (unsigned int i = 0; i < 4; i++) {
 		static const struct {
 			off_t size;

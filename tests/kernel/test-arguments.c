@@ -401,7 +401,7 @@ static void test_compounds(void **unused)
 		assert_null(take_elements(&taker, none, most + 1));
 		assert_null(make_vector(&taker, NULL, 3));
 	}
-	/* An element that the record does not have, behind one that it has. */
+	/* The record has the first element, but not the second. */
 	{
 		static const uint8_t one_text[] = "a";
 		const struct ctf_type text = {.kind = CTF_STRING};
@@ -413,7 +413,7 @@ static void test_compounds(void **unused)
 		taker.at = one_text;
 		assert_non_null(take_elements(&taker, &text, 1));
 	}
-	/* Arrays of these are gathered. */
+	/* Arrays of numbers are gathered. */
 	{
 		static const struct {
 			enum ctf_kind kind;
@@ -434,7 +434,7 @@ static void test_compounds(void **unused)
 
 		assert_null(list_type(builder, &sequence, NULL));
 	}
-	/* The second field, for which there is no memory. */
+	/* No memory for the second field. */
 	{
 		struct side_builder *other = side_builder_create("k", "e", SIDE_LOGLEVEL_INFO, 0);
 

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The call with the number failing_at fails, with an error of its own. */
+/* Call number `failing_at` fails. Each function has an error of its own. */
 static unsigned int failing_at, failing_seen;
 
 static bool is_failing(int error)
@@ -56,16 +56,16 @@ static void *failing_reallocarray(void *old, size_t count, size_t size)
 
 static long failing_syscall(long number, ...)
 {
-	long words[4] = {0};
+	long values[4] = {0};
 	va_list arguments;
 
 	if (is_failing(EPERM))
 		return -1;
 	va_start(arguments, number);
-	words[0] = va_arg(arguments, int);
-	words[1] = va_arg(arguments, int);
+	values[0] = va_arg(arguments, int);
+	values[1] = va_arg(arguments, int);
 	va_end(arguments);
-	return syscall(number, words[0], words[1], words[2], words[3]);
+	return syscall(number, values[0], values[1], values[2], values[3]);
 }
 
 /* The output of a process that runs the command. */
@@ -509,8 +509,8 @@ static void test_ended(void **unused)
 /* The message of a command that cannot be run, and its process without standard input. */
 static void test_run(void **unused)
 {
-	static char *words[] = {(char *)(uintptr_t) "/none/such", (char *)(uintptr_t) "x", NULL};
-	struct command command = {.words = words, .signals = -1};
+	static char *args[] = {(char *)(uintptr_t) "/none/such", (char *)(uintptr_t) "x", NULL};
+	struct command command = {.words = args, .signals = -1};
 	int out[2], status, input = dup(STDIN_FILENO);
 	char text[200] = "";
 	pid_t child;
@@ -677,7 +677,7 @@ static void test_life(void **unused)
 			26);
 }
 
-/* Each call that prepares the recording fails once. Only a call that fails behind fork() leaves a process. */
+/* Each call that prepares the recording fails once. Only a call that fails after fork() leaves a process. */
 static void test_failures(void **unused)
 {
 	static const char *const messages[] = {
@@ -701,12 +701,12 @@ static void test_failures(void **unused)
 		assert_string_equal(log, messages[failing_at - 1]);
 		assert_int_equal(told_last.pid, 0);
 	}
-	/* No other call decides whether the command runs. */
+	/* With no further call to fail, the command runs. */
 	failing_seen = 0;
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
 					 "exit 29", NULL),
 			29);
-	/* A choice for which there is no memory leaves the others. */
+	/* Without memory for another choice, the earlier ones stay. */
 	failing_at = 2;
 	failing_seen = 0;
 	assert_int_equal(take_choice(&command, false, "a:*"), 0);
@@ -717,7 +717,7 @@ static void test_failures(void **unused)
 	assert_string_equal(command.choices[0].pattern, "a:*");
 	free(command.choices);
 	failing_at = 0;
-	/* The command has been waited for by other code: its status is not known. */
+	/* Other code has waited for the command: its status is unknown. */
 	command = (struct command){.words = words_of, .pid = getpid()};
 	assert_true(has_ended(&command));
 	assert_int_equal(status_of(&command), COMMAND_FAILED);

@@ -379,7 +379,7 @@ static void test_cuts(void **unused)
 	check_cut("a\xff\xffzz", 2, "a...");
 }
 
-/* Where nothing is left for the text, nothing is written. */
+/* A text without space in the record is not written. */
 static void test_full(void **unused)
 {
 	side_arg_define_vec(vec, side_arg_list(side_arg_string("abc")));
@@ -388,13 +388,13 @@ static void test_full(void **unused)
 
 	(void)unused;
 	prepare(&event, &ev_text);
-	for (size_t room = 4; room <= 8; room++) {
-		struct kernel_record record = new_record(room, 100);
+	for (size_t space = 4; space <= 8; space++) {
+		struct kernel_record record = new_record(space, 100);
 
 		memset(at, 0x77, sizeof(at));
 		(void)native_record(&call, &record);
-		assert_int_equal(record.bytes.size > room, room < 8);
-		for (size_t i = room; i < sizeof(at); i++)
+		assert_int_equal(record.bytes.size > space, space < 8);
+		for (size_t i = space; i < sizeof(at); i++)
 			assert_int_equal(at[i], 0x77);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Instances of tracefs: which of those in a folder are removed, how a process is known to have ended, and what one round reads. */
+/* Instances of tracefs: which ones are removed, how an exited process is detected, and how many pages one round reads. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -44,7 +44,7 @@ static int played_poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
 #undef poll
 #undef read
 
-/* ---- whose an instance is ---- */
+/* ---- the owners of instances ---- */
 
 static char folder[] = "/tmp/side-instance-XXXXXX";
 
@@ -67,7 +67,7 @@ static pid_t make_zombie(void)
 	return child;
 }
 
-/* The beginning of this process, read in another manner. */
+/* The start time of this process, read by another method. */
 static unsigned long long own_start(void)
 {
 	FILE *file = fopen("/proc/self/stat", "re");
@@ -105,7 +105,7 @@ static void make_instance(const char *begin, long pid, unsigned long long start,
 	CHECK(!mkdir(instance_path(begin, pid, start, end), 0700));
 }
 
-/* It is removed, if it is there. */
+/* Whether the instance exists. It is removed then. */
 static bool has_instance(const char *begin, long pid, unsigned long long start, const char *end)
 {
 	return !rmdir(instance_path(begin, pid, start, end));
@@ -119,7 +119,7 @@ static void test_clean(void)
 	pid_t child = make_zombie();
 
 	(void)snprintf(record.tracefs, sizeof(record.tracefs), "%s", folder);
-	/* Without the folder. */
+	/* Without the directory of instances. */
 	kernel_instances_clean(&record);
 	CHECK(!mkdir(path_of("instances"), 0700));
 	make_instance("side", getpid(), start, "");
@@ -142,7 +142,7 @@ static void test_clean(void)
 	CHECK(resources_descriptors() == before);
 }
 
-/* ---- a folder without events ---- */
+/* ---- a directory without events ---- */
 
 static void test_unreadable(void)
 {
@@ -156,7 +156,7 @@ static void test_unreadable(void)
 	(void)snprintf(expected, sizeof(expected),
 			"cannot read %s/events: No such file or directory", folder);
 	CHECK(!strcmp(error.text, expected) && !strcmp(error.mend, "run it as root"));
-	/* With an empty folder there is none that was asked for. */
+	/* An empty directory has no event that was requested. */
 	CHECK(!mkdir(path_of("events"), 0700));
 	CHECK(kernel_kinds_look(&record, false, &error) == -EINVAL && error.code == -EINVAL);
 	CHECK(!rmdir(path_of("events")));
@@ -186,7 +186,7 @@ static void test_round(void)
 			.also = 32,
 			.notice = 33};
 
-	/* So many pages of a CPU, and of the other what there is. */
+	/* 256 pages of the first CPU, and all pages of the second one. */
 	CHECK(ROUND_PAGES == 256 && way_drain(&record));
 	CHECK(reads_of[0] == 256 && reads_of[1] == 4 && flushed[0] == 1 && flushed[1] == 1);
 	pipes[0] = -1;

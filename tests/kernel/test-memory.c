@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptions of the kernel's events while memory lacks: each allocation fails once, also of an arena. The result is "out of memory", and
- * nothing leaks.
+ * Descriptions of kernel events without memory: each allocation fails once, also in an arena. The result is -ENOMEM, and nothing leaks.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -36,7 +35,7 @@ char *__wrap_ctf_arena_copy(struct ctf_arena *arena, const char *text, size_t si
 							: __real_ctf_arena_copy(arena, text, size);
 }
 
-/* How many calls failed, one in each turn. */
+/* Returns the number of calls that failed, one in each turn. */
 static unsigned int turns_of(int (*turn)(void))
 {
 	for (unsigned int call = 1;; call++) {
@@ -110,7 +109,7 @@ static int describe_header_in_arena(void)
 	return ret;
 }
 
-/* ---- the kernel's own ---- */
+/* ---- formats of tracepoints ---- */
 
 static const char text[] =
 		"name: e\nID: 7\nformat:\n"
@@ -150,7 +149,7 @@ static int parse_format(void)
 	int ret = kernel_format_parse(text, sizeof(text) - 1, &parsed);
 
 	CHECK(ret || (parsed.nr_fields == 8 && !strcmp(parsed.name, "e")));
-	/* Numbers without their labels are better than none. */
+	/* Without memory for labels, the fields have none, and parsing succeeds. */
 	if (!ret && (parsed.fields[0].nr_labels != 2 || parsed.fields[1].nr_labels != 2))
 		ret = -ENOMEM;
 	kernel_format_free(&parsed);

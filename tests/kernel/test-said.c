@@ -14,7 +14,7 @@
 
 #include "cmd/kernel/kernel.h"
 
-/* Each call that takes memory or a builder is counted, and the call with the number failing_at fails. */
+/* Calls that allocate memory or a builder are counted, and call number `failing_at` fails. */
 static unsigned int failing_at, failing_seen, nr_blocks, nr_builders;
 
 static bool is_failing(void)
@@ -235,7 +235,7 @@ static void test_described(void **unused)
 	assert_true(events_wanted(&said));
 	listen_to(((struct event *)said.own)->builder, false);
 	listener.gone(listener.user, &said);
-	/* Level 0 is a level. */
+	/* Level 0 is valid. */
 	said.level = 0;
 	said.own = NULL;
 	assert_int_equal(listener.found(listener.user, &said), 0);
@@ -375,7 +375,7 @@ static void test_own(void **unused)
 	events_free(events);
 }
 
-/* Each call that can fail does so once. What was made before it is released. */
+/* Each call that can fail fails once. Everything that was made before is released. */
 static void test_failures(void **unused)
 {
 	struct ctf_arena *arena = ctf_arena_create();

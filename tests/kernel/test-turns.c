@@ -37,7 +37,7 @@ static int played_clock(clockid_t id, struct timespec *now)
 	return 0;
 }
 
-/* The call with the number failing_at fails, with an error of its own. */
+/* Call number `failing_at` fails. Each function has an error of its own. */
 static unsigned int failing_at, failing_seen;
 
 static bool is_failing(int error)
@@ -48,7 +48,7 @@ static bool is_failing(int error)
 	return true;
 }
 
-/* The descriptor of signals is not one of the lowest. */
+/* The signalfd has a descriptor of at least 100. */
 static bool signals_are_high;
 
 static int failing_signalfd(int fd, const sigset_t *set, int flags)
@@ -490,7 +490,7 @@ static void test_looking(void **unused)
 	assert_int_equal(work.needed, 7000000001);
 	assert_int_equal(work.asked, 8000000002);
 	assert_false(work.late);
-	/* What is wanted by then is switched on, with and without a daemon. */
+	/* An event that is wanted by then is enabled, with and without a daemon. */
 	nr_there = 1;
 	on_there[0] = false;
 	wanted_there[0] = true;
@@ -582,7 +582,7 @@ static void test_signals(void **unused)
 	(void)kill(getpid(), SIGINT);
 	take_signals(&work);
 	assert_true(work.over);
-	/* The signal of a change comes after SIGINT, and does not take it back. */
+	/* The signal of a change comes after SIGINT, and does not cancel it. */
 	work.over = false;
 	(void)kill(getpid(), SIGINT);
 	(void)kill(getpid(), CHANGE_SIGNAL);
@@ -601,7 +601,7 @@ static void test_signals(void **unused)
 	take_signals(&work);
 	close(work.signals);
 	close(work.epoll);
-	/* Without standard input, one of the two has its descriptor. */
+	/* Without standard input, the signalfd or the epoll instance has descriptor 0. */
 	{
 		int input = dup(STDIN_FILENO);
 
@@ -807,7 +807,7 @@ static void test_life(void **unused)
 	place_there = NULL;
 }
 
-/* Each call of the start fails once. Another server can be started afterwards, so nothing is left. */
+/* Each call of the start fails once. Nothing is left, so another server can start afterwards. */
 static void test_failures(void **unused)
 {
 	static const char *const messages[] = {
@@ -832,7 +832,7 @@ static void test_failures(void **unused)
 		assert_string_equal(log, messages[failing_at - 1]);
 	}
 	place_there = NULL;
-	/* The server alone: memory, socket, address. The mask of new files is as before in any case. */
+	/* The server alone. Each failure leaves the umask unchanged. */
 	for (failing_at = 1; failing_at <= 4; failing_at++) {
 		static const int results[] = {-ENOMEM, -ENFILE, -EADDRINUSE, -EOPNOTSUPP};
 
@@ -1111,7 +1111,7 @@ static void test_server(void **unused)
 		server_close(other);
 		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 		assert_int_equal(access(path, F_OK), -1);
-		/* Or a connection. */
+		/* Or a connection, for which descriptor 0 is free. */
 		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
 		assert_int_equal(server_open(folder, &served, &other), 0);
 		{

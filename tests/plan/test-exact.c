@@ -40,7 +40,7 @@ static struct side_type two_runs(uint32_t first, uint32_t second)
 	return gather_struct(make_members(2, runs, NULL), 0, 8, DIRECT);
 }
 
-/* Whether the operation behind the one that was opened is the only one, and can be extended. */
+/* Whether the operation after the opened one is the only one, and can be extended. */
 static void test_single(void)
 {
 	int line = __LINE__;
@@ -55,7 +55,7 @@ static void test_single(void)
 	}
 }
 
-/* The span of a vector of as many arguments as the plan has, and of no other. */
+/* A vector must have as many arguments as the plan. */
 static void test_span_vectors(void)
 {
 	static const char text[] =

@@ -146,7 +146,7 @@ static void test_choice(void)
 	CHECK(is_result(0, TEXT_HEAD(SELF) THIRD "\n", ""));
 	RUN("-e", "[", SELF);
 	CHECK(is_result(2, "", NULL) && strstr(result.err, "readside: "));
-	/* Texts of the user are no formats. */
+	/* Texts of the user are not used as printf() formats. */
 	RUN("-e", "[%d%s", SELF);
 	CHECK(is_result(2, "", NULL) && strstr(result.err, "[%d%s"));
 	RUN("-f", "yaml", SELF);
@@ -219,7 +219,7 @@ static void test_outputs(void)
 	CHECK(is_result(2, "", NULL) &&
 			strstr(result.err, "/no/such: No such file or directory\n") &&
 			!strncmp(result.err, "readside: cannot write ", 23));
-	/* Without standard input, files have its descriptor, and it is closed again. */
+	/* Without standard input, a file has descriptor 0, which is closed again. */
 	{
 		int input = dup(STDIN_FILENO);
 

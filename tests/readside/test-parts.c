@@ -615,7 +615,7 @@ static const char bits_differ[] =
 		"more:bits: not compatible: field e: the label \"" LONG_LABEL "\" is gone\n"
 		"more:bits: compatible: field e: the label \"1st\" is new\n";
 
-/* Bits against bytes, labels that are cut, and events of one name: what is printed of one does not count for the next. */
+/* Bits compared with bytes, truncated labels, and events of one name: the limit of printed differences counts for each event alone. */
 static void test_more_differences(void)
 {
 	struct diff_side old = {0}, new = {0};
@@ -623,7 +623,7 @@ static void test_more_differences(void)
 	FILE *out = begin_output();
 
 	CHECK(expected);
-	/* 5 differences of each, of which 100 are printed at least. */
+	/* 50 events of 5 differences each exceed the limit of one event. */
 	for (unsigned int i = 0; i < 50; i++) {
 		add_to(&old, &bits_before);
 		add_to(&new, &bits_after);

@@ -436,7 +436,7 @@ static bool fake_wait(struct ring_producer *producer, uint32_t ring, uint64_t by
 #if RING_HAS_SECTION
 /* A thread without rseq, or without a ring. */
 static bool has_no_rseq, may_obtain, is_loan, may_take;
-static const int32_t *known_cpu; /* NULL: the one of this thread. */
+static const int32_t *known_cpu; /* NULL: the CPU of this thread */
 static unsigned int nr_takes, nr_forgotten, nr_returned;
 
 static int32_t fake_rseq_cpu(void)
@@ -1583,7 +1583,7 @@ static void test_no_ring(void)
 	is_loan = false;
 	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0);
 	CHECK(nr_takes == 5 && nr_returned == 4);
-	/* A handler was first: the thread is known by now. Its CPU is the last one with a ring, and the one after it. */
+	/* A signal handler published first, so the thread is known. Its CPU is the last one with a ring, and then the next one. */
 	has_no_rseq = may_obtain = false;
 	known_cpu = &cpus[0];
 	CHECK(attempt(producer, RING_SECTION_NO_RING, RING_SECTION_DONE, 0) == 0 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A way for frames, with played files and lines: what is opened and refused, what is repeated, and the answers of a receiver in pieces. */
+/* The sink for frames, with played files and connections: opened and refused paths, repeated metadata, and answers of a receiver in pieces. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -176,7 +176,7 @@ static struct bytes *begin(enum url_kind kind, const char *path)
 	return bytes_of(sink);
 }
 
-/* What opening reports. */
+/* Whether opening returns this descriptor or error, and this text. */
 static bool opens(struct bytes *bytes, int expected, const char *text, bool is_final)
 {
 	struct send_error error = {.text = ""};
@@ -198,7 +198,7 @@ static void test_paths(void)
 	bytes = begin(URL_PATH, "/a");
 	opened[0] = 0;
 	CHECK(opens(bytes, 0, "", false));
-	/* A device, and a daemon of the system, make no file. */
+	/* No file is created in /dev, or by a daemon of the system. */
 	bytes = begin(URL_PATH, "/dev/x");
 	CHECK(opens(bytes, 4, "", false) && has_noted("open /dev/x itself 644;"));
 	bytes = begin(URL_PATH, "/dev");
@@ -218,7 +218,7 @@ static void test_paths(void)
 				true));
 		CHECK(has_noted("open /a itself 644;close 0;"));
 	}
-	/* It is not there, is not read, is a directory, or cannot be opened. */
+	/* The file does not exist, has no reader, is a directory, or cannot be opened. */
 	bytes = begin(URL_PATH, "/dev/x");
 	opened[0] = -ENOENT;
 	CHECK(opens(bytes, -ENOENT, "/dev/x is not there", false));
@@ -370,7 +370,7 @@ static void test_answers(void)
 		take_answers(bytes);
 	}
 	CHECK(bytes->acknowledged == 7 && bytes->answers && !bytes->in_size);
-	/* Two and a part of a third one; an older one changes nothing. */
+	/* Two answers and a part of a third one. An older answer changes nothing. */
 	all = put_answer(put_answer(put_answer(0, FRAME_ACK, id, 9, 8), FRAME_ACK, id, 8, 8),
 			FRAME_ACK, id, 10, 8);
 	received_size = (ssize_t)all - 1;
@@ -378,7 +378,7 @@ static void test_answers(void)
 	memmove(received, received + all - 1, 1);
 	received_size = 1;
 	CHECK(hear(bytes) == 1 && bytes->acknowledged == 10 && !bytes->in_size);
-	/* Of another kind, of another sender, too short, and no frame. */
+	/* A frame of another type, of another sender, a short one, and bytes that are not a frame. */
 	bytes->answers = false;
 	all = put_answer(0, FRAME_HELLO, id, 20, 8);
 	all = put_answer(all, FRAME_ACK, id + 1, 21, 8);
@@ -388,7 +388,7 @@ static void test_answers(void)
 	CHECK(hear(bytes) == 1 && bytes->acknowledged == 10 && !bytes->answers);
 	received_size = (ssize_t)put_answer(0, FRAME_ACK, id, 30, 8);
 	CHECK(hear(bytes) == 1 && bytes->acknowledged == 30 && bytes->answers);
-	/* Nothing, a signal, an error, and the end. */
+	/* No bytes, a signal, an error, and the end. */
 	received_size = -EAGAIN;
 	CHECK(!hear(bytes));
 	received_size = -EINTR;
@@ -443,7 +443,7 @@ static void test_frames(void)
 	CHECK(framing_find(written, written_size, &used, &frame) == FRAME_WHOLE &&
 			frame.type == FRAME_ACK && frame.sequence == 41 &&
 			frame.session == bytes->sink.id && frame.size == 4);
-	/* All of the space, and a byte more. */
+	/* A frame that fills the space, and one byte more. */
 	for (unsigned int more = 0; more < 2; more++) {
 		size_t size = sizeof(bytes->out) - FRAME_HEAD - FRAME_TAIL + more;
 		static unsigned char content[sizeof(((struct bytes *)NULL)->out)];

@@ -68,7 +68,7 @@ static void test_digits(void)
 	memcpy(text, "........-....-....-....-............", 37);
 	identity_to_text(sent, text);
 	CHECK(!strcmp((const char *)text, "00090a63-64ff-4f07-b22a-05c80b0862fe"));
-	/* 31 and 33 digits, and a byte that is none. */
+	/* 31 and 33 digits, and a byte that is not a digit. */
 	CHECK(!identity_from_text(
 			(const unsigned char *)"00090a63-64ff-4f07-B22A-05c8-b0862fe", uuid));
 	CHECK(!identity_from_text(
@@ -77,7 +77,7 @@ static void test_digits(void)
 			(const unsigned char *)"00090a63-64ff-4f07-B22A-05c80b0862f\0", uuid));
 }
 
-/* What becomes of the first bytes of a text: `after`, or nothing. */
+/* Whether the first `size` bytes of a text become `after`. NULL: they do not change. */
 static bool becomes(const char *before, size_t size, const char *after)
 {
 	struct identity identity = {.is_own = true};
@@ -100,14 +100,14 @@ static void test_texts(void)
 	static const char tsdl[] = "uuid = \"" FORM("e") "\"";
 	static const char json[] = "\"uuid\":" NUMBERS "]}";
 
-	/* All of it, the last byte of it, and one less. */
+	/* The whole text, one byte less, and two bytes less. */
 	CHECK(becomes(tsdl, sizeof(tsdl) - 1, "uuid = \"" OTHER "\""));
 	CHECK(becomes(tsdl, sizeof(tsdl) - 2, "uuid = \"" OTHER "\""));
 	CHECK(becomes(tsdl, sizeof(tsdl) - 3, NULL));
 	CHECK(becomes(json, sizeof(json) - 1, "\"uuid\":" CHOSEN "]}"));
 	CHECK(becomes(json, sizeof(json) - 2, "\"uuid\":" CHOSEN "]}"));
 	CHECK(becomes(json, sizeof(json) - 3, NULL));
-	/* The whole of what stands before it. */
+	/* The whole text before the UUID must match. */
 	CHECK(becomes("uuid = '" FORM("e") " uuid = \"" FORM("e") "\"", 90,
 			"uuid = '" FORM("e") " uuid = \"" OTHER "\""));
 	CHECK(becomes("\"uuid\":("
@@ -141,7 +141,7 @@ static void test_same(void)
 	identity_replace(&identity, uuid);
 	CHECK(!strcmp(text, "uuid = \"" FORM("e") "\"") && !memcmp(uuid, sent, sizeof(uuid)));
 	CHECK(!identity.is_known);
-	/* The first 4096 bytes. */
+	/* Only the first 4096 bytes are searched. */
 	for (unsigned int more = 0; more < 2; more++) {
 		static char large[4200];
 		size_t at = 4096 - strlen("uuid = \"" FORM("e")) + more;

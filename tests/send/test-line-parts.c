@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines with played calls and a played clock: each wait, each error of a connection, and bytes that go in pieces. */
+/* Connections with played calls and a played clock: each wait, each error, and bytes that are sent and received in pieces. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -48,7 +48,7 @@ static bool has_noted(const char *text)
 struct outcome {
 	int64_t result; /* negative: the call fails with that error */
 	int code; /* errno if it succeeds, the error of a socket, or the events of a descriptor */
-	int of_stop; /* the events of the descriptor that stops */
+	int of_stop; /* the events of the stop descriptor */
 };
 
 static struct outcome outcomes[128];
@@ -71,7 +71,7 @@ static int64_t next_outcome(void)
 	return outcome->result < 0 ? -1 : outcome->result;
 }
 
-static bool all_have_come(void)
+static bool all_are_used(void)
 {
 	bool all = at_outcome == nr_outcomes;
 
@@ -252,7 +252,7 @@ static void test_waits(void)
 	struct patience patience = {
 			.stop_fd = 9, .stopped = &stopped, .tick = tick, .user = &tick_user};
 
-	/* The deadline: none, in the past, now, and then. */
+	/* No deadline, and deadlines in the past, now and later. */
 	played_ms = 5000;
 	tick_result = -EDOM;
 	CHECK(await(3, POLLIN, -1, &patience) == -EDOM && has_noted("poll 3 in 9 200;tick;"));
@@ -266,23 +266,23 @@ static void test_waits(void)
 	CHECK(await(3, POLLIN, 5350, &patience) == -ETIMEDOUT && played_ms == 5450);
 	CHECK(has_noted("poll 3 in 9 200;tick;poll 3 in 9 200;tick;poll 3 in 9 50;tick;"));
 	CHECK(await(3, POLLIN, 5600, &plain) == -ETIMEDOUT && has_noted("poll 3 in 9 150;"));
-	/* What ends a wait: an error, but no signal; the descriptors, that of the line first; a stop before both. */
+	/* A wait ends by an error other than EINTR, by the line's descriptor, and by the stop descriptor. The stop flag precedes both. */
 	expect(-EINTR, 0);
 	outcomes[0].code = 0;
 	expect(1, POLLHUP);
-	CHECK(!await(3, POLLIN, -1, &patience) && all_have_come());
+	CHECK(!await(3, POLLIN, -1, &patience) && all_are_used());
 	CHECK(has_noted("poll 3 in 9 200;tick;poll 3 in 9 200;"));
 	expect(-ENOMEM, 0);
-	CHECK(await(3, POLLIN, -1, &patience) == -ENOMEM && all_have_come());
+	CHECK(await(3, POLLIN, -1, &patience) == -ENOMEM && all_are_used());
 	expect(1, 0);
 	outcomes[0].of_stop = POLLIN;
-	CHECK(await(3, POLLIN, -1, &patience) == -ECANCELED && all_have_come());
+	CHECK(await(3, POLLIN, -1, &patience) == -ECANCELED && all_are_used());
 	expect(2, POLLIN);
 	outcomes[0].of_stop = POLLIN;
-	CHECK(!await(3, POLLIN, -1, &patience) && all_have_come());
+	CHECK(!await(3, POLLIN, -1, &patience) && all_are_used());
 	stopped = true;
 	expect(1, POLLIN);
-	CHECK(await(3, POLLIN, -1, &patience) == -ECANCELED && all_have_come());
+	CHECK(await(3, POLLIN, -1, &patience) == -ECANCELED && all_are_used());
 	CHECK(has_noted("poll 3 in 9 200;poll 3 in 9 200;poll 3 in 9 200;poll 3 in 9 200;"));
 }
 
@@ -294,41 +294,41 @@ static void test_connections(void)
 
 	address.address.ss_family = AF_INET;
 	poll_takes = 200;
-	/* At once, with the lowest descriptor. */
+	/* Connected at once, with descriptor 0. */
 	expect(0, 0);
 	expect(0, 0);
-	CHECK(connect_one(&address, &plain) == 0 && all_have_come());
+	CHECK(connect_one(&address, &plain) == 0 && all_are_used());
 	CHECK(has_noted("socket 2 6;connect 0 2 16;" TUNED));
 	expect(-EMFILE, 0);
-	CHECK(connect_one(&address, &plain) == -EMFILE && all_have_come());
+	CHECK(connect_one(&address, &plain) == -EMFILE && all_are_used());
 	CHECK(has_noted("socket 2 6;"));
 	expect(7, 0);
 	expect(-ENETUNREACH, 0);
-	CHECK(connect_one(&address, &plain) == -ENETUNREACH && all_have_come());
+	CHECK(connect_one(&address, &plain) == -ENETUNREACH && all_are_used());
 	CHECK(has_noted("socket 2 6;connect 7 2 16;close 7;"));
 	/* After a while: established, refused, unknown, and never. */
 	expect(0, 0);
 	expect(-EINPROGRESS, 0);
 	expect(1, POLLOUT);
 	expect(0, 0);
-	CHECK(connect_one(&address, &plain) == 0 && all_have_come());
+	CHECK(connect_one(&address, &plain) == 0 && all_are_used());
 	CHECK(has_noted("socket 2 6;connect 0 2 16;poll 0 out 9 200;error of 0;" TUNED));
 	expect(7, 0);
 	expect(-EINPROGRESS, 0);
 	expect(1, POLLOUT);
 	expect(0, ECONNREFUSED);
-	CHECK(connect_one(&address, &plain) == -ECONNREFUSED && all_have_come());
+	CHECK(connect_one(&address, &plain) == -ECONNREFUSED && all_are_used());
 	CHECK(has_noted("socket 2 6;connect 7 2 16;poll 7 out 9 200;error of 7;close 7;"));
 	expect(7, 0);
 	expect(-EINPROGRESS, 0);
 	expect(1, POLLOUT);
 	expect(-ENOBUFS, 0);
-	CHECK(connect_one(&address, &plain) == -ENOBUFS && all_have_come());
+	CHECK(connect_one(&address, &plain) == -ENOBUFS && all_are_used());
 	CHECK(has_noted("socket 2 6;connect 7 2 16;poll 7 out 9 200;error of 7;close 7;"));
 	expect(7, 0);
 	expect(-EINPROGRESS, 0);
 	played_ms = 1000;
-	CHECK(connect_one(&address, &plain) == -ETIMEDOUT && all_have_come());
+	CHECK(connect_one(&address, &plain) == -ETIMEDOUT && all_are_used());
 	CHECK(played_ms == 11000 && !strncmp(log_text, "socket 2 6;connect 7 2 16;poll", 30));
 	CHECK(strstr(log_text, "poll 7 out 9 200;close 7;"));
 	*log_text = '\0';
@@ -353,22 +353,22 @@ static void test_hosts(void)
 	expect(-EAGAIN, 0);
 	expect(1, POLLIN);
 	expect(0, 0);
-	CHECK(!find_host("h", "p", &patience, &answer) && all_have_come());
+	CHECK(!find_host("h", "p", &patience, &answer) && all_are_used());
 	CHECK(has_noted("ask 0 1 h p;poll 0 in 9 200;take 0 1;poll 0 in 9 200;take 0 1;"));
 	expect(-EPIPE, 0);
-	CHECK(find_host("h", "p", &patience, &answer) == -EPIPE && all_have_come());
+	CHECK(find_host("h", "p", &patience, &answer) == -EPIPE && all_are_used());
 	expect(0, 0);
 	expect(-ENOMEM, 0);
-	CHECK(find_host("h", "p", &patience, &answer) == -ENOMEM && all_have_come());
+	CHECK(find_host("h", "p", &patience, &answer) == -ENOMEM && all_are_used());
 	expect(0, 0);
 	expect(1, POLLIN);
 	expect(-EPROTO, 0);
-	CHECK(find_host("h", "p", &patience, &answer) == -EPROTO && all_have_come());
+	CHECK(find_host("h", "p", &patience, &answer) == -EPROTO && all_are_used());
 	CHECK(has_noted("ask 0 2 h p;ask 0 3 h p;poll 0 in 9 200;ask 0 4 h p;poll 0 in 9 200;take 0 4;"));
 	expect(0, 0);
 	played_ms = 2000;
 	poll_takes = 200;
-	CHECK(find_host("h", "p", &patience, &answer) == -ETIMEDOUT && all_have_come());
+	CHECK(find_host("h", "p", &patience, &answer) == -ETIMEDOUT && all_are_used());
 	CHECK(played_ms == 62000);
 	*log_text = '\0';
 }
@@ -378,7 +378,7 @@ static bool is_refused(int code, const char *text)
 	struct send_error error = {.text = ""};
 	int ret = line_connect("h", "p", &plain, &error);
 
-	return ret == code && !strcmp(error.text, text) && all_have_come();
+	return ret == code && !strcmp(error.text, text) && all_are_used();
 }
 
 static void test_addresses(void)
@@ -404,21 +404,21 @@ static void test_addresses(void)
 	expect(-ETIMEDOUT, 0);
 	CHECK(is_refused(-ETIMEDOUT, "cannot reach h, port p: it does not answer"));
 	CHECK(has_noted("search h p;socket 10 11;socket 2 12;connect 5 0 16;close 5;socket 2 13;connect 6 0 17;close 6;"));
-	/* None after one that is connected, and none after a stop. */
+	/* No further address is tried after a connection or after a stop. */
 	expect(-EAFNOSUPPORT, 0);
 	expect(0, 0);
 	expect(0, 0);
-	CHECK(line_connect("h", "p", &plain, &error) == 0 && !*error.text && all_have_come());
+	CHECK(line_connect("h", "p", &plain, &error) == 0 && !*error.text && all_are_used());
 	expect(5, 0);
 	expect(-ECANCELED, 0);
 	CHECK(is_refused(-ECANCELED, "cannot reach h, port p: Operation canceled"));
-	/* The name was not found: the helper process has gone, or the wait has been stopped. */
+	/* The name was not found: the helper process has exited, or the wait was stopped. */
 	patience.resolver = &resolver;
 	expect(-EPIPE, 0);
-	CHECK(line_connect("h", "p", &patience, &error) == -EHOSTUNREACH && all_have_come());
+	CHECK(line_connect("h", "p", &patience, &error) == -EHOSTUNREACH && all_are_used());
 	CHECK(!strcmp(error.text, "cannot reach h: the last reader has closed it"));
 	expect(-ECANCELED, 0);
-	CHECK(line_connect("h", "p", &patience, &error) == -ECANCELED && all_have_come());
+	CHECK(line_connect("h", "p", &patience, &error) == -ECANCELED && all_are_used());
 	*log_text = '\0';
 }
 
@@ -439,43 +439,43 @@ static void test_written(void)
 	expect(-EAGAIN, 0);
 	expect(1, POLLOUT);
 	expect(3, EINTR);
-	CHECK(!line_write(3, bytes, 5, false, &plain) && all_have_come());
+	CHECK(!line_write(3, bytes, 5, false, &plain) && all_are_used());
 	CHECK(has_noted("send 3 a 5;send 3 c 3;send 3 c 3;send 3 c 3;send 3 c 3;poll 3 out 9 200;send 3 c 3;"));
 	/* A file, and errors of both. */
 	expect(-ENOTSOCK, 0);
 	expect(2, 0);
 	expect(-ENOTSOCK, 0);
 	expect(-EIO, 0);
-	CHECK(line_write(3, bytes, 5, false, &plain) == -EIO && all_have_come());
+	CHECK(line_write(3, bytes, 5, false, &plain) == -EIO && all_are_used());
 	CHECK(has_noted("send 3 a 5;write 3 a 5;send 3 c 3;write 3 c 3;"));
 	expect(-EPIPE, 0);
-	CHECK(line_write(3, bytes, 5, false, &plain) == -EPIPE && all_have_come());
+	CHECK(line_write(3, bytes, 5, false, &plain) == -EPIPE && all_are_used());
 	expect(-EAGAIN, 0);
 	expect(-ENOMEM, 0);
-	CHECK(line_write(3, bytes, 5, false, &plain) == -ENOMEM && all_have_come());
-	/* A shared one: in pieces of a page, each after a wait. */
+	CHECK(line_write(3, bytes, 5, false, &plain) == -ENOMEM && all_are_used());
+	/* A shared connection: in pieces of a page, each after a wait. */
 	*log_text = '\0';
 	expect(1, POLLOUT);
 	expect(4096, 0);
 	expect(1, POLLOUT);
 	expect(1, 0);
-	CHECK(!line_write(3, bytes, 4097, true, &plain) && all_have_come());
+	CHECK(!line_write(3, bytes, 4097, true, &plain) && all_are_used());
 	CHECK(has_noted("poll 3 out 9 200;send 3 a 4096;poll 3 out 9 200;send 3 o 1;"));
 	expect(1, POLLOUT);
 	expect(4096, 0);
-	CHECK(!line_write(3, bytes, 4096, true, &plain) && all_have_come());
+	CHECK(!line_write(3, bytes, 4096, true, &plain) && all_are_used());
 	expect(-ENOMEM, 0);
-	CHECK(line_write(3, bytes, 5, true, &plain) == -ENOMEM && all_have_come());
+	CHECK(line_write(3, bytes, 5, true, &plain) == -ENOMEM && all_are_used());
 	CHECK(has_noted("poll 3 out 9 200;send 3 a 4096;poll 3 out 9 200;"));
 	expect(4097, 0);
 	CHECK(!line_write(3, bytes, 4097, false, &plain) && has_noted("send 3 a 4097;"));
-	CHECK(all_have_come());
+	CHECK(all_are_used());
 	/* Stopped when all was written. */
 	expect(5, 0);
-	CHECK(line_write(3, bytes, 5, false, &patience) == -ECANCELED && all_have_come());
+	CHECK(line_write(3, bytes, 5, false, &patience) == -ECANCELED && all_are_used());
 	stopped = false;
 	expect(5, 0);
-	CHECK(!line_write(3, bytes, 5, false, &patience) && all_have_come());
+	CHECK(!line_write(3, bytes, 5, false, &patience) && all_are_used());
 	*log_text = '\0';
 }
 
@@ -490,7 +490,7 @@ static void test_read(void)
 	expect(-EAGAIN, 0);
 	expect(1, POLLIN);
 	expect(3, EAGAIN);
-	CHECK(!line_read(3, bytes, 5, 150, &plain) && all_have_come());
+	CHECK(!line_read(3, bytes, 5, 150, &plain) && all_are_used());
 	CHECK(has_noted("recv 3 5;recv 3 3;recv 3 3;poll 3 in 9 150;recv 3 3;"));
 	CHECK(!strcmp(bytes, "bbfff"));
 	/* The timeout counts from the call. */
@@ -499,22 +499,22 @@ static void test_read(void)
 	expect(-EAGAIN, 0);
 	expect(1, POLLIN);
 	expect(-EAGAIN, 0);
-	CHECK(line_read(3, bytes, 5, 150, &plain) == -ETIMEDOUT && all_have_come());
+	CHECK(line_read(3, bytes, 5, 150, &plain) == -ETIMEDOUT && all_are_used());
 	CHECK(has_noted("recv 3 5;poll 3 in 9 150;recv 3 5;poll 3 in 9 50;recv 3 5;"));
 	expect(-EAGAIN, 0);
-	CHECK(line_read(3, bytes, 5, 0, &plain) == -ETIMEDOUT && all_have_come());
+	CHECK(line_read(3, bytes, 5, 0, &plain) == -ETIMEDOUT && all_are_used());
 	CHECK(has_noted("recv 3 5;"));
 	expect(-EAGAIN, 0);
 	expect(-ENOMEM, 0);
-	CHECK(line_read(3, bytes, 5, -1, &plain) == -ENOMEM && all_have_come());
+	CHECK(line_read(3, bytes, 5, -1, &plain) == -ENOMEM && all_are_used());
 	CHECK(has_noted("recv 3 5;poll 3 in 9 200;"));
 	/* The end, and an error. */
 	expect(0, EINTR);
-	CHECK(line_read(3, bytes, 5, 150, &plain) == -ECONNRESET && all_have_come());
+	CHECK(line_read(3, bytes, 5, 150, &plain) == -ECONNRESET && all_are_used());
 	expect(0, EAGAIN);
-	CHECK(line_read(3, bytes, 5, 150, &plain) == -ECONNRESET && all_have_come());
+	CHECK(line_read(3, bytes, 5, 150, &plain) == -ECONNRESET && all_are_used());
 	expect(-EIO, 0);
-	CHECK(line_read(3, bytes, 5, 150, &plain) == -EIO && all_have_come());
+	CHECK(line_read(3, bytes, 5, 150, &plain) == -EIO && all_are_used());
 	*log_text = '\0';
 }
 
@@ -522,17 +522,17 @@ static void test_terminals(void)
 {
 	CHECK(!line_raw(7, 1200));
 	expect(-EIO, 0);
-	CHECK(line_raw(8, 1200) == -EIO && all_have_come());
+	CHECK(line_raw(8, 1200) == -EIO && all_are_used());
 	expect(0, 0);
 	expect(-EPERM, 0);
-	CHECK(line_raw(8, 4800) == -EPERM && all_have_come());
+	CHECK(line_raw(8, 4800) == -EPERM && all_are_used());
 	expect(0, 0);
 	expect(0, 0);
-	CHECK(!line_raw(8, 9600) && all_have_come());
+	CHECK(!line_raw(8, 9600) && all_are_used());
 	CHECK(cfgetospeed(&set) == B9600 && set.c_cc[VMIN] == 1 && set.c_cc[VTIME] == 0);
 	CHECK((set.c_cflag & (CLOCAL | CREAD)) == (CLOCAL | CREAD));
 	expect(0, 0);
-	CHECK(line_raw(8, 9601) == -EINVAL && all_have_come());
+	CHECK(line_raw(8, 9601) == -EINVAL && all_are_used());
 }
 
 int main(void)

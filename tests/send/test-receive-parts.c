@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of a receiver, with played calls: names of directories, writes in pieces, and metadata that takes the place of an older one. */
+/* Files of a receiver, with played calls: names of directories, writes in pieces, and metadata that replaces older metadata. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -40,8 +40,8 @@ static bool has_noted(const char *text)
 /* ---- played calls ---- */
 
 static int open_error, rename_error, mkdir_error;
-static unsigned int nr_existing; /* directories that are there before a new one */
-static ssize_t writes[4];        /* bytes, or a negative error; what is left if they are used up */
+static unsigned int nr_existing; /* names that exist before a directory can be made */
+static ssize_t writes[4];        /* bytes, or a negative error; later writes take all bytes */
 static unsigned int next_write, nr_writes;
 
 static int played_open(const char *path, int flags, mode_t mode)
@@ -106,7 +106,7 @@ static int played_mkdir(const char *path, mode_t mode)
 static char output[] = "/o", directory[] = "t";
 static struct receive receive;
 
-static void played_say(void *user, bool is_error, const char *text)
+static void played_report(void *user, bool is_error, const char *text)
 {
 	(void)user;
 	(void)is_error;
@@ -116,7 +116,7 @@ static void played_say(void *user, bool is_error, const char *text)
 static struct trace begin(void)
 {
 	receive.output = output;
-	receive.say = played_say;
+	receive.say = played_report;
 	receive.failed = false;
 	open_error = rename_error = mkdir_error = 0;
 	next_write = nr_writes = nr_existing = 0;
@@ -143,7 +143,7 @@ static void test_writes(void)
 	*log_text = '\0';
 	CHECK(!append(&receive, &trace, "f", 0, "xyz", 3, 9));
 	CHECK(has_noted("open /o/t/f;write x 3 at 9;close 0;") && !receive.failed);
-	/* All or nothing. */
+	/* After an error, the bytes that were written are removed. */
 	writes[0] = 2;
 	writes[1] = -EDQUOT;
 	next_write = 0;
@@ -184,7 +184,7 @@ static void test_directories(void)
 	mkdir_error = 0;
 	failing_arm(1);
 	CHECK(make_directory(&receive, "c", &made, &is_renamed) == -ENOMEM && failing_has_failed());
-	/* Space for a number behind the longest name. */
+	/* The longest name leaves space for a number. */
 	for (size_t size = sizeof(receive.text) - 16 - 4; size < sizeof(receive.text) - 16;
 			size++) {
 		*log_text = '\0';
@@ -212,7 +212,7 @@ static void test_metadata(void)
 	struct trace trace = begin();
 	struct frame_file file = part(2, 0, 4, 7);
 
-	/* Put together beside, and then in its place. */
+	/* Metadata is collected in a new file, which then replaces the old one. */
 	take_metadata(&receive, &trace, &file);
 	CHECK(has_noted("open /o/t/.metadata.new empty;write 0 4 at 0;close 0;"));
 	CHECK(trace.staged == 4 && trace.staged_generation == 2 && !trace.metadata &&
@@ -226,7 +226,7 @@ static void test_metadata(void)
 	take_metadata(&receive, &trace, &file);
 	CHECK(has_noted("open /o/t/.metadata.new;write 4 3 at 4;close 0;rename /o/t/.metadata.new /o/t/metadata;"));
 	CHECK(trace.generation == 2 && trace.metadata == 7);
-	/* It grows: only what is new. An older one is late. */
+	/* Growing metadata: only new bytes are written. Metadata of an older generation is ignored. */
 	file = part(2, 5, 4, 9);
 	take_metadata(&receive, &trace, &file);
 	CHECK(has_noted("open /o/t/metadata;write 7 2 at 7;close 0;") && trace.metadata == 9);
@@ -237,7 +237,7 @@ static void test_metadata(void)
 	file = part(1, 0, 4, 50);
 	take_metadata(&receive, &trace, &file);
 	CHECK(has_noted("") && trace.metadata == 9 && trace.wanted == 9);
-	/* Its beginning is missing; the rename fails. */
+	/* The beginning of the metadata is missing; then the rename fails. */
 	file = part(3, 1, 4, 5);
 	take_metadata(&receive, &trace, &file);
 	CHECK(has_noted("") && trace.staged_generation == 2 && trace.newest == 3 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to a relay daemon, with played lines and a played time: how it opens and closes, its names, and when it waits. */
+/* A connection to a relay daemon, with played connections and a played time: how it opens and closes, its names, and its waits. */
 #include <endian.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -130,11 +130,11 @@ static time_t played_time(time_t *now)
 #define time(now) played_time(now)
 #include "send/relay.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
 
-/* What the daemon answers to VERSION and to CREATE_SESSION. */
+/* The daemon's answers to VERSION and to CREATE_SESSION. */
 static struct {
 	uint32_t level[2];
 	struct handle_answer session;
-} __attribute__((packed)) said;
+} __attribute__((packed)) answered;
 
 static struct relay *begin(void)
 {
@@ -151,10 +151,10 @@ static struct relay *begin(void)
 	next_connection = nr_written = failing_write = 0;
 	written_size = 0;
 	read_error = 0;
-	said.level[0] = htobe32(2);
-	said.level[1] = htobe32(4);
-	said.session = (struct handle_answer){htobe64(99), htobe32(10)};
-	answers = (const unsigned char *)&said;
+	answered.level[0] = htobe32(2);
+	answered.level[1] = htobe32(4);
+	answered.session = (struct handle_answer){htobe64(99), htobe32(10)};
+	answers = (const unsigned char *)&answered;
 	*log_text = '\0';
 	return relay_of(sink);
 }
@@ -192,7 +192,7 @@ static void test_opened(void)
 	relay_close(&relay->sink);
 	CHECK(has_noted(""));
 	/* A later connection has another directory. */
-	answers = (const unsigned char *)&said;
+	answers = (const unsigned char *)&answered;
 	next_connection = 0;
 	connections[0] = 7;
 	connections[1] = 0;
@@ -222,9 +222,9 @@ static void test_refused(void)
 	for (unsigned int i = 0; i < 4; i++) {
 		relay = begin();
 		if (i == 0)
-			said.level[0] = htobe32(3);
+			answered.level[0] = htobe32(3);
 		else if (i == 1)
-			said.session.code = htobe32(11);
+			answered.session.code = htobe32(11);
 		else if (i == 2)
 			read_error = -EPROTO;
 		else
@@ -270,7 +270,7 @@ static void test_names(void)
 	CHECK(!relay_create() && failing_has_failed());
 }
 
-/* Two parts and an answer: each error ends it. */
+/* A command of two parts, and its answer. Each error ends the command. */
 static void test_commands(void)
 {
 	struct relay *relay = begin();
@@ -291,7 +291,7 @@ static void test_commands(void)
 	failing_write = 2;
 	CHECK(command(relay, SEND_INDEX, "12", 2, "345", 3, &answer, 4) == -EPIPE);
 	CHECK(has_noted("write 5 26;write 5 3;"));
-	/* A code. */
+	/* Commands that are answered with a code. */
 	answer = htobe32(10);
 	answers = (const unsigned char *)&answer;
 	CHECK(!simple(relay, STREAMS_SENT, NULL, 0));
@@ -313,11 +313,11 @@ static void test_waits(void)
 	struct relay *relay = begin();
 	uint32_t answer[2] = {0, 1};
 
-	/* Viewers have a second if anything was shown to them. */
+	/* The end waits one second for viewers if anything was sent. */
 	CHECK(!relay_end(&relay->sink, &follow) && has_noted(""));
 	relay->sink.before = 5;
 	CHECK(!relay_end(&relay->sink, &follow) && has_noted("sleep 1.000000000;"));
-	/* What has not arrived is asked for. */
+	/* The daemon is asked about data that has not been delivered yet. */
 	memset(streams, 0, sizeof(streams));
 	streams[0].next = &streams[1];
 	relay->control = 5;

@@ -248,7 +248,7 @@ static void test_work(void)
 		resolver_start();
 	CHECK(has_noted("close 0;ignore 2;ignore 15;ignore 1;ignore 3;dup2 12 0;close from 1;isolate;recv 0 ;lookup hhh ppp;free;send 0;recv 0 ;lookup hhh ppp;free;send 0;recv 0 ;"));
 	CHECK(answered.number == 77 && answered.count == 1);
-	/* A question that is short, and an answer that nothing takes. */
+	/* A truncated question, and an answer that cannot be sent. */
 	nr_messages = 2;
 	message_size--;
 	if (!setjmp(ended))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths that look like hosts, with a played list of hosts and a played name of this one. */
+/* Paths that look like hosts, with a played list of hosts and a played host name. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdbool.h>
@@ -27,7 +27,7 @@ static FILE *played_open(const char *path, const char *mode)
 	return no_hosts ? NULL : fmemopen(hosts_text, strlen(hosts_text), "r");
 }
 
-/* As of glibc: without a NUL if the name fills the space. */
+/* As in glibc: without a NUL if the name fills the space. */
 static int played_name(char *name, size_t size)
 {
 	own_size = size;
@@ -108,7 +108,7 @@ static bool looks_like_file(const char *text)
 	return !looks_like_host(text, host, port);
 }
 
-static void test_looks(void)
+static void test_paths(void)
 {
 	static char text[600];
 
@@ -164,7 +164,7 @@ int main(void)
 {
 	test_known_hosts();
 	test_hosts();
-	test_looks();
+	test_paths();
 	test_hints();
 	return 0;
 }

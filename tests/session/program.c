@@ -813,7 +813,7 @@ static int verb_vandal(char **args)
 
 	(void)args;
 	tick(0, 0);
-	/* The test stops the recorder in between. */
+	/* The test stops the recorder between the two lines. */
 	puts("ready");
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))

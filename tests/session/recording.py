@@ -49,7 +49,7 @@ def held(pid):
         os.kill(pid, signal.SIGCONT)
         time.sleep(0.01)
     else:
-        raise AssertionError("the recorder is busy for a minute")
+        raise AssertionError("the recorder did not become idle within a minute")
     try:
         yield
     finally:
@@ -165,7 +165,7 @@ class Case(unittest.TestCase):
         return list(self.traces.values())
 
     def spoil(self, recorder):
-        """Let the program spoil its rings. The recorder then finds nothing that is spoiled in part, which could be a record of any content."""
+        """Let the program spoil its rings while the recorder is stopped: a record that is spoiled in part could be valid with any content."""
         self.assertEqual(recorder.stdout.readline(), "ready\n")
         with held(recorder.pid):
             recorder.stdin.write("go\n")

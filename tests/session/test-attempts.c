@@ -180,7 +180,7 @@ static void test_folders(void)
 	CHECK(make_folder(&session, &instance) == -ENOSPC && nr_tries == 1);
 }
 
-/* Rings are not read while their recorder runs, or if that cannot be found out. */
+/* Rings are not read while their recorder runs, or if the lock cannot be checked. */
 static void test_recorder(void)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs that never meet the agent: made-up files of both word sizes, with each header in turn, and the rights that a file gives. */
+/* Programs into which the agent cannot be preloaded: files of both word sizes, with each program header in turn, and files that give rights. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "../resources.h"
 
-/* The caller, and what is said of the file. */
+/* The caller, and the status of the file. */
 static uid_t user;
 static gid_t group;
 static mode_t mode;
@@ -61,7 +61,7 @@ static ssize_t played_fgetxattr(int fd, const char *name, void *value, size_t si
 
 static char folder[] = "/tmp/side-command-XXXXXX", path[64];
 
-/* Writes an executable file of these bytes and compares the sentence, without the path. */
+/* Write an executable file of these bytes, and compare the message, without the path. */
 static void check(const void *bytes, size_t size, const char *wanted)
 {
 	FILE *file = fopen(path, "we");
@@ -220,7 +220,7 @@ int main(void)
 	before = resources_now();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	if (resources_now().descriptors != before.descriptors) {
-		fprintf(stderr, "descriptors are open\n");
+		fprintf(stderr, "the tests have left descriptors open\n");
 		failed++;
 	}
 	unlink(path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The value of LD_PRELOAD: where libraries are found, in which order they are named, and each refusal. The test includes libraries.c, and
+ * The value of LD_PRELOAD: the locations and the order of libraries, and each refusal. The test includes libraries.c, and
  * plays the environment, the path of the executable, and the loader.
  */
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ static char work[] = "/tmp/side-library-XXXXXX";
 static struct session_error the_error;
 static const char *list_variable, *preload_variable, *executable_of_test;
 static bool loads;
-static unsigned int nr_prints; /* the print with this number has no memory; 0: all have */
+static unsigned int nr_prints; /* the print with this number has no memory; 0: none fails */
 static int access_error;
 
 /* A file with changes behind a switch (tests/mutate) reads its own variable. */
@@ -144,7 +144,7 @@ static int find_libraries(const char *const *wrappers, size_t nr)
 	return libraries_find(&session_of_test, &options, &the_error);
 }
 
-/* % is the directory of the test. */
+/* % stands for the directory of the test. */
 static void check_preload(const char *format)
 {
 	char text[1024], *at = text;
@@ -187,7 +187,7 @@ static void test_find(void **state)
 	check_preload("%/one/libside-agent.so:%/one/libside-wrap-libc.so:%/two/libside-wrap-pthread.so");
 	assert_int_equal(find_libraries(wrappers, 1), 0);
 	check_preload("%/one/libside-agent.so:%/one/libside-wrap-libc.so");
-	/* Libraries of the user follow, and ours are named once. */
+	/* The user's libraries come last, and each library of side is named once. */
 	preload_variable = "a.so b.so";
 	assert_int_equal(find_libraries(NULL, 0), 0);
 	check_preload("%/one/libside-agent.so:a.so b.so");
@@ -230,7 +230,7 @@ static void test_beside(void **state)
 			"reinstall it, or name its directory in SIDE_LIB_DIR");
 }
 
-/* A directory that each loader sees in its own way. */
+/* A directory whose $LIB each loader replaces by its own name. */
 static void test_loaders(void **state)
 {
 	char lists[64];
@@ -247,7 +247,7 @@ static void test_loaders(void **state)
 	assert_int_equal(find_libraries(NULL, 0), 0);
 	check_preload("%/one/side-preload/$LIB/libside-agent.so:%/one/side-preload/$LIB/side-preload/libside-preload-64.so");
 	assert_called("load(/one/side-preload/$LIB/side-preload/libside-preload-empty.so) close(1) ");
-	/* Without memory for one of the names: the next best one. */
+	/* Without memory for one of the names, the next best one is used. */
 	nr_prints = 1;
 	assert_int_equal(find_libraries(NULL, 0), 0);
 	check_preload("%/one/libside-agent.so");
@@ -291,7 +291,7 @@ static void test_refused(void **state)
 	assert_int_equal(find_libraries(NULL, 0), -ENOENT);
 	access_error = 0;
 	make("one/libside-agent.so");
-	/* 63 bytes are a name, 64 are none. */
+	/* A name has at most 63 bytes. */
 	assert_int_equal(strlen(wrapper), 63);
 	(void)snprintf(text, sizeof(text), "one/libside-wrap-%s.so", wrapper);
 	make(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions without a command: the steps of their begin and end, and changes and requests in between. The test includes live.c, and plays
+ * Sessions without a command: the steps of their start and end, and changes and requests in between. The test includes live.c, and plays
  * the other parts of a session.
  */
 #include <errno.h>
@@ -21,7 +21,7 @@ static uint64_t place_before, now_ms;
 static int nr_locked;
 static int nr_turns; /* turns with events; later ones have none */
 static int turn_result;
-static int nr_waits, wait_result; /* of the drain thread: as many time out first */
+static int nr_waits, wait_result; /* of the drain thread: this many waits time out first */
 static struct instance *finished;
 static const char *output_before;
 static bool is_adopted;
@@ -331,7 +331,7 @@ static void test_open(void **state)
 			current->service->boot && !current->service->any_user &&
 			!current->service->leave);
 	played_destroy(current);
-	/* Without a place. */
+	/* Without a state directory. */
 	live.place = NULL;
 	live.settled = NULL;
 	live.active = true;
@@ -359,7 +359,7 @@ static void test_no_open(void **state)
 		assert_int_equal(open_live(&live, &options), -EIO);
 		(void)snprintf(text, sizeof(text), "no %s", steps[i]);
 		check_error(SESSION_ERROR_FAILED, EIO, text);
-		/* Nothing follows. */
+		/* No later step is taken. */
 		(void)snprintf(last, sizeof(last), "%s destroy(1) ", steps[i]);
 		assert_true(strlen(calls) > strlen(last));
 		assert_string_equal(calls + strlen(calls) - strlen(last), last);
@@ -404,7 +404,7 @@ static void test_no_open(void **state)
 	assert_called("allocate ");
 }
 
-/* ---- going on ---- */
+/* ---- turns, changes and requests ---- */
 
 static void test_turn(void **state)
 {
@@ -578,7 +578,7 @@ static void test_end(void **state)
 	assert_called("turn(0) turn(0) " CLOSED "adopt_new(1) drain_stop place_remove destroy(1) ");
 	session_close(opened(), false, &the_error);
 	assert_called(CLOSED "drain_stop destroy(1) ");
-	/* It was finished before. */
+	/* The session was finished before. */
 	opened();
 	session_finish(current);
 	assert_called("turn(0) " CLOSED "adopt_new(1) drain_stop ");
@@ -587,7 +587,7 @@ static void test_end(void **state)
 	session_close(current, false, &the_error);
 	assert_called("place_remove destroy(1) ");
 	check_error(SESSION_ERROR_FAILED, EIO, "some of the recording could not be written");
-	/* Programs that live keep it. */
+	/* Running programs keep the state directory. */
 	for (int i = 0; i < 3; i++) {
 		opened();
 		current->service->leave = i != 1;
@@ -598,7 +598,7 @@ static void test_end(void **state)
 				  "adopt_new(1) drain_stop place_remove destroy(1) "
 				: "turn(0) " CLOSED "adopt_new(1) drain_stop destroy(1) ");
 	}
-	/* 64 turns at most. */
+	/* At most 64 turns. */
 	nr_turns = 1000;
 	session_close(opened(), true, &the_error);
 	for (const char *at = calls; (at = strstr(at, "turn(0)")) != NULL; at++)

@@ -45,8 +45,8 @@ static bool lacks_memory;
 static int nr_texts; /* that were printed and not freed */
 static int first_socket = SOCKET;
 static pid_t forked;
-static int child_code;        /* what the child writes before it ends */
-static ssize_t child_size;    /* so many bytes of it */
+static int child_code;        /* what the child writes before it exits */
+static ssize_t child_size;    /* bytes of it that are read */
 static int nr_interrupts;     /* reads that a signal interrupts first */
 static bool program_is_there; /* session_program() names one */
 static int program_result, hold_result;
@@ -137,7 +137,7 @@ static void played_prctl(int option, unsigned long value)
 	called("reaper(%lu)\n", value);
 }
 
-/* The number of a member of the session that holds what a call takes or returns. */
+/* The name of the session's member that a call reads or fills. */
 static const char *member(const void *at)
 {
 	const struct {
@@ -602,7 +602,7 @@ static void test_spawn(void **state)
 	assert_string_equal(the_session.command.name, "command");
 	assert_int_equal(session_spawn(&the_session, arguments, &the_error), -EBUSY);
 	check_error(SESSION_ERROR_USAGE, EBUSY, "the session has a command already", "");
-	/* A part of a number is none. */
+	/* An incomplete number does not count. */
 	the_session.wait_all = true;
 	child_code = ENOENT;
 	child_size = 3;
@@ -664,7 +664,7 @@ static void test_spawn(void **state)
 	*calls = '\0';
 }
 
-static void test_companion(void **state)
+static void test_helper_process(void **state)
 {
 	static const struct session_companion companion;
 
@@ -675,7 +675,7 @@ static void test_companion(void **state)
 			"fork\nclose(51)\npidfd(4711)\nclose(60)\nhold\nsend(61,+)\nclose(61)\n"
 			"read(50)\nclose(50)\n");
 	assert_true(the_session.command.watch.fd == PIDFD && the_session.command.pid == COMMAND);
-	/* It cannot hold the command. */
+	/* The helper process cannot hold the command. */
 	hold_result = -EPERM;
 	assert_int_equal(spawn(), -EPERM);
 	assert_called(SIGNALS
@@ -803,7 +803,7 @@ static void test_signals(void **state)
 	the_session.interrupts = 0;
 	come(1, terminate, 0);
 	assert_called("");
-	/* Those of a user are passed on if that is asked for, others of the kernel are not. */
+	/* SIGTERM and SIGHUP are passed on. SIGINT is passed on only if a user sent it and `pass_on` is set. */
 	the_session.command.status = -1;
 	for (int i = 0; i < 2; i++) {
 		the_session.interrupts = 0;
@@ -839,7 +839,7 @@ static void test_turn(void **state)
 	nr_events = -EBADF;
 	assert_int_equal(run_turn(&the_session, 7), -EBADF);
 	assert_called("turn(7)\nturn(7)\n");
-	/* Deaths, in a turn without words. */
+	/* Exits, in a turn without connections or messages. */
 	nr_events = 3;
 	nr_turns = 1;
 	events_of_test[0].data.ptr = &connection.process;
@@ -849,7 +849,7 @@ static void test_turn(void **state)
 	assert_int_equal(run_turn(&the_session, 8), 3);
 	assert_called("turn(8)\nexited(12)\ncrash(13)\nend(13)\nwait(4711,0)\nclose(14)\nexpire\nfree\n");
 	assert_true(the_session.command.status == 0x300 && the_session.command.watch.fd == -1);
-	/* Closed by then. A turn with a word or a message delays deaths, 63 times. */
+	/* The command's watch is closed by then. A turn with a connection or a message delays exits, 63 times. */
 	nr_events = 4;
 	events_of_test[0].data.ptr = &the_session.command.watch;
 	events_of_test[3].data.ptr = &the_session.signals;
@@ -866,7 +866,7 @@ static void test_turn(void **state)
 	assert_int_equal(run_turn(&the_session, 0), 4);
 	assert_called("turn(0)\nready(11)\ncrash(13)\nend(13)\nexpire\nfree\n");
 	assert_int_equal(the_session.turns_of_words, 0);
-	/* A turn without a word begins to count again. */
+	/* A turn without connections or messages resets the count. */
 	nr_turns = 1;
 	the_session.turns_of_words = 5;
 	nr_events = 2;
@@ -974,7 +974,7 @@ static void test_run(void **state)
 	assert_int_equal(session_run(&the_session, &the_error), 0);
 	assert_called("add(80,1)\nadd(70,2)\ndrain_start\nturn(250)\nwait(4711,0)\nclose(70)\n" TURN
 		      "progress(7,8,9)\n" SETTLE NOTHING LAST);
-	/* A loop that fails: all is closed nevertheless. */
+	/* If the loop fails, everything is closed as well. */
 	the_session.command.status = -1;
 	nr_events = -EBADF;
 	nr_survivors = 1;
@@ -994,7 +994,7 @@ static void test_run(void **state)
 	assert_called("add(80,1)\nadd(-1,2)\ndrain_start\n" SETTLE NOTHING LAST);
 }
 
-/* Events that do not end are taken in for 64 turns at the end. */
+/* At the end, events that keep coming are handled for 64 turns. */
 static void test_settle(void **state)
 {
 	unsigned int turns = 0;
@@ -1076,7 +1076,7 @@ int main(void)
 			cmocka_unit_test_setup(test_sockets, begin),
 			cmocka_unit_test_setup(test_child, begin),
 			cmocka_unit_test_setup(test_spawn, begin),
-			cmocka_unit_test_setup(test_companion, begin),
+			cmocka_unit_test_setup(test_helper_process, begin),
 			cmocka_unit_test_setup(test_requests, begin),
 			cmocka_unit_test_setup(test_signals, begin),
 			cmocka_unit_test_setup(test_turn, begin),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of a command: the steps of their begin and end, environment, clock, limits of the process, and the summary. The test includes
+ * Sessions of a command: the steps of their start and end, environment, clock, limits of the process, and the summary. The test includes
  * session.c, and plays the other parts of a session.
  */
 #include <errno.h>
@@ -159,7 +159,7 @@ static void check_error(enum session_error_kind kind, int code, const char *text
 	assert_int_equal(the_error.code, code);
 }
 
-/* ---- begin and end ---- */
+/* ---- start and end ---- */
 
 #define TAKEN "sample calibrate channels trigger probes memory rotate libraries "
 #define RAISED "requests limit(7,4000,4000) action(25,1,1) limit(1,5000,5000) "
@@ -213,7 +213,7 @@ static void test_create(void **state)
 		(void)snprintf(text, sizeof(text), i < 2 ? "cannot read the clock: %s" : "no %s",
 				i < 2 ? "Input/output error" : steps[i]);
 		check_error(SESSION_ERROR_FAILED, EIO, text);
-		/* Nothing but the end follows. */
+		/* Only the steps of the end follow. */
 		(void)snprintf(text, sizeof(text), "%s drain_stop ", steps[i]);
 		assert_non_null(strstr(calls, text));
 	}
@@ -349,7 +349,7 @@ static void test_clock(void **state)
 	assert_true(session.ctf_clock.offset == 500000000 && session.ctf_clock.offset_s == 50 &&
 			session.ctf_clock.frequency == 1000000000 && session.ctf_clock.absolute &&
 			session.ctf_clock.precision == 1);
-	/* Exact enough, on both sides. */
+	/* A difference within the limit, in both directions. */
 	for (int i = 0; i < 2; i++) {
 		clock_difference = i ? -LIMIT_CLOCK_ERROR_NS : LIMIT_CLOCK_ERROR_NS;
 		assert_int_equal(session_refined_clock(&session, &clock), -ENODATA);
@@ -368,7 +368,7 @@ static void test_clock(void **state)
 		assert_true(clock.offset == (uint64_t)(500000000 + clock_difference) &&
 				session.is_clock_corrected);
 	}
-	/* The corrected one is kept, and compared with. */
+	/* The corrected clock is kept, and later measurements are compared with it. */
 	clock_difference += LIMIT_CLOCK_ERROR_NS;
 	assert_int_equal(session_refined_clock(&session, &clock), 0);
 	assert_int_equal(clock.offset, 500000000 + LIMIT_CLOCK_ERROR_NS + 1);
@@ -388,7 +388,7 @@ static void test_clock(void **state)
 
 static void test_files(void **state)
 {
-	/* 3 processors: 28 rings are few. */
+	/* With 3 processors, at most 28 rings of a channel count as in use. */
 	struct channel channels[3] = {{.rings = 27}, {.rings = 29}, {.rings = 1000}};
 	struct session session = {.channels = channels, .nr_channels = 2};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of a static configuration, and what each process of the daemon gives up. The test includes boot.c and isolate.c, and plays
- * sessions, system calls and rules.
+ * Sessions of a static configuration, and the privileges that each process of the daemon drops. The test includes boot.c and isolate.c,
+ * and plays sessions, system calls and rules.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -447,7 +447,7 @@ static void test_refused(void **state)
 			"find(one)\nsay(the session one of %s was destroyed: it begins anew when %s/over is removed)\n",
 			config_path(), session_place);
 	assert_called(expected);
-	/* A file in the way of the directory. */
+	/* A file has the path of the directory. */
 	(void)nftw(place_of_test, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	fd = open(place_of_test, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
@@ -457,7 +457,7 @@ static void test_refused(void **state)
 			"find(one)\nsay(the session one of %s cannot be adopted: cannot create the state directory %s: Not a directory)\n",
 			config_path(), session_place);
 	assert_called(expected);
-	/* A parent that cannot be made: /proc is no place for directories. */
+	/* A parent that cannot be made: no directory can be made in /proc. */
 	strcpy(place_of_test, "/proc/side-none");
 	strcpy(session_place, "/proc/side-none/one");
 	write_config("session one\nevent *\n");
@@ -509,7 +509,7 @@ static void test_end(void **state)
 	assert_int_equal(resources_descriptors(), before);
 }
 
-/* ---- What processes give up ---- */
+/* ---- Dropped privileges ---- */
 
 #define ALL ((1ull << (CAP_LAST_CAP + 1)) - 1)
 
@@ -551,7 +551,7 @@ static void test_daemon(void **state)
 	daemon_of_test.uid = 1;
 	isolate_daemon(&daemon_of_test);
 	assert_kept(0);
-	/* None is added. */
+	/* No capability is added. */
 	daemon_of_test = (struct daemon){.uid = 0};
 	capabilities[0][0] = 1 << CAP_KILL;
 	capabilities[1][1] = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the session process begins, what it hears from the daemon and from its sender, and how the rules of its session change. The test
+ * How the session process begins, the messages of the daemon and of its sender, and changes of its session's rules. The test
  * includes session-process.c, and plays the session, its probes, the sender, files and the connection to the daemon.
  */
 #include <errno.h>
@@ -238,7 +238,7 @@ static int passed = -1; /* a descriptor that came with it */
 static int sent;        /* of frame_send() */
 static unsigned int puts_failing;
 static char answer_of_test[512];
-static struct json_object *last_request, *last_answer; /* an exit leaves both */
+static struct json_object *last_request, *last_answer; /* an exit does not release them */
 
 static int played_receive(struct frame_in *in, int fd, size_t max, struct json_object **request)
 {
@@ -630,7 +630,7 @@ static void test_hear(void **state)
 	recording.session = a_session;
 	hear(1, "{\"verb\":\"connection\"}");
 	assert_called("");
-	/* A request has one, at the second attempt at the latest. */
+	/* A request has an answer, after at most two attempts. */
 	puts_failing = 1;
 	hear(1, "{\"verb\":\"statedump\"}");
 	assert_called("put put ");
@@ -688,7 +688,7 @@ static void test_turn(void **state)
 	assert_int_equal(turn_with(), EXIT_FAILURE);
 	assert_called("wait(500) turn(0) say(cannot go on) ");
 	turn_fails = false;
-	/* The sender is heard before the daemon. */
+	/* Messages of the sender come before those of the daemon. */
 	recording.sender = a_sender;
 	nr_events = 2;
 	events_of_test[0].data.u32 = ABOUT_DAEMON;
@@ -741,7 +741,7 @@ static void test_process(void **state)
 			"epoll(add,3,1,1) say(--session-process is for the daemon itself) " ENDED
 			"close(50) ");
 	failing = NULL;
-	/* The daemon has gone. */
+	/* The daemon has exited. */
 	nr_events = 1;
 	events_of_test[0].data.u32 = ABOUT_DAEMON;
 	received = -ECONNRESET;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs: how they arrive, which changes wait for them, when they get their signal, and what lists have of them. The test includes
+ * Programs: how they arrive, which changes wait for them, when they get their signal, and how lists show them. The test includes
  * programs.c, and plays the loop, connections, operations, rendezvous sockets and the files of /proc.
  */
 #include <errno.h>
@@ -298,7 +298,7 @@ static void test_arrive(void **state)
 		assert_true(program->since == 20 && program->agent == &agents_of_test[1] &&
 				!agent->program && agents_of_test[1].program == program);
 		assert_int_equal(shares_used(&daemon_of_test.program_shares, UID), 1);
-		/* It was connected to nothing: it begins with the present rules. */
+		/* A program that had no connection begins with the current rules. */
 		program_disconnected(&daemon_of_test, &agents_of_test[1]);
 		assert_called("switched(1234,20,all) ");
 		assert_true(!program->agent && !agents_of_test[1].program);
@@ -414,10 +414,10 @@ static void test_unseen(void **state)
 	assert_int_equal(programs_count(&daemon_of_test, UID + 2), 0);
 	check_list(programs_json(&daemon_of_test, UID + 1),
 			"[{\"pid\":0,\"uid\":48,\"name\":\"name\",\"exe\":\"/bin/exe\",\"control\":\"thread\",\"armed\":false}]");
-	/* One comes again. */
+	/* One of them connects again. */
 	assert_ptr_equal(come_as(agent_of(3, 0, UID), 8, WIRE_CONTROL_THREAD), programs[0]);
 	assert_called("door(8,0) forget(8) agent_close(0,0) ");
-	/* It lives by its connection. */
+	/* Such a program is kept as long as its connection. */
 	program_disconnected(&daemon_of_test, &agents_of_test[1]);
 	assert_called("switched(0,20,all) door_left(9) ");
 	assert_true(programs[2]->next == programs[0] && !programs[0]->next);
@@ -521,7 +521,7 @@ static void test_buckets(void **state)
 	assert_true(program_is_reached(&daemon_of_test, pids[0]));
 	assert_false(program_is_reached(&daemon_of_test, pids[1]));
 	assert_true(program_is_reached(&daemon_of_test, pids[2]));
-	/* Without a connection, only those in control mode thread ask. */
+	/* Without a connection, only programs in control mode thread ask. */
 	agents_of_test[0].program->control = WIRE_CONTROL_SYNC;
 	program_disconnected(&daemon_of_test, &agents_of_test[0]);
 	program_disconnected(&daemon_of_test, &agents_of_test[2]);
@@ -592,7 +592,7 @@ static void test_signal(void **state)
 		assert_int_equal(program->control, WIRE_CONTROL_SIGNAL);
 		file_error = read_error = 0;
 	}
-	/* An error of the program. */
+	/* Results that show that the program has no handler. */
 	for (int i = 0; i < 4; i++) {
 		status_of_test = i == 3 ? CATCHES_NOT : i == 2 ? "" : CATCHES_NOT;
 		file_error = i == 0 ? ENOENT : 0;
@@ -610,7 +610,7 @@ static void test_signal(void **state)
 		loop_timer(&daemon_of_test, &program->again, 1, ask_again);
 		*calls = '\0';
 	}
-	/* No change waits for it, late or not. */
+	/* No change waits for the program, late or not. */
 	program->late = 5;
 	assert_int_equal(programs_poke(&daemon_of_test, SCOPE_ALL, &late), 0);
 	assert_int_equal(late, 3);
@@ -731,7 +731,7 @@ static void test_done(void **state)
 	done(program, WIRE_DONE_ALL, 23);
 	assert_called("");
 	assert_true(program->done == 24 && program->known == 24);
-	/* Its readers run yet: asked again after 5, 10, 20 ms and so on, and after a second at most. */
+	/* Its readers still run: it is asked again after 5, 10, 20 ms and so on, up to one second. */
 	for (unsigned int i = 0; i < 10; i++) {
 		char text[32];
 
@@ -744,7 +744,7 @@ static void test_done(void **state)
 	assert_called("welcome(0) ");
 	done(program, WIRE_DONE_READERS, 25);
 	*calls = '\0';
-	/* Sessions whose recorder is not there, six times. */
+	/* Six answers about sessions whose recorder is missing. */
 	for (unsigned int i = 0; i < 2; i++) {
 		program->agains = 0;
 		for (unsigned int k = 0; k < 6; k++)
@@ -752,7 +752,7 @@ static void test_done(void **state)
 		assert_int_equal(program->agains, 6);
 		*calls = '\0';
 		daemon_of_test.sessions = &defined;
-		/* A recorder that does not answer: again. */
+		/* A recorder that does not answer: the program is asked again. */
 		done(program, WIRE_DONE_PART, 25);
 		assert_called("timer(320) ");
 		live.nr_missed = 0;
@@ -765,14 +765,14 @@ static void test_done(void **state)
 		live.nr_missed = 7;
 		daemon_of_test.sessions = NULL;
 	}
-	/* Late until it has done the change for which it was late. */
+	/* A program is late until it has done the change for which it was late. */
 	program->late = 28;
 	done(program, WIRE_DONE_ALL, 27);
 	assert_true(program->late == 28 && program->known == 27);
 	done(program, WIRE_DONE_ALL, 28);
 	assert_true(!program->late);
 	*calls = '\0';
-	/* By signal, it is asked again until it has the newest change. */
+	/* In control mode signal, it is asked again until it has the newest change. */
 	program->control = WIRE_CONTROL_SIGNAL;
 	loop_timer(&daemon_of_test, &program->again, 1, ask_again);
 	done(program, WIRE_DONE_ALL, 29);
@@ -844,7 +844,7 @@ static void test_lists(void **state)
 	check_list(pending_list(), PENDING("being debugged by 77 (gdb)"));
 	assert_int_equal(files_open, 0);
 	check_failures(pending_list);
-	/* Since its first change, or one that it has done. */
+	/* Changes before its arrival, of other users, and those that it has done are not pending. */
 	check_list(programs_pending(&daemon_of_test, 30, SCOPE_ALL), "[]");
 	check_list(programs_pending(&daemon_of_test, 31, UID + 1), "[]");
 	check_list(programs_pending(&daemon_of_test, 31, UID),

@@ -86,7 +86,7 @@ static void played_unsetenv(const char *name)
 
 static struct group group_of_test = {.gr_gid = 12345};
 static bool has_group;
-static uid_t owner_of_test = (uid_t)-1; /* of each file, if it is another */
+static uid_t owner_of_test = (uid_t)-1; /* the owner of each file; -1: unchanged */
 static gid_t changed_group;
 
 static struct group *played_group(const char *name)
@@ -510,7 +510,7 @@ static void test_sockets(void **state)
 				peer_refuses_fds(the_daemon.agents_listener.fd));
 		close_sockets();
 	}
-	/* Each call that fails, at the first and at the second socket. What was made is closed. */
+	/* Each call that fails, at the first and at the second socket. Everything that was made is closed. */
 	for (unsigned int i = 0; i < 2; i++) {
 		static const char *const listening[] = {"bind", "chmod", "listen", "rename"};
 
@@ -540,7 +540,7 @@ static void test_sockets(void **state)
 	assert_called(WATCHED);
 	check_error(CONTROL_FAILED, -ENOSPC, "", "cannot listen in %s: No space left on device",
 			run);
-	/* The caller ends the process, which has the sockets. */
+	/* The caller exits, which closes the sockets. */
 	for (int fd = 3; resources_descriptors() > before && fd < 64; fd++)
 		if (listens_at(fd))
 			close(fd);
@@ -690,7 +690,7 @@ static void test_names(void **state)
 	assert_string_equal(name_at(beside, SOCK_SEQPACKET), "");
 	(void)snprintf(beside, sizeof(beside), "%s/ru", work);
 	assert_string_equal(name_at(beside, SOCK_SEQPACKET), "");
-	/* Only its name without ".new" counts, if that is a socket. */
+	/* The name without ".new" counts, and only if it is a socket. */
 	assert_string_equal(name_at(in_run("two.new"), SOCK_SEQPACKET), "");
 	assert_int_equal(rename(in_run("two.new"), in_run("two")), 0);
 	assert_string_equal(name_at(in_run("two.new"), SOCK_SEQPACKET), "two");
@@ -836,7 +836,7 @@ static void test_notify(void **state)
 	int fd = -1;
 
 	(void)state;
-	/* Nothing listens, or the name is none. */
+	/* No process listens, or the name is invalid. */
 	notify("READY=1");
 	variables[3] = "relative";
 	notify("READY=1");

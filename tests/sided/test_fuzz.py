@@ -106,7 +106,7 @@ class Fuzzed(Case):
         self.check_log()
 
     def sessions(self):
-        """None if this user's connections, which the actors and their children hold, leave no further one: the daemon has answered."""
+        """The sessions by name. None: the daemon answers that this user has too many connections, which the actors and their children hold."""
         try:
             return {session["name"]: session for session in self.ask("status")["sessions"]}
         except Refused as refused:

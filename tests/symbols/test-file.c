@@ -203,7 +203,7 @@ static void test_sizes(void **unused)
 	assert_int_equal(file_inode(&file), 0);
 }
 
-/* A file whose descriptor is 0 is a file as any other. */
+/* A file with descriptor 0 works like any other. */
 static void test_first_descriptor(void **unused)
 {
 	int kept = fcntl(0, F_DUPFD_CLOEXEC, 3);
@@ -232,7 +232,7 @@ static void test_first_descriptor(void **unused)
 	unlink(path);
 }
 
-/* Each entry of the table, and more bytes than are read at once. */
+/* Bytes that use each entry of the table, and more bytes than one read returns. */
 static void test_sums(void **unused)
 {
 	const size_t size = ((size_t)1 << 20) + 1;
@@ -321,7 +321,7 @@ static void test_no_memory(void **unused)
 	}
 DEFINE_MARKED(__LINE__)
 
-/* The first line of the file. */
+/* Code of the first line of this file. */
 extern const char first_line[];
 static __attribute__((noinline)) void numbered(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Libraries of one process at their limit, memory for each, and maps whose file has the first descriptor. */
+/* Libraries of one process at their limit, the memory for each, and maps that are read with descriptor 0. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static const struct process *load_one(int64_t ns, uint64_t base)
 	return &all.processes[3];
 }
 
-/* A library that is there already is not loaded again. */
+/* A loaded library is not loaded again. */
 static void test_loaded_again(void **unused)
 {
 	(void)unused;
@@ -51,7 +51,7 @@ static void test_loaded_again(void **unused)
 	forget();
 }
 
-/* The libraries before the last ones are gone. */
+/* Libraries beyond the limit are not kept. */
 static void test_most_libraries(void **unused)
 {
 	struct library *libraries = calloc(SYMBOLS_LIBRARIES_MAX, sizeof(*libraries));

@@ -259,7 +259,7 @@ static void test_build_ids(void **unused)
 					.p_filesz = sizeof(image.note),
 					.p_align = 4};
 		}
-		/* The longest ID, which has the bytes behind it, too, and a longer one. */
+		/* The longest ID, which includes the bytes after the short one, and a longer ID. */
 		if (i >= 6) {
 			image.note.header.n_descsz = 58 + i;
 			image.sections[2].sh_size += 48;
@@ -348,7 +348,7 @@ static void test_functions(void **unused)
 	/* A second call does not open the file again. */
 	module_open(module, NULL);
 	module_free(module);
-	/* A first segment at the begin of the table. */
+	/* A first segment at the beginning of the table. */
 	image.segments[0] = (Elf64_Phdr){.p_type = PT_LOAD,
 			.p_vaddr = 0x30000,
 			.p_filesz = 0x90,

@@ -466,7 +466,7 @@ static void receiving(void **state)
 	expect(1, 6);
 	assert_int_equal(wire_receive(3, sent_bytes, 8, NULL, NULL, 0), -EPROTO);
 	assert_calls(RECEIVED "close(21) ");
-	/* Also those of a message without bytes. */
+	/* Descriptors of a message without bytes are closed, too. */
 	expect(1, 0);
 	assert_int_equal(wire_receive(3, sent_bytes, 8, NULL, NULL, 0), -EPROTO);
 	assert_calls(RECEIVED "close(21) ");

@@ -245,7 +245,7 @@ static void test_entries(void)
 
 /* ---- names of one address ---- */
 
-/* A name that is 64 names before its double, or 65. */
+/* A name that is 64 or 65 entries before its duplicate. */
 static void test_doubles(void)
 {
 	for (size_t others = ALIASES_COMPARED - 1; others <= ALIASES_COMPARED; others++) {
@@ -391,7 +391,7 @@ static void test_begins(void)
 	CHECK(is_begun_by_call(NULL, &function));
 	the_row.offset = 9;
 	CHECK(!is_begun_by_call(NULL, &function));
-	/* Without rows it is taken for one. */
+	/* Without rows of unwind data, the function counts as one that a call begins. */
 	rows_fail = true;
 	CHECK(is_begun_by_call(NULL, &function));
 	rows_fail = false;
@@ -424,7 +424,7 @@ static void test_cut_segment(void)
 	}
 }
 
-/* Descriptor 0 is as good as another. */
+/* Descriptor 0 works like any other. */
 static void test_first_descriptor(void)
 {
 	struct code_error error;
@@ -436,7 +436,7 @@ static void test_first_descriptor(void)
 	code_close(file);
 }
 
-/* ---- symbols of a file that is inside another ---- */
+/* ---- symbols of a file inside another file ---- */
 
 struct inner {
 	Elf64_Ehdr header;
@@ -470,12 +470,12 @@ static struct inner new_inner(void)
 				.st_shndx = 1,
 				.st_value = 0x1010 + 0x10 * i,
 				.st_size = 3 + i};
-	/* The last name has its end, too. */
+	/* The last name ends with a NUL, too. */
 	inner.names[11] = '\0';
 	return inner;
 }
 
-/* How many names are found in so many bytes of it. */
+/* Returns the number of names in the first `size` bytes of the file. */
 static size_t inner_names(const struct inner *inner, size_t size)
 {
 	static uint8_t bytes[128];
@@ -520,14 +520,14 @@ static void test_inner(void)
 	CHECK(!inner_names(&inner, size));
 	inner.header.e_shoff = size + 1;
 	CHECK(!inner_names(&inner, size));
-	/* Other tables, and names in no section. */
+	/* Another kind of table, and names without a section. */
 	inner = new_inner();
 	inner.sections[1].sh_type = SHT_DYNSYM;
 	CHECK(!inner_names(&inner, size));
 	inner = new_inner();
 	inner.sections[1].sh_link = 3;
 	CHECK(!inner_names(&inner, size));
-	/* Tables that end where the file ends, and a byte behind it. */
+	/* Tables that end where the file ends, and one byte after it. */
 	inner = new_inner();
 	inner.sections[2].sh_size = size - inner.sections[2].sh_offset;
 	CHECK(inner_names(&inner, size) == 2);
@@ -549,7 +549,7 @@ static void test_inner(void)
 	inner.sections[1].sh_offset = size + 1;
 	inner.sections[1].sh_size = 0;
 	CHECK(!inner_names(&inner, size));
-	/* A symbol that is cut is none; a name without an end is none. */
+	/* A symbol that is cut off and a name without a NUL do not count. */
 	inner = new_inner();
 	inner.sections[1].sh_size--;
 	CHECK(inner_names(&inner, size) == 1);
@@ -579,7 +579,7 @@ static void test_pointers(void)
 				     outside = {.where = 0x5010, .target = 0x1030},
 				     away = {.where = 0x5010, .target = 0x5030};
 
-	/* Of data only, and to code only. */
+	/* Only a pointer in data that leads to code counts. */
 	CHECK(!add_pointer(&reaching, &within) && !reaching.count);
 	CHECK(!add_pointer(&reaching, &away) && !reaching.count);
 	CHECK(!add_pointer(&reaching, &outside) && reaching.count == 1 &&
@@ -587,7 +587,7 @@ static void test_pointers(void)
 	free(reaching.waiting);
 }
 
-/* ---- what functions are called, and what is in their code ---- */
+/* ---- names of functions, and their code ---- */
 
 static void test_names_of_exits(void)
 {
@@ -631,7 +631,7 @@ static void test_exceptions(void)
 			CHECK(code_has_exceptions(&file));
 			bytes[3 + strlen(personalities[i])] = 'x';
 			CHECK(!code_has_exceptions(&file));
-			/* Handlers of an unknown owner. */
+			/* Handlers of an unknown language. */
 			file.nr_sections = 1;
 			CHECK(code_has_exceptions(&file));
 		}

@@ -276,7 +276,7 @@ static void test_offsets(void)
 	CHECK(has_long_nop_behind(path, 0x300) && !has_long_nop_behind(path, 0x2ff) &&
 			!has_long_nop_behind(path, 0x301) &&
 			!has_long_nop_behind("/nowhere", 0x300));
-	/* The file has the first descriptor, and is closed. */
+	/* The file has descriptor 0, and is closed. */
 	kept = fcntl(0, F_DUPFD_CLOEXEC, 3);
 	close(0);
 	CHECK(has_long_nop_behind(path, 0x300) && fcntl(0, F_GETFD) == -1);
@@ -286,7 +286,7 @@ static void test_offsets(void)
 	unlink(path);
 }
 
-/* From Linux 6.18 on. */
+/* Linux 6.18 and later. */
 static void test_release(void)
 {
 	static const struct {
@@ -485,7 +485,7 @@ static void test_filter(void)
 	CHECK(!fits(&perf, &filter, &sample, &record) && perf.unknown == 0);
 	filter.uids[filter.nr_uids++] = getuid();
 	CHECK(fits(&perf, &filter, &sample, &record));
-	/* The first one of each fits, too. */
+	/* The first entry of each list fits, too. */
 	filter.pids[0] = sample.pid;
 	filter.pids[1]++;
 	filter.cgroups[0] = 77;
@@ -747,7 +747,7 @@ static void test_changed(void)
 			"cannot be read: No such file", ""));
 }
 
-/* A process with the agent in it: its breakpoints are those of its recorder. */
+/* A process that has loaded the agent: its recorder has set its breakpoints. */
 static void test_recorder(const struct global *global)
 {
 	char directory[] = "/tmp/side-global-XXXXXX", path[64];
@@ -821,7 +821,7 @@ static void test_conflict(void)
 	CHECK(!conflict_look(&global, &error));
 	test_recorder(&global);
 	code[100] = 0x90;
-	/* The first file has the first descriptor. */
+	/* The first file has descriptor 0. */
 	close(0);
 	CHECK(!conflict_look(&global, &error) && fcntl(0, F_GETFD) == -1);
 	sides[0].path = "/nowhere";

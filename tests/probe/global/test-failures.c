@@ -645,7 +645,7 @@ static void conflicts_without_memory(void)
 	CHECK(!conflict_look(&global, &error));
 }
 
-/* The kernel divides a definition at spaces. */
+/* The kernel splits a definition at white space. */
 static void paths_with_spaces(void)
 {
 	static const char *const paths[] = {"/a b", "/a\tb", "/a\nb"};

@@ -265,7 +265,7 @@ static void test_agent(void **unused)
 
 /* ---- events ---- */
 
-/* Each call that takes memory or a builder is counted, and the call with the number failing_at fails. */
+/* Calls that allocate memory or a builder are counted, and call number `failing_at` fails. */
 static unsigned int failing_at, failing_seen, nr_blocks, nr_builders;
 static size_t nr_elements; /* of all blocks */
 
@@ -480,7 +480,7 @@ static void assert_described(const struct side_builder *builder, const char *exp
 	assert_string_equal(text, expected);
 }
 
-/* What a later call finds on the stack. */
+/* Fill the stack below the caller, where later calls have their variables. */
 static __attribute__((noinline)) void fill_stack(void)
 {
 	volatile unsigned char bytes[32768];
@@ -621,7 +621,7 @@ static void test_events(void **unused)
 	free(other);
 }
 
-/* Each call that can fail does so once. The error is that of the call, and nothing of the others is left. */
+/* Each call that can fail fails once. The error is that of the call, and everything else is released. */
 static void test_failures(void **unused)
 {
 	static const struct probe_table_field one[] = {
@@ -646,7 +646,7 @@ static void test_failures(void **unused)
 			assert_int_equal(failing_seen, failing_at - 1);
 			assert_string_equal(error.text, "none");
 			assert_int_equal(nr_blocks, 5);
-			/* Each list has room for one more, so that none is empty. */
+			/* Each list has space for one more, so that none is empty. */
 			assert_int_equal(nr_elements, 1 + 3 + 3 + 2 + 2);
 			assert_int_equal(nr_builders, 4);
 		} else {

@@ -33,7 +33,7 @@ static int played_clock(clockid_t id, struct timespec *now)
 	return 0;
 }
 
-/* The call with the number failing_at fails, with an error of its own. */
+/* Call number `failing_at` fails. Each function has an error of its own. */
 static unsigned int failing_at, failing_seen, nr_sets;
 
 static bool is_failing(int error)
@@ -44,7 +44,7 @@ static bool is_failing(int error)
 	return true;
 }
 
-/* The descriptor of signals is not one of the lowest. */
+/* The signalfd has a descriptor of at least 100. */
 static bool signals_are_high;
 
 static int failing_signalfd(int fd, const sigset_t *set, int flags)
@@ -68,7 +68,7 @@ static int failing_epoll_ctl(int epoll, int operation, int fd, struct epoll_even
 	return is_failing(ENOSPC) ? -1 : epoll_ctl(epoll, operation, fd, interest);
 }
 
-/* Only one event has space. */
+/* The caller has space for one event. */
 static int checked_epoll_wait(int epoll, struct epoll_event *events, int count, int timeout)
 {
 	assert_int_equal(count, 1);
@@ -463,7 +463,7 @@ static void test_environment(void **unused)
 	assert_null(environment[before + 1]);
 	free(preload);
 	free(environment);
-	/* Nothing is read behind the end. */
+	/* Nothing is read after the end. */
 	{
 		char *const none[] = {NULL, (char *)(uintptr_t) "A=b", NULL};
 		char **all = environ;
@@ -549,7 +549,7 @@ static void test_command(void **unused)
 	assert_true(work.child > 0 && !work.over);
 	(void)kill(work.child, SIGINT);
 	wait_for_child(&work);
-	/* Another process of ours is none of the command. */
+	/* Another child process does not belong to the command. */
 	{
 		pid_t process = fork();
 
@@ -709,7 +709,7 @@ static void test_process(void **unused)
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	look_at_process(&work);
 	assert_true(work.over);
-	/* It may have descriptor 0. */
+	/* The pidfd may be descriptor 0. */
 	{
 		int input = dup(STDIN_FILENO);
 
@@ -802,7 +802,7 @@ static void test_signals(void **unused)
 	assert_int_equal(listen_to(&work, work.signals), -EEXIST);
 	close(work.signals);
 	close(work.epoll);
-	/* Without standard input, one of the two has its descriptor. */
+	/* Without standard input, the signalfd or the epoll instance has descriptor 0. */
 	{
 		int input = dup(STDIN_FILENO);
 
@@ -839,7 +839,7 @@ static void test_turn(void **unused)
 	work.on = true;
 	turn(&work);
 	assert_called("clock;read 0;");
-	/* Hits that come together are read together. A signal does not wait. */
+	/* The loop sleeps before it reads hits, so that hits that come together are read together. Signals are not delayed. */
 	{
 		int fds[2];
 
@@ -996,7 +996,7 @@ static void test_end_other(void **unused)
 	assert_called("turn web 0 a:b 31;end turn;");
 	assert_int_equal(read(fds[0], &byte, 1), 1);
 	assert_int_equal(byte, '+');
-	/* The waiting process may be at descriptor 0. */
+	/* The pipe to the waiting process may be descriptor 0. */
 	{
 		int input = dup(STDIN_FILENO);
 
@@ -1058,7 +1058,7 @@ static int live(char *log, size_t size, bool *is_ready, const char *first, ...)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-/* Each call of the preparation fails once. What was opened is closed. */
+/* Each call of the preparation fails once. Everything that was opened is closed. */
 static void test_failures(void **unused)
 {
 	static const char *const messages[] = {

@@ -254,7 +254,7 @@ static void test_turns(void **unused)
 	for (int i = 0; i < 16; i++)
 		assert_int_equal(close(others[i]), 0);
 	assert_int_equal(resources_now().descriptors, before.descriptors + 2);
-	/* The lock may have descriptor 0. */
+	/* The lock may be descriptor 0. */
 	{
 		int input = dup(STDIN_FILENO);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact steps of a proof about all threads, and of unblocking the signals of traps: which threads are examined, how often, when one is
- * stopped, and what ends both. The test includes the files, and plays the threads and the system calls.
+ * The steps of a proof about all threads, and of unblocking the trap signals: which threads are examined, how often, when one is stopped,
+ * and how both end. The test includes arrived.c and blocked.c, and plays threads and system calls.
  */
 #include <errno.h>
 #include <signal.h>
@@ -33,7 +33,8 @@ static struct {
 	patch_at_stop *at_stop;
 	long ptrace_result;
 	uint64_t mask_set, mask_got, self_unblocked;
-	unsigned int nr_ptraces, unblocked_after; /* no mask blocks after so many stops */
+	unsigned int nr_ptraces,
+			unblocked_after; /* after this many stops, no thread blocks signals */
 } world;
 
 static bool played_each(void (*tell)(pid_t tid, void *data), void *data)
@@ -143,7 +144,7 @@ static void test_lists(void)
 	begin(4);
 	world.list_fails = true;
 	CHECK(!list_all() && world.nr_listed == 1);
-	/* As many as there is space for, and one more. */
+	/* As many threads as the list has space for, and one more. */
 	begin(4095);
 	CHECK(list_all() && threads.count == 4096 && threads.listed[4095] == 4595);
 	begin(4096);
@@ -203,7 +204,7 @@ static void test_proofs(void)
 	CHECK(prove() && looked[0] == 1 && looked[1] == 1 && looked[2] == 1 && !world.nr_sleeps);
 	show_second(0, PATCH_NOT_SO);
 	CHECK(!prove() && looked[0] == 1 && looked[1] == 1 && !looked[2] && !world.nr_sleeps);
-	/* One that runs is examined eight times more, after a pause each, and the others are not. */
+	/* A running thread is examined eight more times, after a pause each. The others are not. */
 	show_second(8, PATCH_SO);
 	CHECK(prove() && looked[1] == 9 && looked[0] == 1 && looked[2] == 1 &&
 			world.nr_sleeps == 8 && world.last_sleep == 500 && !world.nr_stops);
@@ -219,10 +220,10 @@ static void test_proofs(void)
 	CHECK(prove() && looked[1] == 10 && world.nr_stops == 1 && was_so_asked == 1 &&
 			world.nr_stopped == 1 && world.stopped[0] == 502 &&
 			world.at_stop == at_stop);
-	/* Three times. */
+	/* It is stopped at most three times. */
 	was_so = false;
 	CHECK(!prove() && looked[1] == 12 && world.nr_stops == 3 && was_so_asked == 3);
-	/* Not if its system calls are filtered. */
+	/* A thread whose system calls are filtered is not stopped. */
 	guards = true;
 	was_so = true;
 	CHECK(!prove() && !world.nr_stops);
@@ -235,7 +236,7 @@ static void test_stops(void)
 {
 	static const struct patch_proof proof = {.look = look, .at_stop = at_stop, .was_so = had};
 
-	/* A stop that fails shows nothing. */
+	/* A failed stop proves nothing. */
 	show_second(12, PATCH_SO);
 	memset(looked, 0, sizeof(looked));
 	was_so_asked = 0;
@@ -302,7 +303,7 @@ static void test_unblocked(void)
 	world.with_self = false;
 	CHECK(patch_unblock() && world.nr_listed == 1 &&
 			world.self_unblocked == PATCH_TRAP_SIGNALS);
-	/* The first time it waits, then it stops those that block. */
+	/* The first attempt waits. Later ones stop the threads that block. */
 	begin(3);
 	world.with_self = false;
 	world.threads[1].blocked = PATCH_TRAP_SIGNALS;
@@ -311,7 +312,7 @@ static void test_unblocked(void)
 	CHECK(patch_unblock() && world.nr_listed == 4 && world.nr_stops == 2 &&
 			world.nr_sleeps == 1 && world.last_sleep == 1000);
 	CHECK(world.nr_stopped == 1 && world.stopped[0] == 502 && world.at_stop == open_mask);
-	/* A hundred times. A thread whose system calls are filtered stops none. */
+	/* At most 100 attempts. If a thread's system calls are filtered, no thread is stopped. */
 	begin(3);
 	world.with_self = false;
 	world.threads[1].blocked = PATCH_TRAP_SIGNALS;
@@ -323,7 +324,7 @@ static void test_unblocked(void)
 	world.threads[1].guarded = true;
 	CHECK(!patch_unblock() && world.nr_listed == 100 && !world.nr_stops &&
 			world.nr_sleeps == 100);
-	/* A list that is not whole shows nothing, but without /proc there is none. */
+	/* An incomplete list proves nothing. Without /proc there is no list, which is no failure. */
 	begin(3);
 	world.with_self = false;
 	world.list_fails = true;
@@ -346,7 +347,7 @@ static void test_masks(void)
 	world.ptrace_result = -EPERM;
 	open_mask(507);
 	CHECK(world.nr_ptraces == 3);
-	/* As many as there is space for. */
+	/* As many threads as there is space for. */
 	for (unsigned int i = 0; i < 1025; i++) {
 		world.threads[2].blocked = PATCH_TRAP_SIGNALS;
 		look_at_mask(503, &found);

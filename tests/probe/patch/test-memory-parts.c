@@ -24,7 +24,7 @@ static void *hooked_reallocarray(void *old, size_t count, size_t size)
 	return realloc_fails ? NULL : reallocarray(old, count, size);
 }
 
-/* The maps of memory, and the write of an area's head, that fail: counted from 1; 0: none. */
+/* The mmap() that fails and the one that maps elsewhere, counted from 1 (0: none), and whether the write of an area's head fails. */
 static unsigned int mmap_fails, mmap_at, mmap_moves, write_fails;
 
 static void *hooked_mmap(
@@ -33,7 +33,7 @@ static void *hooked_mmap(
 	mmap_at++;
 	if (mmap_at == mmap_fails)
 		return MAP_FAILED;
-	/* As a kernel that takes the address as a hint. */
+	/* Like a kernel that takes the address as a hint. */
 	return mmap(mmap_at == mmap_moves ? NULL : address, size, protection,
 			mmap_at == mmap_moves ? flags & ~MAP_FIXED_NOREPLACE : flags, fd, offset);
 }
@@ -75,7 +75,7 @@ static void test_reaches(void)
 {
 	CHECK(patch_reaches(1000, 1099, 100) && !patch_reaches(1000, 1100, 100) &&
 			patch_reaches(1000, 901, 100) && !patch_reaches(1000, 900, 100));
-	/* A byte for 8, in whole pages. */
+	/* One byte for 8 bytes, in whole pages. */
 	for (uint64_t pages = 1; pages <= 9; pages++) {
 		const struct patch_arena arena = {.size = 8 * pages * PATCH_PAGE},
 					 more = {.size = 8 * pages * PATCH_PAGE + 8};
@@ -197,7 +197,7 @@ static void test_many_areas(void)
 			patch_nr_arenas == before);
 }
 
-/* An area whose memory, memory beside it or head cannot be had leaves nothing. */
+/* An area leaves nothing if its memory, the memory beside it, or its head cannot be made. */
 static void test_failed_areas(void)
 {
 	const struct patch_kind slots = {0};
@@ -241,13 +241,13 @@ static void test_failed_areas(void)
 
 /* ---- tables that the test fills, up to their last entry ---- */
 
-static uint64_t told[4];
-static unsigned int nr_told;
+static uint64_t reported[4];
+static unsigned int nr_reported;
 
-static void tell_address(uint64_t address)
+static void report_address(uint64_t address)
 {
-	CHECK(nr_told < 4);
-	told[nr_told++] = address;
+	CHECK(nr_reported < 4);
+	reported[nr_reported++] = address;
 }
 
 static void test_last_entries(void)
@@ -303,20 +303,20 @@ static void test_last_entries(void)
 	pads[1] = (struct pad){.address = 0x2222, .stands = true};
 	nr_pads = 1;
 	CHECK(find(0x1111) == &pads[0] && !find(0x2222));
-	patch_pads_each(tell_address);
-	CHECK(!nr_told);
+	patch_pads_each(report_address);
+	CHECK(!nr_reported);
 	patch_pads_settle();
 	CHECK(pads[0].copied && !pads[1].copied);
 	pads[1].copied = true;
-	patch_pads_each(tell_address);
-	CHECK(nr_told == 1 && told[0] == 0x1111);
+	patch_pads_each(report_address);
+	CHECK(nr_reported == 1 && reported[0] == 0x1111);
 	pads[0].stands = false;
 	nr_pads = 2;
 	patch_pads_settle();
 	CHECK(!pads[0].copied && pads[1].copied && find(0x2222) == &pads[1]);
-	patch_pads_each(tell_address);
-	CHECK(nr_told == 2 && told[1] == 0x2222);
-	/* One that unwinders know by its number keeps its address. */
+	patch_pads_each(report_address);
+	CHECK(nr_reported == 2 && reported[1] == 0x2222);
+	/* A springboard that unwinders know by its number keeps its address. */
 	pads[0] = (struct pad){.address = 0x1111, .stands = true, .frames = -1};
 	pads[1].frames = patch_frames_pad(-1, 0x2222, 0x3333);
 	CHECK(pads[1].frames >= 0);

@@ -29,7 +29,7 @@ static size_t give_back_springboards(struct patch_writer *writer)
 	return springboards.restored ? 1 : patch_pads_give_back(writer);
 }
 
-/* How often each of these probes is still found to have a thread inside. */
+/* How many more checks of each of these probes find a thread inside. */
 static struct patch_hot settling[3];
 static unsigned int settling_left[3], settling_asked;
 

@@ -115,7 +115,7 @@ static inline void dwarf_expression(
 	dwarf_put(dwarf, bytes, size);
 }
 
-/* An attribute whose value is a location list: that of the next entries. */
+/* An attribute whose value is the location list of the next entries. */
 static inline void dwarf_list(struct dwarf *dwarf, unsigned int name)
 {
 	uint32_t offset = (uint32_t)dwarf->lists_size;

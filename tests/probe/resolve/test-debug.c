@@ -944,7 +944,7 @@ static void test_sizes(void **unused)
 
 /* ---- forms of numbers ---- */
 
-/* Names tell numbers of the same size from one another, and options of the compiler tell what `long double` is. */
+/* The name of a type distinguishes numbers of the same size. Compiler options define `long double`. */
 static void test_number_forms(void **unused)
 {
 	static const struct {

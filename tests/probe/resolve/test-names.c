@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which functions of a file a name means: symbols, versions, copies and pieces of functions, and names of C++ in all lengths. The functions are
- * played. The file under test is included, so that its calls reach them.
+ * The functions of a file that a name means: symbols, versions, copies and pieces of functions, and C++ names with and without scopes and
+ * arguments. The test includes names.c, and plays the functions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static void played_free(void *memory)
 static struct resolve_module module = {.name = "kitchen"}, other = {.name = "other"};
 static char shown[1024];
 
-/* The numbers of the functions, and the piece. */
+/* Writes the numbers of the functions that are found, and the piece, to `shown`. */
 static void find_names(const char *name, bool glob, uint64_t number)
 {
 	char text[64];
@@ -114,7 +114,7 @@ static void expect(const char *name, bool glob, uint64_t number, const char *wan
 	CHECK(!strcmp(shown, wanted));
 }
 
-/* What is freed: the name that is searched and the flags of functions, for each pass, and rewritten names. */
+/* Each pass frees the name that is searched, the flags of functions, and rewritten names. */
 static void count_names(void)
 {
 	nr_freed = 0;

@@ -631,7 +631,7 @@ static void test_lines(void **state)
 	expect_error(find("libpot:boil.c:7"), -ENODATA,
 			"there is no debug information for libpot, so it is unknown where the lines of boil.c are",
 			"compile it with -g, or install its package of debug symbols; names and addresses work without");
-	/* Debug information that cannot be read, and files that cannot. */
+	/* Debug information and files that cannot be read. */
 	debug_error = -ENOMEM;
 	expect_error(find("cook.c:7"), -ENOMEM,
 			"cannot read the debug information of kitchen: out of memory", "");
@@ -709,7 +709,7 @@ static void test_markers(void **state)
 			"kitchen and its libraries have no marker `kitchen:plate`",
 			"`side probe list` shows those that there are");
 	assert_called("open kitchen\nmarkers of kitchen\nopen libstove.so.1\nmarkers of libstove.so.1\nopen libpot.so\nmarkers of libpot.so\nopen ld-linux-x86-64.so.2\nmarkers of ld-linux-x86-64.so.2\n");
-	/* A file that cannot be read may have it; one that is not understood has none. */
+	/* A file that cannot be read may have the marker. A file of an unknown format has none. */
 	opened[1] = -ENOEXEC;
 	opened[2] = -EIO;
 	expect_error(find_marker("kitchen:plate"), -ENOENT,

@@ -434,7 +434,7 @@ static const struct case_of specs[] = {
 		{"(a:b)", "1 - (a:b) 0 0"},
 };
 
-/* Each ending of a source file, and others. */
+/* Each ending of a source file, and other endings. */
 static void check_endings(void)
 {
 	static const char *const ends[] = {".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".h", ".hh",

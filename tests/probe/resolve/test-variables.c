@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Expressions of variables, from the text to the operations that fetch them: members, elements, counts, what libraries of C++, Rust and Go have,
- * and each refusal. The debug information is written by the test. An operation is written as CODE:REGISTER:SIZE:VALUE, as probe/table
+ * Expressions of variables, from the text to the operations that fetch them: members, elements, counts, types of C++, Rust and Go
+ * libraries, and each refusal. The debug information is written by the test. An operation is written as CODE:REGISTER:SIZE:VALUE, as probe/table
  * numbers them.
  */
 #include <errno.h>
@@ -109,7 +109,7 @@ static void template(unsigned int tag, const char *name, uint32_t type, int64_t 
 		dwarf_negative(&dwarf, DW_AT_const_value, value);
 }
 
-/* Memory at a constant address, so that each variable has other figures. */
+/* Memory at a constant address, by which the test tells the variables apart. */
 static void at_address(const char *name, uint32_t type, uint64_t address)
 {
 	uint8_t bytes[9] = {DW_OP_addr};
@@ -309,7 +309,7 @@ static void write_libraries(void)
 	at_address("gl", go_slice, 0x1380);
 	at_address("rc", rc, 0x13c0);
 	at_address("nn", box, 0x1400);
-	/* Only declared: clang says no more of the string. */
+	/* Only declared: clang writes no more about the string. */
 	(void)dwarf_entry(&dwarf, DW_TAG_namespace, true);
 	dwarf_text(&dwarf, DW_AT_name, "__cxx11");
 	string = dwarf_entry(&dwarf, DW_TAG_class_type, false);
@@ -327,7 +327,7 @@ static void write_libraries(void)
 			0x14c0);
 }
 
-/* In pieces of so many bytes: a register, memory behind a register (100 and more), or nowhere (-1). */
+/* A piece of a variable: in a register, in memory at register `where` - 100, or nowhere (-1). */
 struct piece {
 	int where;
 	uint8_t size;
@@ -358,7 +358,7 @@ static void in_pieces(const char *name, uint32_t type, const struct piece *piece
 	in_pieces(name, type, (const struct piece[]){__VA_ARGS__}, \
 			LENGTH(((const struct piece[]){__VA_ARGS__})))
 
-/* Elements from a number on. */
+/* An array whose first index is `lower`. */
 static uint32_t array_from(uint32_t type, int64_t lower, uint64_t count)
 {
 	uint32_t offset = dwarf_entry(&dwarf, DW_TAG_array_type, true);
@@ -386,7 +386,7 @@ static uint32_t slice_of(const char *name, uint32_t type)
 	return structure(name, 16, "data_ptr", pointer(type), "length", type_long, 8);
 }
 
-static void is_static(void)
+static void make_static(void)
 {
 	dwarf_flag(&dwarf, DW_AT_external);
 }
@@ -444,7 +444,7 @@ static void write_structures(void)
 	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
 	dwarf_text(&dwarf, DW_AT_name, "shared");
 	dwarf_reference(&dwarf, DW_AT_type, type_int);
-	is_static();
+	make_static();
 	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
 	dwarf_text(&dwarf, DW_AT_name, "_vptr");
 	dwarf_reference(&dwarf, DW_AT_type, type_long);
@@ -470,7 +470,7 @@ static void write_structures(void)
 	(void)dwarf_entry(&dwarf, DW_TAG_member, false);
 	dwarf_text(&dwarf, DW_AT_name, "always_lock_free");
 	dwarf_reference(&dwarf, DW_AT_type, type_int);
-	is_static();
+	make_static();
 	inherits(empty, 0);
 	member("_M_i", type_long, 0);
 	dwarf_end_children(&dwarf);
@@ -492,7 +492,7 @@ static void write_structures(void)
 		if (i >= 6)
 			at_address(i == 6 ? "cells7" : "cells8", inner, 0x9140 + 4 * i);
 	}
-	/* Of Rust: the number that tells which one it is, and the same without that number. */
+	/* An enumeration of Rust with its discriminant, and one without it. */
 	for (unsigned int i = 0; i < 2; i++) {
 		type = begin_structure(DW_TAG_structure_type, "Option", 8);
 		inner = (uint32_t)dwarf.info_size;
@@ -754,13 +754,13 @@ static void show_value(const struct value *value)
 				(long long)value->fetch.ops[i].value);
 }
 
-static void find(const char *text, bool exit, size_t room)
+static void find(const char *text, bool exit, size_t capacity)
 {
 	static struct value values[PROBE_TABLE_FIELDS_MAX];
 	struct resolve_error error = {.text = ""};
 	bool left_out = true;
 	size_t count = 0;
-	int ret = variable_values(&place, text, exit, values, room, &count, &left_out, &error);
+	int ret = variable_values(&place, text, exit, values, capacity, &count, &left_out, &error);
 
 	*shown = '\0';
 	if (ret) {
@@ -1381,7 +1381,7 @@ static const struct expected passed_without_memory[] = {
 		{"full", "full 9/2/0:; x 2/4/0: 2:10:0:0; y 2/4/0: 2:11:0:0"},
 };
 
-static const struct expected behind_the_begin[] = {
+static const struct expected after_the_beginning[] = {
 		{"unused", "-2 the compiler has not kept `unused` at this location" OTHER_LOCATION},
 		{"invalid", "-2 the compiler has not kept `invalid` at this location" OTHER_LOCATION},
 		{"both", "-2 the compiler has not kept this part of it at this location" OTHER_LOCATION},
@@ -1431,7 +1431,7 @@ static void test_refusals(void **unused)
 	FIND_ALL(refused, false);
 }
 
-/* Locations that are not the begin of a function, and functions and code without debug information. */
+/* Locations after the beginning of a function, and functions and code without debug information. */
 static void test_locations(void **unused)
 {
 	const struct place before = place;
@@ -1453,7 +1453,7 @@ static void test_locations(void **unused)
 	place = before;
 }
 
-/* Arguments by the calling convention, if callers set the register: compilers but GCC leave out what the function does not read. */
+/* Arguments by the calling convention, if callers set the register: compilers other than GCC omit arguments that the function does not read. */
 static void test_passed(void **unused)
 {
 	const struct place before = place;
@@ -1472,7 +1472,7 @@ static void test_passed(void **unused)
 	FIND_ALL(passed_without_memory, false);
 	read_registers = 0x3ff;
 	place.entry = false;
-	FIND_ALL(behind_the_begin, false);
+	FIND_ALL(after_the_beginning, false);
 	place.entry = true;
 	place.address = 0x2240;
 	FIND_ALL(of_one_file, false);
@@ -1488,13 +1488,13 @@ static void test_passed(void **unused)
 
 /* ---- limits ---- */
 
-static void expect_text(const char *text, size_t room, const char *wanted)
+static void expect_text(const char *text, size_t capacity, const char *wanted)
 {
-	find(text, false, room);
+	find(text, false, capacity);
 	assert_string_equal(shown, wanted);
 }
 
-static void expect_begin(const char *text, const char *wanted)
+static void expect_start(const char *text, const char *wanted)
 {
 	find(text, false, 40);
 	if (strncmp(shown, wanted, strlen(wanted)) != 0)
@@ -1512,7 +1512,7 @@ static void test_limits(void **unused)
 		snprintf(text, sizeof(text), "%.*scount%.*s", i,
 				"(((((((((((((((((((((((((((((((((", i,
 				")))))))))))))))))))))))))))))))))");
-		expect_begin(text,
+		expect_start(text,
 				i == 32 ? "count 2/4/0: " : "-22 there are too many parts in `(");
 	}
 	/* Letters of a name, and digits of a member. */
@@ -1523,14 +1523,14 @@ static void test_limits(void **unused)
 				i == 255 ? "-2 there is no variable `%.128s` in "
 					 : "-22 a name is missing in `%.128s`",
 				text);
-		expect_begin(text, wanted);
+		expect_start(text, wanted);
 	}
-	expect_begin("outer.1234", "-2 outer has no member `__1234`");
-	expect_begin("outer.12345", "-22 a name is missing in `outer.12345`, at 12345 |");
+	expect_start("outer.1234", "-2 outer has no member `__1234`");
+	expect_start("outer.12345", "-22 a name is missing in `outer.12345`, at 12345 |");
 	/* Elements. */
-	expect_begin("label[2147483647]",
+	expect_start("label[2147483647]",
 			"label_2147483647 2/1/0?: 4:0:0:296 34:0:8:0 32:0:0:2147483647 34:0:1:0");
-	expect_begin("label[2147483648]", "-22 there is no index that is a number in ");
+	expect_start("label[2147483648]", "-22 there is no index that is a number in ");
 	/* Members and their structure, with as much space as they need, with less, and as bytes. */
 	expect_text("pair", 3,
 			"pair 9/2/0:; one 2/4/0: 4:0:0:320 34:0:4:0; other 6/1/256: 4:0:0:328 34:0:8:0");
@@ -1539,7 +1539,7 @@ static void test_limits(void **unused)
 	end();
 }
 
-/* Without debug information, and if its search fails. */
+/* Without debug information. */
 static void test_no_debug_information(void **unused)
 {
 	(void)unused;

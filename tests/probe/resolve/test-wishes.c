@@ -204,7 +204,7 @@ static int64_t played_probe(
 	called("probe %s %llx in %u events %d %d flags %u semaphore %llx\n", probe->function,
 			(unsigned long long)probe->site.address, probe->module, (int)probe->entry,
 			(int)probe->exit, probe->flags, (unsigned long long)probe->semaphore);
-	/* Each field is fetched by something. */
+	/* Each field has a fetch. */
 	for (uint32_t i = 0; i < nr_fields[0] && (int)probe->entry >= 0; i++)
 		assert_true(probe->entry_fetches[i].nr_ops - 1u < 7u &&
 				probe->entry_fetches[i].ops[0].code);
