@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sigaction(), sigprocmask(), pthread_sigmask() and signal() of the agent pass on, and to which functions of the C library. */
+/* The arguments that the agent's sigaction(), sigprocmask(), pthread_sigmask() and signal() pass on, and the C library's functions that get them. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

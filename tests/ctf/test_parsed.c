@@ -285,7 +285,7 @@ static bool is_accepted(
 		memcpy(content + used, each, strlen(each));
 	memcpy(content + used, end, strlen(end));
 	used += strlen(end);
-	/* Close what each part opened. */
+	/* Close the brace that each part opened. */
 	for (unsigned int i = 0; kind == 'T' && !strncmp(each, "struct", 6) && i < count; i++)
 		used += (size_t)snprintf(content + used, sizeof(content) - used, "}%s;",
 				i + 1 < count ? " a" : "");

@@ -198,7 +198,7 @@ static void test_metadata_files(void **state)
 	assert_int_equal(read_file(fd, &text, &size), -ENOMEM);
 	assert_true(failing_has_failed());
 	assert_int_equal(resources_descriptors(), before);
-	/* Metadata that is nothing but the magic number of a packet has no text. */
+	/* Metadata that consists only of the magic number of a packet has no text. */
 	for (uint32_t i = 0; i < 2; i++) {
 		const uint32_t magic = METADATA_MAGIC;
 		struct ctf_trace_classes *classes;

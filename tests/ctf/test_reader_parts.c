@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of many streams, with played streams and metadata: what is found and noted, the order of the items, and each error. */
+/* The reader of many streams, with played streams and metadata: traces that are found, notes, the order of items, and each error. */
 #include "../failing-calls.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The window over a data stream file, with a played file and played frames: what is read and kept, and each change and error of the file. */
+/* The window over a data stream file, with a played file and played frames: bytes that are read and kept, and each change and error of the file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1548,7 +1548,7 @@ static void test_signal_fences(void)
 	CHECK(nr_fences == 2);
 }
 
-/* Of three rings: the last CPU that has one, and the first that has none. */
+/* With three rings: the last CPU that has a ring, and the first CPU without one. */
 static const int32_t cpus[] = {2, 3};
 
 static void test_no_ring(void)

@@ -23,7 +23,7 @@ static bool loads;
 static unsigned int nr_prints; /* the print with this number has no memory; 0: none fails */
 static int access_error;
 
-/* A file with changes behind a switch (tests/mutate) reads its own variable. */
+/* Other variables are not played: a file that tests/mutate has changed reads one of its own. */
 static char *played_getenv(const char *name)
 {
 	const char *value = !strcmp(name, "SIDE_LIB_DIR") ? list_variable

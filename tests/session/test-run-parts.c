@@ -51,7 +51,7 @@ static int nr_interrupts;     /* reads that a signal interrupts first */
 static bool program_is_there; /* session_program() names one */
 static int program_result, hold_result;
 
-/* A file with changes behind a switch (tests/mutate) reads its own variable. */
+/* Other variables are not played: a file that tests/mutate has changed reads one of its own. */
 static char *played_getenv(const char *name)
 {
 	const char *value = !strcmp(name, WIRE_SOCKET_ENV) ? socket_variable

@@ -108,7 +108,7 @@ void worker_start(struct daemon *daemon, struct session_entry *entry)
 static const char *variable;
 static bool has_system_file;
 
-/* A file with changes behind a switch (tests/mutate) reads its own variable. */
+/* Other variables are not played: a file that tests/mutate has changed reads one of its own. */
 static char *played_getenv(const char *name)
 {
 	return strcmp(name, "SIDE_BOOT") ? getenv(name) : (char *)(uintptr_t)variable;

@@ -533,7 +533,7 @@ static void test_no_open(void **state)
 		check_error(cases[i].kind, cases[i].text);
 		assert_called(cases[i].calls);
 	}
-	/* A directory that exists; a link in its place. */
+	/* A directory that exists is used. A link of its name is refused. */
 	fail_call("mkdir /o", EEXIST);
 	assert_int_equal(open_with(OPEN(UID, TO)), 0);
 	*calls = '\0';

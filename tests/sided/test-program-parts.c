@@ -218,7 +218,7 @@ static void begin(void)
 	*calls = '\0';
 }
 
-/* Ends what is left: the programs, and the connections up to `nr`. */
+/* Ends the programs that are left, and the first `nr` connections. */
 static void end(unsigned int nr)
 {
 	programs_close(&daemon_of_test);
@@ -373,7 +373,7 @@ static void test_refused(void **state)
 	assert_called("open(1000,1234,47) watch(process,1) ");
 	failing_watch = NULL;
 	assert_int_equal(shares_used(&daemon_of_test.program_shares, UID), 0);
-	/* The last one that is left, and none. */
+	/* The user's share has no program left, and then one. */
 	shares_charge(&daemon_of_test.program_shares, UID,
 			shares_left(&daemon_of_test.program_shares, UID));
 	check_refused(agent, full);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime directory: its directories, lock, sockets and the serial, what systemd hands over, and each call that fails. The test includes
+ * The runtime directory: its directories, lock, sockets and serial, sockets that systemd passes, and each call that fails. The test includes
  * runtime.c, and plays the loop. All files are in a directory of the test.
  */
 #include <errno.h>
@@ -70,7 +70,7 @@ static const char *variables[4]; /* SIDE_RUNTIME, LISTEN_PID, LISTEN_FDS, NOTIFY
 static const char *const variable_names[] = {
 		"SIDE_RUNTIME", "LISTEN_PID", "LISTEN_FDS", "NOTIFY_SOCKET"};
 
-/* A file with changes behind a switch (tests/mutate) reads its own variable. */
+/* Other variables are not played: a file that tests/mutate has changed reads one of its own. */
 static char *played_getenv(const char *name)
 {
 	for (int i = 0; i < 4; i++)

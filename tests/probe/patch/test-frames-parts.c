@@ -270,7 +270,8 @@ static void unwind_entry(unsigned int which, uint64_t pc)
 
 static struct patch_probe probes[PATCH_ARENA_BYTES / BODY_BYTES];
 static struct patch_hot hots[PATCH_ARENA_BYTES / BODY_BYTES];
-static uint64_t stack[128]; /* with space for what a body has pushed below */
+/* It has space below the stack pointer for values that a body has pushed. */
+static uint64_t stack[128];
 
 static void forget(void)
 {

@@ -741,7 +741,7 @@ static void end(void)
 	dwarf_close(&dwarf);
 }
 
-/* ---- what is found ---- */
+/* ---- finding values ---- */
 
 static void show_value(const struct value *value)
 {
