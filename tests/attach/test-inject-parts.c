@@ -538,8 +538,8 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 		if (kind > 0 && (ret != ATTEMPT_FAILED || state != INJECT_STATE_BUSY)) {
 			CHECK(waitpid(borrowing->thread, &status, 0) == borrowing->thread &&
 					WTERMSIG(status) == kind);
-		} else if (ret != ATTEMPT_DONE || at < borrowing->code.size) {
-			/* It waits again. */
+		} else if (at < borrowing->code.size) {
+			/* It waits again. Behind the code the registers are its own, and it ends there. */
 			CHECK(stop(borrowing) == 0 &&
 					get_registers(borrowing->thread, &registers) &&
 					registers.rsp == borrowing->before.rsp);
