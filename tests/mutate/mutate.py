@@ -151,15 +151,40 @@ def tests_of(entered, change):
     return [test for _, test in sorted(found)]
 
 
+# The commands that run just now, and whether a signal has asked for the end.
+running, ends = set(), threading.Event()
+
+
 def run_limited(command, seconds, variables=None):
     """Returns the exit code, or None after a timeout, which ends the whole process group."""
+    if ends.is_set():
+        return None
     with subprocess.Popen(command, env={**os.environ, **(variables or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        running.add(process)
         try:
             return process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return None
+        finally:
+            running.discard(process)
+
+
+def end(number, _frame):
+    """The handler of signals: the tests end, and the files get their original text back on the way out."""
+    ends.set()
+    for process in list(running):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    sys.exit(128 + number)
+
+
+def end_by_signals():
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
 
 
 @functools.cache
@@ -347,9 +372,13 @@ def run_at_once(options, changes, entered, note):
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
             waiting = {pool.submit(judge_switched, options.build, number, tests_of(entered, numbers[number]), entered, options.budget, sound,
                                    turns): numbers[number] for number in sorted(used)}
-            for done in concurrent.futures.as_completed(waiting):
-                if done.result():
-                    note(waiting[done], CAUGHT, done.result())
+            try:
+                for done in concurrent.futures.as_completed(waiting):
+                    if done.result():
+                        note(waiting[done], CAUGHT, done.result())
+            except SystemExit:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     finally:
         for path, text in originals.items():
             path.write_bytes(text)
@@ -395,6 +424,7 @@ def main():
     known.add_argument("--only", default="", metavar="PART", help="files whose path contains PART")
     verbs.add_parser("table").add_argument("results", nargs="+")
     options = parser.parse_args()
+    end_by_signals()
     if options.verb == "run":
         run(options)
     elif options.verb == "known":

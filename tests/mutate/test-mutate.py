@@ -4,9 +4,11 @@ import dataclasses
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(here), str(here.parent)]
@@ -336,6 +338,63 @@ def test_at_once():
         checks.equal(sound, {"broken": False, "good": True}, "tests that pass without a change")
     finally:
         mutate.introspect, mutate.run_limited = saved
+
+
+INTERRUPTED = """
+import argparse, json, pathlib, sys
+sys.path.insert(0, sys.argv[1])
+import mutate, operators, switched
+root, way = pathlib.Path(sys.argv[2]), sys.argv[3]
+change = operators.Change("src/a.c", "f", 1, "constant", "ordinary", 8, 9, "1", "2")
+run = mutate.run_limited
+command = f"echo $$ >{root}/new; mv {root}/new {root}/started; sleep 100 & wait"
+mutate.run_limited = lambda *_: run(["sh", "-c", command], 100) if way == "alone" or _[0][0] == "meson" else 0
+mutate.files_to_build = lambda build, names: []
+mutate.introspect = lambda build, what: []
+operators.raw_commands = lambda build: (root, {})
+operators.compile_commands = lambda build: (root, {})
+def switch(root, commands, raw, numbers, originals):
+    originals[root / "src/a.c"] = (root / "src/a.c").read_bytes()
+    (root / "src/a.c").write_bytes(b"switches")
+    return set(numbers)
+switched.switch = switch
+mutate.end_by_signals()
+if way == "alone":
+    mutate.try_change(root, "build", change, ["one"], {}, 100)
+else:
+    entered = {"one": {"functions": ["f"], "seconds": 1}}
+    options = argparse.Namespace(build="build", budget=100)
+    mutate.run_at_once(options, [change] * 9, entered, lambda *_: print("noted"))
+"""
+
+
+def is_there(pid):
+    """Whether the process exists and has not ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_interrupted():
+    """A signal ends the running test and restores the file, also if many changes wait for their turn."""
+    for way, number in (("alone", signal.SIGTERM), ("at once", signal.SIGTERM), ("alone", signal.SIGINT), ("at once", signal.SIGHUP)):
+        with tempfile.TemporaryDirectory() as directory:
+            source, started = pathlib.Path(directory, "src/a.c"), pathlib.Path(directory, "started")
+            source.parent.mkdir()
+            source.write_text("int a = 1;\n")
+            command = [sys.executable, "-c", INTERRUPTED, str(here), directory, way]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+                while not started.exists() and process.poll() is None:
+                    time.sleep(0.01)
+                changed = source.read_text()
+                process.send_signal(number)
+                output = process.communicate(timeout=60)
+            printed = "" if way == "alone" else "9 of 9 changes have a switch\n"
+            checks.equal((process.returncode, output), (128 + number, (printed, "")), f"{way}, signal {number}")
+            checks.equal(changed, "int a = 2;\n" if way == "alone" else "switches", "changed")
+            checks.equal(source.read_text(), "int a = 1;\n", "restored")
+            checks.equal(is_there(int(started.read_text())), False, "the test runs on")
 
 
 def test_table():
