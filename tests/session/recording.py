@@ -24,8 +24,8 @@ os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
 os.environ.setdefault("TSAN_OPTIONS", "die_after_fork=0")
 os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
 
-# poll, futex, epoll_wait, ppoll, epoll_pwait, futex_waitv: a thread in one of these calls is not reading a ring.
-WAITS = {b"7", b"202", b"232", b"271", b"281", b"449"}
+# poll, nanosleep, futex, clock_nanosleep, epoll_wait, ppoll, epoll_pwait, futex_waitv: a thread in one of these calls is not reading a ring.
+WAITS = {b"7", b"35", b"202", b"230", b"232", b"271", b"281", b"449"}
 
 
 def of_threads(pid, name):
