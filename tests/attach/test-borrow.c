@@ -31,6 +31,8 @@ static uint64_t step_ns; /* of each pause; 0: as long as is asked for */
 static int failing_request, failing_error;
 static bool short_registers, unreadable, unwritable;
 static struct user_regs_struct thread_registers;
+static const struct user_regs_struct
+		*later_registers; /* what they are after they were read once; or NULL */
 static uint64_t mask;
 static uint32_t states[8]; /* that are read one after the other; the last one is read again */
 static size_t nr_states, at_state;
@@ -64,6 +66,9 @@ static long played_ptrace(int request, pid_t thread, uint64_t address, uint64_t 
 		called("get %d\n", thread);
 		memcpy(part->iov_base, &thread_registers, sizeof(thread_registers));
 		part->iov_len -= short_registers;
+		if (later_registers)
+			thread_registers = *later_registers;
+		later_registers = NULL;
 		break;
 	case PTRACE_SETREGSET:
 		called("set %d rip %llx rax %lld call %lld\n", thread,
@@ -516,6 +521,7 @@ static void test_sign(void **state)
 static void test_make(void **state)
 {
 	struct borrowing borrowing = begin();
+	struct user_regs_struct later;
 	char wanted[256];
 
 	(void)state;
@@ -539,15 +545,19 @@ static void test_make(void **state)
 	borrowing.before = thread_registers;
 	borrowing.mask = 0x99;
 	add_stop(33);
-	thread_registers.rip = CODE + borrowing.code.failed;
-	thread_registers.r14 = EAGAIN;
-	states[0] = states[1] = INJECT_STATE_BUSY;
-	states[2] = INJECT_STATE_READY;
-	nr_states = 3;
+	later = thread_registers;
+	later.rip = CODE + borrowing.code.failed;
+	later.r14 = EAGAIN;
+	later_registers = &later;
+	thread_registers.rip = CODE + borrowing.code.size;
+	thread_registers.rsp = SCRATCH + INJECT_SCRATCH_SIZE;
+	states[0] = INJECT_STATE_BUSY;
+	states[1] = INJECT_STATE_READY;
+	nr_states = 2;
 	(void)snprintf(wanted, sizeof(wanted),
 			"write rip 1232 mask 99\nset 4712 rip %llx rax -512 call -1\n",
 			(unsigned long long)(CODE + borrowing.code.entry));
-	strcat(wanted, "continue 4712 0\ncontinue 4712 33\ninterrupt 4712 0\nget 4712\n");
+	strcat(wanted, "continue 4712 0\nget 4712\ncontinue 4712 33\ninterrupt 4712 0\nget 4712\n");
 	strcat(wanted, "set mask 4712 99\nset 4712 rip 1234 rax -512 call 0\ndetach 4712 0\n");
 	assert_int_equal(make_thread(&borrowing), ATTEMPT_FAILED);
 	assert_int_equal(borrowing.code_of_failure, EAGAIN);

@@ -503,7 +503,15 @@ static void test_stopping(void)
 	CHECK(wait_until(&borrowing, &status, UINT64_MAX) == -ESRCH);
 }
 
-/* The instruction at which the program is stopped, the kind of the stop, and the state in its memory. */
+#define NOT_MAPPED UINT64_C(0x700000100000)
+#define STATE_UNREADABLE 3
+
+static uint32_t scratch_state;
+
+/*
+ * The instruction at which the program is stopped, the kind of the stop, and the state in its memory. INJECT_STATE_NONE: the memory is not
+ * mapped. Only in the state BUSY it is the stack.
+ */
 static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t state)
 {
 	struct user_regs_struct registers;
@@ -521,8 +529,17 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 				waitpid(borrowing->thread, &status, __WALL) == borrowing->thread &&
 				kind_of_stop(status) == kind);
 	CHECK(get_registers(borrowing->thread, &borrowing->before));
-	CHECK(inject_write(borrowing->target, borrowing->place->scratch, &state, sizeof(state)));
+	borrowing->place->scratch = state ? (uint64_t)(uintptr_t)&scratch_state : NOT_MAPPED;
+	if (state)
+		CHECK(inject_write(borrowing->target, borrowing->place->scratch, &state,
+				sizeof(state)));
+	if (state == STATE_UNREADABLE) {
+		close(borrowing->target->memory);
+		borrowing->target->memory = -1;
+	}
 	registers = borrowing->before;
+	if (state == INJECT_STATE_BUSY)
+		registers.rsp = borrowing->place->scratch + 4096;
 	registers.rip = borrowing->place->code + at;
 	registers.r14 = 4711;
 	registers.orig_rax = UINT64_MAX;
@@ -547,7 +564,8 @@ static int look_at(struct borrowing *borrowing, uint64_t at, int kind, uint32_t 
 		}
 	}
 	end(borrowing->thread);
-	close(borrowing->target->memory);
+	if (borrowing->target->memory >= 0)
+		close(borrowing->target->memory);
 	return ret;
 }
 
@@ -560,13 +578,12 @@ static void test_looks(void)
 			.code = inject_code_get(),
 			.code_of_failure = 5};
 	const struct inject_code *code = &borrowing.code;
-	static uint32_t state;
+	struct user_regs_struct registers = {0};
 
 	CHECK(code->entry < code->masked && code->masked < code->spin &&
 			code->spin < code->refused && code->refused < code->failed &&
 			code->failed < code->thread && code->thread < code->name &&
 			code->name + 16 == code->size);
-	place.scratch = (uint64_t)(uintptr_t)&state;
 	/* Before the signals are blocked, one is delivered as if nothing had happened. */
 	CHECK(look_at(&borrowing, code->entry, SIGUSR1, 0) == ATTEMPT_NEXT);
 	CHECK(look_at(&borrowing, code->masked, SIGUSR1, 0) == ATTEMPT_NEXT);
@@ -588,7 +605,11 @@ static void test_looks(void)
 	CHECK(look_at(&borrowing, code->thread - 1, -1, 1) == ATTEMPT_FAILED);
 	CHECK(look_at(&borrowing, code->thread, -1, 1) == -1);
 	CHECK(look_at(&borrowing, code->size - 1, -1, 2) == -1);
+	/* In a function that the code calls. The signal by which the C library changes the ids is taken there. */
 	CHECK(look_at(&borrowing, code->size, -1, 1) == -1);
+	CHECK(look_at(&borrowing, code->size, SIGNAL_IDS, 1) == -1);
+	CHECK(look_at(&borrowing, code->size, SIGUSR1, 1) == ATTEMPT_FAILED &&
+			borrowing.code_of_failure == EFAULT);
 	CHECK(look_at(&borrowing, code->size, -1, 2) == ATTEMPT_DONE);
 	CHECK(look_at(&borrowing, UINT64_MAX, SIGUSR1, 2) == ATTEMPT_DONE);
 	/* It returned without a new thread. */
@@ -596,6 +617,19 @@ static void test_looks(void)
 	CHECK(look_at(&borrowing, code->size, -1, 0) == ATTEMPT_FAILED &&
 			borrowing.code_of_failure == EAGAIN);
 	CHECK(look_at(&borrowing, UINT64_MAX, SIGUSR1, 0) == ATTEMPT_FAILED);
+	/* Its memory is there, but cannot be read. */
+	CHECK(look_at(&borrowing, code->spin, -1, STATE_UNREADABLE) == ATTEMPT_DONE);
+	CHECK(look_at(&borrowing, code->size, -1, STATE_UNREADABLE) == ATTEMPT_DONE);
+	target.pid = INT32_MAX;
+	CHECK(result_without_tracer(&borrowing) == ATTEMPT_FAILED &&
+			borrowing.code_of_failure == ETIMEDOUT);
+	place.scratch = 65536;
+	for (int i = -1; i < 2; i++) {
+		registers.rsp = place.scratch + (uint64_t)(int64_t)i;
+		CHECK(is_on_scratch(&borrowing, &registers) == (i >= 0));
+		registers.rsp += INJECT_SCRATCH_SIZE;
+		CHECK(is_on_scratch(&borrowing, &registers) == (i <= 0));
+	}
 	borrowing.thread = INT32_MAX;
 	CHECK(look(&borrowing, -1) == ATTEMPT_FAILED);
 }

@@ -191,6 +191,30 @@ static int next_mapping(FILE *file, char **line, size_t *size, struct inject_map
 	return ret;
 }
 
+int inject_is_mapped(pid_t pid, uint64_t address)
+{
+	struct inject_mapping mapping = {0};
+	char path[64], *line = NULL;
+	size_t room = 0;
+	int ret = 0, is_mapped = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (!is_mapped && !ret) {
+		ret = next_mapping(file, &line, &room, &mapping);
+		if (!ret) {
+			is_mapped = address >= mapping.begin && address < mapping.end;
+			free(mapping.path);
+		}
+	}
+	free(line);
+	(void)fclose(file);
+	return !ret || ret == -ENODATA ? is_mapped : ret;
+}
+
 int inject_maps_read(struct inject_target *target)
 {
 	char path[64], *line = NULL;

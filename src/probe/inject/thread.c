@@ -389,13 +389,26 @@ static int wait_for_thread(const struct borrowing *borrowing, int *status)
 	return -ETIMEDOUT;
 }
 
-/* The result for a thread that returned without the tracer. pthread_create() fails with EAGAIN only. */
-static enum attempt result_without_tracer(struct borrowing *borrowing, uint32_t state)
+/*
+ * The result for a thread that returned without the tracer. It has removed the scratch memory if there is no new thread. pthread_create()
+ * fails with EAGAIN only.
+ */
+static enum attempt result_without_tracer(struct borrowing *borrowing)
 {
-	if (state == INJECT_STATE_READY)
+	int is_mapped = state_of(borrowing) == INJECT_STATE_READY
+			? 1
+			: inject_is_mapped(borrowing->target->pid, borrowing->place->scratch);
+
+	if (is_mapped > 0)
 		return ATTEMPT_DONE;
-	borrowing->code_of_failure = EAGAIN;
+	borrowing->code_of_failure = is_mapped ? ETIMEDOUT : EAGAIN;
 	return ATTEMPT_FAILED;
+}
+
+/* What runs on the scratch memory is ours, or a function that we call. */
+static bool is_on_scratch(const struct borrowing *borrowing, const struct user_regs_struct *now)
+{
+	return now->rsp - borrowing->place->scratch <= INJECT_SCRATCH_SIZE;
 }
 
 /* It is stopped: is it ours no more? ATTEMPT_NEXT: nothing came of it, another time. -1: it is still under way. */
@@ -404,12 +417,11 @@ static int look(struct borrowing *borrowing, int kind)
 	const struct inject_code *code = &borrowing->code;
 	const int signal = kind > 0 ? kind : 0;
 	struct user_regs_struct now;
-	uint32_t state;
+	enum attempt result;
 	uint64_t at;
 
 	if (!get_registers(borrowing->thread, &now))
 		return ATTEMPT_FAILED;
-	state = state_of(borrowing);
 	at = now.rip - borrowing->place->code;
 	if (at < code->size && at <= code->masked && kind > 0) {
 		/* A signal came before it was blocked: as if we had not been here. */
@@ -418,20 +430,22 @@ static int look(struct borrowing *borrowing, int kind)
 	}
 	if (at < code->size && at >= code->spin && at < code->refused) {
 		/* A thread that returns by itself unblocks its signals. One that came meanwhile stops the thread here. */
+		result = result_without_tracer(borrowing);
 		give_back(borrowing, signal);
-		return result_without_tracer(borrowing, state);
+		return result;
 	}
 	if (at < code->size && at >= code->failed && at < code->thread) {
 		borrowing->code_of_failure = (int)now.r14;
 		give_back(borrowing, signal);
 		return ATTEMPT_FAILED;
 	}
-	if (at >= code->size && state != INJECT_STATE_BUSY) {
+	if (at >= code->size && !is_on_scratch(borrowing, &now)) {
 		/* It returned by itself: the registers and the signal belong to the program. */
+		result = result_without_tracer(borrowing);
 		detach(borrowing, signal);
-		return result_without_tracer(borrowing, state);
+		return result;
 	}
-	if (kind > 0) {
+	if (kind > 0 && (kind != SIGNAL_IDS || !is_on_scratch(borrowing, &now))) {
 		/* An instruction of ours, or of the functions that it called, has failed. */
 		borrowing->code_of_failure = EFAULT;
 		give_back(borrowing, 0);
@@ -462,12 +476,9 @@ static enum attempt make_thread(struct borrowing *borrowing)
 		(void)ptrace(PTRACE_CONT, borrowing->thread, 0, (void *)(intptr_t)signal);
 		signal = 0;
 		ret = wait_for_thread(borrowing, &status);
-		if (!ret && kind_of_stop(status) == SIGNAL_IDS &&
-				state_of(borrowing) == INJECT_STATE_BUSY) {
-			signal = SIGNAL_IDS;
-			ret = -1;
-		} else if (!ret) {
+		if (!ret) {
 			ret = look(borrowing, kind_of_stop(status));
+			signal = kind_of_stop(status) == SIGNAL_IDS ? SIGNAL_IDS : 0;
 		}
 	} while (ret == -1);
 	if (ret >= 0)
