@@ -4,6 +4,7 @@
 Each operator yields Change objects. A change replaces bytes of one file. Text that comes from a macro is left
 alone, as it has no bytes of its own in the function.
 """
+import collections
 import dataclasses
 import hashlib
 import json
@@ -48,10 +49,13 @@ class Change:
     end: int
     old: str
     new: str
+    earlier: int = 0  # equal changes before this one in the function
 
     def key(self):
         """Stays the same if lines are added elsewhere in the file: names the change in equivalent.json."""
         text = f"{self.path}\0{self.function}\0{self.operator}\0{self.old}\0{self.new}"
+        if self.earlier:
+            text += f"\0{self.earlier}"
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def apply(self, source):
@@ -274,4 +278,10 @@ def find_changes(root, path, arguments, directory):
     for function in source.functions:
         for change in Finder(source, function).find():
             changes.setdefault((change.begin, change.end, change.new), change)
-    return source, sorted(changes.values(), key=lambda change: (change.begin, change.end, change.new))
+    counts = collections.Counter()
+    counted = []
+    for change in sorted(changes.values(), key=lambda change: (change.begin, change.end, change.new)):
+        equal = change.function, change.operator, change.old, change.new
+        counted.append(dataclasses.replace(change, earlier=counts[equal]))
+        counts[equal] += 1
+    return source, counted

@@ -92,6 +92,19 @@ def test_changes_compile():
         checks.equal(len({change.key() for change in changes}), len(changes), "keys differ")
 
 
+def test_keys():
+    """The first of several equal changes has the key that it would have alone, and the others have keys of their own."""
+    text = "int f(int a, int b)\n{\n\treturn a < 7 && b < 7;\n}\n"
+    with tempfile.TemporaryDirectory() as directory:
+        root = pathlib.Path(directory)
+        keys = []
+        for body in (text, text.replace(" && b < 7", "")):
+            (root / "a.c").write_text(body)
+            changes = operators.find_changes(root, "a.c", ["-xc"], directory)[1]
+            keys.append([change.key() for change in changes if change.operator == "boundary"])
+    checks.equal([len(keys[0]), len(set(keys[0])), keys[0][:1]], [2, 2, keys[1]], "keys of two equal changes, and of one")
+
+
 def test_changed_file():
     with tempfile.TemporaryDirectory() as directory:
         source, changes = changes_of(pathlib.Path(directory))
