@@ -3,7 +3,8 @@
 
     entered.py BUILD OUTPUT [TEST...]
 
-Writes OUTPUT (JSON) and a profile of all tests, BUILD/coverage/all.profdata, which coverage.py reads.
+Writes OUTPUT (JSON) and a profile of all tests, BUILD/coverage/all.profdata, which coverage.py reads. With TEST..., only these tests are
+measured, and the earlier measurements of the others are kept.
 
 BUILD is a build directory of its own, made by
     CC=clang CXX=clang++ meson setup -Dc_link_args=-fprofile-instr-generate -Dcpp_link_args=-fprofile-instr-generate -Db_lundef=false \\
@@ -24,14 +25,22 @@ PROFDATA = shutil.which("llvm-profdata") or shutil.which("llvm-profdata-14") or 
 
 
 def list_tests(build):
-    """The name of each test by its command."""
+    """The name, the command and the environment of each test."""
     described = json.loads(subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True,
                                           text=True).stdout)
-    return {directory_name(test["cmd"]): test["name"] for test in described}
+    return [{"name": test["name"], "command": test["cmd"], "environment": test["env"]} for test in described]
 
 
-def directory_name(command):
-    return hashlib.sha256("\0".join(command).encode()).hexdigest()[:16]
+def directory_name(test):
+    return hashlib.sha256(test.encode()).hexdigest()[:16]
+
+
+def name_of(tests, command, environment):
+    """The test that has this command. Several tests may differ in their environment only: then the one that fits best."""
+    def fit(test):
+        return sum(1 if environment.get(name) == value else -1 for name, value in test["environment"].items())
+
+    return max((test for test in tests if test["command"] == command), key=fit)["name"]
 
 
 def entered_functions(profiles):
@@ -68,9 +77,11 @@ def counter_files(build):
 
 
 def wrap(directory, command, files="%m.profraw"):
-    """Run one test with its own directory of counters."""
-    profiles = pathlib.Path(directory, directory_name(command))
-    profiles.mkdir(mode=0o777, exist_ok=True)
+    """Run one test with its own directory of counters, which is empty at first."""
+    tests = json.loads(pathlib.Path(directory, "tests.json").read_text())
+    profiles = pathlib.Path(directory, directory_name(name_of(tests, command, os.environ)))
+    shutil.rmtree(profiles, ignore_errors=True)
+    profiles.mkdir(mode=0o777)
     profiles.chmod(0o1777)
     begin = time.monotonic()
     status = subprocess.run(command, env=dict(os.environ, LLVM_PROFILE_FILE=f"{profiles}/{files}"), check=False).returncode
@@ -85,24 +96,40 @@ def wrap(directory, command, files="%m.profraw"):
 def measure(build, tests):
     """Run tests with `meson test`, which calls this program for each. Returns the measurements by the name of the test."""
     directory = pathlib.Path(build, "coverage").absolute()
+    if not tests:
+        shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(exist_ok=True)
     directory.chmod(0o755)
+    known = list_tests(build)
+    (directory / "tests.json").write_text(json.dumps(known))
     wrapper = f"{sys.executable} {pathlib.Path(__file__).resolve()} --wrap {directory} {counter_files(build)}"
     subprocess.run(["meson", "test", "-C", build, "--no-rebuild", "-t", "3", "--wrapper", wrapper, *tests], check=False)
-    names = list_tests(build)
-    found = {names[path.parent.name]: json.loads(path.read_text()) for path in sorted(directory.glob("*/measured.json"))
-             if path.parent.name in names}
-    merge([str(path) for path in directory.glob("*/merged.profdata")], directory / "all.profdata")
-    return found
+    measured = {test["name"]: directory / directory_name(test["name"]) for test in known}
+    found = {name: json.loads((path / "measured.json").read_text()) for name, path in sorted(measured.items())
+             if (path / "measured.json").exists()}
+    (directory / "all.profdata").unlink(missing_ok=True)
+    merge([str(path / "merged.profdata") for path in measured.values() if (path / "merged.profdata").exists()], directory / "all.profdata")
+    return found, sorted(set(measured) - set(found))
 
 
 def main():
     if sys.argv[1:2] == ["--wrap"]:
         return wrap(sys.argv[2], sys.argv[4:], sys.argv[3])
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     build, output, *tests = sys.argv[1:]
-    measured = measure(build, tests)
+    if not shutil.which(PROFDATA):
+        sys.exit("entered.py: llvm-profdata is missing: packaging/install-packages coverage")
+    measured, missing = measure(build, tests)
+    functions = set().union(*(one["functions"] for one in measured.values()))
+    failed = sorted(name for name, one in measured.items() if not one["passed"])
+    print(f"{len(measured)} tests, {len(functions)} functions")
+    for names, what in ((failed, "failed"), (missing, "were not measured")):
+        if names:
+            print(f"{len(names)} tests {what}: {' '.join(names)}")
+    if not functions:
+        sys.exit("entered.py: no test has counters: is BUILD made with the options above?")
     pathlib.Path(output).write_text(json.dumps(measured))
-    print(f"{len(measured)} tests, {len(set().union(*(one['functions'] for one in measured.values())))} functions")
     return 0
 
 

@@ -162,7 +162,9 @@ int main(int argc, char **argv)
         source.write_text(text)
         subprocess.run(["clang", "-fprofile-instr-generate", "-fcoverage-mapping", "-mllvm", "-runtime-counter-relocation", source, "-o",
                         folder + "/program"], check=True)
-        checks.equal(entered.wrap(folder, [folder + "/program"], "%c%m.profraw"), 128 + 9)
+        command = [folder + "/program"]
+        pathlib.Path(folder, "tests.json").write_text(json.dumps([{"name": "program", "command": command, "environment": {}}]))
+        checks.equal(entered.wrap(folder, command, "%c%m.profraw"), 128 + 9)
         measured = [json.loads(path.read_text()) for path in pathlib.Path(folder).glob("*/measured.json")]
         checks.equal([one["functions"] for one in measured], [["child", "killed", "main"]])
 

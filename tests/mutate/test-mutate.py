@@ -183,16 +183,26 @@ def test_headers():
 
 
 def test_directory_of_a_test():
-    names = {entered.directory_name(command) for command in (["a", "b"], ["a b"], ["a", "b", "c"])}
-    checks.equal(len(names), 3, "each command has a directory of its own")
+    tests = [{"name": name, "command": command, "environment": environment} for name, command, environment in
+             (("one", ["a", "b"], {}), ("other", ["a b"], {}), ("plain", ["p"], {"X": "1"}), ("portable", ["p"], {"X": "1", "Y": "2"}))]
+    environment = {"X": "1", "Z": "3"}
+    checks.equal([entered.name_of(tests, command, environment) for command in (["a", "b"], ["a b"], ["p"])], ["one", "other", "plain"], "names")
+    checks.equal(entered.name_of(tests, ["p"], {**environment, "Y": "2"}), "portable", "the same command in another environment")
+    checks.equal(len({entered.directory_name(test["name"]) for test in tests}), 4, "each test has a directory of its own")
 
 
 def test_counts_of_a_test():
     """A wrapped command keeps its status. Without counters, no function is reported."""
+    command = [sys.executable, "-c", "raise SystemExit(7)"]
     with tempfile.TemporaryDirectory() as directory:
-        checks.equal(entered.wrap(directory, [sys.executable, "-c", "raise SystemExit(7)"]), 7, "status")
-        measured = json.loads(next(pathlib.Path(directory).glob("*/measured.json")).read_text())
+        pathlib.Path(directory, "tests.json").write_text(json.dumps([{"name": "seven", "command": command, "environment": {}}]))
+        profiles = pathlib.Path(directory, entered.directory_name("seven"))
+        profiles.mkdir()
+        (profiles / "merged.profdata").write_text("of an earlier measurement")
+        checks.equal(entered.wrap(directory, command), 7, "status")
+        measured = json.loads((profiles / "measured.json").read_text())
         checks.equal((measured["passed"], measured["functions"]), (False, []), "result")
+        checks.equal((profiles / "merged.profdata").exists(), False, "nothing is left of an earlier measurement")
 
 
 def test_unsound_tests():
