@@ -109,7 +109,7 @@ def measure(build, tests):
              if (path / "measured.json").exists()}
     (directory / "all.profdata").unlink(missing_ok=True)
     merge([str(path / "merged.profdata") for path in measured.values() if (path / "merged.profdata").exists()], directory / "all.profdata")
-    return found, sorted(set(measured) - set(found))
+    return found, sorted(set(tests or measured) - set(found))
 
 
 def main():

@@ -35,6 +35,8 @@ EQUIVALENT = pathlib.Path(__file__).resolve().parent / "equivalent.json"
 ORDERS = re.compile(r"__ATOMIC_(?!RELAXED)|memory_order_(?!relaxed)|_fence\(")
 # Built and run before the others.
 FIRST_TESTS = 4
+# The targets of ninja: the program, and what only tests need.
+EVERYTHING = ("all", "meson-test-prereq")
 CAUGHT, SURVIVED, INVALID, UNTESTED, KNOWN = "caught", "survived", "invalid", "untested", "equivalent"
 
 
@@ -59,6 +61,8 @@ def draw(build, seed, count, only_module=None, only_kind=None):
     modules = sorted(by_module)
     turns = {name: generator.randrange(len(operators.KINDS)) for name in modules}
     drawn, seen, parsed, idle = [], set(), {}, 0
+    if not modules:
+        sys.exit(f"mutate.py: no module is named {only_module}: they are {' '.join(sorted({module(path) for path in commands}))}")
     while len(drawn) < count and modules and idle < 50 * len(modules):
         generator.shuffle(modules)
         for name in modules:
@@ -151,12 +155,48 @@ def tests_of(entered, change):
     return [test for _, test in sorted(found)]
 
 
+ENDING = signal.SIGHUP, signal.SIGINT, signal.SIGTERM
+
+
+def children_of():
+    """The children of each process."""
+    found = collections.defaultdict(list)
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                parent = pathlib.Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[1]
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            found[int(parent)].append(int(name))
+    return found
+
+
+def kill_tree(pid):
+    """Kill a process and all its descendants: meson gives each test a session of its own, so no group has them all."""
+    seen, new = [], [pid]
+    while new:
+        # A stopped process makes no new ones.
+        for one in new:
+            try:
+                os.kill(one, signal.SIGSTOP)
+            except ProcessLookupError:
+                pass
+        seen += new
+        children = children_of()
+        new = [child for parent in seen for child in children[parent] if child not in seen]
+    for one in seen:
+        try:
+            os.kill(one, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
 # The commands that run just now, and whether a signal has asked for the end.
 running, ends = set(), threading.Event()
 
 
 def run_limited(command, seconds, variables=None):
-    """Returns the exit code, or None after a timeout, which ends the whole process group."""
+    """Returns the exit code, or None after a timeout, which ends the command and all its descendants."""
     if ends.is_set():
         return None
     with subprocess.Popen(command, env={**os.environ, **(variables or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -165,25 +205,24 @@ def run_limited(command, seconds, variables=None):
         try:
             return process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            kill_tree(process.pid)
             return None
         finally:
             running.discard(process)
 
 
 def end(number, _frame):
-    """The handler of signals: the tests end, and the files get their original text back on the way out."""
+    """The handler of signals: the tests end, and the files get their original text back on the way out, which no second signal interrupts."""
+    for other in ENDING:
+        signal.signal(other, signal.SIG_IGN)
     ends.set()
     for process in list(running):
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        kill_tree(process.pid)
     sys.exit(128 + number)
 
 
 def end_by_signals():
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    for number in ENDING:
         signal.signal(number, end)
 
 
@@ -252,7 +291,7 @@ def passes_unchanged(build, test, sound, entered):
     """Whether a failed test passes without the change. A test that failed during the measurement of coverage runs once more."""
     if test not in sound:
         sound[test] = entered.get(test, {"passed": True})["passed"] or (
-            run_limited(["ninja", "-C", build, "all"], 1200) == 0 and
+            run_limited(["ninja", "-C", build, *EVERYTHING], 1200) == 0 and
             run_limited(["meson", "test", "-C", build, "--no-rebuild", test], 600) == 0)
     return sound[test]
 
@@ -266,9 +305,33 @@ def try_sound_tests(root, build, change, tests, entered, budget, sound):
             return verdict, reason
 
 
+def read_entered(options):
+    """The measurements by the names of the tests. A test that the build directory has no more is left out."""
+    measured = json.loads(pathlib.Path(options.entered).read_text())
+    names = {test["name"] for test in introspect(options.build, "tests")}
+    old = sorted(set(measured) - names)
+    if old:
+        print(f"{len(old)} tests of {options.entered} are not in {options.build} and are left out: {' '.join(old)}", flush=True)
+    entered = {name: one for name, one in measured.items() if name in names}
+    if not any(one["functions"] for one in entered.values()):
+        sys.exit(f"mutate.py: no test in {options.entered} enters a function: measure with entered.py")
+    return entered
+
+
+def check_build(build):
+    """Refuse the build directory of another source directory: its tests would not see the changes."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    info = pathlib.Path(build, "meson-info/meson-info.json")
+    source = json.loads(info.read_text())["directories"]["source"] if info.exists() else None
+    if source is None or pathlib.Path(source).resolve() != root:
+        sys.exit(f"mutate.py: {build} is not a build directory of {root}")
+
+
 def run(options):
-    entered = json.loads(pathlib.Path(options.entered).read_text())
+    entered = read_entered(options)
     sound = {}
+    if run_limited(["ninja", "-C", options.build, *EVERYTHING], 3600) != 0:
+        sys.exit(f"mutate.py: {options.build} does not compile without a change, either")
     root, changes = draw(options.build, options.seed, options.count, options.module, options.kind)
     output = pathlib.Path(options.output)
     results = json.loads(output.read_text()) if output.exists() else []
@@ -279,7 +342,10 @@ def run(options):
         results.append({"key": change.key(), "verdict": verdict, "reason": reason, "module": module(change.path),
                         "kind": change.kind, "operator": change.operator, "change": str(change)})
         done.add(change.key())
-        output.write_text(json.dumps(results, indent=1))
+        # A signal while the file is written must not cost the results.
+        beside = output.with_suffix(".new")
+        beside.write_text(json.dumps(results, indent=1))
+        beside.replace(output)
         print(f"{verdict}: {change} ({reason})", flush=True)
 
     drawn = part_of(changes, options.part)
@@ -290,7 +356,7 @@ def run(options):
             continue
         note(change, *((KNOWN, known[change.key()]["reason"]) if change.key() in known else
                        try_sound_tests(root, options.build, change, tests_of(entered, change), entered, options.budget, sound)))
-    run_limited(["ninja", "-C", options.build, "all"], 1200)
+    run_limited(["ninja", "-C", options.build, *EVERYTHING], 1200)
     print_table(results)
 
 
@@ -307,16 +373,17 @@ def known_change(root, entry):
 
 def run_known(options):
     root = pathlib.Path(__file__).resolve().parents[2]
-    results = []
+    results, sound = [], {}
     for entry in json.loads(KNOWN_CHANGES.read_text()):
-        change = known_change(root, entry)
-        if options.only not in change.path:
+        if options.only not in entry["path"]:
             continue
-        verdict, reason = try_change(root, options.build, change, entry["tests"], {}, 3600)
+        change = known_change(root, entry)
+        unmeasured = {test: {"passed": False} for test in entry["tests"]}
+        verdict, reason = try_sound_tests(root, options.build, change, entry["tests"], unmeasured, 3600, sound)
         results.append({"key": change.key(), "verdict": verdict, "reason": reason, "module": module(change.path),
                         "kind": change.kind, "operator": change.operator, "change": str(change)})
         print(f"{verdict}: {change} ({reason})", flush=True)
-    run_limited(["ninja", "-C", options.build, "all"], 1200)
+    run_limited(["ninja", "-C", options.build, *EVERYTHING], 1200)
     print_table(results)
 
 
@@ -364,7 +431,7 @@ def run_at_once(options, changes, entered, note):
     try:
         used = switched.switch(root, operators.compile_commands(options.build)[1], raw, numbers, originals)
         print(f"{len(used)} of {len(changes)} changes have a switch", flush=True)
-        if run_limited(["ninja", "-C", options.build, "all", "meson-test-prereq"], 3600) != 0:
+        if run_limited(["ninja", "-C", options.build, *EVERYTHING], 3600) != 0:
             print("the changes do not compile at once", flush=True)
             return
         workers = os.cpu_count() or 1
@@ -425,6 +492,8 @@ def main():
     verbs.add_parser("table").add_argument("results", nargs="+")
     options = parser.parse_args()
     end_by_signals()
+    if options.verb != "table":
+        check_build(options.build)
     if options.verb == "run":
         run(options)
     elif options.verb == "known":

@@ -370,7 +370,7 @@ import mutate, operators, switched
 root, way = pathlib.Path(sys.argv[2]), sys.argv[3]
 change = operators.Change("src/a.c", "f", 1, "constant", "ordinary", 8, 9, "1", "2")
 run = mutate.run_limited
-command = f"echo $$ >{root}/new; mv {root}/new {root}/started; sleep 100 & wait"
+command = f"setsid sh -c 'echo $$ >{root}/new; mv {root}/new {root}/started; sleep 100' & wait"
 mutate.run_limited = lambda *_: run(["sh", "-c", command], 100) if way == "alone" or _[0][0] == "meson" else 0
 mutate.files_to_build = lambda build, names: []
 mutate.introspect = lambda build, what: []
@@ -391,12 +391,37 @@ else:
 """
 
 
-def is_there(pid):
-    """Whether the process exists and has not ended."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+def ends(pid):
+    """Whether the process, which was killed, ends: within a minute."""
+    for _ in range(6000):
+        try:
+            if pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_timeout():
+    """A command that takes too long is killed with all that it has started, also in other sessions."""
+    with tempfile.TemporaryDirectory() as directory:
+        command = f"for i in 1 2; do setsid sh -c 'echo $$ >>{directory}/pids; sleep 100' & done; wait"
+        checks.equal(mutate.run_limited(["sh", "-c", command], 2), None, "a timeout")
+        pids = pathlib.Path(directory, "pids").read_text().split()
+        checks.equal([ends(pid) for pid in pids], [True, True], "both have ended")
+        checks.equal(mutate.run_limited(["sh", "-c", "exit 5"], 60), 5, "no timeout")
+
+
+def test_refusals():
+    """Wrong arguments are refused before anything is changed."""
+    with tempfile.TemporaryDirectory() as directory:
+        (pathlib.Path(directory) / "entered.json").write_text("{}")
+        for arguments, wanted in ((["list", "--build", directory], "is not a build directory of"),
+                                  (["known", "--build", directory + "/none"], "is not a build directory of")):
+            done = subprocess.run([sys.executable, here / "mutate.py", *arguments], capture_output=True, text=True)
+            checks.equal((done.returncode, done.stdout), (1, ""), " ".join(arguments))
+            checks.contains(done.stderr, wanted)
 
 
 def test_interrupted():
@@ -417,7 +442,7 @@ def test_interrupted():
             checks.equal((process.returncode, output), (128 + number, (printed, "")), f"{way}, signal {number}")
             checks.equal(changed, "int a = 2;\n" if way == "alone" else "switches", "changed")
             checks.equal(source.read_text(), "int a = 1;\n", "restored")
-            checks.equal(is_there(int(started.read_text())), False, "the test runs on")
+            checks.equal(ends(int(started.read_text())), True, "the test has ended")
 
 
 def test_table():
