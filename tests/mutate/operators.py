@@ -127,7 +127,8 @@ class Finder:
 
     def visit(self, cursor, parent):
         for child in cursor.get_children():
-            if not self.source.owns(child):
+            # The operand of sizeof is not evaluated: all elements of an array have one size.
+            if not self.source.owns(child) or child.kind == CursorKind.CXX_UNARY_EXPR:
                 continue
             method = getattr(self, "on_" + child.kind.name.lower(), None)
             if method:

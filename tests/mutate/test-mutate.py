@@ -92,6 +92,15 @@ def test_changes_compile():
         checks.equal(len({change.key() for change in changes}), len(changes), "keys differ")
 
 
+def test_sizes():
+    """What stands in sizeof has no change."""
+    text = "int f(int *a)\n{\n\treturn (int)(sizeof(a[0]) * sizeof(int[3])) + a[2];\n}\n"
+    with tempfile.TemporaryDirectory() as directory:
+        (pathlib.Path(directory) / "a.c").write_text(text)
+        changes = operators.find_changes(pathlib.Path(directory), "a.c", ["-xc"], directory)[1]
+    checks.equal([(change.old, change.new) for change in changes if change.operator == "constant"], [("2", "3")], "constants")
+
+
 def test_keys():
     """The first of several equal changes has the key that it would have alone, and the others have keys of their own."""
     text = "int f(int a, int b)\n{\n\treturn a < 7 && b < 7;\n}\n"
