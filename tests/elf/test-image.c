@@ -782,7 +782,8 @@ static void test_names(void **unused)
 	elf_put_relocation(RELOCATIONS, 1, false, 0x1108, 3, R_X86_64_JUMP_SLOT, 0);
 	elf_put_relocation(RELOCATIONS, 2, false, 0x1110, 0, R_X86_64_RELATIVE, 0);
 	elf_put_relocation(RELOCATIONS, 3, false, 0x1118, 3, R_X86_64_GLOB_DAT, 0);
-	elf_put_relocation(RELOCATIONS, 4, false, 0x1120, 99, R_X86_64_JUMP_SLOT, 0); /* no symbol */
+	elf_put_relocation(
+			RELOCATIONS, 4, false, 0x1120, 99, R_X86_64_JUMP_SLOT, 0); /* no symbol */
 	elf_add_section(&section);
 	/* A table of relocations whose symbols are not the dynamic ones, and one in place: they have no slots. */
 	section.link = 4;

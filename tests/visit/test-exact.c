@@ -634,7 +634,9 @@ static void nameless(void)
 		attributes[1].value.u.integer_value.side_u8 = (uint8_t)base;
 		CHECK(visit_attribute_base(all, 77) == (is_base ? base : 77));
 	}
+	/* Nothing is left of the base that was found before. */
 	attributes[1].value.u.integer_value.side_u8 = 8;
+	CHECK(visit_attribute_base(all, 77) == 8);
 	all.nr = 1;
 	CHECK(visit_attribute_base(all, 77) == 77);
 	all.nr = 3;
@@ -642,6 +644,8 @@ static void nameless(void)
 	CHECK(visit_attribute_base(all, 77) == 8);
 	side_enum_set(attributes[1].value.type, SIDE_ATTR_TYPE_BOOL);
 	CHECK(visit_attribute_base(all, 77) == 77);
+	side_enum_set(attributes[1].value.type, SIDE_ATTR_TYPE_S8);
+	CHECK(visit_attribute_base(all, 77) == 8);
 	side_enum_set(attributes[1].value.type, _NR_SIDE_ATTR_TYPE);
 	CHECK(visit_attribute_base(all, 77) == 77);
 	side_enum_set(attributes[1].value.type, SIDE_ATTR_TYPE_U128);
