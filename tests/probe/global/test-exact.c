@@ -839,12 +839,12 @@ static void test_replaced(void)
 {
 	char path[] = "/tmp/side-global-XXXXXX", other[] = "/tmp/side-global-XXXXXX";
 	struct global_side sides[] = {
-			{.path = path}, {.path = path}, {.path = "/nowhere"}, {.path = "/"}};
+			{.path = "/"}, {.path = path}, {.path = path}, {.path = "/nowhere"}};
 	struct global global = {.sides = sides, .nr_sides = 4};
 	int fd = mkstemp(path), second = mkstemp(other);
 
 	CHECK(fd >= 0 && second >= 0 && !replaced_open(&global, &error) && global.nr_files == 2);
-	CHECK(!strcmp(global.files[1].path, "/"));
+	CHECK(!strcmp(global.files[0].path, "/") && global.files[1].path == path);
 	CHECK(!global_replaced(&global) && !rename(other, path));
 	CHECK(global_replaced(&global) == path && !global_replaced(&global));
 	free(global.files);
