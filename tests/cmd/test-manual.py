@@ -20,6 +20,16 @@ def test_pages_are_generated():
         equal(generated(page), pathlib.Path(path).read_text(), page)
 
 
+def test_generator():
+    """The program of the build reports a wrong call and a file that it cannot write."""
+    generate = os.environ["GENERATE"]
+    usage = "usage: side-generate bash|zsh|PAGE|reference|reference/PAGE FILE\n"
+    for arguments, status, wanted in (([], 2, usage), (["bash"], 2, usage), (["bash", "/dev/null", "x"], 2, usage),
+                                      (["bash", "/nowhere/file"], 1, "/nowhere/file: No such file or directory\n"), (["bash", "/dev/null"], 0, "")):
+        done = subprocess.run([generate, *arguments], capture_output=True, text=True)
+        equal((done.returncode, done.stdout, done.stderr), (status, "", wanted), str(arguments))
+
+
 def test_lint():
     if not shutil.which("mandoc"):
         print("mandoc is not installed")
