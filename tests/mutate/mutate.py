@@ -328,10 +328,11 @@ def check_build(build):
 
 
 def run(options):
-    entered = read_entered(options)
     sound = {}
+    # Also describes the tests anew, if the build directory is older than they are.
     if run_limited(["ninja", "-C", options.build, *EVERYTHING], 3600) != 0:
         sys.exit(f"mutate.py: {options.build} does not compile without a change, either")
+    entered = read_entered(options)
     root, changes = draw(options.build, options.seed, options.count, options.module, options.kind)
     output = pathlib.Path(options.output)
     results = json.loads(output.read_text()) if output.exists() else []
