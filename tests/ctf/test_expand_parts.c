@@ -15,33 +15,14 @@
 #include <zstd_errors.h>
 
 #include "../check.h"
+#include "../noted.h"
 #include "../resources.h"
 #include "ctf/compress.h"
 #include "ctf/type.h"
 #include "ctf/writer.h"
 #include "scratch.h"
 
-static char log_text[4096], scratch[64], in_dir[80], out_dir[80];
-
-__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
-{
-	size_t used = strlen(log_text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(log_text + used, sizeof(log_text) - used, format, arguments);
-	va_end(arguments);
-}
-
-static bool has_noted(const char *text)
-{
-	bool same = !strcmp(log_text, text);
-
-	if (!same)
-		fprintf(stderr, "%s\n", log_text);
-	*log_text = '\0';
-	return same;
-}
+static char scratch[64], in_dir[80], out_dir[80];
 
 /* ---- the calls, one of which fails ---- */
 

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <zstd.h>
 
 #include "../check.h"
+#include "../noted.h"
 #include "../resources.h"
 #include "ctf/compress.h"
 #include "ctf/find.h"
@@ -21,31 +21,13 @@
 #include "ctf/writer.h"
 #include "scratch.h"
 
-static char scratch[64], log_text[4096];
-
-__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
-{
-	size_t used = strlen(log_text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(log_text + used, sizeof(log_text) - used, format, arguments);
-	va_end(arguments);
-}
+static char scratch[64];
 
 static bool is_same(const char *text, const char *expected)
 {
 	if (strcmp(text, expected) != 0)
 		fprintf(stderr, "%s\n%s\n", text, expected);
 	return !strcmp(text, expected);
-}
-
-static bool has_noted(const char *text)
-{
-	bool same = is_same(log_text, text);
-
-	*log_text = '\0';
-	return same;
 }
 
 /* ---- the calls, one of which fails ---- */

@@ -2,7 +2,6 @@
 /* One data stream file, with a played window and played fields: sizes and counters of packets, times, damage, and the items in between. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,34 +10,15 @@
 #include <sys/stat.h>
 
 #include "../check.h"
+#include "../noted.h"
 #include "ctf/decode2.h"
 #include "ctf/stream_read.h"
-
-static char log_text[4096];
-
-__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
-{
-	size_t used = strlen(log_text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(log_text + used, sizeof(log_text) - used, format, arguments);
-	va_end(arguments);
-}
 
 static bool is_same(const char *text, const char *expected)
 {
 	if (strcmp(text, expected) != 0)
 		fprintf(stderr, "%s\n", text);
 	return !strcmp(text, expected);
-}
-
-static bool has_noted(const char *text)
-{
-	bool same = is_same(log_text, text);
-
-	*log_text = '\0';
-	return same;
 }
 
 /* ---- played calls ---- */

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,33 +18,12 @@
 #include <unistd.h>
 
 #include "../check.h"
+#include "../noted.h"
 #include "../failing-calls.h"
 #include "../resources.h"
 #include "send/follow.h"
 
 /* ---- what is played ---- */
-
-static char log_text[4096];
-
-__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
-{
-	size_t used = strlen(log_text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(log_text + used, sizeof(log_text) - used, format, arguments);
-	va_end(arguments);
-}
-
-static bool has_noted(const char *text)
-{
-	bool same = !strcmp(log_text, text);
-
-	if (!same)
-		fprintf(stderr, "%s\ninstead of\n%s\n", log_text, text);
-	*log_text = '\0';
-	return same;
-}
 
 static int64_t played_ms = 70000;
 static int open_error, inotify_error, watch_error, head_error, write_error, release_error;

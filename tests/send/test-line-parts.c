@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,31 +16,10 @@
 #include <unistd.h>
 
 #include "../check.h"
+#include "../noted.h"
 #include "send/resolver.h"
 #include "send/send.h"
 #include "send/sink.h"
-
-static char log_text[8192];
-
-__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
-{
-	size_t used = strlen(log_text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(log_text + used, sizeof(log_text) - used, format, arguments);
-	va_end(arguments);
-}
-
-static bool has_noted(const char *text)
-{
-	bool same = !strcmp(log_text, text);
-
-	if (!same)
-		fprintf(stderr, "%s\n", log_text);
-	*log_text = '\0';
-	return same;
-}
 
 /* ---- the calls: what each returns, in order ---- */
 

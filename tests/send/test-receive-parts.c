@@ -2,7 +2,6 @@
 /* Files of a receiver, with played calls: names of directories, writes in pieces, and metadata that replaces older metadata. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,30 +11,9 @@
 #include <unistd.h>
 
 #include "../check.h"
+#include "../noted.h"
 #include "../failing-calls.h"
 #include "ctf/ctf.h"
-
-static char log_text[16384];
-
-__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
-{
-	size_t used = strlen(log_text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(log_text + used, sizeof(log_text) - used, format, arguments);
-	va_end(arguments);
-}
-
-static bool has_noted(const char *text)
-{
-	bool same = !strcmp(log_text, text);
-
-	if (!same)
-		fprintf(stderr, "%s\n", log_text);
-	*log_text = '\0';
-	return same;
-}
 
 /* ---- played calls ---- */
 

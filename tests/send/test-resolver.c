@@ -4,7 +4,6 @@
 #include <netdb.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,30 +12,9 @@
 #include <unistd.h>
 
 #include "../check.h"
+#include "../noted.h"
 #include "isolate/isolate.h"
 #include "send/resolver.h"
-
-static char log_text[4096];
-
-__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
-{
-	size_t used = strlen(log_text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(log_text + used, sizeof(log_text) - used, format, arguments);
-	va_end(arguments);
-}
-
-static bool has_noted(const char *text)
-{
-	bool same = !strcmp(log_text, text);
-
-	if (!same)
-		fprintf(stderr, "%s\n", log_text);
-	*log_text = '\0';
-	return same;
-}
 
 /* ---- played calls ---- */
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,33 +15,12 @@
 #include <unistd.h>
 
 #include "../check.h"
+#include "../noted.h"
 #include "../failing-calls.h"
 #include "ctf/ctf.h"
 #include "send/follow.h"
 
 /* ---- what is played ---- */
-
-static char log_text[8192];
-
-__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
-{
-	size_t used = strlen(log_text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(log_text + used, sizeof(log_text) - used, format, arguments);
-	va_end(arguments);
-}
-
-static bool has_noted(const char *text)
-{
-	bool same = !strcmp(log_text, text);
-
-	if (!same)
-		fprintf(stderr, "%s\ninstead of\n%s\n", log_text, text);
-	*log_text = '\0';
-	return same;
-}
 
 static int64_t played_ms = 50000, played_ns = 7;
 static int head_result, mark_result, peek_result, text_result, look_result, reconcile_result;
