@@ -10,35 +10,17 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "ctf/find.h"
+#include "ctf/lock.h"
 #include "ctf/reader_parts.h"
 
 /* ---- whether somebody is at work ---- */
 
-/* Whether a file may be locked if a call failed with this error: it is locked, or no descriptor or memory is left to check it. */
-static bool may_be_locked(int error)
-{
-	return error == EWOULDBLOCK || error == EMFILE || error == ENFILE || error == ENOMEM ||
-			error == ENOLCK;
-}
-
-/* A recorder locks the directory or file that it writes. A reader that cannot check the lock assumes it, and checks again later. */
-static bool is_locked(int dir_fd, const char *name)
-{
-	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool locked = (fd < 0 || flock(fd, LOCK_SH | LOCK_NB)) && may_be_locked(errno);
-
-	if (fd >= 0)
-		close(fd);
-	return locked;
-}
-
 bool ctf_is_recorded(const char *dir)
 {
-	return is_locked(AT_FDCWD, dir);
+	return ctf_is_locked(AT_FDCWD, dir, 0);
 }
 
 static bool is_recording(const struct ctf_reader *reader)
@@ -50,7 +32,7 @@ static bool is_recording(const struct ctf_reader *reader)
 		int kept = classes->place->fd;
 		int fd = kept >= 0 ? kept
 				   : open(classes->trace.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		bool locked = fd >= 0 ? is_locked(fd, "metadata") : may_be_locked(errno);
+		bool locked = fd >= 0 ? ctf_is_locked(fd, "metadata", 0) : ctf_may_be_locked(errno);
 
 		if (fd >= 0 && fd != kept)
 			close(fd);

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "ctf/lock.h"
 #include "send/follow.h"
 
 #define DEPTH_MAX 16
@@ -22,38 +22,18 @@
 
 /* ---- whether somebody is at work ---- */
 
-/* Whether a file may be locked if a call failed with this error: it is locked, or no descriptor or memory is left to check it. */
-static bool may_be_locked(int error)
-{
-	return error == EWOULDBLOCK || error == EMFILE || error == ENFILE || error == ENOMEM ||
-			error == ENOLCK;
-}
-
-/*
- * A reader that cannot check the lock assumes it, and checks again later. `flags`: O_NOFOLLOW for a name inside a trace, where other users
- * may be able to make links. The user names the directory.
- */
-static bool is_locked(const char *path, int flags)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
-	bool locked = (fd < 0 || flock(fd, LOCK_SH | LOCK_NB)) && may_be_locked(errno);
-
-	if (fd >= 0)
-		close(fd);
-	return locked;
-}
-
+/* Other users may be able to make links inside a trace. The user names the directory. */
 static bool trace_is_written(const struct follow_trace *trace)
 {
 	char path[4096];
 
 	return (size_t)snprintf(path, sizeof(path), "%s/metadata", trace->path) < sizeof(path) &&
-			is_locked(path, O_NOFOLLOW);
+			ctf_is_locked(AT_FDCWD, path, O_NOFOLLOW);
 }
 
 bool follow_is_over(const struct follow *follow)
 {
-	if (is_locked(follow->dir, 0))
+	if (ctf_is_locked(AT_FDCWD, follow->dir, 0))
 		return false;
 	for (const struct follow_trace *trace = follow->traces; trace; trace = trace->next)
 		if (!trace->ended && trace_is_written(trace))

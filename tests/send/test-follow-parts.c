@@ -134,6 +134,7 @@ static int played_release(struct marks *marks, uint32_t slot)
 
 #define clock_gettime played_clock
 #define open(path, flags) played_open(path, flags)
+#define openat(dir, path, flags) ((void)(dir), played_open(path, flags))
 #define inotify_init1 played_inotify
 #define inotify_add_watch played_watch
 #define fallocate played_punch
@@ -145,6 +146,7 @@ static int played_release(struct marks *marks, uint32_t slot)
 #include "send/follow.c"
 #undef clock_gettime
 #undef open
+#undef openat
 #undef inotify_init1
 #undef inotify_add_watch
 #undef fallocate
@@ -183,11 +185,12 @@ static void test_locks(void)
 	int fd;
 
 	make_file("metadata", 3);
-	CHECK(!is_locked(path_of("metadata"), 0) && !is_locked(path_of("none"), 0));
+	CHECK(!ctf_is_locked(AT_FDCWD, path_of("metadata"), 0) &&
+			!ctf_is_locked(AT_FDCWD, path_of("none"), 0));
 	fd = open(path_of("metadata"), O_RDONLY | O_CLOEXEC);
-	CHECK(fd >= 0 && !flock(fd, LOCK_SH) && !is_locked(path_of("metadata"), 0));
+	CHECK(fd >= 0 && !flock(fd, LOCK_SH) && !ctf_is_locked(AT_FDCWD, path_of("metadata"), 0));
 	CHECK(follow_is_over(&follow));
-	CHECK(!flock(fd, LOCK_EX) && is_locked(path_of("metadata"), O_NOFOLLOW));
+	CHECK(!flock(fd, LOCK_EX) && ctf_is_locked(AT_FDCWD, path_of("metadata"), O_NOFOLLOW));
 	CHECK((opened_flags & (O_NOFOLLOW | O_NONBLOCK)) == (O_NOFOLLOW | O_NONBLOCK));
 	CHECK(trace_is_written(&trace) && (opened_flags & O_NOFOLLOW));
 	/* A trace that ended does not count. */
@@ -198,7 +201,8 @@ static void test_locks(void)
 	second.ended = false;
 	CHECK(!follow_is_over(&follow));
 	CHECK(!symlink("metadata", path_of("link")));
-	CHECK(is_locked(path_of("link"), 0) && !is_locked(path_of("link"), O_NOFOLLOW));
+	CHECK(ctf_is_locked(AT_FDCWD, path_of("link"), 0) &&
+			!ctf_is_locked(AT_FDCWD, path_of("link"), O_NOFOLLOW));
 	close(fd);
 	CHECK(follow_is_over(&follow));
 	/* Without descriptors or memory, the lock is assumed. Any other error means that there is none. */
