@@ -84,7 +84,7 @@ void inject_target_close(struct inject_target *target);
 bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t room);
 const char *inject_name(pid_t pid, char *text, size_t room);
 const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t room);
-/* 1 or 0, or a negative errno. */
+/* Whether the process has a mapping at this address: 1 or 0, or a negative errno. Reads the mappings anew. */
 int inject_is_mapped(pid_t pid, uint64_t address);
 int inject_maps_read(struct inject_target *target);
 void inject_maps_free(struct inject_target *target);

@@ -178,41 +178,15 @@ static int parse_mapping(char *line, struct inject_mapping *mapping)
 /* The next mapping of the file. 0, -ENODATA at its end, or another negative errno. */
 static int next_mapping(FILE *file, char **line, size_t *size, struct inject_mapping *mapping)
 {
-	int ret, error;
+	int ret;
 
 	do {
 		errno = 0;
-		if (getline(line, size, file) <= 0) {
-			error = errno;
-			return feof(file) || error <= 0 ? -ENODATA : -error;
-		}
+		if (getline(line, size, file) <= 0)
+			return feof(file) || !errno ? -ENODATA : -errno;
 		ret = parse_mapping(*line, mapping);
 	} while (ret == -ENODATA);
 	return ret;
-}
-
-int inject_is_mapped(pid_t pid, uint64_t address)
-{
-	struct inject_mapping mapping = {0};
-	char path[64], *line = NULL;
-	size_t room = 0;
-	int ret = 0, is_mapped = 0;
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return -errno;
-	while (!is_mapped && !ret) {
-		ret = next_mapping(file, &line, &room, &mapping);
-		if (!ret) {
-			is_mapped = address >= mapping.begin && address < mapping.end;
-			free(mapping.path);
-		}
-	}
-	free(line);
-	(void)fclose(file);
-	return !ret || ret == -ENODATA ? is_mapped : ret;
 }
 
 int inject_maps_read(struct inject_target *target)
@@ -264,6 +238,17 @@ const struct inject_mapping *inject_mapping_of(const struct inject_target *targe
 			return &target->mappings[middle];
 	}
 	return NULL;
+}
+
+int inject_is_mapped(pid_t pid, uint64_t address)
+{
+	struct inject_target target = {.pid = pid};
+	int ret = inject_maps_read(&target);
+
+	if (!ret)
+		ret = inject_mapping_of(&target, address) != NULL;
+	inject_maps_free(&target);
+	return ret;
 }
 
 /* Is it the file that is mapped, and not one that an upgrade has put there? By its first bytes. */
