@@ -632,7 +632,7 @@ static void kept_hits(void)
 
 /* ---- conflicts and definitions ---- */
 
-/* Neither list is kept if there is no memory for the other one. */
+/* If memory for one of the two lists is missing, the other list is freed. */
 static void conflicts_without_memory(void)
 {
 	const struct global global = {.process = 1};

@@ -265,51 +265,7 @@ static void test_agent(void **unused)
 
 /* ---- events ---- */
 
-/* Calls that allocate memory or a builder are counted, and call number `failing_at` fails. */
-static unsigned int failing_at, failing_seen, nr_blocks, nr_builders;
-static size_t nr_elements; /* of all blocks */
-
-static bool is_failing(void)
-{
-	failing_seen++;
-	return failing_seen == failing_at;
-}
-
-static void *counted_calloc(size_t count, size_t size)
-{
-	void *block = is_failing() ? NULL : calloc(count, size);
-
-	nr_blocks += block != NULL;
-	nr_elements += count;
-	return block;
-}
-
-static void counted_free(void *block)
-{
-	nr_blocks -= block != NULL;
-	free(block);
-}
-
-static struct side_builder *counted_create(
-		const char *provider, const char *event, enum side_loglevel level, uint64_t flags)
-{
-	struct side_builder *builder =
-			is_failing() ? NULL : side_builder_create(provider, event, level, flags);
-
-	nr_builders += builder != NULL;
-	return builder;
-}
-
-static int counted_register(struct side_builder *builder)
-{
-	return is_failing() ? SIDE_ERROR_NOMEM : side_builder_register(builder);
-}
-
-static int counted_destroy(struct side_builder *builder)
-{
-	nr_builders -= builder != NULL;
-	return side_builder_destroy(builder);
-}
+#include "../../counted-builders.h"
 
 static unsigned int nr_called; /* events, whether a tracer listens or not */
 

@@ -33,30 +33,9 @@ static int played_clock(clockid_t id, struct timespec *now)
 	return 0;
 }
 
-/* Call number `failing_at` fails. Each function has an error of its own. */
-static unsigned int failing_at, failing_seen, nr_sets;
+#include "../../failing-steps.h"
 
-static bool is_failing(int error)
-{
-	if (!failing_at || ++failing_seen != failing_at)
-		return false;
-	errno = error;
-	return true;
-}
-
-/* The signalfd has a descriptor of at least 100. */
-static bool signals_are_high;
-
-static int failing_signalfd(int fd, const sigset_t *set, int flags)
-{
-	int found = is_failing(ENODEV) ? -1 : signalfd(fd, set, flags), high;
-
-	if (found < 0 || !signals_are_high)
-		return found;
-	high = fcntl(found, F_DUPFD_CLOEXEC, 100);
-	close(found);
-	return high;
-}
+static unsigned int nr_sets;
 
 static int failing_epoll_create1(int flags)
 {
