@@ -158,6 +158,18 @@ void probes_free(struct session *session)
 
 /* ---- who is meant ---- */
 
+/* When the process of an instance began; 0: it has ended, or a report tells why this is not known. */
+static uint64_t start_of(struct session *session, const struct instance *instance)
+{
+	uint64_t ticks = session_process_start(instance->peer);
+
+	if (!ticks && errno != ENOENT && errno != ESRCH)
+		report_instance(session, instance, true,
+				"cannot read when process %d began, so it may not take its probes: %s",
+				(int)instance->peer, strerror(errno));
+	return ticks;
+}
+
 void probes_inherit(
 		struct session *session, struct instance *instance, const struct instance *parent)
 {
@@ -174,14 +186,14 @@ void probes_inherit(
 		if (session->probes.list[i].pid == (uint32_t)parent->peer)
 			instance->family = (uint32_t)parent->peer;
 	if (instance->family)
-		instance->family_started = session_process_start(parent->peer);
+		instance->family_started = start_of(session, parent);
 }
 
 /* When its process began is asked of the system once. */
-static uint64_t started(struct instance *instance)
+static uint64_t started(struct session *session, struct instance *instance)
 {
 	if (!instance->started)
-		instance->started = session_process_start(instance->peer);
+		instance->started = start_of(session, instance);
 	return instance->started;
 }
 
@@ -195,7 +207,8 @@ static bool is_users(const struct instance *instance, const struct access *acces
 			!instance_has_exited(instance);
 }
 
-static bool is_meant(struct instance *instance, const struct probe_offer *offer)
+static bool is_meant(
+		struct session *session, struct instance *instance, const struct probe_offer *offer)
 {
 	if (offer->of_user && !is_users(instance, &offer->access))
 		return false;
@@ -204,7 +217,7 @@ static bool is_meant(struct instance *instance, const struct probe_offer *offer)
 	if (!offer->pid)
 		return true;
 	if (offer->pid == (uint32_t)instance->peer)
-		return offer->started == started(instance);
+		return offer->started == started(session, instance);
 	return offer->pid == instance->family && offer->started == instance->family_started;
 }
 
@@ -274,7 +287,7 @@ int probes_choose(struct session *session, struct instance *instance, struct pro
 	size_t nr = 0, i;
 
 	for (i = 0; i < session->probes.nr; i++)
-		if (is_meant(instance, &session->probes.list[i]))
+		if (is_meant(session, instance, &session->probes.list[i]))
 			offers[nr++] = &session->probes.list[i];
 	if (!note_given(instance, offers, nr))
 		return -ENOMEM;

@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +20,7 @@
 static uid_t user;
 static uint64_t start;
 static unsigned int nr_starts;
+static int start_error;
 static bool is_allowed = true, has_exited;
 static unsigned int failing_call; /* of the calls for memory; 0: none */
 static bool fails_to_read;
@@ -28,7 +31,21 @@ static struct access asked;
 static uint64_t played_start(pid_t pid)
 {
 	nr_starts++;
-	return start + (uint64_t)pid;
+	errno = start_error;
+	return start_error ? 0 : start + (uint64_t)pid;
+}
+
+static char reported[200];
+
+__attribute__((format(printf, 5, 6))) static void played_report(
+		struct session *about, uid_t uid, pid_t pid, bool is_error, const char *format, ...)
+{
+	va_list arguments;
+
+	CHECK(about && is_error && uid == 7 && pid == 20);
+	va_start(arguments, format);
+	(void)vsnprintf(reported, sizeof(reported), format, arguments);
+	va_end(arguments);
 }
 
 static bool played_access(const struct access *of, pid_t pid)
@@ -70,6 +87,7 @@ static int played_fstat(int fd, struct stat *status)
 #define access_is_allowed(of, pid) played_access(of, pid)
 #define instance_has_exited(instance) ((void)(instance), has_exited)
 #define session_process_start(pid) played_start(pid)
+#define report_about played_report
 #define calloc(count, size) played_calloc(count, size)
 #define malloc(size) played_malloc(size)
 #define strdup(text) played_strdup(text)
@@ -213,45 +231,57 @@ static void test_taken(void)
 static void test_meant(void)
 {
 	struct probe_offer offer = {.number = 1};
-	struct instance instance = {.peer = 20, .uid = 7, .exe = (char *)(uintptr_t) "/x"};
+	struct instance instance = {
+			.peer = 20, .uid = 7, .account = 7, .exe = (char *)(uintptr_t) "/x"};
 
 	start = 100;
-	CHECK(is_meant(&instance, &offer));
+	CHECK(is_meant(session, &instance, &offer));
 	offer.exe = (char *)(uintptr_t) "/x";
-	CHECK(is_meant(&instance, &offer));
+	CHECK(is_meant(session, &instance, &offer));
 	offer.exe = (char *)(uintptr_t) "/y";
-	CHECK(!is_meant(&instance, &offer));
+	CHECK(!is_meant(session, &instance, &offer));
 	instance.exe = NULL;
-	CHECK(!is_meant(&instance, &offer));
+	CHECK(!is_meant(session, &instance, &offer));
 	offer.exe = NULL;
 	/* A process, and those that it forks. */
 	offer.pid = 20;
 	offer.started = 120;
+	/* When the process began is not known: it is asked again, and a report tells why, unless the process has ended. */
+	start_error = ESRCH;
+	CHECK(!is_meant(session, &instance, &offer) && !*reported);
+	start_error = ENOENT;
+	CHECK(!is_meant(session, &instance, &offer) && !*reported);
+	start_error = EMFILE;
+	CHECK(!is_meant(session, &instance, &offer));
+	CHECK(!strcmp(reported,
+			"cannot read when process 20 began, so it may not take its probes: Too many open files"));
+	start_error = 0;
 	nr_starts = 0;
-	CHECK(is_meant(&instance, &offer) && is_meant(&instance, &offer) && nr_starts == 1);
+	CHECK(is_meant(session, &instance, &offer) && is_meant(session, &instance, &offer) &&
+			nr_starts == 1);
 	offer.started = 121;
-	CHECK(!is_meant(&instance, &offer));
+	CHECK(!is_meant(session, &instance, &offer));
 	offer.pid = 21;
-	CHECK(!is_meant(&instance, &offer));
+	CHECK(!is_meant(session, &instance, &offer));
 	instance.family = 21;
-	CHECK(!is_meant(&instance, &offer));
+	CHECK(!is_meant(session, &instance, &offer));
 	instance.family_started = 121;
-	CHECK(is_meant(&instance, &offer));
+	CHECK(is_meant(session, &instance, &offer));
 	instance.family = 22;
-	CHECK(!is_meant(&instance, &offer));
+	CHECK(!is_meant(session, &instance, &offer));
 	/* Of this user only. */
 	offer = (struct probe_offer){.of_user = true, .access = {.uid = 7, .gid = 3}};
-	CHECK(is_meant(&instance, &offer) && asked.gid == 3);
+	CHECK(is_meant(session, &instance, &offer) && asked.gid == 3);
 	has_exited = true;
-	CHECK(!is_meant(&instance, &offer));
+	CHECK(!is_meant(session, &instance, &offer));
 	has_exited = false;
 	is_allowed = false;
-	CHECK(!is_meant(&instance, &offer));
+	CHECK(!is_meant(session, &instance, &offer));
 	is_allowed = true;
 	instance.uid = 8;
-	CHECK(!is_meant(&instance, &offer));
+	CHECK(!is_meant(session, &instance, &offer));
 	offer.of_user = false;
-	CHECK(is_meant(&instance, &offer));
+	CHECK(is_meant(session, &instance, &offer));
 }
 
 static void test_families(void)
