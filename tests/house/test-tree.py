@@ -14,6 +14,9 @@ failures = []
 
 # What a room may include besides itself and the public headers (ARCHITECTURE.md): rooms, or one header of a room.
 MAY_USE = {
+    # What every module may use. Code in traced programs may use base/inside only.
+    "base": {"base/inside"},
+    "base/inside": set(),
     "environment": set(),
     "isolate": set(),
     "libside": {"environment"},
@@ -34,11 +37,21 @@ MAY_USE = {
     "send": {"ctf", "isolate"},
     "symbols": {"isolate"},
     "probe": set(),
+    "probe/patch": {"probe"},
+    "probe/unwind": {"probe"},
     "session": {"visit", "ring", "wire", "filter", "ctf"},
     "control": {"send", "session", "wire"},
     "cmd": {"isolate", "elf", "kernel", "probe", "ring", "send", "symbols", "control", "session", "ctf", "filter", "visit", "wire"},
 }
 NO_PUBLIC_HEADERS = {"ring", "wire"}
+# Modules whose code runs in traced programs.
+IN_TRACED_PROGRAMS = {"environment", "libside", "visit", "ring", "wire", "filter", "console", "validate", "agent", "kernel", "wrap", "preload",
+                      "probe/patch", "probe/unwind"}
+for module, uses in MAY_USE.items():
+    if module != "base/inside":
+        uses.add("base/inside")
+    if module not in IN_TRACED_PROGRAMS | {"base", "base/inside"}:
+        uses.add("base")
 
 
 def files():
@@ -67,7 +80,7 @@ for path in sources:
     if parts[0] == "src" and extension in (".c", ".h"):
         room = "/".join(parts[1:3])
         room = room if room in MAY_USE else parts[1]
-        for found in re.finditer(r'^\s*#\s*include\s+"(\w+)/([^"]+)"', text, re.M):
+        for found in re.finditer(r'^\s*#\s*include\s+"(base/inside|\w+)/([^"]+)"', text, re.M):
             used = found.group(1)
             if used in MAY_USE and used != room and not {used, f"{used}/{found.group(2)}"} & MAY_USE[room]:
                 fail(path, f"uses {used}/{found.group(2)}, but {room} may use only {sorted(MAY_USE[room])}")

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Strings of JSON: which bytes can be written as they are, and the escapes of the others.
+ *
+ * A byte that is not UTF-8 becomes the character of the same number (U+0080 to U+00FF). A writer alternates:
+ *
+ *     while (size) {
+ *             plain = json_plain(text, size, flags);          write these bytes
+ *             if (plain < size)
+ *                     used = json_escape(text + plain, size - plain, flags, escape, &length);          write the escape
+ *             …
+ */
+#ifndef BASE_INSIDE_JSON_ESCAPE_H
+#define BASE_INSIDE_JSON_ESCAPE_H
+
+#include <stdbool.h>
+
+#include "base/inside/utf8.h"
+
+#define JSON_ESCAPE_BYTES 6 /* \uXXXX */
+
+enum json_escape_flags {
+	/* Escape U+0080 to U+009F, which terminals obey like the control characters below U+0020. */
+	JSON_ESCAPE_C1 = 1,
+	/* Write the end of a line as \n, not as \u000a. */
+	JSON_ESCAPE_NEWLINE_SHORT = 2,
+};
+
+static inline bool json_is_c1(const unsigned char *text, unsigned int length)
+{
+	return length == 2 && text[0] == 0xc2 && text[1] < 0xa0;
+}
+
+/* Number of bytes at the beginning of the text that need no escape. Most texts are printable ASCII: a comparison for each byte. */
+static inline size_t json_plain(const char *text, size_t size, unsigned int flags)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+	size_t at = 0;
+
+	while (at < size) {
+		unsigned char byte = bytes[at];
+		unsigned int length = 1;
+
+		if (byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\')
+			break;
+		if (byte >= 0x80) {
+			length = utf8_length(bytes + at, size - at);
+			if (!length || ((flags & JSON_ESCAPE_C1) && json_is_c1(bytes + at, length)))
+				break;
+		}
+		at += length;
+	}
+	return at;
+}
+
+/*
+ * Escape the character that the text begins with, for which json_plain() returned 0. Returns how many bytes of the text the escape stands
+ * for. `left` is at least 1.
+ */
+static inline size_t json_escape(const char *text, size_t left, unsigned int flags,
+		char ret_escape[JSON_ESCAPE_BYTES], size_t *ret_length)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+	bool is_c1 = (flags & JSON_ESCAPE_C1) && left >= 2 &&
+			json_is_c1(bytes, utf8_length(bytes, left));
+	unsigned char number = is_c1 ? bytes[1] : bytes[0];
+
+	ret_escape[0] = '\\';
+	*ret_length = 2;
+	if (number == '"' || number == '\\') {
+		ret_escape[1] = (char)number;
+	} else if (number == '\n' && (flags & JSON_ESCAPE_NEWLINE_SHORT)) {
+		ret_escape[1] = 'n';
+	} else {
+		ret_escape[1] = 'u';
+		ret_escape[2] = ret_escape[3] = '0';
+		ret_escape[4] = "0123456789abcdef"[number >> 4];
+		ret_escape[5] = "0123456789abcdef"[number & 15];
+		*ret_length = JSON_ESCAPE_BYTES;
+	}
+	return is_c1 ? 2 : 1;
+}
+
+#endif /* BASE_INSIDE_JSON_ESCAPE_H */

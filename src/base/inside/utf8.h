@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Well-formed UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF. */
+#ifndef BASE_INSIDE_UTF8_H
+#define BASE_INSIDE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Number of bytes of the character that the text begins with; 0 if it is not well-formed or cut. `left` is at least 1. */
+static inline unsigned int utf8_length(const unsigned char *text, size_t left)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned char first = text[0];
+	unsigned int length = first < 0x80 ? 1
+			: first < 0xc2     ? 0
+			: first < 0xe0     ? 2
+			: first < 0xf0     ? 3
+			: first < 0xf5     ? 4
+					   : 0;
+	uint32_t character;
+
+	if (length < 2)
+		return length;
+	if (length > left)
+		return 0;
+	character = first & (0x7fu >> length);
+	for (unsigned int i = 1; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		character = character << 6 | (text[i] & 0x3fu);
+	}
+	return character < least[length] || character > 0x10ffff || character >> 11 == 0xd800 >> 11
+			? 0
+			: length;
+}
+
+#endif /* BASE_INSIDE_UTF8_H */

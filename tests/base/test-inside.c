@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Hashes, searches, UTF-8, strings of JSON, and raw reads and writes. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/inside/hash.h"
+#include "base/inside/json-escape.h"
+#include "base/inside/raw-io.h"
+#include "base/inside/search.h"
+
+#include "../check.h"
+
+/* Published test vectors: draft-eastlake-fnv, and the check value of CRC-32. */
+static void test_hashes(void)
+{
+	const char *text = "foobar", *digits = "123456789";
+
+	CHECK(hash_fnv1a_32_text(HASH_FNV1A_32_BEGIN, "") == 0x811c9dc5);
+	CHECK(hash_fnv1a_32_text(HASH_FNV1A_32_BEGIN, "a") == 0xe40c292c);
+	CHECK(hash_fnv1a_32_text(HASH_FNV1A_32_BEGIN, text) == 0xbf9cf968);
+	CHECK(hash_fnv1a_64_text(HASH_FNV1A_64_BEGIN, "") == 0xcbf29ce484222325);
+	CHECK(hash_fnv1a_64_text(HASH_FNV1A_64_BEGIN, "a") == 0xaf63dc4c8601ec8c);
+	CHECK(hash_fnv1a_64_text(HASH_FNV1A_64_BEGIN, text) == 0x85944171f73967e8);
+	CHECK(hash_crc32(HASH_CRC32_BEGIN, "123456789", 9) == 0xcbf43926);
+	CHECK(hash_crc32(HASH_CRC32_BEGIN, "", 0) == 0);
+	for (size_t i = 0; i <= 6; i++) {
+		CHECK(hash_fnv1a_32(hash_fnv1a_32(HASH_FNV1A_32_BEGIN, text, i), text + i, 6 - i) ==
+				0xbf9cf968);
+		CHECK(hash_fnv1a_64(hash_fnv1a_64(HASH_FNV1A_64_BEGIN, text, i), text + i, 6 - i) ==
+				0x85944171f73967e8);
+		CHECK(hash_crc32(hash_crc32(HASH_CRC32_BEGIN, digits, i), digits + i, 9 - i) ==
+				0xcbf43926);
+	}
+	/* Bytes are unsigned. */
+	CHECK(hash_fnv1a_32_text(HASH_FNV1A_32_BEGIN, "\xff") ==
+			hash_fnv1a_32_step(HASH_FNV1A_32_BEGIN, 0xff));
+	CHECK(hash_fnv1a_64_text(HASH_FNV1A_64_BEGIN, "\xff") ==
+			hash_fnv1a_64_step(HASH_FNV1A_64_BEGIN, 0xff));
+	CHECK(hash_fold_64(UINT64_C(0x100000002)) == UINT64_C(0x100000003));
+}
+
+static void test_search(void)
+{
+	uint64_t items[40];
+	const uint32_t none = 0;
+
+	for (size_t count = 0; count < 40; count++) {
+		for (size_t i = 0; i < count; i++)
+			items[i] = i / 2 * 2; /* pairs of equal elements */
+		for (uint64_t key = 0; key < 42; key++) {
+			size_t lower = 0, upper = 0;
+
+			while (lower < count && items[lower] < key)
+				lower++;
+			while (upper < count && items[upper] <= key)
+				upper++;
+			CHECK(search_leading(i, count, items[i] < key) == lower);
+			CHECK(search_leading(i, count, items[i] <= key) == upper);
+		}
+	}
+	/* A constant count; no element is read. */
+	CHECK(search_leading(i, none, items[i + 1000000] < 1) == 0);
+	/* No overflow in the middle. */
+	CHECK(search_leading(i, SIZE_MAX, i < SIZE_MAX - 3) == SIZE_MAX - 3);
+	CHECK(search_leading(i, UINT32_MAX, i < UINT32_MAX - 3) == UINT32_MAX - 3);
+}
+
+/* Every code point, encoded, and what is not one. */
+static void test_utf8(void)
+{
+	static const char *const bad[] = {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf",
+			"\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
+			"\xf5\x80\x80\x80", "\xff", "\xc2\x41", "\xe1\x80\x41", "\xf1\x80\x80\x41"};
+
+	for (uint32_t code = 0; code <= 0x10ffff; code++) {
+		unsigned char text[4] = {(unsigned char)code};
+		unsigned int size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+		unsigned int expected = code >= 0xd800 && code < 0xe000 ? 0 : size;
+
+		for (unsigned int i = 1; i < size; i++)
+			text[i] = (unsigned char)(0x80 | (code >> 6 * (size - 1 - i) & 0x3f));
+		if (size > 1)
+			text[0] = (unsigned char)((0xf00u >> size & 0xff) | code >> 6 * (size - 1));
+		CHECK(utf8_length(text, size) == expected);
+		CHECK(size == 1 || utf8_length(text, size - 1) == 0);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		CHECK(utf8_length((const unsigned char *)bad[i], strlen(bad[i])) == 0);
+}
+
+static void check_json(const char *text, size_t size, unsigned int flags, const char *expected)
+{
+	char made[256];
+	size_t used = 0;
+
+	while (size) {
+		char escape[JSON_ESCAPE_BYTES];
+		size_t plain = json_plain(text, size, flags), length, taken;
+
+		memcpy(made + used, text, plain);
+		used += plain;
+		text += plain;
+		size -= plain;
+		if (!size)
+			break;
+		taken = json_escape(text, size, flags, escape, &length);
+		memcpy(made + used, escape, length);
+		used += length;
+		text += taken;
+		size -= taken;
+	}
+	made[used] = '\0';
+	if (strcmp(made, expected) != 0)
+		fprintf(stderr, "%s instead of %s\n", made, expected);
+	CHECK(!strcmp(made, expected));
+}
+
+#define JSON(text, flags, expected) check_json(text, sizeof(text) - 1, flags, expected)
+
+static void test_json(void)
+{
+	unsigned int all = JSON_ESCAPE_C1 | JSON_ESCAPE_NEWLINE_SHORT;
+
+	JSON("", 0, "");
+	JSON("plain ~", 0, "plain ~");
+	JSON("a\"b\\c", all, "a\\\"b\\\\c");
+	JSON("\0\x1f\x7f ", 0, "\\u0000\\u001f\\u007f ");
+	JSON("\n\t", 0, "\\u000a\\u0009");
+	JSON("\n\t", all, "\\n\\u0009");
+	JSON("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", all, "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
+	JSON("\xff\xc3", all, "\\u00ff\\u00c3");
+	JSON("\xc3(", 0, "\\u00c3(");
+	JSON("\xed\xa0\x80", all, "\\u00ed\\u00a0\\u0080");
+	/* U+0080 to U+009F, and their neighbour. */
+	JSON("\xc2\x80\xc2\x9f\xc2\xa0", 0, "\xc2\x80\xc2\x9f\xc2\xa0");
+	JSON("\xc2\x80\xc2\x9f\xc2\xa0", JSON_ESCAPE_C1, "\\u0080\\u009f\xc2\xa0");
+	JSON("\xc2", JSON_ESCAPE_C1, "\\u00c2");
+}
+
+static void test_raw_io(void)
+{
+	int fd = memfd_create("test-inside", MFD_CLOEXEC), ends[2];
+	char text[8] = "";
+
+	CHECK(fd >= 0 && !pipe(ends));
+	CHECK(!raw_io_write_all(fd, "0123456", 7) && !raw_io_write_all(fd, NULL, 0));
+	CHECK(raw_io_read(fd, text, sizeof(text)) == 0);
+	CHECK(raw_io_read_from_start(fd, text, sizeof(text)) == 7 && !strcmp(text, "0123456"));
+	CHECK(raw_io_read_from_start(fd, text, 3) == 3);
+	CHECK(lseek(fd, 2, SEEK_SET) == 2 && raw_io_read(fd, text, sizeof(text)) == 5);
+	CHECK(raw_io_write_all(-1, "x", 1) == -EBADF);
+	CHECK(raw_io_read(-1, text, 1) == -EBADF && raw_io_read_from_start(-1, text, 1) == -EBADF);
+	CHECK(raw_io_read_from_start(ends[0], text, 1) == -ESPIPE);
+	/* A reader gets what comes in two parts. */
+	CHECK(!raw_io_write_all(ends[1], "ab", 2) && !raw_io_write_all(ends[1], "cd", 2));
+	CHECK(raw_io_read(ends[0], text, 4) == 4 && !memcmp(text, "abcd", 4));
+	close(ends[0]);
+	close(ends[1]);
+	close(fd);
+}
+
+int main(void)
+{
+	test_hashes();
+	test_search();
+	test_utf8();
+	test_json();
+	test_raw_io();
+	return 0;
+}
