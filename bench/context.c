@@ -14,7 +14,7 @@
 #include <side/api.h>
 #include <side/context.h>
 
-#include "agent/context.h"
+#include "tracers/agent/context/context.h"
 
 __thread unsigned int agent_vforked; /* of the recorder, which is not here */
 

@@ -67,8 +67,8 @@ class Bench:
     def __init__(self, build, calls):
         self.program, self.side = os.path.join(build, "bench/bench-kernel"), os.path.join(build, "src/cmd/side/side")
         self.calls = calls
-        self.user_events = dict(SIDE_LIB_DIR=os.path.join(build, "src/kernel"), SIDE_USER_EVENTS="all")
-        self.recorder = dict(SIDE_LIB_DIR=os.path.join(build, "src/agent"))
+        self.user_events = dict(SIDE_LIB_DIR=os.path.join(build, "src/tracers/user-events"), SIDE_USER_EVENTS="all")
+        self.recorder = dict(SIDE_LIB_DIR=os.path.join(build, "src/tracers/agent"))
 
     def run(self, which, before=(), listen=False, shell=False, **environment):
         """Nanoseconds of an event's call, of getppid, or of the function, and those of getppid."""

@@ -14,7 +14,7 @@
 #include <side/abi/event-description.h>
 #include <side/abi/type-argument.h>
 
-#include "agent/plan/plan.h"
+#include "tracers/agent/plan/plan.h"
 
 #define ROUNDS 101
 #define EVENTS 20000

@@ -50,7 +50,7 @@ def plain(*last):
 def probed(kind):
     _, fields, exits, flags, calls, _ = kind
     with tempfile.TemporaryDirectory() as out:
-        environment = dict(os.environ, SIDE_LIB_DIR=f'{BUILD}/src/agent:{BUILD}/src/libside')
+        environment = dict(os.environ, SIDE_LIB_DIR=f'{BUILD}/src/tracers/agent:{BUILD}/src/libside')
         said = subprocess.run([RECORD, '-w', out + '/out', TARGET, '2000', str(calls)], input=wishes(fields, exits, flags),
                               stdout=subprocess.PIPE, text=True, env=environment, check=True).stdout
     return float(said.split('\n')[0])

@@ -58,7 +58,7 @@ def main():
 def with_daemon(plain, directory, base):
     runtime = os.path.join(directory, "runtime")
     os.mkdir(runtime, 0o700)
-    env = {**plain, "SIDE_RUNTIME": runtime, "SIDE_LIB_DIR": os.path.join(build, "src/agent")}
+    env = {**plain, "SIDE_RUNTIME": runtime, "SIDE_LIB_DIR": os.path.join(build, "src/tracers/agent")}
     daemon = subprocess.Popen([sided, "--foreground"], env=env, stderr=subprocess.DEVNULL)
     try:
         while not os.path.exists(os.path.join(runtime, "agents.sock")):

@@ -6,8 +6,8 @@
 #ifndef TESTS_COUNTED_JSON_H
 #define TESTS_COUNTED_JSON_H
 
-#include "control/client.h"
-#include "control/json.h"
+#include "sessions/client.h"
+#include "sessions/json.h"
 
 #include <json-c/json.h>
 

@@ -20,7 +20,7 @@
 #define CTF_USER_FILE ".user"
 
 struct side_event_description;
-struct context_spec; /* wire/context.h */
+struct context_spec; /* protocol/context.h */
 
 /* Filled when a function that takes it fails: one sentence for a person, without newline. */
 struct ctf_error {

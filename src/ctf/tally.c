@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "ctf/string_end.h"
-#include "ctf/tally_steps.h"
+#include "ctf/string-end.h"
+#include "ctf/tally-steps.h"
 #include "ctf/type.h"
 
 /* Forms of a record's header (recording.md, section 1). */

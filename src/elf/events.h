@@ -7,7 +7,7 @@
 #define ELF_EVENTS_H
 
 #include "elf/image.h"
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 /* An unsigned number of 1 to 8 bytes. */
 uint64_t image_decode(uint8_t byte_order, const unsigned char *bytes, unsigned int size);

@@ -12,7 +12,7 @@
 #include "filter/memory.h"
 #include "filter/suggest.h"
 #include "filter/text.h"
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 /* One path on its way. */
 struct way {

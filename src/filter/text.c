@@ -3,7 +3,7 @@
 #include <side/abi/type-description.h>
 
 #include "filter/text.h"
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 void filter_read_begin(struct filter_reader *reader, const struct filter_value *string)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way to the kernel.  Here is only the door: what writes is a library of its own (src/kernel/), loaded where
+ * The way to the kernel.  Here is only the door: what writes is a library of its own (src/tracers/user-events/), loaded where
  * the user asks for it.  It is called outside the read-side section, so it may take its time.
  */
 #include "kernel.h"

@@ -8,7 +8,7 @@
  * Without a daemon this costs one or two system calls, looks at its possible sockets.  Apart from the
  * rest of the library, which knows nothing of it: who builds the library into a program has no loader.
  *
- * Where the sockets are is said in src/wire/runtime.h, for all who talk with the daemon; it is said
+ * Where the sockets are is said in src/protocol/runtime.h, for all who talk with the daemon; it is said
  * again here because the library depends on nothing but the C library.
  */
 #include <dlfcn.h>
@@ -22,7 +22,7 @@
 
 #include <side/kernel.h>
 
-#include "environment/environment.h"
+#include "base/environment/environment.h"
 #include "copies.h"
 #include "export.h"
 #include "functions.h"
@@ -267,7 +267,7 @@ static __attribute__((LIBRARY_BEGIN)) void loader_run(void)
 		return;
 	/* The agent is a tracer: what it is a tracer of has to stand. */
 	side_init();
-	/* A static configuration of early boot (src/wire/boot.h) needs no daemon. */
+	/* A static configuration of early boot (src/protocol/boot.h) needs no daemon. */
 	if (environment_is_on("SIDE_BOOT") || daemon_is_there())
 		load_agent();
 	else

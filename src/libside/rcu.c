@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "environment/environment.h"
+#include "base/environment/environment.h"
 #include "lock.h"
 
 enum {

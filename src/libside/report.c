@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "environment/environment.h"
+#include "base/environment/environment.h"
 
 static const char *const sentences[REPORT_NR] = {
 		[REPORT_STATE_VERSION] =

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "environment/environment.h"
+#include "base/environment/environment.h"
 #include "ring/clock.h"
 #include "ring/doorbell.h"
 #include "ring/lease.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "filter/filter.h"
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 #define EVENT_SLOTS 256
 #define STREAM_MAX ((size_t)4 << 20)
@@ -36,7 +36,7 @@ static void damage(struct consumer *consumer, size_t size)
 	uint32_t changes = random_next(&consumer->mutate) % 3;
 
 	while (changes--) {
-		/* Not the header: its checks are simple, and tests/wire has them. */
+		/* Not the header: its checks are simple, and tests/protocol has them. */
 		size_t at = 16 + random_next(&consumer->mutate) % (size - 16);
 
 		if (random_next(&consumer->mutate) % 2)

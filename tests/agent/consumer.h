@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "ring/ring.h"
-#include "wire/wire.h"
+#include "protocol/protocol.h"
 
 #define CONSUMER_EVENTS_MAX 256 /* of a channel */
 #define CONSUMER_CHANNELS_MAX 4

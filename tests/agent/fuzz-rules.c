@@ -8,7 +8,7 @@
 
 #include <side/trace.h>
 
-#include "agent/agent.h"
+#include "tracers/agent/core/agent.h"
 
 side_static_event(ev_number, "rule", "number", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u64("thread"), side_field_u64("sequence")));

@@ -20,9 +20,9 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "agent/agent.h"
-#include "agent/probes.h"
-#include "wire/raw.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/probes/probes.h"
+#include "protocol/raw.h"
 
 static struct probes_scratch scratch_memory;
 static struct {
@@ -102,7 +102,7 @@ static bool play_call(const struct side_event_state *state, const struct side_ar
 #define probe_count_unseen(event) called("unseen %d\n", (int)(event)->nr_top)
 #define side_tracer_call play_call
 #define raw_mmap play_mmap
-#include "agent/probe-hit.c"
+#include "tracers/agent/probes/hit.c"
 
 #undef raw_mmap
 

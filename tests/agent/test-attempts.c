@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "../check.h"
-#include "agent/agent.h"
-#include "agent/boot.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/boot.h"
 
 static unsigned int nr_tries, good_try;
 static int try_error = EEXIST;
@@ -27,7 +27,7 @@ static long played_rename(void)
 
 #define syscall(number, ...) \
 	((number) == SYS_renameat2 ? played_rename() : (syscall)(number, ##__VA_ARGS__))
-#include "agent/boot-place.c"
+#include "tracers/agent/core/boot-directory.c"
 #undef syscall
 
 static void test_names(void)

@@ -17,8 +17,8 @@
 #include <side/tracer-extensions.h>
 
 #include "../called.h"
-#include "agent/agent.h"
-#include "agent/batch.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/batch.h"
 
 #define NR_EVENTS 4
 
@@ -359,7 +359,7 @@ static uint64_t play_over_begin(void)
 #define agent_session_after play_after
 #define agent_over_begin play_over_begin
 #define agent_over_free() called("free over\n")
-#include "agent/batch.c"
+#include "tracers/agent/core/batch.c"
 
 /* ---- the scene ---- */
 

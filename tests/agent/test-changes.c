@@ -18,10 +18,10 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
-#include "agent/control.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/control.h"
 #include "probe/patch/patch.h"
-#include "wire/raw.h"
+#include "protocol/raw.h"
 
 static int place_result;
 
@@ -32,7 +32,7 @@ static int fake_check(const char *socket)
 }
 
 #define control_check_place fake_check
-#include "agent/control-changes.c"
+#include "tracers/agent/core/control-changes.c"
 
 static char order[64];
 static int begun, marker;
@@ -56,7 +56,7 @@ static uint64_t own_threads[PATCH_NR_OWN];
 #define patch_own_begin fake_begin
 #define patch_own_end fake_end
 #define patch_own_threads own_threads
-#include "agent/probes-own.c"
+#include "tracers/agent/probes/own-threads.c"
 
 /* As the wrapper libraries have them. */
 void side_wrap_own_libc(bool begins)

@@ -26,10 +26,10 @@
 
 #include <side/trace.h>
 
-#include "agent/agent.h"
-#include "agent/base.h"
-#include "agent/control.h"
-#include "wire/raw.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/core/control.h"
+#include "protocol/raw.h"
 
 /* ---- filters, contexts and probes ---- */
 
@@ -116,7 +116,7 @@ bool chosen_wants(const struct agent_channel *channel, const struct side_event_d
 size_t chosen_select(const struct agent_channel *channel,
 		struct side_event_description *description, struct agent_event *event,
 		char *memory);
-#include "agent/select.c"
+#include "tracers/agent/core/select.c"
 
 static struct agent_rule rules[300];
 static struct agent_channel channel;
@@ -450,7 +450,7 @@ void (*of_asan)(void), (*of_hwasan)(void), (*of_lsan)(void), (*of_msan)(void), (
 #define __lsan_init (*of_lsan)
 #define __msan_init (*of_msan)
 #define __tsan_init (*of_tsan)
-#include "agent/control-starter.c"
+#include "tracers/agent/core/control-starter.c"
 
 #if defined(__x86_64__) && defined(__LP64__) && !defined(RAW_IS_WATCHED)
 

@@ -16,7 +16,7 @@
 
 #include <linux/perf_event.h>
 
-#include "agent/context.h"
+#include "tracers/agent/context/context.h"
 
 __thread unsigned int agent_vforked; /* of the recorder, which is not here */
 

@@ -23,12 +23,12 @@
 #include <side/tracer-extensions.h>
 
 #include "../called.h"
-#include "agent/context-sources.h"
-#include "agent/context-text.h"
-#include "agent/context-values.h"
-#include "agent/context.h"
+#include "tracers/agent/context/sources.h"
+#include "tracers/agent/context/text.h"
+#include "tracers/agent/context/values.h"
+#include "tracers/agent/context/context.h"
 #include "ring/ring.h"
-#include "wire/raw.h"
+#include "protocol/raw.h"
 
 static struct {
 	int32_t pid, tid, cpu;
@@ -180,9 +180,9 @@ static uint64_t play_hardware(uint32_t number)
 #define side_context_find play_find
 #define ring_thread_cpu() (played.cpu)
 #define sched_getcpu() 77
-#include "agent/context-values.c"
+#include "tracers/agent/context/values.c"
 
-#include "agent/context.c"
+#include "tracers/agent/context/context.c"
 
 #define IDS CONTEXT_GROUP(IDS)
 #define UIDS CONTEXT_GROUP(UIDS)

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/context-values.h"
+#include "tracers/agent/context/values.h"
 
 __thread unsigned int agent_vforked; /* of the recorder, which is not here */
 

@@ -15,7 +15,7 @@
 
 #include <side/context.h>
 
-#include "agent/context.h"
+#include "tracers/agent/context/context.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED

@@ -23,9 +23,9 @@
 #include <linux/perf_event.h>
 
 #include "../called.h"
-#include "agent/context-sources.h"
-#include "agent/context-values.h"
-#include "wire/raw.h"
+#include "tracers/agent/context/sources.h"
+#include "tracers/agent/context/values.h"
+#include "protocol/raw.h"
 
 static struct {
 	bool no_page, cannot_wipe, cannot_ask, no_time, no_usage, opens;
@@ -119,7 +119,7 @@ static uint32_t play_look(uint32_t groups, struct context_values *values);
 #define context_changed play_changed
 #define context_may_ask play_may_ask
 #define context_values_look(groups, values) play_look(groups, values)
-#include "agent/context-perf.c"
+#include "tracers/agent/context/perf.c"
 
 static uint32_t play_look(uint32_t groups, struct context_values *values)
 {

@@ -23,13 +23,13 @@
 
 #include "noted.h"
 
-#include "agent/agent.h"
-#include "agent/control.h"
-#include "environment/environment.h"
-#include "wire/boot.h"
-#include "wire/raw.h"
-#include "wire/runtime.h"
-#include "wire/wire.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/control.h"
+#include "base/environment/environment.h"
+#include "protocol/boot.h"
+#include "protocol/raw.h"
+#include "protocol/runtime.h"
+#include "protocol/protocol.h"
 
 #define MS UINT64_C(1000000)
 
@@ -298,7 +298,7 @@ static struct agent_session *fake_session_after(const struct agent_session *sess
 #define environment_get fake_variable
 #define pthread_atfork fake_atfork
 #define getauxval fake_auxval
-#include "agent/control.c"
+#include "tracers/agent/core/control.c"
 
 static void begin(void)
 {

@@ -24,10 +24,10 @@
 
 #include <side/tracer-extensions.h>
 
-#include "agent/agent.h"
-#include "agent/boot.h"
-#include "wire/raw.h"
-#include "wire/runtime.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/boot.h"
+#include "protocol/raw.h"
+#include "protocol/runtime.h"
 
 /* ---- system calls ---- */
 
@@ -261,11 +261,11 @@ static int fake_create_file(
 #define ring_memory_create_named fake_create_named
 #define ring_memory_create_file fake_create_file
 #define make_rings place_make_rings
-#include "agent/boot-place.c"
+#include "tracers/agent/core/boot-directory.c"
 #undef make_rings
-#include "environment/environment.h"
+#include "base/environment/environment.h"
 #define environment_get fake_variable
-#include "agent/boot.c"
+#include "tracers/agent/core/boot.c"
 
 /* ---- a configuration ---- */
 

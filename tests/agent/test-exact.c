@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "../resources.h"
-#include "agent/context-sources.h"
-#include "agent/control.h"
-#include "agent/probes.h"
+#include "tracers/agent/context/sources.h"
+#include "tracers/agent/core/control.h"
+#include "tracers/agent/probes/probes.h"
 
 /* Included first, because a variable of base-files.c has the same name as parameters in this file. */
-#include "agent/boot-place.c"
+#include "tracers/agent/core/boot-directory.c"
 
 static size_t played_size; /* of /proc/self/maps; 0: the real one is read */
 static unsigned int nr_reads;
@@ -29,9 +29,9 @@ static long played_file(const char *path, char *to, size_t size)
 	return (long)(size < played_size ? size : played_size);
 }
 
-#include "agent/base-files.c"
+#include "tracers/agent/core/library-files.c"
 #define context_sources_file played_file
-#include "agent/base.c"
+#include "tracers/agent/core/mappings.c"
 #undef context_sources_file
 
 #include "../check.h"

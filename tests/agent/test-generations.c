@@ -18,8 +18,8 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "agent/agent.h"
-#include "agent/batch.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/batch.h"
 
 static struct {
 	unsigned int failing, nr_takes; /* the call for memory that fails */
@@ -119,7 +119,7 @@ static void play_batches_free(struct agent_batch *list)
 #define agent_is_sandboxed play_sandboxed
 #define agent_session_drop play_drop
 #define agent_batches_free play_batches_free
-#include "agent/rules.c"
+#include "tracers/agent/core/rules.c"
 
 static void reset(void)
 {

@@ -20,14 +20,14 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "agent/agent.h"
-#include "agent/base.h"
-#include "agent/context-values.h"
-#include "agent/probes.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/context/values.h"
+#include "tracers/agent/probes/probes.h"
 #include "probe/patch/call.h"
 #include "probe/patch/patch.h"
 #include "probe/unwind/unwind.h"
-#include "wire/raw.h"
+#include "protocol/raw.h"
 
 /* Three pages: the second one is the stack's, the third one cannot be read. */
 static unsigned char *pages;
@@ -114,7 +114,7 @@ static const uint64_t *play_returning_slot(const struct patch_hit *hit)
 #define patch_returning_slot play_returning_slot
 #define patch_gate_range gates
 #define is_near read_is_near
-#include "agent/probe-read.c"
+#include "tracers/agent/probes/read.c"
 
 #undef is_near
 
@@ -407,7 +407,7 @@ static void *play_mmap(void *address, size_t size, int protection, int flags, in
 #define unwind_walk play_walk
 #define probe_hit_memory play_memory
 #define raw_mmap play_mmap
-#include "agent/probe-calls.c"
+#include "tracers/agent/probes/calls.c"
 
 #define DISTANCE(member) (offsetof(__typeof__(module), member))
 

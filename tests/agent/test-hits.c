@@ -16,9 +16,9 @@
 #include <side/trace.h>
 
 #include "../called.h"
-#include "agent/context-values.h"
-#include "agent/probes.h"
-#include "agent/recording.h"
+#include "tracers/agent/context/values.h"
+#include "tracers/agent/probes/probes.h"
+#include "tracers/agent/core/recording.h"
 #include "libside/section.h"
 
 static struct {
@@ -134,7 +134,7 @@ static int see_piece(
 #define probe_fetch_value play_value
 #define context_prepare(set) ((void)(set), called("contexts\n"))
 #define ring_count_lost_before play_lost
-#include "agent/probe-record.c"
+#include "tracers/agent/probes/record.c"
 
 static void of_recorder(const struct side_event_description *event,
 		const struct side_arg_vec *given, void *priv, void *caller)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "tracers/agent/core/agent.h"
 #include "probe/patch/imports.h"
 
 #include "../check.h"
@@ -103,7 +103,7 @@ static int played_each(int (*call)(struct dl_phdr_info *info, size_t size, void 
 #define agent_own_end played_end
 #define agent_objects_each played_each
 #define patch_imports_turn played_turn
-#include "agent/interpose.c"
+#include "tracers/agent/core/interpose.c"
 
 static unsigned int number_of(const char *name)
 {

@@ -22,10 +22,10 @@
 
 #include "noted.h"
 
-#include "agent/agent.h"
-#include "agent/context-values.h"
-#include "wire/raw.h"
-#include "wire/wire.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/context/values.h"
+#include "protocol/raw.h"
+#include "protocol/protocol.h"
 
 #define MS UINT64_C(1000000)
 
@@ -259,10 +259,10 @@ static uint64_t fake_over(void)
 #define side_tracer_statedump_request(key) note_number("request", (long)(key))
 #define side_tracer_statedump_request_try(key) (note_number("try", (long)(key)), has_bases_request)
 static unsigned int nr_lost;
-#include "agent/process.c"
+#include "tracers/agent/core/process.c"
 #undef context_may_ask
 #define join update_join
-#include "agent/update.c"
+#include "tracers/agent/core/update.c"
 #undef join
 
 static void begin(void)

@@ -19,10 +19,10 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "agent/agent.h"
-#include "agent/base.h"
-#include "agent/context-sources.h"
-#include "wire/raw.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/context/sources.h"
+#include "protocol/raw.h"
 
 /* ---- what base.c calls ---- */
 
@@ -117,7 +117,7 @@ static bool play_register(void)
 #define base_wanted play_wanted
 #define base_is_event play_is_event
 #define base_events_register play_register
-#include "agent/base.c"
+#include "tracers/agent/core/mappings.c"
 
 #undef base_say_load
 #undef base_say_unload
@@ -186,7 +186,7 @@ static void play_call(const struct side_event_state *state, const struct side_ar
 #define side_events_register play_events_register
 #define side_call(state, arguments) play_call(state, arguments, NULL)
 #define side_statedump_call play_call
-#include "agent/base-events.c"
+#include "tracers/agent/core/library-events.c"
 
 static void play_call(const struct side_event_state *state, const struct side_arg_vec *arguments,
 		void *key)

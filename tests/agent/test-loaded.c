@@ -22,13 +22,13 @@
 
 #include <side/tracer-extensions.h>
 
-#include "agent/agent.h"
-#include "agent/control.h"
-#include "agent/libside.h"
-#include "environment/environment.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/control.h"
+#include "tracers/agent/core/libside.h"
+#include "base/environment/environment.h"
 #include "probe/patch/imports.h"
 #include "probe/patch/patch.h"
-#include "wire/raw.h"
+#include "protocol/raw.h"
 
 /* ---- what is called, in order ---- */
 
@@ -233,7 +233,7 @@ static void count_lost(const struct side_event_description *event, bool named, u
 #define agent_on_change on_change
 #define agent_count_lost count_lost
 #define agent_interpose count_interpose
-#include "agent/attach.c"
+#include "tracers/agent/core/attach.c"
 #undef ring_replay
 #undef agent_on_change
 #undef agent_count_lost
@@ -281,7 +281,7 @@ static int say_bye(struct agent_session *session)
 #define agent_bye say_bye
 #define __libc_start_main loaded_start_main
 #define begin start_begin
-#include "agent/start.c"
+#include "tracers/agent/core/start.c"
 #undef begin
 #undef __libc_start_main
 #undef agent_bye
@@ -425,7 +425,7 @@ static void fake_turn(const struct dl_phdr_info *info, const struct patch_import
 #define patch_imports_turn(info, imports) fake_turn(info, imports)
 void interpose_now(void);
 #define agent_interpose interpose_now
-#include "agent/interpose.c"
+#include "tracers/agent/core/interpose.c"
 #undef dladdr
 #undef dlopen
 #undef dlclose
@@ -772,7 +772,7 @@ int loaded_sigaction(int number, const struct sigaction *action, struct sigactio
 int loaded_sigprocmask(int how, const sigset_t *set, sigset_t *before);
 int loaded_pthread_sigmask(int how, const sigset_t *set, sigset_t *before);
 __sighandler_t loaded_signal(int number, __sighandler_t handler);
-#include "agent/signal-watch.c"
+#include "tracers/agent/core/signal-watch.c"
 
 static void handle(int number)
 {

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "agent/probes.h"
-#include "agent/recording.h"
+#include "tracers/agent/probes/probes.h"
+#include "tracers/agent/core/recording.h"
 #include "libside/section.h"
 
 static uint64_t fetched = 0x1122334455667788;
@@ -97,7 +97,7 @@ static void fake_end(const struct agent_event *event, const uint8_t *buffer, con
 #define probes_marks_give fake_give
 #define patch_hit_scratch fake_scratch
 #define patch_hit_marks fake_marks
-#include "agent/probe-record.c"
+#include "tracers/agent/probes/record.c"
 
 /* ---- one hook ---- */
 

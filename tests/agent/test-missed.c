@@ -22,12 +22,12 @@
 #include <side/tracer-extensions.h>
 
 #include "../called.h"
-#include "agent/agent.h"
-#include "agent/control.h"
-#include "agent/libside.h"
-#include "environment/environment.h"
-#include "wire/raw.h"
-#include "wire/wire.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/control.h"
+#include "tracers/agent/core/libside.h"
+#include "base/environment/environment.h"
+#include "protocol/raw.h"
+#include "protocol/protocol.h"
 
 static struct agent_session sessions[3];
 static unsigned int nr_sessions;
@@ -142,7 +142,7 @@ static struct agent_session *play_after(const struct agent_session *session)
 #define agent_session_after play_after
 #define side_tracer_lock() called("lock\n")
 #define side_tracer_unlock() called("unlock\n")
-#include "agent/missed.c"
+#include "tracers/agent/core/unsupported.c"
 
 static void reset(void)
 {
@@ -366,7 +366,7 @@ static int play_sigaction(int signal, const struct sigaction *action, struct sig
 #define agent_probes_due() (side.is_due)
 #define side_tracer_trylock play_trylock
 #define side_tracer_unlock_hook play_hook
-#include "agent/control-signal.c"
+#include "tracers/agent/core/control-signal.c"
 
 #undef sigaction
 

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "../check.h"
-#include "agent/context-values.h"
-#include "agent/context.h"
-#include "wire/raw.h"
+#include "tracers/agent/context/values.h"
+#include "tracers/agent/context/context.h"
+#include "protocol/raw.h"
 
 static uint32_t first_gone; /* threads with this number or a higher one have ended */
 static unsigned int nr_asked, nr_unmapped;
@@ -39,7 +39,7 @@ static int played_unmap(void *page, size_t size)
 #undef raw_call
 #define raw_call played_call
 #define raw_munmap played_unmap
-#include "agent/context-perf.c"
+#include "tracers/agent/context/perf.c"
 #undef raw_munmap
 
 int main(void)

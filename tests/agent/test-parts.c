@@ -21,10 +21,10 @@
 
 #include <side/tracer-extensions.h>
 
-#include "agent/agent.h"
-#include "agent/context-values.h"
-#include "wire/raw.h"
-#include "wire/wire.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/context/values.h"
+#include "protocol/raw.h"
+#include "protocol/protocol.h"
 
 /* ---- what the files call ---- */
 
@@ -181,23 +181,23 @@ static bool fake_may_ask(void)
 #define agent_missed_first fake_missed
 #define context_may_ask fake_may_ask
 
-#include "agent/ask.c"
-#include "agent/door.c"
-#include "agent/late.c"
-#include "agent/objects.c"
-#include "agent/wait.c"
+#include "tracers/agent/core/ask.c"
+#include "tracers/agent/core/rendezvous.c"
+#include "tracers/agent/core/late.c"
+#include "tracers/agent/core/objects.c"
+#include "tracers/agent/core/wait.c"
 
-#include "agent/memory.c"
+#include "tracers/agent/core/memory.c"
 #undef CHUNK_SIZE
 #define home spare_home
 #define next spare_next
-#include "agent/spare.c"
+#include "tracers/agent/core/recycled-ids.c"
 #undef home
 #undef next
 #define add_chunk recovery_add_chunk
-#include "agent/recovery.c"
+#include "tracers/agent/core/recovery.c"
 #undef add_chunk
-#include "agent/vfork.c"
+#include "tracers/agent/core/vfork.c"
 
 /* ---- the rendezvous socket ---- */
 

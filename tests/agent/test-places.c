@@ -17,10 +17,10 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "agent/agent.h"
-#include "agent/base.h"
-#include "agent/probes.h"
-#include "wire/raw.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/probes/probes.h"
+#include "protocol/raw.h"
 
 #define NR_PROBES 4
 #define NR_MODULES 2
@@ -174,7 +174,7 @@ static void *play_mmap(void *address, size_t size, int protection, int flags, in
 #define patch_settle play_settle
 #define probe_calls_has_retired play_has_retired
 #define raw_mmap play_mmap
-#include "agent/probes-places.c"
+#include "tracers/agent/probes/sites.c"
 
 #undef probe_table_probe
 #undef probe_table_module

@@ -18,8 +18,8 @@
 #include <side/tracer-extensions.h>
 
 #include "../called.h"
-#include "agent/agent.h"
-#include "agent/probes.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/probes/probes.h"
 
 #define NR_EVENTS 3
 
@@ -149,7 +149,7 @@ static void play_unregister(struct side_events_register_handle *handle)
 #define side_builder_error(builder) ((void)(builder), "played")
 #define side_events_register play_register
 #define side_events_unregister play_unregister
-#include "agent/probes-events.c"
+#include "tracers/agent/probes/events.c"
 
 static void begin(struct probes_table *table)
 {

@@ -17,9 +17,9 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "agent/agent.h"
-#include "agent/context-values.h"
-#include "wire/raw.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/context/values.h"
+#include "protocol/raw.h"
 
 static struct agent_event traced;
 static struct ring_producer *const rings = (struct ring_producer *)(void *)&traced;
@@ -212,7 +212,7 @@ static int play_munmap(void *at, size_t size)
 #define agent_probes_is_marked play_is_marked
 #define raw_mmap play_mmap
 #define raw_munmap play_munmap
-#include "agent/record.c"
+#include "tracers/agent/core/record.c"
 
 static struct plan plan;
 static struct context_set *contexts;

@@ -21,14 +21,14 @@
 
 #include "noted.h"
 
-#include "agent/agent.h"
-#include "agent/batch.h"
-#include "agent/context-text.h"
-#include "agent/context-values.h"
-#include "agent/probes.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/batch.h"
+#include "tracers/agent/context/text.h"
+#include "tracers/agent/context/values.h"
+#include "tracers/agent/probes/probes.h"
 #include "probe/patch/patch.h"
-#include "wire/raw.h"
-#include "wire/wire.h"
+#include "protocol/raw.h"
+#include "protocol/protocol.h"
 
 /* ---- batches ---- */
 
@@ -165,8 +165,8 @@ static int fake_synchronize(void)
 #define side_tracer_synchronize fake_synchronize
 #define ring_producer_leave fake_leave
 #define ring_producer_left(producer) note_number("left", *(const int *)(const void *)(producer))
-#include "agent/renew.c"
-#include "agent/leases.c"
+#include "tracers/agent/core/renew.c"
+#include "tracers/agent/core/leases.c"
 
 static struct agent_channel channel;
 
@@ -438,7 +438,7 @@ static void walk_objects(
 }
 
 #define agent_objects_each walk_objects
-#include "agent/probes.c"
+#include "tracers/agent/probes/probes.c"
 
 static void test_libside(void **state)
 {

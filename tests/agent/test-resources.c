@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../resources.h"
-#include "agent/agent.h"
+#include "tracers/agent/core/agent.h"
 
 #define ROUNDS 50
 

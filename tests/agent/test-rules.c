@@ -18,7 +18,7 @@
 
 #include <side/trace.h>
 
-#include "agent/agent.h"
+#include "tracers/agent/core/agent.h"
 #include "consumer.h"
 
 side_static_event(ev_number, "rule", "number", SIDE_LOGLEVEL_INFO,

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/sandbox.h"
+#include "tracers/agent/context/sandbox.h"
 
 #define FILTERS 1000
 #define LENGTH_MAX 24

@@ -19,10 +19,10 @@
 #include <cmocka.h>
 
 #include "../called.h"
-#include "agent/context-sources.h"
-#include "agent/context-text.h"
-#include "agent/context-values.h"
-#include "wire/raw.h"
+#include "tracers/agent/context/sources.h"
+#include "tracers/agent/context/text.h"
+#include "tracers/agent/context/values.h"
+#include "protocol/raw.h"
 
 static struct {
 	long pid, tid, error, read_error, ids_error;
@@ -128,9 +128,9 @@ static int play_clock(clockid_t clock, struct timespec *now)
 #define context_is_foreign play_foreign
 #define context_may_ask() (!played.cannot_ask)
 #define clock_gettime play_clock
-#include "agent/context-sources.c"
+#include "tracers/agent/context/sources.c"
 
-#include "agent/context-cgroup.c"
+#include "tracers/agent/context/cgroup.c"
 
 static void reset(void)
 {

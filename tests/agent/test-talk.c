@@ -24,10 +24,10 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
-#include "agent/context-values.h"
-#include "wire/raw.h"
-#include "wire/wire.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/context/values.h"
+#include "protocol/raw.h"
+#include "protocol/protocol.h"
 
 /* ---- the recorder ---- */
 
@@ -350,7 +350,7 @@ static bool fake_gone(int error)
 #define agent_boot_describe fake_describe
 #define agent_boot_has_gone fake_gone
 #define context_may_ask() (may_ask)
-#include "agent/exchange.c"
+#include "tracers/agent/core/exchange.c"
 
 static struct agent_session session;
 

@@ -35,11 +35,11 @@
 
 #include "noted.h"
 
-#include "agent/agent.h"
-#include "agent/context-values.h"
-#include "agent/control.h"
-#include "wire/raw.h"
-#include "wire/wire.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/context/values.h"
+#include "tracers/agent/core/control.h"
+#include "protocol/raw.h"
+#include "protocol/protocol.h"
 
 #define MS UINT64_C(1000000)
 
@@ -346,7 +346,7 @@ static unsigned long thread_handle;
 #define pthread_create(number, attributes, function, data)                                   \
 	((void)(number), (void)(attributes), (void)(function), (void)(data), note("create"), \
 			create_result)
-#include "agent/control-thread.c"
+#include "tracers/agent/core/control-thread.c"
 
 static void begin(void)
 {

@@ -15,7 +15,7 @@
 #include <side/trace.h>
 #include <side/tracer-extensions.h>
 
-#include "agent/agent.h"
+#include "tracers/agent/core/agent.h"
 #include "consumer.h"
 
 side_static_event(ev_number, "update", "number", SIDE_LOGLEVEL_INFO,

@@ -19,10 +19,10 @@
 
 #include <cmocka.h>
 
-#include "agent/agent.h"
-#include "agent/probes.h"
-#include "wire/raw.h"
-#include "wire/wire.h"
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/probes/probes.h"
+#include "protocol/raw.h"
+#include "protocol/protocol.h"
 
 /* ---- what the answers are sent through ---- */
 
@@ -107,26 +107,26 @@ static void fake_figures(struct patch_figures *figures)
 #define raw_mmap fake_mmap
 #define raw_munmap fake_munmap
 #define patch_figures(figures) fake_figures(figures)
-#include "agent/probes-answer.c"
+#include "tracers/agent/probes/results.c"
 #undef raw_mmap
 #undef raw_munmap
 #undef wire_send
 #undef wire_close
 #undef patch_figures
 
-#include "agent/probe-fetch.c"
-#include "agent/probe-steps.c"
+#include "tracers/agent/probes/fetch.c"
+#include "tracers/agent/probes/steps.c"
 
 #define version cgroup_version
 #define lines cgroup_lines
 #define look_at cgroup_look_at
 #define paths cgroup_paths
-#include "agent/context-cgroup.c"
+#include "tracers/agent/context/cgroup.c"
 #undef version
 #undef lines
 #undef look_at
 #undef paths
-#include "agent/context-sources.c"
+#include "tracers/agent/context/sources.c"
 
 static int set_result;
 static unsigned int nr_set, nr_removed;
@@ -163,7 +163,7 @@ static void fake_saved(void (*function)(void))
 #define patch_set fake_set
 #define patch_remove fake_remove
 #define probe_hit_saved fake_saved
-#include "agent/probes-loader.c"
+#include "tracers/agent/probes/loader.c"
 #undef patch_set
 #undef patch_remove
 #undef probe_hit_saved

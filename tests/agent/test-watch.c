@@ -25,8 +25,8 @@
 #include <cmocka.h>
 
 #include "../called.h"
-#include "agent/context-values.h"
-#include "agent/sandbox.h"
+#include "tracers/agent/context/values.h"
+#include "tracers/agent/context/sandbox.h"
 #include "ring/ring.h"
 
 static struct {
@@ -88,7 +88,7 @@ static bool play_permits(const struct sock_fprog *filter, unsigned int number)
 #define sandbox_permits play_permits
 #define ring_sandbox_begins(permits_rseq) called("ring %d\n", permits_rseq)
 #define calls calls_of_handlers /* a variable of called.h has the same name */
-#include "agent/context-watch.c"
+#include "tracers/agent/context/watch.c"
 
 #undef calls
 #undef dlsym

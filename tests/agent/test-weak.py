@@ -21,7 +21,7 @@ COMPILERS = [name for name in ("gcc", "clang", "clang-16", "clang-19") if shutil
 
 
 def functions_of_libside():
-    with open(os.path.join(ROOT, "src/agent/libside.h"), encoding="utf-8") as header:
+    with open(os.path.join(ROOT, "src/tracers/agent/core/libside.h"), encoding="utf-8") as header:
         return set(re.findall(r"^\tone\((\w+)\)", header.read(), re.MULTILINE))
 
 
@@ -30,7 +30,7 @@ def loaded_addresses(compiler, source, directory):
     output = os.path.join(directory, "file.o")
     include = [f"-I{os.path.join(ROOT, name)}" for name in ("src", "include")]
     subprocess.run([compiler, "-std=gnu17", "-O2", "-fPIC", "-fvisibility=hidden", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
-                    "-include", os.path.join(ROOT, "src/agent/libside.h"), *include, "-c", os.path.join(ROOT, source), "-o", output], check=True)
+                    "-include", os.path.join(ROOT, "src/tracers/agent/core/libside.h"), *include, "-c", os.path.join(ROOT, source), "-o", output], check=True)
     relocations = subprocess.run(["readelf", "-rW", output], check=True, capture_output=True, text=True).stdout
     return set(re.findall(r"GOT\w* .*? (side_\w+)", relocations))
 
@@ -40,13 +40,13 @@ def test_all_functions_are_compared():
     true(len(names) > 50, f"{len(names)} functions are listed")
     for compiler in COMPILERS:
         with tempfile.TemporaryDirectory() as directory:
-            equal(names - loaded_addresses(compiler, "src/agent/missed.c", directory), set(), f"{compiler}: functions that are not compared")
+            equal(names - loaded_addresses(compiler, "src/tracers/agent/core/unsupported.c", directory), set(), f"{compiler}: functions that are not compared")
 
 
 def test_start_compares():
     for compiler in COMPILERS:
         with tempfile.TemporaryDirectory() as directory:
-            true("side_tracer_bind" in loaded_addresses(compiler, "src/agent/start.c", directory), f"{compiler}: side_tracer_bind is compared")
+            true("side_tracer_bind" in loaded_addresses(compiler, "src/tracers/agent/core/start.c", directory), f"{compiler}: side_tracer_bind is compared")
 
 
 run_tests(globals())

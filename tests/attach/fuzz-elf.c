@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "probe/inject/parts.h"
+#include "attach/parts.h"
 
 static int file = -1;
 

@@ -17,7 +17,7 @@
 
 #include "../called.h"
 
-#include "probe/inject/parts.h"
+#include "attach/parts.h"
 
 #define PROGRAM 4711
 #define CODE UINT64_C(0x700000)
@@ -284,7 +284,7 @@ static void played_rehearse(struct inject_safe *safe, pid_t thread, uint64_t sta
 #define inject_safe_close played_safe_close
 #define inject_safe_judge played_judge
 #define inject_safe_rehearse played_rehearse
-#include "probe/inject/thread.c"
+#include "attach/thread.c"
 #undef fopen
 
 static struct inject_target target = {.pid = PROGRAM, .report = &program_report};

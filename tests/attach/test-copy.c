@@ -16,7 +16,7 @@
 #include "../check.h"
 #include "../resources.h"
 
-#include "probe/inject/parts.h"
+#include "attach/parts.h"
 
 static unsigned int failing_mode, failing_open,
 		failing_status; /* the number of the call that fails; 0: none */
@@ -106,7 +106,7 @@ static uid_t played_user(void)
 #define fstat played_status
 #define time played_time
 #define geteuid played_user
-#include "probe/inject/copy.c"
+#include "attach/copy.c"
 #undef open
 #undef syscall
 #undef write

@@ -3,10 +3,10 @@
  * Failing calls while an attach examines a program: each step fails with the error of the call, and keeps nothing. The test includes the
  * files, so that it can call their static functions and fail their calls.
  */
-#include "probe/inject/copy.c"
-#include "probe/inject/elf.c"
-#include "probe/inject/safe.c"
-#include "probe/inject/target.c"
+#include "attach/copy.c"
+#include "attach/elf.c"
+#include "attach/safe.c"
+#include "attach/target.c"
 
 #include <signal.h>
 #include <sys/mman.h>

@@ -4,8 +4,8 @@
  * test includes the files, so that it can call their static functions. This process is also the program: where an attach waits, the test
  * makes the call that the new thread would make. The clock advances only by what an attach waits.
  */
-#include "probe/inject/inject.c"
-#include "probe/inject/thread.c"
+#include "attach/inject.c"
+#include "attach/thread.c"
 
 #include <elfutils/libdwfl.h>
 #include <pthread.h>

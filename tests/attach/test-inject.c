@@ -3,10 +3,10 @@
  * Exact values that an attach reads before it stops a thread: ELF files, mappings, states, limits, frames of a stack, and the copies
  * of the agent in the program's root directory. The test includes the files, so that it can call their static functions.
  */
-#include "probe/inject/copy.c"
-#include "probe/inject/elf.c"
-#include "probe/inject/safe.c"
-#include "probe/inject/target.c"
+#include "attach/copy.c"
+#include "attach/elf.c"
+#include "attach/safe.c"
+#include "attach/target.c"
 
 #include <sys/mman.h>
 #include <sys/prctl.h>

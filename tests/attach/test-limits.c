@@ -9,7 +9,7 @@
 #include <elfutils/libdwfl.h>
 
 #include "../check.h"
-#include "probe/inject/parts.h"
+#include "attach/parts.h"
 
 static struct inject_report the_report;
 static unsigned int nr_lines;
@@ -51,16 +51,16 @@ static bool played_pc(Dwfl_Frame *state, Dwarf_Addr *pc, bool *interrupted)
 }
 
 #define malloc played_malloc
-#include "probe/inject/elf.c"
+#include "attach/elf.c"
 #undef malloc
 #define dwfl_frame_pc played_pc
-#include "probe/inject/safe.c"
+#include "attach/safe.c"
 #undef dwfl_frame_pc
 #define inject_target_open played_open
-#include "probe/inject/inject.c"
+#include "attach/inject.c"
 #undef inject_target_open
 #define fopen played_fopen
-#include "probe/inject/target.c"
+#include "attach/target.c"
 #undef fopen
 
 /* Whether texts of these sizes are accepted. What follows them fails: the target has no mappings. */

@@ -14,7 +14,7 @@
 
 #include "../called.h"
 
-#include "probe/inject/parts.h"
+#include "attach/parts.h"
 
 #define THREAD 4712
 
@@ -219,7 +219,7 @@ static int played_find_elf(Dwfl_Module *module, void **data, const char *name, D
 #define dwfl_end played_end
 #define dwfl_errmsg played_error
 #define dwfl_module_eh_cfi played_cfi
-#include "probe/inject/safe.c"
+#include "attach/safe.c"
 
 /* ---- one thread ---- */
 

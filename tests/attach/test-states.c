@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "probe/inject/parts.h"
+#include "attach/parts.h"
 
 #include "../check.h"
 
@@ -32,7 +32,7 @@ static int played_cpuid_count(unsigned int leaf, unsigned int part, unsigned int
 
 #define __get_cpuid played_cpuid
 #define __get_cpuid_count played_cpuid_count
-#include "probe/inject/code.c"
+#include "attach/code.c"
 
 static uint64_t states_of(bool features_are_there, uint32_t its_features, bool sizes_are_there,
 		uint32_t its_bytes)

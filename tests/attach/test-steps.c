@@ -20,7 +20,7 @@
 
 #include "../called.h"
 
-#include "probe/inject/parts.h"
+#include "attach/parts.h"
 
 #define PROGRAM 4711
 #define SCRATCH UINT64_C(0x40000)
@@ -498,7 +498,7 @@ static pid_t played_waitpid(pid_t pid, int *status, int options)
 #define read played_read_report
 #define waitpid played_waitpid
 #undef fail
-#include "probe/inject/inject.c"
+#include "attach/inject.c"
 #undef malloc
 #undef open
 

@@ -21,7 +21,7 @@
 #include "../check.h"
 #include "../resources.h"
 
-#include "probe/inject/parts.h"
+#include "attach/parts.h"
 
 #define PROGRAM 4711
 #define DEBUGGER 4712
@@ -131,7 +131,7 @@ static int played_sleep(const struct timespec *time, struct timespec *remaining)
 #define readlink played_readlink
 #define prlimit played_prlimit
 #define geteuid played_user
-#include "probe/inject/target.c"
+#include "attach/target.c"
 #undef open
 
 static struct inject_report the_report;

@@ -20,9 +20,9 @@
 
 #include "cmd/side/command.h"
 #include "cmd/side/say.h"
-#include "session/probes.h"
-#include "session/session.h"
-#include "wire/wire.h"
+#include "recorder/core/probes.h"
+#include "recorder/core/session.h"
+#include "protocol/protocol.h"
 
 #include "../check.h"
 #include "../resources.h"

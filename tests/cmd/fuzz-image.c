@@ -13,7 +13,7 @@
 #include "cmd/side/listing.h"
 #include "cmd/side/registry.h"
 #include "cmd/side/say.h"
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 #include "../elf/damage.h"
 

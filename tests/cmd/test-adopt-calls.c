@@ -16,8 +16,8 @@
 #include "printed.h"
 
 #include "cmd/side/command.h"
-#include "control/boot.h"
-#include "session/live.h"
+#include "sessions/boot.h"
+#include "recorder/core/live.h"
 
 /* ---- the configuration ---- */
 

@@ -23,8 +23,8 @@
 #include "cmd/side/command.h"
 #include "cmd/side/say.h"
 #include "cmd/side/status.h"
-#include "session/session.h"
-#include "wire/runtime.h"
+#include "recorder/core/session.h"
+#include "protocol/runtime.h"
 
 /* ---- what is printed, on both streams ---- */
 

@@ -12,7 +12,7 @@
 
 #include "cmd/side/command.h"
 #include "cmd/side/say.h"
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 /* ---- what is printed ---- */
 

@@ -25,7 +25,7 @@
 #include "cmd/side/kernel-table.h"
 #include "cmd/side/running.h"
 #include "cmd/side/say.h"
-#include "wire/boot.h"
+#include "protocol/boot.h"
 #ifdef SIDE_HAS_PROBES
 #include "cmd/side/probe-wish.h"
 #endif

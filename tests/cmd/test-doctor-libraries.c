@@ -20,7 +20,7 @@
 #include "cmd/side/running.h"
 #include "elf/image.h"
 #include "elf/libraries.h"
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 /* ---- files ---- */
 

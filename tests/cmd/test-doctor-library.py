@@ -19,7 +19,7 @@ def install(name):
     """A prefix with the files that the checks read, as `meson install` has them."""
     prefix = os.path.join(work.name, name)
     for file, folder in (("src/cmd/side/side", "bin"), ("src/cmd/side/side-more", "libexec/side"), ("src/libside/libside.so.0", "lib"),
-                         ("src/agent/libside-agent.so", "lib")):
+                         ("src/tracers/agent/libside-agent.so", "lib")):
         os.makedirs(os.path.join(prefix, folder), exist_ok=True)
         shutil.copy(os.path.join(BUILD, file), os.path.join(prefix, folder))
     os.symlink("libside.so.0", prefix + "/lib/libside.so")
@@ -93,7 +93,7 @@ def test_agent():
     line = check(prefix, "agent", "missing")
     contains(line["found"], f"{prefix}/lib/libside-agent.so has another version ({other}) than `side` ({own})")
     equal(line["mend"], "sudo ninja -C build install")
-    shutil.copy(BUILD + "/src/agent/libside-agent.so", prefix + "/lib")
+    shutil.copy(BUILD + "/src/tracers/agent/libside-agent.so", prefix + "/lib")
     change_version(prefix + "/lib/libside.so.0")
     contains(check(prefix, "agent", "missing")["found"], "/lib/libside.so.0 has another version")
     os.remove(prefix + "/lib/libside-agent.so")

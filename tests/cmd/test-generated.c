@@ -14,7 +14,7 @@
 #include "../check.h"
 
 #include "cmd/side/command.h"
-#include "wire/context.h"
+#include "protocol/context.h"
 
 /* Included for its function that wraps lines. */
 #include "cmd/side/help.c"

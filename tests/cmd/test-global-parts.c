@@ -18,7 +18,7 @@
 #include "cmd/side/probe-exe.h"
 #include "cmd/side/probe-global.h"
 #include "cmd/side/say.h"
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 /* ---- what is printed ---- */
 

@@ -27,8 +27,8 @@
 #include "ctf/ctf.h"
 #include "elf/image.h"
 #include "probe/table/table.h"
-#include "send/receive.h"
-#include "visit/visit.h"
+#include "relay/receive.h"
+#include "abi/visit.h"
 
 side_hidden_event(limits_event, "limits", "event", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("a")));

@@ -11,7 +11,7 @@
 #include "cmd/side/registry.h"
 #include "cmd/side/trace-starter.h"
 #include "elf/addresses.h"
-#include "wire/pattern.h"
+#include "protocol/pattern.h"
 /* The limits of a file are in static functions. */
 #include "cmd/side/save.c"
 

@@ -16,8 +16,8 @@
 #include "cmd/side/probe-kernel.h"
 #include "cmd/side/say.h"
 #include "probe/code/code.h"
-#include "probe/global/global.h"
-#include "session/session.h"
+#include "probe/uprobe/global.h"
+#include "recorder/core/session.h"
 
 #include "cmd/side/probe-resolve.c"
 #undef REASONS_MAX

@@ -27,7 +27,7 @@
 #include "elf/image.h"
 #include "elf/libraries.h"
 #include "elf/objects.h"
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 /* ---- files ---- */
 

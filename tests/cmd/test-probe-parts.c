@@ -23,7 +23,7 @@
 #include "cmd/side/view-line.h"
 #include "cmd/side/view.h"
 #include "cmd/side/where.h"
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 /* ---- what is printed ---- */
 

@@ -24,8 +24,8 @@
 #include "cmd/side/command.h"
 #include "cmd/side/confine.h"
 #include "cmd/side/say.h"
-#include "send/receive.h"
-#include "send/send.h"
+#include "relay/receive.h"
+#include "relay/send.h"
 
 /* ---- what is printed ---- */
 

@@ -20,8 +20,8 @@
 #include "cmd/side/record-nothing.h"
 #include "cmd/side/record-private.h"
 #include "cmd/side/sending.h"
-#include "session/live.h"
-#include "session/session.h"
+#include "recorder/core/live.h"
+#include "recorder/core/session.h"
 
 /* ---- the session ---- */
 

@@ -21,7 +21,7 @@
 #include "cmd/side/report-text.h"
 #include "cmd/side/report.h"
 #include "cmd/side/say.h"
-#include "symbols/symbols.h"
+#include "symbolize/symbols.h"
 
 /* ---- what is printed, on both streams ---- */
 

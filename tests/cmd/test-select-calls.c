@@ -14,7 +14,7 @@
 #include "cmd/side/report-walk.h"
 #include "cmd/side/where.h"
 #include "ctf/ctf.h"
-#include "wire/pattern.h"
+#include "protocol/pattern.h"
 
 /* ---- the trace ---- */
 

@@ -25,8 +25,8 @@
 #include "cmd/side/command.h"
 #include "cmd/side/helper.h"
 #include "cmd/side/say.h"
-#include "control/json.h"
-#include "wire/runtime.h"
+#include "sessions/json.h"
+#include "protocol/runtime.h"
 
 /* ---- what is printed, on both streams ---- */
 

@@ -17,7 +17,7 @@
 #include "cmd/side/command.h"
 #include "cmd/side/kernel-session.h"
 #include "cmd/side/more.h"
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 /* ---- the daemon ---- */
 

@@ -32,7 +32,7 @@
 #include "cmd/side/sending.h"
 #include "cmd/side/session-request.h"
 #include "ctf/ctf.h"
-#include "names/nearest.h"
+#include "base/nearest/nearest.h"
 
 /* ---- what is printed, on both streams ---- */
 

@@ -24,9 +24,9 @@
 #include "cmd/side/say.h"
 #include "ctf/ctf.h"
 #include "isolate/isolate.h"
-#include "kernel/record/record.h"
-#include "session/recover.h"
-#include "session/session.h"
+#include "kernel-events/kernel-events.h"
+#include "recorder/recovery/recover.h"
+#include "recorder/core/session.h"
 
 /* ---- what is printed, on both streams ---- */
 

@@ -25,7 +25,7 @@
 #include "cmd/side/export.h"
 #include "cmd/side/progress.h"
 #include "cmd/side/view-syscall.h"
-#include "wire/pattern.h"
+#include "protocol/pattern.h"
 
 static struct view_out out;
 

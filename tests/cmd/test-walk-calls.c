@@ -26,8 +26,8 @@
 #include "cmd/side/sending.h"
 #include "cmd/side/view-time.h"
 #include "ctf/ctf.h"
-#include "session/session.h"
-#include "wire/pattern.h"
+#include "recorder/core/session.h"
+#include "protocol/pattern.h"
 
 /* ---- what is printed, on both streams ---- */
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "console/console.c"
+#include "tracers/console/console.c"
 
 side_static_event(ev_good, "p", "good", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u8("x")));
 side_static_event(ev_other, "p", "other", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u8("x")));

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../called.h"
-#include "console/output.h"
+#include "tracers/console/output.h"
 
 #define TID 77
 #define OTHER 55
@@ -110,7 +110,7 @@ static void *played_mremap(void *at, size_t size, size_t new_size, int flags)
 #define poll(files, nr, timeout_ms) played_poll(files, nr, timeout_ms)
 #define mmap played_mmap
 #define mremap played_mremap
-#include "console/output.c"
+#include "tracers/console/output.c"
 #undef syscall
 #undef poll
 #undef mmap

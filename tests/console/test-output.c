@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "../resources.h"
-#include "console/output.c"
+#include "tracers/console/output.c"
 
 #define PIECE 65536
 #define LENGTH_MAX (5 * PIECE)

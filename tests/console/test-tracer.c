@@ -12,9 +12,9 @@
 #include <side/trace.h>
 #include <side/tracer-extensions.h>
 
-#include "console/description.h"
-#include "console/event.h"
-#include "console/scalar.h"
+#include "tracers/console/description.h"
+#include "tracers/console/event.h"
+#include "tracers/console/scalar.h"
 
 /* ---- what it calls ---- */
 
@@ -97,7 +97,7 @@ static void played_end(struct console_line *line, int fd)
 #define visit_description_check played_check
 #define console_print_event played_print
 #define console_line_end played_end
-#include "console/console.c"
+#include "tracers/console/console.c"
 #undef console_print_event
 
 /* ---- notifications ---- */

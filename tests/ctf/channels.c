@@ -15,7 +15,7 @@
 
 #include "ctf/ctf.h"
 #include "types.h"
-#include "wire/context.h"
+#include "protocol/context.h"
 
 #define TICK0 UINT64_C(1000000000000000)
 

@@ -130,8 +130,8 @@ static ssize_t test_pwritev(int fd, const struct iovec *parts, int count, off_t 
 #define ftruncate(fd, size) test_ftruncate(fd, size)
 #define close(fd) test_close(fd)
 #define pwritev(fd, parts, count, at) test_pwritev(fd, parts, count, at)
-#include "ctf/stream_write.c" /* NOLINT(bugprone-suspicious-include): replaces system calls */
-#include "ctf/writer.c"       /* NOLINT(bugprone-suspicious-include) */
+#include "ctf/write/stream.c" /* NOLINT(bugprone-suspicious-include): replaces system calls */
+#include "ctf/write/writer.c" /* NOLINT(bugprone-suspicious-include) */
 #undef mkdir
 #undef open
 #undef openat

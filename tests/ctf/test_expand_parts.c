@@ -19,7 +19,7 @@
 #include "../resources.h"
 #include "ctf/compress.h"
 #include "ctf/type.h"
-#include "ctf/writer.h"
+#include "ctf/write/writer.h"
 #include "scratch.h"
 
 static char scratch[64], in_dir[80], out_dir[80];
@@ -201,7 +201,7 @@ static int played_next(struct ctf_frames *frames)
 #define ctf_file_append(fd, size, head, head_size, body, body_size) \
 	played_append(fd, size, head, head_size, body, body_size)
 #define ctf_frames_next(frames) played_next(frames)
-#include "ctf/expand.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "ctf/rewrite/expand.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
 #undef openat
 #undef open
 #undef mkdirat

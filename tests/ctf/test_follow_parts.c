@@ -14,8 +14,8 @@
 
 #include "../check.h"
 #include "../noted.h"
-#include "ctf/find.h"
-#include "ctf/reader_parts.h"
+#include "ctf/read/find.h"
+#include "ctf/read/reader-parts.h"
 
 /* ---- played calls ---- */
 
@@ -182,7 +182,7 @@ bool ctf_is_recorded(const char *dir);
 void ctf_reader_forget(const struct ctf_reader *reader, struct ctf_trace_classes *classes);
 void ctf_reader_follow(struct ctf_reader *reader, void (*forget_user)(void *user));
 int ctf_reader_refresh(struct ctf_reader *reader, bool *recording);
-#include "ctf/follow.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "ctf/read/follow.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
 
 /* ---- a reader of two traces, the second of which has two streams ---- */
 

@@ -13,7 +13,7 @@
 #include "ctf/type.h"
 #include "scratch.h"
 
-#include "ctf/overlap.c" /* NOLINT(bugprone-suspicious-include): reaches static functions */
+#include "ctf/read/overlap.c" /* NOLINT(bugprone-suspicious-include): reaches static functions */
 
 static char scratch[64];
 static struct ctf_error why;

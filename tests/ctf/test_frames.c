@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Frames of zstd: each form of a head, blocks and their limits, frames that are cut, damaged or no frames, and reads of them in pieces. */
 /* Before cmocka.h, which defines a macro fail(). */
-#include "ctf/unzstd.c" /* NOLINT(bugprone-suspicious-include): tests its static functions */
+#include "ctf/read/unzstd.c" /* NOLINT(bugprone-suspicious-include): tests its static functions */
 
 #include <setjmp.h>
 #include <stdarg.h>

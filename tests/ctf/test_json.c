@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "ctf/ctf2_json.h"
+#include "ctf/read/ctf2-json.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 #define DEPTH_MAX 2200

@@ -12,11 +12,11 @@
 
 #include "../failing-calls.h"
 #include "../random.h"
-#include "../visit/generate.h"
-#include "ctf/describe.h"
+#include "../abi/generate.h"
+#include "ctf/write/describe.h"
 #include "ctf/names.h"
 #include "types.h"
-#include "wire/context.h"
+#include "protocol/context.h"
 
 FAILING_DECLARE(void *, ctf_arena_alloc, struct ctf_arena *arena, size_t count, size_t size);
 

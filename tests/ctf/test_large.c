@@ -77,10 +77,10 @@ static int played_load(struct ctf_window *window, uint64_t from, size_t wanted)
 #undef FRAME_MAX
 #undef fail /* of cmocka */
 #define ZSTD_sizeof_DCtx played_sizeof
-#include "ctf/unzstd.c" /* NOLINT(bugprone-suspicious-include) */
+#include "ctf/read/unzstd.c" /* NOLINT(bugprone-suspicious-include) */
 #undef ZSTD_sizeof_DCtx
 #define ctf_window_load(window, from, wanted) played_load(window, from, wanted)
-#include "ctf/stream_read.c" /* NOLINT(bugprone-suspicious-include) */
+#include "ctf/read/stream.c" /* NOLINT(bugprone-suspicious-include) */
 #undef ctf_window_load
 
 /* ---- compressed frames ---- */

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../failing-calls.h"
-#include "ctf/tally_steps.h"
+#include "ctf/tally-steps.h"
 #include "ctf/type.h"
 
 #define BYTES_MAX (1u << 30)

@@ -10,17 +10,17 @@
 #include <cmocka.h>
 
 #include "../failing-calls.h"
-#include "ctf/decode.h"
-#include "ctf/decode2.h"
-#include "ctf/stream_read.h"
+#include "ctf/read/decode.h"
+#include "ctf/read/decode-ctf2.h"
+#include "ctf/read/stream.h"
 #include "ctf/tally.h"
 #include "ctf/type.h"
-#include "ctf/unzstd.h"
+#include "ctf/read/unzstd.h"
 #include "scratch.h"
 
 #include "ctf/names.h"
 
-#include "ctf/find.c" /* NOLINT(bugprone-suspicious-include): reaches static functions */
+#include "ctf/read/find.c" /* NOLINT(bugprone-suspicious-include): reaches static functions */
 
 static char scratch[64];
 static struct ctf_error why;

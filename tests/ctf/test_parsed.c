@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "../failing-calls.h"
-#include "ctf/stream_read.h"
+#include "ctf/read/stream.h"
 #include "ctf/type.h"
 #include "scratch.h"
 

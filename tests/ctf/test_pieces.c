@@ -7,11 +7,11 @@
 #include <sys/mman.h>
 
 #include "../resources.h"
-#include "ctf/arena.c"         /* NOLINT(bugprone-suspicious-include): tests its static functions */
-#include "ctf/header_fast.c"   /* NOLINT(bugprone-suspicious-include) */
-#include "ctf/metadata_read.c" /* NOLINT(bugprone-suspicious-include) */
-#include "ctf/packets.c"       /* NOLINT(bugprone-suspicious-include) */
-#include "ctf/repair.c"        /* NOLINT(bugprone-suspicious-include) */
+#include "ctf/arena.c" /* NOLINT(bugprone-suspicious-include): tests its static functions */
+#include "ctf/read/header-fast.c" /* NOLINT(bugprone-suspicious-include) */
+#include "ctf/read/metadata.c"    /* NOLINT(bugprone-suspicious-include) */
+#include "ctf/rewrite/packets.c"  /* NOLINT(bugprone-suspicious-include) */
+#include "ctf/rewrite/repair.c"   /* NOLINT(bugprone-suspicious-include) */
 
 /* ---- arenas ---- */
 

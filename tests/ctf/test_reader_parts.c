@@ -7,8 +7,8 @@
 
 #include "../check.h"
 #include "../noted.h"
-#include "ctf/find.h"
-#include "ctf/reader_parts.h"
+#include "ctf/read/find.h"
+#include "ctf/read/reader-parts.h"
 
 /* ---- played calls ---- */
 
@@ -149,7 +149,7 @@ static bool played_recorded(const char *dir)
 #define ctf_reader_limit_overlaps(reader) played_overlaps(reader)
 #define ctf_is_recorded(dir) played_recorded(dir)
 #define ctf_reader_forget(reader, classes) played_forget(reader, classes)
-#include "ctf/reader.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "ctf/read/reader.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
 
 static struct ctf_error why;
 

@@ -16,9 +16,9 @@
 #include "../noted.h"
 #include "../resources.h"
 #include "ctf/compress.h"
-#include "ctf/find.h"
-#include "ctf/stream_read.h"
-#include "ctf/writer.h"
+#include "ctf/read/find.h"
+#include "ctf/read/stream.h"
+#include "ctf/write/writer.h"
 #include "scratch.h"
 
 static char scratch[64];
@@ -236,7 +236,7 @@ static void played_free(struct ctf_trace_classes *classes)
 #define ctf_repair_metadata tested_repair_metadata
 int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error);
 int ctf_repair_metadata(const char *dir, struct ctf_error *error);
-#include "ctf/repair.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "ctf/rewrite/repair.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
 #undef openat
 #undef close
 #undef flock

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "ctf/decode.h"
-#include "ctf/decode2.h"
+#include "ctf/read/decode.h"
+#include "ctf/read/decode-ctf2.h"
 #include "filter/compute.h"
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 #include "../random.h"
 

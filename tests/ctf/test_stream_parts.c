@@ -11,8 +11,8 @@
 
 #include "../check.h"
 #include "../noted.h"
-#include "ctf/decode2.h"
-#include "ctf/stream_read.h"
+#include "ctf/read/decode-ctf2.h"
+#include "ctf/read/stream.h"
 
 static bool is_same(const char *text, const char *expected)
 {
@@ -90,7 +90,7 @@ int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_cl
 void ctf_stream_reader_close(struct ctf_stream_reader *stream);
 int ctf_stream_reader_next(struct ctf_stream_reader *stream);
 int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles);
-#include "ctf/stream_read.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "ctf/read/stream.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
 
 /* ---- a stream of a file of 600 bytes, the first 100 of which are loaded ---- */
 

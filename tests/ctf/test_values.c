@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "ctf/decode.h"
-#include "ctf/decode2.h"
+#include "ctf/read/decode.h"
+#include "ctf/read/decode-ctf2.h"
 #include "ctf/type.h"
 
 static struct ctf_arena *arena;

@@ -16,7 +16,7 @@
 #include "ctf/compress.h"
 #define CTF_WINDOW_NORMAL ((size_t)10)
 #define CTF_WINDOW_MIN ((size_t)1)
-#include "ctf/window.h"
+#include "ctf/read/window.h"
 
 /* ---- the file ---- */
 
@@ -215,7 +215,7 @@ void ctf_window_free(struct ctf_window *window);
 int ctf_window_load(struct ctf_window *window, uint64_t from, size_t wanted);
 void ctf_window_extend(struct ctf_window *window, const struct stat *stat);
 uint64_t ctf_window_grown(struct ctf_window *window);
-#include "ctf/window.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "ctf/read/window.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
 #undef fstat
 
 static struct ctf_window window;

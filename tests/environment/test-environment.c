@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "environment/environment.h"
+#include "base/environment/environment.h"
 
 extern char **environ;
 

@@ -42,7 +42,7 @@ for library in LIBRARIES:
     checked |= objects(os.path.relpath(library, BUILD))
 for file, read in imports(*sorted(checked)).items():
     if os.path.basename(file).split("_")[-1] != ONLY:
-        failures.append(f"{file} imports {sorted(read)}; only {ONLY} may: use environment_get() (src/environment/)")
+        failures.append(f"{file} imports {sorted(read)}; only {ONLY} may: use environment_get() (src/base/environment/)")
 for library in LIBRARIES:
     with open(library, "rb") as file:
         if b"/proc/self/environ" in file.read():

@@ -23,7 +23,7 @@ import checks  # noqa: E402
 split = sys.argv.index("--")
 SOURCE, COMPILER, LIBRARIES = sys.argv[1], sys.argv[2:split], sys.argv[split + 1:]
 sys.argv[1:] = []
-ROOMS = ("environment", "libside", "agent", "kernel", "console", "validate", "wrap", "preload", "wire", "ring", "visit", "filter")
+ROOMS = ("base/environment", "libside", "tracers", "protocol", "ring", "abi", "filter")
 # What the program calls; of the other exported functions none reads the environment or loads a library.
 CALLED = {"side_kernel_start", "side_kernel_begin", "side_agent_start", "side_agent_note_allocator", "side_agent_note_copy",
           "side_agent_request"}

@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 
 #include "../resources.h"
-#include "../session/played.h"
-#include "session/check.h"
-#include "session/parts.h"
-#include "session/recover.h"
+#include "../recorder/played.h"
+#include "recorder/core/check.h"
+#include "recorder/core/parts.h"
+#include "recorder/recovery/recover.h"
 
 #define EVENTS 20u
 

@@ -21,7 +21,7 @@
 #include <side/abi/type-argument.h>
 
 #include "filter/filter.h"
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 #define FIELDS_MAX 64
 

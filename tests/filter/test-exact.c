@@ -14,7 +14,7 @@
 #include "filter/filter.h"
 #include "filter/number.h"
 #include "filter/suggest.h"
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 /* ---- numbers ---- */
 

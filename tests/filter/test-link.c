@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../visit/generate.h"
+#include "../abi/generate.h"
 #include "filter/filter.h"
 
 #define PATH_MAX_BYTES 1024

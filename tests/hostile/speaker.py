@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The messages of src/wire/wire.h, written by hand: what a hostile program sends instead of the agent."""
+"""The messages of src/protocol/protocol.h, written by hand: what a hostile program sends instead of the agent."""
 import array
 import json
 import os

@@ -17,7 +17,7 @@ import tempfile
 BUILD = os.path.abspath(sys.argv[1])
 # Objects without a canary, and why. Only the agent has no mark of shadow stacks either.
 AGENT = {
-    "src/agent/": "runs in threads with another base of thread-local memory (no %fs:0x28), and exchanges return addresses on the stack",
+    "src/tracers/agent/": "runs in threads with another base of thread-local memory (no %fs:0x28), and exchanges return addresses on the stack",
     "src/probe/patch/": "likewise: it is the path from a probe to the agent",
     "src/probe/unwind/": "likewise: a hit walks the stack with it",
     "src/probe/table/": "likewise: reads tables in the program that is probed",
@@ -28,11 +28,11 @@ HOT = {
     "src/libside/": "the call path: counted instructions, also in threads with another base of thread-local memory",
     "src/ring/libring-inside": "the call path: publishes records",
     "src/filter/libfilter-inside": "the call path: filters",
-    "src/environment/": "the start of libraries, before there is a canary with some C libraries",
-    "src/kernel/lib": "the call path: gives events to the kernel",
-    "src/kernel/libside-kernel": "likewise",
-    "src/wrap/": "stands in place of the C library's functions, which have no canary",
-    "src/preload/": "is loaded by any loader, where __stack_chk_fail may not exist",
+    "src/base/environment/": "the start of libraries, before there is a canary with some C libraries",
+    "src/tracers/user-events/lib": "the call path: gives events to the kernel",
+    "src/tracers/user-events/libside-kernel": "likewise",
+    "src/tracers/wrap/": "stands in place of the C library's functions, which have no canary",
+    "src/tracers/preload/": "is loaded by any loader, where __stack_chk_fail may not exist",
 }
 failures = []
 

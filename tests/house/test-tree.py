@@ -12,46 +12,57 @@ import sys
 root = os.path.abspath(sys.argv[1])
 failures = []
 
-# What a room may include besides itself and the public headers (ARCHITECTURE.md): rooms, or one header of a room.
+# The modules of src, lowest first, and what each may include besides itself and the public headers (ARCHITECTURE.md): modules above it
+# in this list, or one header of such a module. Folders that are not in the list belong to the module around them.
 MAY_USE = {
-    # What every module may use. Code in traced programs may use base/inside only.
-    "base": {"base/inside"},
+    # base/inside is what code in traced programs may use of base.
     "base/inside": set(),
-    "environment": set(),
-    "isolate": set(),
-    "libside": {"environment"},
-    "visit": set(),
-    "elf": {"visit"},
-    "ring": {"environment"},
-    "wire": {"environment"},
-    "filter": {"visit"},
-    "console": {"visit"},
-    "validate": {"visit"},
-    "ctf": {"visit", "wire"},
-    "agent": {"environment", "libside/section.h", "probe", "visit", "ring", "wire", "filter"},
-    "kernel": {"environment", "visit", "wire"},
-    # A room of its own in that folder.
-    "kernel/record": {"ctf", "filter", "kernel", "ring", "wire"},
-    "wrap": {"environment"},
-    "preload": {"environment"},
-    "send": {"ctf", "isolate"},
-    "symbols": {"isolate"},
+    "base": set(),
+    "base/environment": set(),
+    "base/nearest": {"base"},
+    "isolate": {"base"},
+    "libside": {"base/environment"},
+    "abi": set(),
+    "elf": {"abi", "base"},
+    "ring": {"base/environment"},
+    "protocol": {"base/environment"},
+    "filter": {"abi"},
+    "ctf": {"abi", "base", "protocol"},
+    "ctf/write": {"abi", "base", "ctf", "protocol"},
+    "ctf/read": {"abi", "base", "ctf"},
+    "ctf/rewrite": {"base", "ctf", "ctf/read", "ctf/write"},
+    "relay": {"base", "ctf", "ctf/read", "isolate"},
+    "symbolize": {"base", "base/nearest", "isolate"},
     "probe": set(),
-    "probe/patch": {"probe"},
-    "probe/unwind": {"probe"},
-    "session": {"visit", "ring", "wire", "filter", "ctf"},
-    "control": {"send", "session", "wire"},
-    "cmd": {"isolate", "elf", "kernel", "probe", "ring", "send", "symbols", "control", "session", "ctf", "filter", "visit", "wire"},
+    "probe/code": {"base", "probe"},
+    "probe/table": {"probe"},
+    "probe/uprobe": {"base", "probe/table"},
+    "probe/patch": {"probe", "probe/code/copy.h"},
+    "probe/unwind": {"probe/code/rows.h"},
+    "probe/spec": {"base", "base/nearest", "probe/code", "probe/table", "symbolize"},
+    "attach": {"base"},
+    "tracers/console": {"abi"},
+    "tracers/validate": {"abi"},
+    "tracers/wrap": {"base/environment"},
+    "tracers/preload": {"base/environment"},
+    "tracers/user-events": {"abi", "base/environment", "protocol"},
+    "tracers/agent": set(),
+    "tracers/agent/plan": set(),
+    "tracers/agent/context": {"filter", "protocol", "ring"},
+    "tracers/agent/core": {"abi", "base/environment", "filter", "probe/patch", "protocol", "ring", "tracers/agent/context",
+                           "tracers/agent/plan"},
+    "tracers/agent/probes": {"libside/section.h", "probe/patch", "probe/table", "probe/unwind", "protocol", "tracers/agent/context",
+                             "tracers/agent/core"},
+    "kernel-events": {"base", "ctf", "ctf/write", "filter", "protocol", "ring"},
+    "recorder": {"abi", "base", "ctf", "ctf/write", "filter", "protocol", "ring"},
+    "sessions": {"base", "protocol", "recorder", "relay"},
+    "cmd": {"abi", "attach", "base", "base/nearest", "ctf", "elf", "filter", "isolate", "kernel-events", "probe", "probe/code", "probe/spec",
+            "probe/uprobe", "protocol", "recorder", "relay", "ring", "sessions", "symbolize"},
 }
-NO_PUBLIC_HEADERS = {"ring", "wire"}
-# Modules whose code runs in traced programs.
-IN_TRACED_PROGRAMS = {"environment", "libside", "visit", "ring", "wire", "filter", "console", "validate", "agent", "kernel", "wrap", "preload",
-                      "probe/patch", "probe/unwind"}
 for module, uses in MAY_USE.items():
     if module != "base/inside":
         uses.add("base/inside")
-    if module not in IN_TRACED_PROGRAMS | {"base", "base/inside"}:
-        uses.add("base")
+NO_PUBLIC_HEADERS = {"ring", "protocol"}
 
 
 def files():
@@ -62,9 +73,23 @@ def files():
             yield os.path.relpath(os.path.join(directory, name), root)
 
 
+def module_of(name):
+    """The module of a file whose path below src is `name`: the longest folder of it in MAY_USE."""
+    folder = os.path.dirname(name)
+    while folder and folder not in MAY_USE:
+        folder = os.path.dirname(folder)
+    return folder or None
+
+
 def fail(path, message):
     failures.append(f"{path}: {message}")
 
+
+ORDER = list(MAY_USE)
+for upper, names in MAY_USE.items():
+    for lower in names:
+        if ORDER.index(module_of(lower) if lower not in MAY_USE else lower) >= ORDER.index(upper):
+            fail("tests/house/test-tree.py", f"{upper} is listed before {lower}, which it uses")
 
 sources = sorted(files())
 for path in sources:
@@ -78,14 +103,15 @@ for path in sources:
         fail(path, "no include guard")
     parts = path.split("/")
     if parts[0] == "src" and extension in (".c", ".h"):
-        room = "/".join(parts[1:3])
-        room = room if room in MAY_USE else parts[1]
-        for found in re.finditer(r'^\s*#\s*include\s+"(base/inside|\w+)/([^"]+)"', text, re.M):
-            used = found.group(1)
-            if used in MAY_USE and used != room and not {used, f"{used}/{found.group(2)}"} & MAY_USE[room]:
-                fail(path, f"uses {used}/{found.group(2)}, but {room} may use only {sorted(MAY_USE[room])}")
-        if room in NO_PUBLIC_HEADERS and re.search(r"#\s*include\s+<side/", text):
-            fail(path, f"{room} uses nothing of ours, not even the public headers")
+        module = module_of(path[len("src/"):])
+        if not module:
+            fail(path, "is in no module of MAY_USE")
+        for name in re.findall(r'^\s*#\s*include\s+"([^"]+/[^"]+)"', text, re.M):
+            used = module_of(name)
+            if used not in (None, module) and not {used, name} & MAY_USE.get(module, set()):
+                fail(path, f"uses {name}, but {module} may use only {sorted(MAY_USE[module])}")
+        if module in NO_PUBLIC_HEADERS and re.search(r"#\s*include\s+<side/", text):
+            fail(path, f"{module} uses nothing of ours, not even the public headers")
 
 # Each major version of clang-format breaks lines in its own way: the sources are formatted as version 14 does it (Debian 12).
 FORMAT = next((name for name in ("clang-format-14", "clang-format") if shutil.which(name) and " version 14." in

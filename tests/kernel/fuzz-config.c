@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernel/kernel.h"
+#include "tracers/user-events/user-events.h"
 
 static const char *file_path(void)
 {

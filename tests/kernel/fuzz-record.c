@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/record/eventheader.h"
-#include "kernel/record/layout.h"
+#include "kernel-events/eventheader.h"
+#include "kernel-events/layout.h"
 #include "../random.h"
 
 static void require(bool good, const char *what)

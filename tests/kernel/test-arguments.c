@@ -25,11 +25,11 @@ static int counted_add_field(struct side_builder *builder, struct side_builder_t
 #include "cmd/kernel/values.c"
 #undef side_builder_add_field
 #include "ctf/ctf.h"
-#include "kernel/record/bytes.h"
-#include "kernel/record/eventheader.h"
-#include "kernel/record/format.h"
-#include "kernel/record/layout.h"
-#include "visit/visit.h"
+#include "kernel-events/bytes.h"
+#include "kernel-events/eventheader.h"
+#include "kernel-events/format.h"
+#include "kernel-events/layout.h"
+#include "abi/visit.h"
 
 #define FIELD(type, offset, size, is_signed) \
 	"\tfield:" type ";\toffset:" #offset ";\tsize:" #size ";\tsigned:" #is_signed ";\n"

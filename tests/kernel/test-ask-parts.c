@@ -3,7 +3,7 @@
  * What the kernel is asked of an event: each limit of its filters, and the filter after another choice. The file is included; the method
  * to the kernel is played.
  */
-#include "kernel/record/ask.c"
+#include "kernel-events/kernel-filter.c"
 
 #include "../check.h"
 #include "../failing-calls.h"

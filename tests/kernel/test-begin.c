@@ -120,7 +120,7 @@ static long played_syscall(long number, const struct timespec *pause, void *rest
 #define getrlimit played_limit
 #define fcntl played_move
 #define close played_close
-#include "kernel/tracefs.c"
+#include "tracers/user-events/tracefs.c"
 #undef open
 #undef getrlimit
 #undef fcntl
@@ -252,7 +252,7 @@ static int played_atfork(void (*prepare)(void), void (*parent)(void), void (*chi
 #define free played_free
 #define dprintf played_print
 #define side_tracer_event_notification_register played_register
-#include "kernel/start.c"
+#include "tracers/user-events/start.c"
 #undef kernel_config_read
 #undef kernel_open
 #undef events_begin
@@ -551,7 +551,7 @@ static int played_end(int fd)
 #define getsockopt played_option
 #define poll(poll, nr, timeout) played_poll(poll, nr, timeout)
 #define close played_end
-#include "kernel/notice.c"
+#include "tracers/user-events/notice.c"
 #undef clock_gettime
 #undef socket
 #undef connect

@@ -43,8 +43,8 @@ static void *played_realloc(void *old, size_t size)
 
 #define clock_gettime played_clock
 #define realloc played_realloc
-#include "kernel/record/bytes.h"
-#include "kernel/record/late.h"
+#include "kernel-events/bytes.h"
+#include "kernel-events/late.h"
 #undef clock_gettime
 #undef realloc
 
@@ -120,7 +120,7 @@ static int played_close(int fd)
 #define syscall played_syscall
 #define waitpid played_wait
 #define close played_close
-#include "kernel/record/closing.c"
+#include "kernel-events/closing.c"
 #undef syscall
 #undef waitpid
 
@@ -254,7 +254,7 @@ static int played_accept(int fd, struct sockaddr *address, socklen_t *size, int 
 #define bind played_bind
 #define listen played_listen
 #define accept4 played_accept
-#include "kernel/record/notice.c"
+#include "kernel-events/notice.c"
 #undef socket
 #undef bind
 #undef listen

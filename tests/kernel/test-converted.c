@@ -12,12 +12,12 @@
 #include <cmocka.h>
 
 #include "../failing-calls.h"
-#include "kernel/record/parts.h"
-#include "kernel/record/tasks.h"
+#include "kernel-events/parts.h"
+#include "kernel-events/tasks.h"
 #include "played.h"
 
 /* Static functions of the trace. */
-#include "kernel/record/trace.c"
+#include "kernel-events/trace.c"
 
 /* ---- a listener ---- */
 

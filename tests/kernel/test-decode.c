@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "kernel/record/bytes.h"
-#include "kernel/record/eventheader-parts.h"
+#include "kernel-events/bytes.h"
+#include "kernel-events/eventheader-parts.h"
 
 #define COUNTED 0x40
 #define FIXED 0x20

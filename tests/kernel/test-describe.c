@@ -14,7 +14,7 @@
 
 #include <side/trace.h>
 
-#include "kernel/kernel.h"
+#include "tracers/user-events/user-events.h"
 
 #define CAPACITY KERNEL_RECORD_MAX
 

@@ -13,7 +13,7 @@
 
 #include <side/trace.h>
 
-#include "kernel/kernel.h"
+#include "tracers/user-events/user-events.h"
 
 /* ---- metadata as text ---- */
 

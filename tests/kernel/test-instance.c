@@ -40,7 +40,7 @@ static int played_poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
 
 #define read played_read
 #define poll played_poll
-#include "kernel/record/instance.c"
+#include "kernel-events/instance.c"
 #undef poll
 #undef read
 

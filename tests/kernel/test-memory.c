@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/record/eventheader-parts.h"
-#include "kernel/record/parts.h"
+#include "kernel-events/eventheader-parts.h"
+#include "kernel-events/parts.h"
 
 #include "../check.h"
 #include "../failing-calls.h"

@@ -22,7 +22,7 @@
 
 #include <side/trace.h>
 
-#include "kernel/kernel.h"
+#include "tracers/user-events/user-events.h"
 
 /* ---- settings with little memory ---- */
 
@@ -40,7 +40,7 @@ static void *played_reallocarray(void *old, size_t count, size_t size)
 
 #define strdup played_strdup
 #define reallocarray played_reallocarray
-#include "kernel/config.c"
+#include "tracers/user-events/config.c"
 #undef strdup
 #undef reallocarray
 
@@ -79,7 +79,7 @@ static void *played_mmap(
 }
 
 #define mmap played_mmap
-#include "kernel/table.c"
+#include "tracers/user-events/table.c"
 #undef mmap
 
 /* ---- the kernel's answers ---- */
@@ -116,7 +116,7 @@ static void played_tell(void)
 #define kernel_register played_register
 #define kernel_unregister played_unregister
 #define notice_tell played_tell
-#include "kernel/events.c"
+#include "tracers/user-events/events.c"
 #undef kernel_register
 #undef kernel_unregister
 #undef notice_tell
@@ -187,7 +187,7 @@ static bool played_exchange(uint64_t *word, uint64_t *expected, uint64_t wanted,
 
 #define syscall played_syscall
 #define __atomic_compare_exchange_n played_exchange
-#include "kernel/write.c"
+#include "tracers/user-events/write.c"
 #undef syscall
 #undef __atomic_compare_exchange_n
 

@@ -21,10 +21,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "kernel/record/parts.h"
-#include "kernel/record/tasks.h"
+#include "kernel-events/parts.h"
+#include "kernel-events/tasks.h"
 #include "played.h"
-#include "wire/kernel-notice.h"
+#include "protocol/kernel-notice.h"
 
 /* ---- a listener ---- */
 

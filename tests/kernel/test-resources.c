@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../resources.h"
-#include "kernel/record/record.h"
+#include "kernel-events/kernel-events.h"
 
 #define ROUNDS 20
 

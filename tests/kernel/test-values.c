@@ -17,11 +17,11 @@
 
 #include "../resources.h"
 #include "ctf/ctf.h"
-#include "kernel/record/bytes.h"
-#include "kernel/record/format.h"
-#include "kernel/record/layout.h"
-#include "kernel/record/tasks.h"
-#include "kernel/record/parts.h"
+#include "kernel-events/bytes.h"
+#include "kernel-events/format.h"
+#include "kernel-events/layout.h"
+#include "kernel-events/tasks.h"
+#include "kernel-events/parts.h"
 
 #define HEAD "name: e\nID: 7\nformat:\n"
 

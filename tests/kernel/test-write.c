@@ -21,11 +21,11 @@
 
 /* Both included files have a function of this name. */
 #define bytes_put kernel_side_bytes_put
-#include "kernel/kernel.h"
+#include "tracers/user-events/user-events.h"
 #undef bytes_put
 
-#include "kernel/record/bytes.h"
-#include "kernel/record/eventheader.h"
+#include "kernel-events/bytes.h"
+#include "kernel-events/eventheader.h"
 
 /* ---- the kernel ---- */
 

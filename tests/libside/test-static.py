@@ -182,7 +182,7 @@ class Static(unittest.TestCase):
 
     def start(self, *words):
         child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                 env=dict(self.environment, SIDE_LIB_DIR=os.path.join(BUILD, "src/agent")))
+                                 env=dict(self.environment, SIDE_LIB_DIR=os.path.join(BUILD, "src/tracers/agent")))
 
         def end():
             child.kill()

@@ -7,12 +7,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "control/boot.h"
-#include "control/client.h"
-#include "control/frame.h"
-#include "control/json.h"
-#include "session/session.h"
-#include "wire/wire.h"
+#include "sessions/boot.h"
+#include "sessions/client.h"
+#include "sessions/frame.h"
+#include "sessions/json.h"
+#include "recorder/core/session.h"
+#include "protocol/protocol.h"
 
 static struct control_error error;
 static struct definition *definition;

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "kernel/record/eventheader-parts.h"
+#include "kernel-events/eventheader-parts.h"
 
 static uint8_t record[65536 + 64];
 static size_t size;

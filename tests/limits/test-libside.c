@@ -10,7 +10,7 @@
 #include <side/trace.h>
 #include <side/tracer-extensions.h>
 
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 #define HOST SIDE_TYPE_BYTE_ORDER_HOST
 

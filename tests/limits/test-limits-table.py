@@ -69,14 +69,14 @@ class LimitsTable(unittest.TestCase):
 
     def test_a_changed_constant_is_found(self):
         """The values of constants of each form: plain, computed, in a header, inside a condition, an enumerator."""
-        wanted = {"src/wire/wire.h": ["WIRE_CHANNELS_MAX", "WIRE_EVENTS_BYTES_MAX"], "src/session/core.c": ["LIMIT_RECORDS"],
-                  "src/agent/context.h": ["CONTEXT_PAGE_MAX"], "src/libside/context.c": ["NAMES_MAX"]}
+        wanted = {"src/protocol/protocol.h": ["WIRE_CHANNELS_MAX", "WIRE_EVENTS_BYTES_MAX"], "src/recorder/recovery/core-dump.c": ["LIMIT_RECORDS"],
+                  "src/tracers/agent/context/context.h": ["CONTEXT_PAGE_MAX"], "src/libside/context.c": ["NAMES_MAX"]}
         values = limits.read_values(ROOT, BUILD, wanted)
-        self.assertEqual(values["src/wire/wire.h", "WIRE_CHANNELS_MAX"], 32)
-        self.assertEqual(values["src/wire/wire.h", "WIRE_EVENTS_BYTES_MAX"], 65496)
-        self.assertEqual(values["src/session/core.c", "LIMIT_RECORDS"], 64)
+        self.assertEqual(values["src/protocol/protocol.h", "WIRE_CHANNELS_MAX"], 32)
+        self.assertEqual(values["src/protocol/protocol.h", "WIRE_EVENTS_BYTES_MAX"], 65496)
+        self.assertEqual(values["src/recorder/recovery/core-dump.c", "LIMIT_RECORDS"], 64)
         self.assertEqual(values["src/libside/context.c", "NAMES_MAX"], 73)
-        self.assertIn(values["src/agent/context.h", "CONTEXT_PAGE_MAX"], (4096, 65536))
+        self.assertIn(values["src/tracers/agent/context/context.h", "CONTEXT_PAGE_MAX"], (4096, 65536))
 
 
 if __name__ == "__main__":

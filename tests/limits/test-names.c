@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "names/names.h"
-#include "names/nearest.h"
+#include "symbolize/demangle.h"
+#include "base/nearest/nearest.h"
 
 /* One letter differs. */
 static int compared_name(uint64_t count)

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "send/frame.h"
-#include "send/marks.h"
-#include "send/receive.h"
+#include "relay/frame.h"
+#include "relay/marks.h"
+#include "relay/receive.h"
 
 static unsigned char frame_bytes[FRAME_HEAD + FRAME_PAYLOAD_MAX + 1 + FRAME_TAIL];
 static size_t frame_size;

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "session/check.h"
-#include "session/found.h"
-#include "session/parts.h"
+#include "recorder/core/check.h"
+#include "recorder/recovery/facts.h"
+#include "recorder/core/parts.h"
 
 static struct session_error error;
 

@@ -8,12 +8,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "wire/boot.h"
-#include "wire/context.h"
-#include "wire/message.h"
-#include "wire/pattern.h"
-#include "wire/runtime.h"
-#include "wire/wire.h"
+#include "protocol/boot.h"
+#include "protocol/context.h"
+#include "protocol/message.h"
+#include "protocol/pattern.h"
+#include "protocol/runtime.h"
+#include "protocol/protocol.h"
 
 /* ---- messages ---- */
 

@@ -15,7 +15,7 @@ failures = []
 # Where the name of a variable is neither a literal nor a macro: in which texts of the file it stands.
 INDIRECT = {
     ("src/cmd/side/report-text.c", "names[i]"): r"\bnames\[\] = \{([^}]*)\}",
-    ("src/wire/runtime.c", "name"): r"\bruntime_variable\(([^()*]*)\)",
+    ("src/protocol/runtime.c", "name"): r"\bruntime_variable\(([^()*]*)\)",
 }
 
 
@@ -57,7 +57,7 @@ def variables():
             failures.append(f"{path} reads a variable that this test cannot see: getenv({argument})")
 
     for path, text in code.items():
-        if path.startswith("src/environment/"):
+        if path.startswith("src/base/environment/"):
             continue
         for argument in re.findall(r"\b(?:(?:secure_)?getenv|environment_(?:get|is_on))\(([^()]*)\)", text):
             # Comments name the functions without arguments.

@@ -144,7 +144,8 @@ def tests_of(entered, change):
     found = []
     # This test enters no function. It compares the order in the code with the comment beside it (tests/house/test-atomics.py).
     if ORDERS.search(change.old) and change.path.startswith("src/"):
-        found.append((0, "atomics-" + pathlib.PurePath(change.path).parts[1]))
+        parts = pathlib.PurePath(change.path).parts
+        found.append((0, "atomics-" + parts[2 if parts[1] == "tracers" else 1]))
     for test, measured in entered.items():
         functions = measured["functions"]
         # Each program has a main(): this one is in a program that enters a file-local function of the same file, too.

@@ -150,7 +150,7 @@ def test_tests_of_header():
 
 def test_tests_of_included_file():
     """A test that includes the C file enters its file-local functions under the name of its own file."""
-    change = operators.Change("src/kernel/notice.c", "is_trusted", 1, "", "", 0, 0, "", "")
+    change = operators.Change("src/tracers/user-events/notice.c", "is_trusted", 1, "", "", 0, 0, "", "")
     measured = {"includes": {"seconds": 1, "functions": ["test-begin.c:is_trusted"]},
                 "other": {"seconds": 1, "functions": ["test-begin.c:trusted", "listen.c:is_trusted"]}}
     checks.equal(mutate.tests_of(measured, change), ["includes"], "tests of a function in an included file")
@@ -161,7 +161,7 @@ def test_tests_of_renamed_functions():
     measured = {"program": {"seconds": 1, "functions": ["main", "main.c:usage"]}, "other": {"seconds": 1, "functions": ["main", "wrap_valloc"]}}
     main = operators.Change("src/cmd/sided/main.c", "main", 1, "", "", 0, 0, "", "")
     checks.equal(mutate.tests_of(measured, main), ["program"], "tests of main()")
-    wrapper = operators.Change("src/wrap/libc-memory.c", "valloc", 1, "", "", 0, 0, "", "")
+    wrapper = operators.Change("src/tracers/wrap/libc-memory.c", "valloc", 1, "", "", 0, 0, "", "")
     checks.equal(mutate.tests_of(measured, wrapper), ["other"], "tests of valloc()")
     text = '#define main some_main\n#define take first_take\n#define LIMIT 5 + 3\n#include "cmd/one.c"\n#undef main\n#define put two_put\n#include "../two-parts.c"\n'
     checks.equal(dict(mutate.renamed_in(text)), {("one.c", "main"): {"some_main"}, ("one.c", "take"): {"first_take"},

@@ -6,7 +6,7 @@
  */
 #include <side/builder.h>
 
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 #include <json-c/json.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "cmd/readside/check.h"
 #include "elf/image.h"
 #include "probe/code/code.h"
-#include "symbols/symbols.h"
+#include "symbolize/symbols.h"
 
 /* ---- played functions ---- */
 

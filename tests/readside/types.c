@@ -161,7 +161,7 @@ side_export_event(exported, "other", "exported", SIDE_LOGLEVEL_DEBUG,
 		side_field_list(side_field_u8("with space and \"quotes\"")));
 
 #ifdef IN_PROCESS
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 int main(void)
 {

@@ -12,7 +12,7 @@
 
 #include <side/trace.h>
 
-#include "agent/plan/plan.h"
+#include "tracers/agent/plan/plan.h"
 #include "ctf/ctf.h"
 #include "script.h"
 

@@ -19,10 +19,10 @@ int sided_main(int argc, char **argv);
 #include <sys/un.h>
 
 #include "../resources.h"
-#include "control/door.h"
-#include "session/session.h"
-#include "wire/runtime.h"
-#include "wire/wire.h"
+#include "sessions/rendezvous.h"
+#include "recorder/core/session.h"
+#include "protocol/runtime.h"
+#include "protocol/protocol.h"
 
 #define TURNS 200
 

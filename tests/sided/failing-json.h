@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/json.h"
+#include "sessions/json.h"
 
 static unsigned int failing_json; /* 0: no call fails */
 

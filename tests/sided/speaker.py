@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Messages of the agent's protocol (src/wire/wire.h), made and taken apart by hand."""
+"""Messages of the agent's protocol (src/protocol/protocol.h), made and taken apart by hand."""
 import array
 import os
 import socket

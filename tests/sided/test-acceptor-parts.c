@@ -16,8 +16,8 @@
 #include "../called.h"
 #include "../resources.h"
 #include "cmd/sided/sided.h"
-#include "session/peer.h"
-#include "session/thread.h"
+#include "recorder/core/peer.h"
+#include "recorder/core/thread.h"
 
 static const char *failing; /* the call that fails, or NULL */
 static const int *

@@ -14,9 +14,9 @@
 #include "../called.h"
 #include "../resources.h"
 #include "played-loop.h"
-#include "session/peer.h"
-#include "session/session.h"
-#include "wire/wire.h"
+#include "recorder/core/peer.h"
+#include "recorder/core/session.h"
+#include "protocol/protocol.h"
 
 #define UID 47
 #define PID 1234

@@ -22,7 +22,7 @@
 #include "../called.h"
 #include "../resources.h"
 #include "cmd/sided/sided.h"
-#include "control/boot.h"
+#include "sessions/boot.h"
 #include "isolate/isolate.h"
 
 static char work[] = "/tmp/side-boot-XXXXXX";

@@ -14,7 +14,7 @@
 #include "../called.h"
 #include "../resources.h"
 #include "played-loop.h"
-#include "session/peer.h"
+#include "recorder/core/peer.h"
 
 #define UID 47
 #define PID 1234

@@ -15,12 +15,12 @@
 #include "../called.h"
 #include "../resources.h"
 #include "cmd/sided/sided.h"
-#include "control/door.h"
-#include "control/text.h"
+#include "sessions/rendezvous.h"
+#include "sessions/text.h"
 #include "failing-json.h"
-#include "session/peer.h"
-#include "session/session.h"
-#include "wire/runtime.h"
+#include "recorder/core/peer.h"
+#include "recorder/core/session.h"
+#include "protocol/runtime.h"
 
 #define UID 47
 #define PID 1234

@@ -15,8 +15,8 @@
 #include "../resources.h"
 #include "cmd/sided/sided.h"
 #include "failing-json.h"
-#include "session/live.h"
-#include "session/probes.h"
+#include "recorder/core/live.h"
+#include "recorder/core/probes.h"
 
 static void check_text(const char *found, const char *expected)
 {

@@ -19,9 +19,9 @@
 
 #include "../called.h"
 #include "../resources.h"
-#include "control/door.h"
-#include "session/peer.h"
-#include "session/thread.h"
+#include "sessions/rendezvous.h"
+#include "recorder/core/peer.h"
+#include "recorder/core/thread.h"
 #include "cmd/sided/sided.h"
 
 static bool has_no_memory, has_table;

@@ -25,8 +25,8 @@ int sided_main(int argc, char **argv);
 
 #include "../check.h"
 #include "../resources.h"
-#include "session/session.h"
-#include "wire/wire.h"
+#include "recorder/core/session.h"
+#include "protocol/protocol.h"
 
 #define MS UINT64_C(1000000)
 

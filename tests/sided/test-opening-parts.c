@@ -18,8 +18,8 @@
 #include "../called.h"
 #include "cmd/sided/sided.h"
 #include "failing-json.h"
-#include "session/lines.h"
-#include "session/live.h"
+#include "recorder/core/log-limits.h"
+#include "recorder/core/live.h"
 
 static const char *failing; /* the call that fails, or NULL */
 static int failing_error;

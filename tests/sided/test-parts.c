@@ -21,9 +21,9 @@
 
 #include "../resources.h"
 #include "cmd/sided/sided.h"
-#include "session/live.h"
-#include "wire/runtime.h"
-#include "wire/wire.h"
+#include "recorder/core/live.h"
+#include "protocol/runtime.h"
+#include "protocol/protocol.h"
 
 static char folder[] = "/tmp/side-sided-XXXXXX";
 

@@ -18,8 +18,8 @@
 #include "../resources.h"
 #include "cmd/sided/sided.h"
 #include "failing-json.h"
-#include "session/lines.h"
-#include "session/live.h"
+#include "recorder/core/log-limits.h"
+#include "recorder/core/live.h"
 
 #define S UINT64_C(1000000000)
 

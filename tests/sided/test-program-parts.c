@@ -18,8 +18,8 @@
 #include "../resources.h"
 #include "failing-json.h"
 #include "played-loop.h"
-#include "session/peer.h"
-#include "wire/wire.h"
+#include "recorder/core/peer.h"
+#include "protocol/protocol.h"
 
 #define UID 47
 #define PID 1234

@@ -18,9 +18,9 @@ int sided_main(int argc, char **argv);
 
 #include "../check.h"
 #include "../resources.h"
-#include "session/peer.h"
-#include "session/shares.h"
-#include "session/thread.h"
+#include "recorder/core/peer.h"
+#include "recorder/core/shares.h"
+#include "recorder/core/thread.h"
 
 static char work[] = "/tmp/side-reasons-XXXXXX";
 

@@ -20,8 +20,8 @@
 #include "../called.h"
 #include "../resources.h"
 #include "played-loop.h"
-#include "session/peer.h"
-#include "wire/runtime.h"
+#include "recorder/core/peer.h"
+#include "protocol/runtime.h"
 
 static char work[] = "/tmp/side-runtime-XXXXXX";
 static char run[64]; /* the runtime directory */

@@ -17,8 +17,8 @@
 #include "../resources.h"
 #include "failing-json.h"
 #include "isolate/isolate.h"
-#include "send/send.h"
-#include "session/session.h"
+#include "relay/send.h"
+#include "recorder/core/session.h"
 
 /* ---- the calls of sender.c ---- */
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "cmd/sided/sided.h"
-#include "session/live.h"
+#include "recorder/core/live.h"
 
 /* Replaces the session library, with known figures. */
 static struct session_status_channel channel = {

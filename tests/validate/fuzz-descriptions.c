@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../visit/generate.h"
+#include "../abi/generate.h"
 #include "wrong-calls.h"
 
 static uint64_t state;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../elf/damage.h"
-#include "validate/line.h"
+#include "tracers/validate/line.h"
 
 #define ADDRESSES 24u
 

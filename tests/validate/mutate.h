@@ -5,7 +5,7 @@
 
 #include <setjmp.h>
 
-#include "../visit/generate.h"
+#include "../abi/generate.h"
 
 #define MUTATE_PATH_MAX 1024
 

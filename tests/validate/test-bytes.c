@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../check.h"
-#include "validate/bytes.h"
+#include "tracers/validate/bytes.h"
 
 static unsigned int nr_reads;
 static size_t most_read;
@@ -18,7 +18,7 @@ static ssize_t fake_read(int fd, void *to, size_t size, off_t at)
 }
 
 #define pread fake_read
-#include "validate/bytes.c"
+#include "tracers/validate/bytes.c"
 #undef pread
 
 static unsigned char content[5000];

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../check.h"
-#include "validate/debug-file.h"
+#include "tracers/validate/debug-file.h"
 
 /* ---- calls ---- */
 
@@ -85,7 +85,7 @@ static int fake_munmap(void *at, size_t size)
 #define readlink fake_readlink
 #define mmap fake_mmap
 #define munmap fake_munmap
-#include "validate/debug-file.c"
+#include "tracers/validate/debug-file.c"
 #undef open
 #undef close
 #undef readlink

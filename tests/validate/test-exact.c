@@ -91,17 +91,17 @@ static void forget_calls(void)
 
 #define process_vm_readv fake_read
 #define syscall fake_mask
-#include "validate/memory.c"
+#include "tracers/validate/memory.c"
 #undef process_vm_readv
 #undef syscall
 
 #define write fake_write
-#include "validate/report.c"
+#include "tracers/validate/report.c"
 #undef write
 #define find find_copy
-#include "validate/copy.c"
+#include "tracers/validate/copy.c"
 #undef find
-#include "validate/validate.c"
+#include "tracers/validate/validate.c"
 
 /* ---- memory ---- */
 

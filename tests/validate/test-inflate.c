@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "validate/inflate.h"
+#include "tracers/validate/inflate.h"
 
 #define STREAM_MAX 1024
 

@@ -34,10 +34,10 @@ static ssize_t played_pread(int fd, void *to, size_t size, off_t at)
 }
 
 #define pread played_pread
-#include "validate/debug-file.c"
+#include "tracers/validate/debug-file.c"
 #undef pread
 #define mmap played_mmap
-#include "validate/line.c"
+#include "tracers/validate/line.c"
 #undef mmap
 
 /* ---- files with debug information ---- */

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "validate/memory.h"
+#include "tracers/validate/memory.h"
 
 static int failures;
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "validate/line.h"
+#include "tracers/validate/line.h"
 
 #define TABLE_MAX 1024
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define WRAP_OWN test_own
-#include "wrap/pthread.c"
+#include "tracers/wrap/pthread.c"
 
 #include "../check.h"
 

@@ -227,7 +227,7 @@ static void fake_register(void)
 #define dl_iterate_phdr fake_iterate
 #define environment_is_ready fake_ready
 #define getauxval fake_auxval
-#include "wrap/wrap.c"
+#include "tracers/wrap/wrap.c"
 
 #define malloc wrap_malloc
 #define calloc wrap_calloc
@@ -251,7 +251,7 @@ void *memalign(size_t alignment, size_t size);
 void *valloc(size_t size);
 void *pvalloc(size_t size);
 size_t malloc_usable_size(void *pointer);
-#include "wrap/libc-memory.c"
+#include "tracers/wrap/libc-memory.c"
 
 /* ---- tracers ---- */
 

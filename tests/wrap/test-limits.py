@@ -93,7 +93,7 @@ def as_other_user(name, *words, status=0, says=(), not_says=(), env=None):
     runs += 1
     trace = path(f"trace-{runs}")
     done = subprocess.run([side, "record", *words[:words.index("--")], "-o", trace, *words[words.index("--"):]], capture_output=True, text=True,
-                          check=False, timeout=60, env=dict(environment, SIDE_LIB_DIR=path("private(dir)/agent"), **(env or {})))
+                          check=False, timeout=60, env=dict(environment, SIDE_LIB_DIR=path("private(dir)/tracers/agent"), **(env or {})))
     before = done.stderr[:done.stderr.find("ERROR: ld.so")] if "ERROR: ld.so" in done.stderr else done.stderr
     check(done.returncode == status, f"{name}: status {done.returncode}, {done.stderr}")
     for text in says:
@@ -109,7 +109,7 @@ OTHER = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
 if os.getuid() == 0 and not subprocess.run([*OTHER, "true"], capture_output=True, check=False).returncode:
     built = os.path.dirname(os.path.dirname(libside))
     private = path("private(dir)")
-    for folder in ("agent", "libside", "preload", "wrap"):
+    for folder in ("tracers/agent", "libside", "tracers/preload", "tracers/wrap"):
         os.makedirs(os.path.join(private, folder))
         for file in glob.glob(f"{built}/{folder}/*.so*") + glob.glob(f"{built}/{folder}/side-preload"):
             if not file.endswith((".p", ".symbols")):

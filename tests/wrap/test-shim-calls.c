@@ -37,8 +37,8 @@ void (*agent_start)(void);
 const char *(*libc_version)(void);
 #define side_agent_start (*agent_start)
 #define gnu_get_libc_version (*libc_version)
-#include "preload/shim.c"
-#include "wire/wire.h"
+#include "tracers/preload/shim.c"
+#include "protocol/protocol.h"
 
 #ifdef LIBSIDE_STATIC
 static bool has_interpreter;

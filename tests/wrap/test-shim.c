@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "../resources.h"
-#include "preload/shim.c"
-#include "wire/wire.h"
+#include "tracers/preload/shim.c"
+#include "protocol/protocol.h"
 
 #include "../check.h"
 

@@ -145,7 +145,7 @@ if os.path.exists(agent):
     # Each reference of the agent to libside is weak.
     strong = subprocess.run(["nm", "-D", "--undefined-only", agent], capture_output=True, text=True, check=True).stdout
     strong = {line.split()[1] for line in strong.splitlines() if " U side_" in line}
-    check(not strong, f"the agent needs of libside: {strong}; add it to src/agent/libside.h")
+    check(not strong, f"the agent needs of libside: {strong}; add it to src/tracers/agent/core/libside.h")
 other = build("other/libside.so.0", OTHER, "-shared", "-fPIC", "-Wl,-soname,libside.so.0")
 of_other = build("of-other", INSTRUMENTED, *includes, libside, "-Wl,--enable-new-dtags,-rpath," + path("other"))
 all_ways("another libside by RUNPATH", of_other, "the libside.so.0 that it loads")

@@ -10,7 +10,7 @@
 
 #include "cmd/side/say.h"
 #include "cmd/uprobes/teller.h"
-#include "kernel/record/late.h"
+#include "kernel-events/late.h"
 
 #include <errno.h>
 #include <fcntl.h>

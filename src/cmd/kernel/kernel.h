@@ -24,7 +24,7 @@
 
 #include <side/builder.h>
 
-#include "kernel/record/record.h"
+#include "kernel-events/kernel-events.h"
 
 /* ---- values.c ---- */
 

@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 #define ROUND_MS 100
 #define LATE_MS 50 /* how often it is looked for user_events of programs that did not tell us */

@@ -3,7 +3,7 @@
 #include "kernel.h"
 
 #include "cmd/side/ask.h"
-#include "wire/pattern.h"
+#include "protocol/pattern.h"
 
 #include <errno.h>
 #include <json-c/json.h>

@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "probe/code/code.h"
-#include "symbols/symbols.h"
+#include "symbolize/symbols.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 
 #include "readside.h"
 
-#include "wire/pattern.h"
+#include "protocol/pattern.h"
 
 enum mode { MODE_LIST, MODE_CHECK, MODE_DIFF };
 

@@ -15,7 +15,7 @@
 
 #include "elf/addresses.h"
 #include "elf/events.h"
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 #include <stdbool.h>
 #include <stddef.h>

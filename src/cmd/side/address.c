@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cmd/side/address.h"
-#include "symbols/symbols.h"
+#include "symbolize/symbols.h"
 
 enum address_kind address_kind_of_attribute(const char *text, bool value)
 {

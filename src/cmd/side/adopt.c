@@ -5,9 +5,9 @@
 #include "lost.h"
 #include "say.h"
 
-#include "control/boot.h"
+#include "sessions/boot.h"
 #include "ctf/ctf.h"
-#include "session/live.h"
+#include "recorder/core/live.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,11 +5,11 @@
 #include "command.h"
 #include "say.h"
 
-#include "control/json.h"
-#include "control/text.h"
-#include "names/nearest.h"
+#include "sessions/json.h"
+#include "sessions/text.h"
+#include "base/nearest/nearest.h"
 
-#include "wire/runtime.h"
+#include "protocol/runtime.h"
 
 #include <dirent.h>
 #include <json-c/json.h>

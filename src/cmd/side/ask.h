@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "control/client.h"
+#include "sessions/client.h"
 
 struct json_object;
 struct text_list;

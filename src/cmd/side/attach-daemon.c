@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program that runs belongs to the daemon from now on. One that does not see the daemon's directory gets a door of the daemon's
- * where it sees it (wire/wire.h: PASS): we make the socket, because we have the right to, and the daemon listens to it.
+ * where it sees it (protocol/protocol.h: PASS): we make the socket, because we have the right to, and the daemon listens to it.
  */
 #include "attach.h"
 

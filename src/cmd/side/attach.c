@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verbs `attach` and `detach`: the recorder comes into a program that runs (probe/inject/inject.h), and a recording
- * without a command (session/live.h) or the daemon has it then.
+ * The verbs `attach` and `detach`: the recorder comes into a program that runs (attach/inject.h), and a recording
+ * without a command (recorder/core/live.h) or the daemon has it then.
  *
  * The socket of a recording stands in a directory that the program sees: in the root directory that it has, which
  * need not be ours.
@@ -12,9 +12,9 @@
 #include "record-nothing.h"
 #include "say.h"
 
-#include "session/live.h"
-#include "session/probes.h"
-#include "session/session.h"
+#include "recorder/core/live.h"
+#include "recorder/core/probes.h"
+#include "recorder/core/session.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,8 +5,8 @@
 
 #include "printing.h"
 
-#include "control/door.h"
-#include "probe/inject/inject.h"
+#include "sessions/rendezvous.h"
+#include "attach/inject.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@
 #include "say.h"
 #include "where.h"
 
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -515,7 +515,7 @@ int command_session_error(const struct session_error *error);
 void command_progress(void *parsed, uint64_t bytes, size_t processes, uint64_t lost);
 /* Messages, and the summary in the form that is wanted; `verb` in JSON. */
 void command_session_messages(const struct session_summary *summary);
-/* Those of a session that goes on (session/live.h), since the last time. */
+/* Those of a session that goes on (recorder/core/live.h), since the last time. */
 void command_live_messages(struct session *session);
 void command_session_summary(
 		const struct session_summary *summary, const struct parsed *parsed, int status);

@@ -9,7 +9,7 @@
  */
 #include "command.h"
 
-#include "wire/context.h"
+#include "protocol/context.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* The topic "contexts": the names are those of the room that knows them. */
 #include "command.h"
 
-#include "wire/context.h"
+#include "protocol/context.h"
 
 #define TERMS_MAX 64
 

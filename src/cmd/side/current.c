@@ -8,7 +8,7 @@
 #include "command.h"
 #include "say.h"
 
-#include "wire/runtime.h"
+#include "protocol/runtime.h"
 
 #include <errno.h>
 #include <fcntl.h>

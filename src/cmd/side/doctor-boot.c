@@ -2,7 +2,7 @@
 /* Check: recording from the first process on, by a static configuration. */
 #include "doctor.h"
 
-#include "control/boot.h"
+#include "sessions/boot.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 
 #include "elf/image.h"
 #include "elf/libraries.h"
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #define LIBRARY_NAME "libside.so.0"
-#define LIBRARY_NOTE_VERSION 2 /* src/environment/version.c */
+#define LIBRARY_NOTE_VERSION 2 /* src/base/environment/version.c */
 #define LIBRARY_SHOWN 3
 
 extern char **environ;

@@ -4,8 +4,8 @@
 
 #include "ask.h"
 
-#include "session/session.h"
-#include "wire/runtime.h"
+#include "recorder/core/session.h"
+#include "protocol/runtime.h"
 
 #include <errno.h>
 #include <grp.h>

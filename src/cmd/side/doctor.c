@@ -5,7 +5,7 @@
 #include "command.h"
 #include "say.h"
 
-#include "names/nearest.h"
+#include "base/nearest/nearest.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

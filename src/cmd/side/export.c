@@ -14,7 +14,7 @@
 #include "cmd/side/confine.h"
 #include "cmd/side/say.h"
 #include "cmd/side/view.h"
-#include "names/nearest.h"
+#include "base/nearest/nearest.h"
 
 #define FLUSH_SIZE (1u << 20)
 

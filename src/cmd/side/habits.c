@@ -6,7 +6,7 @@
 #include "command.h"
 #include "say.h"
 
-#include "names/nearest.h"
+#include "base/nearest/nearest.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #include "command.h"
 #include "say.h"
 
-#include "session/session.h"
-#include "wire/wire.h"
+#include "recorder/core/session.h"
+#include "protocol/protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,10 +10,10 @@
 #include "helper.h"
 #include "say.h"
 
-#include "control/json.h"
-#include "session/session.h"
-#include "wire/pattern.h"
-#include "wire/runtime.h"
+#include "sessions/json.h"
+#include "recorder/core/session.h"
+#include "protocol/pattern.h"
+#include "protocol/runtime.h"
 
 #include <errno.h>
 #include <json-c/json.h>

@@ -3,7 +3,7 @@
 #include "command.h"
 #include "say.h"
 
-#include "kernel/record/record.h"
+#include "kernel-events/kernel-events.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -16,10 +16,10 @@
 #include "status.h"
 #include "unmatched.h"
 
-#include "names/nearest.h"
-#include "session/session.h"
-#include "visit/visit.h"
-#include "wire/runtime.h"
+#include "base/nearest/nearest.h"
+#include "recorder/core/session.h"
+#include "abi/visit.h"
+#include "protocol/runtime.h"
 
 #include <dirent.h>
 #include <elf.h>

@@ -5,7 +5,7 @@
 #include "running.h"
 #include "say.h"
 
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "elf/events.h"
 #include "say.h"
 
-#include "wire/pattern.h"
+#include "protocol/pattern.h"
 
 #include <errno.h>
 #include <stdlib.h>

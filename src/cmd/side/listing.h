@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 struct addresses;
 struct image;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of the reasons that sessions give (session/losses.c), in the words of a sentence, and what whoever reads it can do.
+ * A table of the reasons that sessions give (recorder/core/losses.c), in the words of a sentence, and what whoever reads it can do.
  * A reason that is not in it is shown as it is.
  */
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 #define LOST_REASONS_MAX 32
 

@@ -5,7 +5,7 @@
 #include "pager.h"
 #include "say.h"
 
-#include "names/nearest.h"
+#include "base/nearest/nearest.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "cmd/side/view-show.h"
 #include "ctf/ctf.h"
-#include "wire/context.h"
+#include "protocol/context.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define SIDE_CMD_MISSING_H
 
 #include "cmd/side/where.h"
-#include "names/nearest.h"
+#include "base/nearest/nearest.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,7 +12,7 @@
 #include "running.h"
 #include "say.h"
 
-#include "names/nearest.h"
+#include "base/nearest/nearest.h"
 
 #include <json-c/json.h>
 #include <stdlib.h>

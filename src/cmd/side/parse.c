@@ -10,9 +10,9 @@
 #include "command.h"
 #include "say.h"
 
-#include "names/nearest.h"
-#include "wire/context.h"
-#include "wire/pattern.h"
+#include "base/nearest/nearest.h"
+#include "protocol/context.h"
+#include "protocol/pattern.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "say.h"
 #include "words.h"
 
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 #include <errno.h>
 #include <json-c/json.h>

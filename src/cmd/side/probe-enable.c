@@ -3,7 +3,7 @@
  * Probes in programs that run: `enable-event` with `--pid` or `--exe`, and what others need of it (probe-again.c).
  *
  * What is wished is resolved here, with the rights of the user; the daemon gets a table and gives it to the programs
- * that are meant (control/client.h). A program that has no recorder gets one first, as by `side attach`.
+ * that are meant (sessions/client.h). A program that has no recorder gets one first, as by `side attach`.
  */
 #include "ask.h"
 #include "command.h"
@@ -15,7 +15,7 @@
 #include "probe-said.h"
 #include "say.h"
 
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 #include <json-c/json.h>
 #include <limits.h>

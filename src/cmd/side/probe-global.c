@@ -5,7 +5,7 @@
 #include "helper.h"
 #include "say.h"
 
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,8 +14,8 @@
 #include "say.h"
 
 #include "probe/code/code.h"
-#include "probe/global/global.h"
-#include "session/session.h"
+#include "probe/uprobe/global.h"
+#include "recorder/core/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* `side probe list`: each function, and how it can be probed. */
-#include "names/names.h"
-#include "names/nearest.h"
+#include "symbolize/demangle.h"
+#include "base/nearest/nearest.h"
 #include "probe-kernel.h"
 #include "probe-list.h"
-#include "probe/inject/inject.h"
+#include "attach/inject.h"
 
 #include "command.h"
 #include "probe-wish.h"

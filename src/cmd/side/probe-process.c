@@ -5,7 +5,7 @@
 #include "command.h"
 #include "say.h"
 
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -6,7 +6,7 @@
 
 #include "command.h"
 
-#include "probe/resolve/resolve.h"
+#include "probe/spec/resolve.h"
 
 #include <sys/types.h>
 

@@ -8,8 +8,8 @@
 #include "say.h"
 
 #include "ctf/ctf.h"
-#include "send/receive.h"
-#include "send/send.h"
+#include "relay/receive.h"
+#include "relay/send.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "say.h"
 
 #include "cmd/kernel/command.h"
-#include "wire/pattern.h"
+#include "protocol/pattern.h"
 
 #include <errno.h>
 #include <fcntl.h>

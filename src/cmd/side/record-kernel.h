@@ -4,9 +4,9 @@
 #define SIDE_CMD_RECORD_KERNEL_H
 
 #include "command.h"
-#include "session/session.h"
+#include "recorder/core/session.h"
 
-#include "kernel/record/record.h"
+#include "kernel-events/kernel-events.h"
 
 struct kernel_recording {
 	bool wanted;

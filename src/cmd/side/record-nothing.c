@@ -13,9 +13,9 @@
 #include "elf/events.h"
 #include "elf/image.h"
 #include "elf/libraries.h"
-#include "session/session.h"
-#include "visit/visit.h"
-#include "wire/pattern.h"
+#include "recorder/core/session.h"
+#include "abi/visit.h"
+#include "protocol/pattern.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 
 #include "say.h"
 
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 #include <limits.h>
 #include <stdio.h>

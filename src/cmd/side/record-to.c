@@ -6,7 +6,7 @@
 #include "sending.h"
 #include "sending-process.h"
 
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static int sending_make(struct sending *sending, const struct record_options *op
 	if (ret)
 		return say_error(COMMAND_FAILED, NULL, "cannot start the sending process: %s",
 				strerror(-ret));
-	/* The session writes the two counters that the sender reads; src/session and src/send each declare them. */
+	/* The session writes the two counters that the sender reads; src/recorder and src/relay each declare them. */
 	session->rounds = shared;
 	return COMMAND_DONE;
 }

@@ -16,8 +16,8 @@
 #include "say.h"
 #include "sending.h"
 
-#include "session/live.h"
-#include "session/session.h"
+#include "recorder/core/live.h"
+#include "recorder/core/session.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -5,8 +5,8 @@
 #include "progress.h"
 #include "say.h"
 
-#include "session/recover.h"
-#include "session/session.h"
+#include "recorder/recovery/recover.h"
+#include "recorder/core/session.h"
 
 int cmd_recover(const struct parsed *parsed)
 {

@@ -12,7 +12,7 @@
 #include "cmd/side/progress.h"
 #include "cmd/side/say.h"
 #include "cmd/side/view-time.h"
-#include "wire/pattern.h"
+#include "protocol/pattern.h"
 
 /* ---- opening ---- */
 

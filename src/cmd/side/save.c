@@ -6,8 +6,8 @@
 #include "command.h"
 #include "say.h"
 
-#include "control/json.h"
-#include "control/text.h"
+#include "sessions/json.h"
+#include "sessions/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

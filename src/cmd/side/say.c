@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/text.h"
+#include "sessions/text.h"
 
 /* Longer ones are cut: paths in them have their limit, too. */
 #define MESSAGE_MAX 6144

@@ -12,7 +12,7 @@
 #include "where.h"
 
 #include "ctf/ctf.h"
-#include "wire/pattern.h"
+#include "protocol/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>

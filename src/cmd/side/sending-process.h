@@ -3,7 +3,7 @@
 #ifndef SIDE_CMD_SENDING_PROCESS_H
 #define SIDE_CMD_SENDING_PROCESS_H
 
-#include "send/send.h"
+#include "relay/send.h"
 
 #include <stdbool.h>
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "send/send.h"
+#include "relay/send.h"
 
 /* After the first signal, what is complete is delivered within this time. */
 #define SENDING_END_NS INT64_C(5000000000)

@@ -12,9 +12,9 @@
 #include "command.h"
 #include "say.h"
 
-#include "send/send.h"
-#include "session/session.h"
-#include "wire/pattern.h"
+#include "relay/send.h"
+#include "recorder/core/session.h"
+#include "protocol/pattern.h"
 
 #include <errno.h>
 #include <grp.h>

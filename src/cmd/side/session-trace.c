@@ -3,8 +3,8 @@
 #include "session-trace.h"
 
 #include "ask.h"
-#include "control/client.h"
-#include "names/nearest.h"
+#include "sessions/client.h"
+#include "base/nearest/nearest.h"
 #include "say.h"
 
 #include <json.h>

@@ -16,7 +16,7 @@
 #include "session-request.h"
 #include "unmatched.h"
 
-#include "wire/pattern.h"
+#include "protocol/pattern.h"
 
 #include <json-c/json.h>
 #include <limits.h>

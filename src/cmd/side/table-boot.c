@@ -2,7 +2,7 @@
 /* The verb `adopt` in the table; its rules for texts stand in table.c. */
 #include "table.h"
 
-#include "wire/boot.h"
+#include "protocol/boot.h"
 
 /* A table: laid out by hand. */
 /* clang-format off */

@@ -2,7 +2,7 @@
 /* The verbs `record` and `recover` in the table; its rules for texts stand in table.c. */
 #include "table.h"
 
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 /* A table: laid out by hand. */
 /* clang-format off */

@@ -7,7 +7,7 @@
  */
 #include "table.h"
 
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 /* A table: laid out by hand. */
 /* clang-format off */

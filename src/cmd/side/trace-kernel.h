@@ -4,7 +4,7 @@
 
 /* Of a program that is started, the places that the kernel watches (probe-kernel.h): side-uprobes is there before it executes anything. */
 
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "symbols/symbols.h"
+#include "symbolize/symbols.h"
 
 struct view_sink;
 

@@ -17,8 +17,8 @@
 #include "where.h"
 #include "words.h"
 
-#include "session/probes.h"
-#include "session/session.h"
+#include "recorder/core/probes.h"
+#include "recorder/core/session.h"
 
 #include <dirent.h>
 #include <errno.h>

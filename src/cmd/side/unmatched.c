@@ -4,7 +4,7 @@
 
 #include "say.h"
 
-#include "names/nearest.h"
+#include "base/nearest/nearest.h"
 
 #include <fnmatch.h>
 #include <stdbool.h>

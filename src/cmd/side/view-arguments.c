@@ -6,7 +6,7 @@
 #include "view.h"
 #include "where.h"
 
-#include "wire/pattern.h"
+#include "protocol/pattern.h"
 
 #include <errno.h>
 #include <fcntl.h>

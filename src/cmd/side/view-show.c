@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cmd/side/view-show.h"
-#include "control/json.h"
+#include "sessions/json.h"
 #include "ctf/arena.h"
 
 /* A type of SIDE takes up to three levels of JSON. */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "cmd/side/view-out.h"
-#include "visit/visit.h"
+#include "abi/visit.h"
 
 struct symbols;
 struct view_sink;

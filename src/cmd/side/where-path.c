@@ -9,7 +9,7 @@
 
 #include "cmd/side/where-path.h"
 #include "cmd/side/where.h"
-#include "wire/context.h"
+#include "protocol/context.h"
 
 bool where_same_name(const char *member, const char *wanted)
 {

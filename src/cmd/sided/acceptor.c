@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "session/peer.h"
-#include "session/thread.h"
+#include "recorder/core/peer.h"
+#include "recorder/core/thread.h"
 #include "sided.h"
 
 #define STACK_SIZE (64u << 10)

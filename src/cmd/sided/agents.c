@@ -11,11 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "session/peer.h"
-#include "session/session.h"
+#include "recorder/core/peer.h"
+#include "recorder/core/session.h"
 #include "sided.h"
-#include "wire/runtime.h"
-#include "wire/wire.h"
+#include "protocol/runtime.h"
+#include "protocol/protocol.h"
 
 #define PAUSE_MS 100
 #define WELCOME_REST 2560 /* bytes of a WELCOME beside its sessions, at most */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of a static configuration (wire/boot.h), in which programs record since before we were there. Each
+ * Sessions of a static configuration (protocol/boot.h), in which programs record since before we were there. Each
  * becomes one of ours, in the place that the programs have made or will make, and its process adopts what is
  * there, as it would adopt what another recorder has left.
  */
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/boot.h"
+#include "sessions/boot.h"
 #include "sided.h"
 
 /* Was it destroyed, since the machine has started? */

@@ -13,9 +13,9 @@
 
 #include <linux/sockios.h>
 
-#include "session/peer.h"
+#include "recorder/core/peer.h"
 #include "sided.h"
-#include "wire/runtime.h"
+#include "protocol/runtime.h"
 
 /* Room in the socket for answers, so that one who leaves at once finds his. */
 #define SEND_ROOM (1 << 20)

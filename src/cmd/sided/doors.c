@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Doors: sockets of ours in what programs see that do not see our directory (control/door.h). Whoever attaches makes one
+ * Doors: sockets of ours in what programs see that do not see our directory (sessions/rendezvous.h). Whoever attaches makes one
  * and gives it to us; from then on it is as good as agents.sock. One serves all programs that see the same, those that they fork, too.
  *
  * It lasts as long as some program is known that came through it, and a moment longer: one that is forked comes a moment after
@@ -20,12 +20,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/door.h"
-#include "control/text.h"
-#include "session/peer.h"
-#include "session/session.h"
+#include "sessions/rendezvous.h"
+#include "sessions/text.h"
+#include "recorder/core/peer.h"
+#include "recorder/core/session.h"
 #include "sided.h"
-#include "wire/runtime.h"
+#include "protocol/runtime.h"
 
 #define PREFIX ".door-"
 #define FILE_MAX 4096

@@ -21,9 +21,9 @@
 
 #include <linux/close_range.h>
 
-#include "control/door.h"
-#include "session/peer.h"
-#include "session/thread.h"
+#include "sessions/rendezvous.h"
+#include "recorder/core/peer.h"
+#include "recorder/core/thread.h"
 #include "sided.h"
 
 #define STACK_SIZE (256u << 10)

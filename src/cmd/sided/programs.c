@@ -27,9 +27,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "session/peer.h"
+#include "recorder/core/peer.h"
 #include "sided.h"
-#include "wire/wire.h"
+#include "protocol/protocol.h"
 
 /* A program whose readers have not passed is asked again after so long, then after twice that. */
 #define AGAIN_FIRST_MS 5

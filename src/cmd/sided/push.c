@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/live.h"
+#include "recorder/core/live.h"
 #include "sided.h"
-#include "wire/wire.h"
+#include "protocol/protocol.h"
 
 #define RULES "rules"
 

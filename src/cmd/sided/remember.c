@@ -17,11 +17,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "control/text.h"
-#include "session/session.h"
+#include "sessions/text.h"
+#include "recorder/core/session.h"
 #include "sided.h"
-#include "wire/runtime.h"
-#include "wire/wire.h"
+#include "protocol/runtime.h"
+#include "protocol/protocol.h"
 
 #define PREFIX ".program-"
 #define FILE_MAX 16384

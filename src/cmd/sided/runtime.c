@@ -18,9 +18,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "session/peer.h"
+#include "recorder/core/peer.h"
 #include "sided.h"
-#include "wire/runtime.h"
+#include "protocol/runtime.h"
 
 #define LISTEN_FIRST 3
 #define LISTEN_MOST 16
@@ -304,7 +304,7 @@ int runtime_open(struct daemon *daemon, const char *directory, struct control_er
 /* ---- the serial of the last change ---- */
 
 /*
- * Programs read it before their first event, and do not ask us if it is the one that they know (agent/control-changes.c). While there
+ * Programs read it before their first event, and do not ask us if it is the one that they know (tracers/agent/core/control-changes.c). While there
  * is none, they ask.
  */
 void runtime_publish(struct daemon *daemon)

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "isolate/isolate.h"
-#include "send/send.h"
-#include "session/session.h"
+#include "relay/send.h"
+#include "recorder/core/session.h"
 #include "sided.h"
 
 #define TELL_MS 200
@@ -209,7 +209,7 @@ static void run(const struct definition *definition, const char *output, bool no
 	struct sending sending = {.fd = fd, .definition = definition, .output = output};
 
 	prctl(PR_SET_NAME, "sided-send");
-	/* The session writes the two counters that the sender reads; src/session and src/send each declare them. */
+	/* The session writes the two counters that the sender reads; src/recorder and src/relay each declare them. */
 	set_options(&sending, no_files, (const struct send_rounds *)(const void *)rounds);
 	if (isolate(&sending, no_files, owner)) {
 		say("cannot start the sending process for %s", definition->to);

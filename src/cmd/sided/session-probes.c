@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "session/live.h"
-#include "session/probes.h"
+#include "recorder/core/live.h"
+#include "recorder/core/probes.h"
 #include "sided.h"
 
 #define PIECE 65536

@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "session/lines.h"
-#include "session/live.h"
+#include "recorder/core/log-limits.h"
+#include "recorder/core/live.h"
 #include "sided.h"
 
 #define DAEMON_FD 3

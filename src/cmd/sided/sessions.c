@@ -19,10 +19,10 @@
 
 #include "sided.h"
 
-#include "control/text.h"
-#include "wire/boot.h"
-#include "wire/runtime.h"
-#include "wire/wire.h"
+#include "sessions/text.h"
+#include "protocol/boot.h"
+#include "protocol/runtime.h"
+#include "protocol/protocol.h"
 
 #define STATE_MAX (DEFINITION_TEXT_MAX + 65536)
 #define SYSTEM_OUTPUT "/var/lib/side"

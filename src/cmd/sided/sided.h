@@ -41,13 +41,13 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "control/definition.h"
-#include "control/error.h"
-#include "control/frame.h"
-#include "control/json.h"
+#include "sessions/definition.h"
+#include "sessions/error.h"
+#include "sessions/frame.h"
+#include "sessions/json.h"
 #include "objects.h"
-#include "session/lines.h"
-#include "session/shares.h"
+#include "recorder/core/log-limits.h"
+#include "recorder/core/shares.h"
 
 /* Limits for clients and programs. */
 #define LIMIT_CLIENTS 256        /* connections of the command line */
@@ -72,7 +72,7 @@
 	(256u << 10) /* bytes of messages that bring a session connections which it has not taken */
 #define LIMIT_WAITING (16u << 20) /* bytes that a client has not read */
 #define LIMIT_WAITING_MS 30000    /* and for how long */
-/* Lines of the log within a minute (session/lines.h) beside those about programs: */
+/* Lines of the log within a minute (recorder/core/log-limits.h) beside those about programs: */
 #define LIMIT_LINES_OF_SESSION 60 /* of a session's process about itself */
 #define LIMIT_LINES_OF_ROOT 240   /* of the daemon about root's sessions, or the user's own, ... */
 #define LIMIT_LINES_OF_MEMBER 24  /* ... and about those of a member of the group */

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "session/shares.h"
+#include "recorder/core/shares.h"
 #include "sided.h"
-#include "wire/runtime.h"
+#include "protocol/runtime.h"
 
 #define PIECE 65536
 

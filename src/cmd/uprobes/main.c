@@ -13,7 +13,7 @@
 #include "uprobes.h"
 
 #include "cmd/side/say.h"
-#include "session/session.h"
+#include "recorder/core/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

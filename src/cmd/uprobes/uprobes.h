@@ -16,7 +16,7 @@
  */
 
 #include "cmd/uprobes/teller.h"
-#include "probe/global/global.h"
+#include "probe/uprobe/global.h"
 
 struct events;
 

@@ -3,7 +3,7 @@
 #include "uprobes.h"
 
 #include "cmd/side/ask.h"
-#include "wire/pattern.h"
+#include "protocol/pattern.h"
 
 #include <errno.h>
 #include <fcntl.h>

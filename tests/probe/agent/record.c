@@ -22,8 +22,8 @@
 
 #include "probe/code/code.h"
 #include "probe/table/table.h"
-#include "session/probes.h"
-#include "session/session.h"
+#include "recorder/core/probes.h"
+#include "recorder/core/session.h"
 
 struct wishes {
 	struct probe_table_writer *writer;

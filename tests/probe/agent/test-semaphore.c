@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "agent/probes.h"
+#include "tracers/agent/probes/probes.h"
 
 #define ROUNDS 20000
 #define THREADS 2

@@ -19,7 +19,7 @@
 #include "../../check.h"
 #include "../../failing-calls.h"
 #include "../../resources.h"
-#include "probe/global/parts.h"
+#include "probe/uprobe/parts.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 #define RING_BYTES 8192u
@@ -279,7 +279,7 @@ static int play_close(int fd)
 #define mmap play_map
 #define munmap play_unmap
 #define close play_close
-#include "probe/global/bpf.c"
+#include "probe/uprobe/bpf.c"
 #undef syscall
 #undef open
 #undef mmap

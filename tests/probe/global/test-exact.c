@@ -3,13 +3,13 @@
  * Exact values of global probes, without a kernel that permits them: definitions of tracefs, samples of perf, calls and their
  * returns, changed code in processes. The test includes the files, so that it can call their static functions with chosen values.
  */
-#include "probe/global/assemble.c"
-#include "probe/global/conflict.c"
-#include "probe/global/descriptors.c"
-#include "probe/global/global.c"
-#include "probe/global/pairs.c"
-#include "probe/global/perf.c"
-#include "probe/global/replaced.c"
+#include "probe/uprobe/assemble.c"
+#include "probe/uprobe/conflict.c"
+#include "probe/uprobe/descriptors.c"
+#include "probe/uprobe/global.c"
+#include "probe/uprobe/pairs.c"
+#include "probe/uprobe/perf.c"
+#include "probe/uprobe/replaced.c"
 
 #include <sys/utsname.h>
 
@@ -22,10 +22,10 @@ static int played_uname(struct utsname *system)
 }
 
 #define uname(system) played_uname(system)
-#include "probe/global/sides.c"
+#include "probe/uprobe/sides.c"
 #undef uname
-#include "probe/global/text.c"
-#include "probe/global/tracefs.c"
+#include "probe/uprobe/text.c"
+#include "probe/uprobe/tracefs.c"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -23,7 +23,7 @@
 #include "../../check.h"
 #include "../../failing-calls.h"
 #include "../../resources.h"
-#include "probe/global/parts.h"
+#include "probe/uprobe/parts.h"
 
 /* ---- what is played ---- */
 
@@ -166,7 +166,7 @@ static int play_tracefs(struct global_error *error)
 #define sysconf play_conf
 #define read play_read
 #define global_tracefs_open play_tracefs
-#include "probe/global/perf.c"
+#include "probe/uprobe/perf.c"
 #undef syscall
 #undef ioctl
 #undef mmap
@@ -176,7 +176,7 @@ static int play_tracefs(struct global_error *error)
 #undef sysconf
 #undef read
 #undef global_tracefs_open
-#include "probe/global/global.c"
+#include "probe/uprobe/global.c"
 
 /* No kernel that takes programs of BPF. */
 int bpf_open(struct global *global, bool multi, struct global_error *error)

@@ -10,7 +10,7 @@
 #include <sys/user.h>
 
 #include "../../check.h"
-#include "probe/global/parts.h"
+#include "probe/uprobe/parts.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 

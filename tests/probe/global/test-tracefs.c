@@ -18,7 +18,7 @@
 #include "../../check.h"
 #include "../../failing-calls.h"
 #include "../../resources.h"
-#include "probe/global/parts.h"
+#include "probe/uprobe/parts.h"
 
 /* ---- the system ---- */
 
@@ -163,7 +163,7 @@ static uid_t play_user(void)
 #define fdopen play_fdopen
 #define syscall play_syscall
 #define geteuid play_user
-#include "probe/global/tracefs.c"
+#include "probe/uprobe/tracefs.c"
 #undef open
 #undef openat
 #undef write

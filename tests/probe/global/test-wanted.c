@@ -13,7 +13,7 @@
 #include "../../counted-json.h"
 
 #include "cmd/side/ask.h"
-#include "control/client.h"
+#include "sessions/client.h"
 
 #include <errno.h>
 #include <fcntl.h>

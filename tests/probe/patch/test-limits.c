@@ -56,7 +56,7 @@ static long played_system_call(long number, long a, long b, long c, long d, long
 #include "probe/patch/gates.c"
 #define fopen played_fopen
 #define patch_system_call played_system_call
-#include "probe/patch/passed.c"
+#include "probe/patch/quiescence.c"
 #undef patch_system_call
 #undef fopen
 

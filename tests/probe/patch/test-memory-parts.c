@@ -53,7 +53,7 @@ static int hooked_write(
 #undef mmap
 
 #define compare compare_pads
-#include "probe/patch/pads.c"
+#include "probe/patch/springboards.c"
 #undef compare
 #undef BREAKPOINT
 

@@ -51,7 +51,7 @@ static const uint8_t *fake_frames(bool follows)
 #undef patch_body_kind
 
 #define segments stack_segments
-#include "probe/patch/passed.c"
+#include "probe/patch/quiescence.c"
 #undef segments
 #include <cpuid.h>
 

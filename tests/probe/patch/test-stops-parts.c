@@ -211,7 +211,7 @@ static long played_call(long number, long a, long b, long c, long d, long e, lon
 #define readdir played_readdir
 #define patch_is_memory played_is_memory
 #define patch_system_call played_call
-#include "probe/patch/passed.c"
+#include "probe/patch/quiescence.c"
 #include "probe/patch/threads.c"
 #undef patch_system_call
 #undef patch_is_memory

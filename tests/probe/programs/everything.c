@@ -5,7 +5,7 @@
  */
 #include "everything.h"
 
-#include "agent/context-values.h"
+#include "tracers/agent/context/values.h"
 
 #include <fcntl.h>
 #include <pthread.h>

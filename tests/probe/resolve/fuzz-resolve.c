@@ -7,9 +7,9 @@
  * What counts: no crash, no sanitizer report, a sentence for what is refused, and operations that a table takes. Some must be
  * taken, so that it is known that the readers were reached.
  */
-#include "probe/resolve/operand.h"
-#include "probe/resolve/said.h"
-#include "probe/resolve/spec.h"
+#include "probe/spec/operand.h"
+#include "probe/spec/said.h"
+#include "probe/spec/spec.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  *
  * each: every argument by itself, with the error of each that is none.
  */
-#include "probe/resolve/resolve.h"
+#include "probe/spec/resolve.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -14,9 +14,9 @@
 #include <cmocka.h>
 
 #include "debug-writer.h"
-#include "probe/resolve/expression.h"
-#include "probe/resolve/numbers.h"
-#include "probe/resolve/type.h"
+#include "probe/spec/expression.h"
+#include "probe/spec/numbers.h"
+#include "probe/spec/type.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/resolve/parts.h"
-#include "probe/resolve/variable.h"
+#include "probe/spec/parts.h"
+#include "probe/spec/variable.h"
 
 #include "../../check.h"
 
@@ -68,22 +68,22 @@ static int played_result(const struct place *place, struct value values[VARIABLE
 #define dwarf_siblingof played_sibling
 #define dwarf_diename played_name
 #define dwarf_tag played_tag
-#include "probe/resolve/labels.c"
+#include "probe/spec/labels.c"
 #undef dwarf_tag
 #undef dwarf_diename
 #undef dwarf_siblingof
 #undef dwarf_child
-#include "probe/resolve/marker.c"
+#include "probe/spec/marker.c"
 #define variable_result played_result
-#include "probe/resolve/table.c"
+#include "probe/spec/table.c"
 #undef variable_result
 #define wrong variable_wrong
 #define is_marker variable_is_marker
-#include "probe/resolve/variable.c"
+#include "probe/spec/variable.c"
 #undef is_marker
 #undef wrong
 #define names_find played_names_find
-#include "probe/resolve/places.c"
+#include "probe/spec/places.c"
 #undef names_find
 
 static struct resolve_error error;

@@ -12,7 +12,7 @@
 #include "../../check.h"
 #include "../../failing-calls.h"
 #include "../../resources.h"
-#include "probe/resolve/resolve.h"
+#include "probe/spec/resolve.h"
 
 struct pair {
 	int one;

@@ -9,8 +9,8 @@
 
 #include "../../check.h"
 
-#include "probe/resolve/parts.h"
-#include "probe/resolve/spec.h"
+#include "probe/spec/parts.h"
+#include "probe/spec/spec.h"
 
 static const struct {
 	const char *names[2], *version;
@@ -71,7 +71,7 @@ static void played_free(void *memory)
 #define code_name_version played_version
 #define code_name_is_former played_former
 #define free played_free
-#include "probe/resolve/names.c"
+#include "probe/spec/names.c"
 #undef free
 
 static struct resolve_module module = {.name = "kitchen"}, other = {.name = "other"};

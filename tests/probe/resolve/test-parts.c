@@ -13,10 +13,10 @@
 #include "../../resources.h"
 
 #define find find_apart
-#include "probe/resolve/apart.c"
+#include "probe/spec/apart.c"
 #undef find
-#include "probe/resolve/modules.c"
-#include "probe/resolve/names.c"
+#include "probe/spec/modules.c"
+#include "probe/spec/names.c"
 
 /* ---- names of events ---- */
 

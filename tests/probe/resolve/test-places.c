@@ -10,9 +10,9 @@
 
 #include "../../called.h"
 
-#include "probe/resolve/debug.h"
-#include "probe/resolve/parts.h"
-#include "probe/resolve/spec.h"
+#include "probe/spec/debug.h"
+#include "probe/spec/parts.h"
+#include "probe/spec/spec.h"
 
 #define MODULES 4
 #define FUNCTIONS 4
@@ -179,7 +179,7 @@ static int played_markers(struct resolve_module *module,
 #define debug_inlined played_inlined
 #define debug_lines played_lines
 #define module_markers played_markers
-#include "probe/resolve/places.c"
+#include "probe/spec/places.c"
 
 /* ---- helpers ---- */
 

@@ -10,8 +10,8 @@
 
 #include "../../called.h"
 
-#include "probe/resolve/fetch.h"
-#include "probe/resolve/parts.h"
+#include "probe/spec/fetch.h"
+#include "probe/spec/parts.h"
 
 /* ---- played code ---- */
 
@@ -84,10 +84,10 @@ static size_t played_choices(const struct code_file *file, const struct code_fun
 #define code_function_at played_function_at
 #define code_functions played_functions
 #define code_choices played_choices
-#include "probe/resolve/choose.c"
+#include "probe/spec/choose.c"
 #undef RELOCATIONS_MAX
-#include "probe/resolve/marker.c"
-#include "probe/resolve/thread.c"
+#include "probe/spec/marker.c"
+#include "probe/spec/thread.c"
 
 /* ---- a file ---- */
 

@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "probe/resolve/operand.h"
-#include "probe/resolve/parts.h"
-#include "probe/resolve/said.h"
-#include "probe/resolve/spec.h"
-#include "probe/resolve/written.h"
+#include "probe/spec/operand.h"
+#include "probe/spec/parts.h"
+#include "probe/spec/said.h"
+#include "probe/spec/spec.h"
+#include "probe/spec/written.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 

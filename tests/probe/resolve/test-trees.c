@@ -11,9 +11,9 @@
 #include "../../called.h"
 #include "../../resources.h"
 
-#include "names/names.h"
-#include "probe/resolve/debug.h"
-#include "probe/resolve/variable.h"
+#include "symbolize/demangle.h"
+#include "probe/spec/debug.h"
+#include "probe/spec/variable.h"
 
 /* ---- the played tree ---- */
 
@@ -197,11 +197,11 @@ static void *played_calloc(size_t count, size_t size)
 #define names_readable played_readable
 #define reallocarray played_grow
 #define calloc played_calloc
-#include "probe/resolve/around.c"
+#include "probe/spec/around.c"
 #define find find_die
-#include "probe/resolve/elsewhere.c"
+#include "probe/spec/elsewhere.c"
 #undef find
-#include "probe/resolve/parameters.c"
+#include "probe/spec/parameters.c"
 #undef reallocarray
 #undef calloc
 

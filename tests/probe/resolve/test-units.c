@@ -14,8 +14,8 @@
 #include "../../called.h"
 #include "../../resources.h"
 
-#include "probe/resolve/debug.h"
-#include "probe/resolve/parts.h"
+#include "probe/spec/debug.h"
+#include "probe/spec/parts.h"
 
 /* ---- opening ---- */
 
@@ -387,7 +387,7 @@ static ptrdiff_t played_functions(Dwarf_Die *unit, int (*each)(Dwarf_Die *, void
 #define dwarf_func_inline played_inline
 #define dwarf_func_inline_instances played_instances
 #define dwarf_getfuncs(unit, each, user, offset) played_functions(unit, each, user)
-#include "probe/resolve/debug.c"
+#include "probe/spec/debug.c"
 #undef dup
 #undef close
 #undef calloc

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "debug-writer.h"
-#include "probe/resolve/debug.h"
-#include "probe/resolve/variable.h"
+#include "probe/spec/debug.h"
+#include "probe/spec/variable.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 

@@ -10,11 +10,11 @@
 
 #include "../../called.h"
 
-#include "names/names.h"
-#include "probe/resolve/operand.h"
-#include "probe/resolve/said.h"
-#include "probe/resolve/type.h"
-#include "probe/resolve/variable.h"
+#include "symbolize/demangle.h"
+#include "probe/spec/operand.h"
+#include "probe/spec/said.h"
+#include "probe/spec/type.h"
+#include "probe/spec/variable.h"
 
 /* ---- what is played ---- */
 
@@ -234,7 +234,7 @@ static void *played_calloc(size_t count, size_t size)
 #define probe_table_add_event played_event
 #define probe_table_add_probe played_probe
 #define calloc played_calloc
-#include "probe/resolve/table.c"
+#include "probe/spec/table.c"
 
 /* ---- helpers ---- */
 

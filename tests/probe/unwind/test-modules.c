@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "../../resources.h"
-#include "agent/base.h"
-#include "agent/context-values.h"
-#include "agent/probes.h"
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/context/values.h"
+#include "tracers/agent/probes/probes.h"
 
 #define ROUNDS 20
 #define MODULES_MAX 4

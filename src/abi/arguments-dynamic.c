@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* Arguments that carry their types: dynamic values and the variadic part of an event. */
+#include <errno.h>
+
+#include "abi/arguments.h"
+
+/*
+ * Nothing of a dynamic value was checked at registration, so its attributes and sizes are checked
+ * here, before anyone reads them.
+ */
+static int check_attributes(const struct walk *walk, const struct visit_step *step,
+		struct visit_attributes attributes)
+{
+	uint32_t i;
+	int ret;
+
+	if (attributes.nr && !attributes.attr)
+		return visit_fail(walk->error, step, -EFAULT, "the attribute list is NULL");
+	ret = visit_walk_reads(
+			walk, step, attributes.attr, attributes.nr, sizeof(*attributes.attr));
+	for (i = 0; !ret && i < attributes.nr; i++) {
+		const struct side_attr *attr = &attributes.attr[i];
+		unsigned int unit = attr->key.unit_size;
+		bool wrong = !side_ptr_get(attr->key.p) || attr->value.type.v >= _NR_SIDE_ATTR_TYPE;
+
+		wrong |= unit != 1 && unit != 2 && unit != 4;
+		if (attr->value.type.v == SIDE_ATTR_TYPE_STRING) {
+			unit = attr->value.u.string_value.unit_size;
+			wrong |= unit != 1 && unit != 2 && unit != 4;
+		}
+		if (wrong)
+			return visit_fail(walk->error, step, -EINVAL,
+					"attribute %u has no key, an unknown type or unit size",
+					(unsigned int)i);
+		ret = visit_walk_spend(walk, step);
+		if (!ret)
+			ret = visit_walk_reads_text(
+					walk, step, side_ptr_get(attr->key.p), attr->key.unit_size);
+		if (!ret && attr->value.type.v == SIDE_ATTR_TYPE_STRING)
+			ret = visit_walk_reads_text(walk, step,
+					side_ptr_get(attr->value.u.string_value.p), unit);
+	}
+	return ret;
+}
+
+static struct visit_attributes scalar_attributes(const struct side_arg *arg)
+{
+	const union side_arg_dynamic *u = &arg->u.side_dynamic;
+
+	/* All type structures begin with their attributes. */
+	return visit_attributes_of(&u->side_null.attributes);
+}
+_Static_assert(!offsetof(struct side_type_null, attributes) &&
+				!offsetof(struct side_type_bool, attributes) &&
+				!offsetof(struct side_type_byte, attributes) &&
+				!offsetof(struct side_type_string, attributes) &&
+				!offsetof(struct side_type_integer, attributes) &&
+				!offsetof(struct side_type_float, attributes),
+		"attributes come first");
+
+static int walk_scalar(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_arg *arg)
+{
+	struct visit_attributes attributes = scalar_attributes(arg);
+	struct visit_value value;
+	int ret = check_attributes(walk, step, attributes);
+
+	if (ret)
+		return ret;
+	if (visit_load_dynamic(arg, &value))
+		return visit_fail(walk->error, step, -EINVAL, "the value %s has an impossible size",
+				visit_label_name(arg->type.v));
+	return visit_walk_value(walk, place, step, &value, attributes);
+}
+
+static int walk_field(const struct walk *walk, const struct visit_place *inner,
+		const struct visit_step *up, uint32_t index,
+		const struct side_arg_dynamic_field *field)
+{
+	struct visit_step step = {
+			.up = up,
+			.kind = VISIT_STEP_FIELD,
+			.name = side_ptr_get(field->field_name),
+	};
+	struct visit_place place = *inner;
+	int ret;
+
+	if (!step.name)
+		return visit_fail(walk->error, up, -EFAULT, "the name of field %u is NULL",
+				(unsigned int)index);
+	/* In the path of what is wrong the name would be read. */
+	ret = visit_walk_reads_text(walk, up, step.name, 1);
+	if (!ret)
+		ret = visit_walk_spend(walk, &step);
+	if (ret)
+		return ret;
+	place.index = index;
+	place.name = step.name;
+	ret = WALK_CALL(walk, field_begin, &place);
+	if (!ret)
+		ret = visit_walk_dynamic(walk, &place, &step, &field->elem);
+	if (!ret)
+		ret = WALK_CALL(walk, field_end, &place);
+	return visit_walk_after_field(walk, &place, ret);
+}
+
+static int walk_element(const struct walk *walk, const struct visit_place *inner,
+		const struct visit_step *up, uint32_t index, const struct side_arg *elem)
+{
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_INDEX, .index = index};
+	struct visit_place place = *inner;
+	int ret;
+
+	place.index = index;
+	place.name = NULL;
+	ret = visit_walk_spend(walk, &step);
+	if (!ret)
+		ret = WALK_CALL(walk, element_begin, &place);
+	if (!ret)
+		ret = visit_walk_dynamic(walk, &place, &step, elem);
+	return ret ? ret : WALK_CALL(walk, element_end, &place);
+}
+
+static int walk_fields(const struct walk *walk, const struct visit_place *inner,
+		const struct visit_step *step, const struct side_arg_dynamic_field *fields,
+		uint32_t nr)
+{
+	uint32_t i;
+	int ret = 0;
+
+	if (nr && !fields)
+		return visit_fail(walk->error, step, -EFAULT, "the field list is NULL");
+	ret = visit_walk_reads(walk, step, fields, nr, sizeof(*fields));
+	for (i = 0; !ret && i < nr; i++)
+		ret = walk_field(walk, inner, step, i, &fields[i]);
+	return ret;
+}
+
+static int walk_struct(const struct walk *walk, const struct visit_place *place,
+		const struct visit_place *inner, const struct visit_step *step,
+		const struct side_arg_dynamic_struct *value)
+{
+	int ret;
+
+	if (!value)
+		return visit_fail(walk->error, step, -EFAULT, "the structure argument is NULL");
+	ret = visit_walk_reads(walk, step, value, 1, sizeof(*value));
+	if (!ret)
+		ret = check_attributes(walk, step, visit_attributes_of(&value->attributes));
+	if (!ret)
+		ret = WALK_CALL(walk, struct_begin, place, visit_attributes_of(&value->attributes),
+				value->len);
+	if (!ret)
+		ret = walk_fields(walk, inner, step, side_ptr_get(value->fields), value->len);
+	return ret ? ret : WALK_CALL(walk, struct_end, place, value->len);
+}
+
+static int walk_vla(const struct walk *walk, const struct visit_place *place,
+		const struct visit_place *inner, const struct visit_step *step,
+		const struct side_arg_dynamic_vla *value)
+{
+	uint32_t i;
+	int ret;
+
+	if (value && visit_walk_reads(walk, step, value, 1, sizeof(*value)))
+		return -EFAULT;
+	if (!value || (value->len && !side_ptr_get(value->sav)))
+		return visit_fail(walk->error, step, -EFAULT, "the element list is NULL");
+	ret = visit_walk_reads(
+			walk, step, side_ptr_get(value->sav), value->len, sizeof(struct side_arg));
+	if (!ret)
+		ret = check_attributes(walk, step, visit_attributes_of(&value->attributes));
+	if (!ret)
+		ret = WALK_CALL(walk, array_begin, place, visit_attributes_of(&value->attributes),
+				value->len);
+	for (i = 0; !ret && i < value->len; i++)
+		ret = walk_element(walk, inner, step, i, &side_ptr_get(value->sav)[i]);
+	return ret ? ret : WALK_CALL(walk, array_end, place, value->len);
+}
+
+/* ---- visitors of the application ---- */
+
+/* What the functions that the application calls back need to know. */
+struct writer {
+	const struct walk *walk;
+	const struct visit_place *inner;
+	const struct visit_step *step;
+	uint32_t nr;
+	int ret; /* the first error of ours; sticks */
+};
+
+static bool writer_may_go_on(struct writer *writer, const void *thing)
+{
+	if (writer->ret)
+		return false;
+	if (!thing)
+		writer->ret = visit_fail(writer->walk->error, writer->step, -EFAULT,
+				"the visitor wrote a NULL pointer");
+	else if (writer->nr == VISIT_LENGTH_UNKNOWN - 1)
+		writer->ret = visit_fail(writer->walk->error, writer->step, -EINVAL,
+				"the visitor wrote too many elements");
+	return !writer->ret;
+}
+
+static enum side_visitor_status write_elem(
+		const struct side_tracer_visitor_ctx *ctx, const struct side_arg *elem)
+{
+	struct writer *writer = ctx->priv;
+
+	if (writer_may_go_on(writer, elem))
+		writer->ret = walk_element(
+				writer->walk, writer->inner, writer->step, writer->nr++, elem);
+	return writer->ret ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
+}
+
+static enum side_visitor_status write_field(
+		const struct side_tracer_dynamic_struct_visitor_ctx *ctx,
+		const struct side_arg_dynamic_field *field)
+{
+	struct writer *writer = ctx->priv;
+
+	if (writer_may_go_on(writer, field))
+		writer->ret = walk_field(
+				writer->walk, writer->inner, writer->step, writer->nr++, field);
+	return writer->ret ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
+}
+
+static int finish_visitor(const struct writer *writer, enum side_visitor_status status)
+{
+	if (writer->ret)
+		return writer->ret;
+	if (status != SIDE_VISITOR_STATUS_OK)
+		return visit_walk_differs(writer->walk, writer->step,
+				"the visitor returned an error", "SIDE_VISITOR_STATUS_OK",
+				"SIDE_VISITOR_STATUS_ERROR");
+	return 0;
+}
+
+static int walk_struct_visitor(const struct walk *walk, const struct visit_place *place,
+		const struct visit_place *inner, const struct visit_step *step,
+		const struct side_arg_dynamic_struct_visitor *visitor)
+{
+	struct writer writer = {.walk = walk, .inner = inner, .step = step};
+	struct side_tracer_dynamic_struct_visitor_ctx ctx = {
+			.write_field = write_field,
+			.priv = &writer,
+	};
+	int ret;
+
+	if (visitor && visit_walk_reads(walk, step, visitor, 1, sizeof(*visitor)))
+		return -EFAULT;
+	if (!visitor || !side_ptr_get(visitor->visitor))
+		return visit_fail(walk->error, step, -EFAULT, "the visitor is NULL");
+	ret = check_attributes(walk, step, visit_attributes_of(&visitor->attributes));
+	if (!ret)
+		ret = WALK_CALL(walk, struct_begin, place,
+				visit_attributes_of(&visitor->attributes), VISIT_LENGTH_UNKNOWN);
+	if (!ret)
+		ret = finish_visitor(&writer,
+				side_ptr_get(visitor->visitor)(
+						&ctx, side_ptr_get(visitor->app_ctx)));
+	return ret ? ret : WALK_CALL(walk, struct_end, place, writer.nr);
+}
+
+static int walk_vla_visitor(const struct walk *walk, const struct visit_place *place,
+		const struct visit_place *inner, const struct visit_step *step,
+		const struct side_arg_dynamic_vla_visitor *visitor)
+{
+	struct writer writer = {.walk = walk, .inner = inner, .step = step};
+	struct side_tracer_visitor_ctx ctx = {.write_elem = write_elem, .priv = &writer};
+	int ret;
+
+	if (visitor && visit_walk_reads(walk, step, visitor, 1, sizeof(*visitor)))
+		return -EFAULT;
+	if (!visitor || !side_ptr_get(visitor->visitor))
+		return visit_fail(walk->error, step, -EFAULT, "the visitor is NULL");
+	ret = check_attributes(walk, step, visit_attributes_of(&visitor->attributes));
+	if (!ret)
+		ret = WALK_CALL(walk, array_begin, place, visit_attributes_of(&visitor->attributes),
+				VISIT_LENGTH_UNKNOWN);
+	if (!ret)
+		ret = finish_visitor(&writer,
+				side_ptr_get(visitor->visitor)(
+						&ctx, side_ptr_get(visitor->app_ctx)));
+	return ret ? ret : WALK_CALL(walk, array_end, place, writer.nr);
+}
+
+int visit_walk_dynamic(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *up, const struct side_arg *arg)
+{
+	const union side_arg_dynamic *u = &arg->u.side_dynamic;
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "dynamic"};
+	struct visit_place outer = *place, inner;
+	unsigned int label = arg->type.v;
+	int ret;
+
+	outer.dynamic = true;
+	outer.type = NULL;
+	if (label >= SIDE_TYPE_DYNAMIC_NULL && label <= SIDE_TYPE_DYNAMIC_STRING)
+		return walk_scalar(walk, &outer, &step, arg);
+	if (!visit_label_is_dynamic(label))
+		return visit_walk_wrong_label(walk, &step, SIDE_TYPE_DYNAMIC, label);
+	ret = visit_walk_enter(walk, &outer, &step, NULL, &inner);
+	if (ret)
+		return ret;
+	switch (label) {
+	case SIDE_TYPE_DYNAMIC_STRUCT:
+		return walk_struct(
+				walk, &outer, &inner, &step, side_ptr_get(u->side_dynamic_struct));
+	case SIDE_TYPE_DYNAMIC_STRUCT_VISITOR:
+		return walk_struct_visitor(walk, &outer, &inner, &step,
+				side_ptr_get(u->side_dynamic_struct_visitor));
+	case SIDE_TYPE_DYNAMIC_VLA:
+		return walk_vla(walk, &outer, &inner, &step, side_ptr_get(u->side_dynamic_vla));
+	default: /* DYNAMIC_VLA_VISITOR */
+		return walk_vla_visitor(walk, &outer, &inner, &step,
+				side_ptr_get(u->side_dynamic_vla_visitor));
+	}
+}
+
+int visit_walk_variadic(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *up, const struct side_arg_dynamic_struct *variadic)
+{
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "variadic"};
+	struct visit_place inner = *place;
+	int ret;
+
+	inner.dynamic = true;
+	inner.type = NULL;
+	ret = check_attributes(walk, &step, visit_attributes_of(&variadic->attributes));
+	if (!ret)
+		ret = WALK_CALL(walk, variadic_begin, &inner,
+				visit_attributes_of(&variadic->attributes), variadic->len);
+	if (!ret)
+		ret = walk_fields(
+				walk, &inner, &step, side_ptr_get(variadic->fields), variadic->len);
+	return ret ? ret : WALK_CALL(walk, variadic_end, &inner, variadic->len);
+}

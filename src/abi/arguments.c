@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: MIT */
+/* Arguments against their description: the event, and everything that is copied from the stack. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "abi/arguments.h"
+
+static void copy_word(char to[64], const char *word)
+{
+	(void)snprintf(to, 64, "%.63s", word);
+}
+
+int visit_walk_wrong_label(const struct walk *walk, const struct visit_step *step,
+		unsigned int expected, unsigned int actual)
+{
+	int ret = visit_fail(walk->error, step, -EINVAL,
+			"the description says %s (%u), the argument says %s (%u)",
+			visit_label_name(expected), expected, visit_label_name(actual), actual);
+
+	if (walk->error) {
+		copy_word(walk->error->expected, visit_label_name(expected));
+		copy_word(walk->error->found, visit_label_name(actual));
+	}
+	return ret;
+}
+
+int visit_walk_differs(const struct walk *walk, const struct visit_step *step, const char *what,
+		const char *expected, const char *found)
+{
+	int ret = visit_fail(walk->error, step, -EINVAL, "%s", what);
+
+	if (walk->error) {
+		copy_word(walk->error->expected, expected);
+		copy_word(walk->error->found, found);
+	}
+	return ret;
+}
+
+int visit_walk_wrong_number(const struct walk *walk, const struct visit_step *step,
+		const char *what, uint32_t expected, uint32_t actual)
+{
+	bool is_array = what[0] == 'e';
+	const char *plural = expected == 1 ? "" : "s";
+	int ret = visit_fail(walk->error, step, -EINVAL,
+			is_array ? "the described array has %u element%s, the argument has %u"
+				 : "the description has %u field%s, the arguments are %u",
+			(unsigned int)expected, plural, (unsigned int)actual);
+
+	if (walk->error) {
+		snprintf(walk->error->expected, sizeof(walk->error->expected), "%u %s%s",
+				(unsigned int)expected, what, plural);
+		snprintf(walk->error->found, sizeof(walk->error->found), "%u",
+				(unsigned int)actual);
+	}
+	return ret;
+}
+
+int visit_walk_too_many(const struct walk *walk, const struct visit_step *step, size_t nr)
+{
+	int ret = visit_fail(walk->error, step, -E2BIG,
+			"more than %u elements or fields: is the length right?",
+			(unsigned int)walk->ops->parts_max);
+
+	if (walk->error) {
+		snprintf(walk->error->expected, sizeof(walk->error->expected), "at most %u",
+				(unsigned int)walk->ops->parts_max);
+		snprintf(walk->error->found, sizeof(walk->error->found), "%zu", nr);
+	}
+	return ret;
+}
+
+int visit_walk_length(const struct walk *walk, const struct visit_step *step,
+		const struct side_type *length, uint32_t nr)
+{
+	unsigned int size = length->u.side_integer.integer_size;
+	int ret;
+
+	if (!walk->ops->exact || size >= sizeof(nr) || !(nr >> (8 * size)))
+		return 0;
+	ret = visit_fail(walk->error, step, -EINVAL, "the length %u does not fit %s",
+			(unsigned int)nr, visit_label_name(length->type.v));
+	if (walk->error) {
+		snprintf(walk->error->expected, sizeof(walk->error->expected),
+				"at most %u elements", (1u << (8 * size)) - 1);
+		snprintf(walk->error->found, sizeof(walk->error->found), "%u", (unsigned int)nr);
+	}
+	return ret;
+}
+
+int visit_walk_reads_text(const struct walk *walk, const struct visit_step *step, const void *text,
+		unsigned int unit_size)
+{
+	int ret;
+
+	if (!text || !walk->ops->readable_text ||
+			walk->ops->readable_text(walk->priv, text, unit_size))
+		return 0;
+	ret = visit_fail(walk->error, step, -EFAULT,
+			"the string at %p cannot be read up to its end", text);
+	if (walk->error) {
+		copy_word(walk->error->expected, "a string that ends");
+		snprintf(walk->error->found, sizeof(walk->error->found), "%p", text);
+	}
+	return ret;
+}
+
+int visit_walk_value(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct visit_value *value,
+		struct visit_attributes attributes)
+{
+	int ret = 0;
+
+	if (value->kind == VISIT_STRING)
+		ret = visit_walk_reads_text(walk, step, value->text.at, value->text.unit_size);
+	return ret ? ret : WALK_CALL(walk, value, place, value, attributes);
+}
+
+int visit_walk_reads(const struct walk *walk, const struct visit_step *step, const void *address,
+		size_t nr, size_t size)
+{
+	int ret;
+
+	if (!nr)
+		return 0;
+	/* Nobody waits for the end of a length gone wrong. */
+	if (walk->ops->parts_max && nr > walk->ops->parts_max)
+		return visit_walk_too_many(walk, step, nr);
+	if (!walk->ops->readable || walk->ops->readable(walk->priv, address, nr * size))
+		return 0;
+	ret = visit_fail(walk->error, step, -EFAULT, "the memory at %p cannot be read", address);
+	if (walk->error) {
+		copy_word(walk->error->expected, "memory that can be read");
+		snprintf(walk->error->found, sizeof(walk->error->found), "%p (%zu bytes)", address,
+				nr * size);
+	}
+	return ret;
+}
+
+int visit_walk_enter(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type,
+		struct visit_place *inner)
+{
+	if (place->depth >= VISIT_DEPTH_MAX)
+		return visit_fail(walk->error, step, -ELOOP, "values are nested more than %u deep",
+				VISIT_DEPTH_MAX);
+	*inner = *place;
+	inner->depth++;
+	inner->type = type;
+	return 0;
+}
+
+static int walk_scalar(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type,
+		const struct side_arg *arg)
+{
+	struct visit_value value;
+
+	if (visit_load_argument(type, arg, &value))
+		return visit_fail(walk->error, step, -EINVAL, "the type %s has an impossible size",
+				visit_label_name(type->type.v));
+	return visit_walk_value(walk, place, step, &value, visit_type_attributes(type));
+}
+
+/* Fields of the event or of a structure. */
+static int walk_fields(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *up, const struct side_event_field *fields, uint32_t nr,
+		const struct side_arg_vec *args)
+{
+	const struct side_arg *sav;
+	uint32_t i, nr_args;
+	int ret = args ? visit_walk_reads(walk, up, args, 1, sizeof(*args)) : 0;
+
+	if (ret)
+		return ret;
+	sav = args ? side_ptr_get(args->sav) : NULL;
+	nr_args = args ? args->len : 0;
+	if (nr != nr_args)
+		return visit_walk_wrong_number(walk, up, "argument", nr, nr_args);
+	if (nr && !sav)
+		return visit_fail(walk->error, up, -EFAULT, "the argument list is NULL");
+	ret = visit_walk_reads(walk, up, sav, nr, sizeof(*sav));
+	for (i = 0; !ret && i < nr; i++) {
+		struct visit_step step = {
+				.up = up,
+				.kind = VISIT_STEP_FIELD,
+				.name = side_ptr_get(fields[i].field_name),
+		};
+		struct visit_place field = *place;
+
+		field.type = &fields[i].side_type;
+		field.index = i;
+		field.name = step.name;
+		ret = visit_walk_spend(walk, &step);
+		if (!ret)
+			ret = WALK_CALL(walk, field_begin, &field);
+		if (!ret)
+			ret = visit_walk_argument(
+					walk, &field, &step, &fields[i].side_type, &sav[i]);
+		if (!ret)
+			ret = WALK_CALL(walk, field_end, &field);
+		ret = visit_walk_after_field(walk, &field, ret);
+	}
+	return ret;
+}
+
+static int walk_struct(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *up, const struct side_type *type,
+		const struct side_arg *arg)
+{
+	const struct side_type_struct *structure = side_ptr_get(type->u.side_struct);
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "struct:"};
+	uint32_t nr = side_array_length(&structure->fields);
+	struct visit_place inner;
+	int ret = visit_walk_enter(walk, place, &step, type, &inner);
+
+	if (!ret && !side_ptr_get(arg->u.side_static.side_struct))
+		ret = visit_fail(walk->error, &step, -EFAULT, "the structure argument is NULL");
+	if (!ret)
+		ret = WALK_CALL(walk, struct_begin, place,
+				visit_attributes_of(&structure->attributes), nr);
+	if (!ret)
+		ret = walk_fields(walk, &inner, &step, side_array_elements(&structure->fields), nr,
+				side_ptr_get(arg->u.side_static.side_struct));
+	return ret ? ret : WALK_CALL(walk, struct_end, place, nr);
+}
+
+static int walk_element(const struct walk *walk, const struct visit_place *inner,
+		const struct visit_step *up, uint32_t index, const struct side_type *type,
+		const struct side_arg *arg)
+{
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_INDEX, .index = index};
+	struct visit_place place = *inner;
+	int ret;
+
+	place.type = type;
+	place.index = index;
+	place.name = NULL;
+	ret = visit_walk_spend(walk, &step);
+	if (!ret)
+		ret = WALK_CALL(walk, element_begin, &place);
+	if (!ret)
+		ret = visit_walk_argument(walk, &place, &step, type, arg);
+	return ret ? ret : WALK_CALL(walk, element_end, &place);
+}
+
+/* An array (expected is its length) or a VLA (expected is VISIT_LENGTH_UNKNOWN). */
+static int walk_vec(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type,
+		const struct side_type *elem, struct visit_attributes attributes, uint32_t expected,
+		const struct side_arg_vec *vec)
+{
+	const struct side_arg *sav;
+	struct visit_place inner;
+	uint32_t i, nr;
+	int ret = visit_walk_enter(walk, place, step, type, &inner);
+
+	if (ret)
+		return ret;
+	if (!vec)
+		return visit_fail(walk->error, step, -EFAULT, "the %s argument is NULL",
+				visit_label_name(type->type.v));
+	ret = visit_walk_reads(walk, step, vec, 1, sizeof(*vec));
+	if (ret)
+		return ret;
+	nr = vec->len;
+	sav = side_ptr_get(vec->sav);
+	if (side_enum_get(type->type) == SIDE_TYPE_ARRAY && nr != expected)
+		return visit_walk_wrong_number(walk, step, "element", expected, nr);
+	if (nr && !sav)
+		return visit_fail(walk->error, step, -EFAULT, "the element list is NULL");
+	ret = visit_walk_reads(walk, step, sav, nr, sizeof(*sav));
+	if (!ret && side_enum_get(type->type) == SIDE_TYPE_VLA)
+		ret = visit_walk_length(walk, step,
+				side_ptr_get(side_ptr_get(type->u.side_vla)->length_type), nr);
+	if (!ret)
+		ret = WALK_CALL(walk, array_begin, place, attributes, nr);
+	for (i = 0; !ret && i < nr; i++)
+		ret = walk_element(walk, &inner, step, i, elem, &sav[i]);
+	return ret ? ret : WALK_CALL(walk, array_end, place, nr);
+}
+
+/* ---- visitors of the application ---- */
+
+struct element_writer {
+	struct side_tracer_visitor_ctx ctx; /* first: what the application hands back */
+	const struct walk *walk;
+	const struct visit_place *inner;
+	const struct visit_step *step;
+	const struct side_type *elem;
+	uint32_t nr;
+	int ret; /* the first error of ours; sticks */
+};
+
+static enum side_visitor_status write_element(
+		const struct side_tracer_visitor_ctx *ctx, const struct side_arg *elem)
+{
+	struct element_writer *writer = ctx->priv;
+
+	if (writer->ret)
+		return SIDE_VISITOR_STATUS_ERROR;
+	if (!elem)
+		writer->ret = visit_fail(writer->walk->error, writer->step, -EFAULT,
+				"the visitor wrote a NULL element");
+	else if (writer->nr == VISIT_LENGTH_UNKNOWN - 1)
+		writer->ret = visit_fail(writer->walk->error, writer->step, -EINVAL,
+				"the visitor wrote too many elements");
+	else
+		writer->ret = walk_element(writer->walk, writer->inner, writer->step, writer->nr++,
+				writer->elem, elem);
+	return writer->ret ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
+}
+
+static int walk_vla_visitor(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type,
+		const struct side_arg *arg)
+{
+	const struct side_type_vla_visitor *visitor = side_ptr_get(type->u.side_vla_visitor);
+	const struct side_arg_vla_visitor *app = side_ptr_get(arg->u.side_static.side_vla_visitor);
+	struct visit_place inner;
+	struct element_writer writer = {
+			.ctx = {.write_elem = write_element, .priv = &writer},
+			.walk = walk,
+			.inner = &inner,
+			.step = step,
+			.elem = side_ptr_get(visitor->elem_type),
+	};
+	int ret = visit_walk_enter(walk, place, step, type, &inner);
+
+	if (ret)
+		return ret;
+	if (!app || !side_ptr_get(visitor->visitor))
+		return visit_fail(walk->error, step, -EFAULT, "the visitor %s is NULL",
+				app ? "function" : "argument");
+	ret = visit_walk_reads(walk, step, app, 1, sizeof(*app));
+	if (!ret)
+		ret = WALK_CALL(walk, array_begin, place, visit_attributes_of(&visitor->attributes),
+				VISIT_LENGTH_UNKNOWN);
+	if (ret)
+		return ret;
+	if (side_ptr_get(visitor->visitor)(&writer.ctx, side_ptr_get(app->app_ctx)) !=
+					SIDE_VISITOR_STATUS_OK &&
+			!writer.ret)
+		return visit_walk_differs(walk, step, "the visitor returned an error",
+				"SIDE_VISITOR_STATUS_OK", "SIDE_VISITOR_STATUS_ERROR");
+	if (!writer.ret)
+		writer.ret = visit_walk_length(
+				walk, step, side_ptr_get(visitor->length_type), writer.nr);
+	return writer.ret ? writer.ret : WALK_CALL(walk, array_end, place, writer.nr);
+}
+
+/* ---- the other compounds ---- */
+
+static int walk_optional(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *up, const struct side_type *type,
+		const struct side_arg *arg)
+{
+	const struct side_type_optional *optional = side_ptr_get(type->u.side_optional);
+	const struct side_arg_optional *value = side_ptr_get(arg->u.side_static.side_optional);
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "optional"};
+	struct visit_place inner;
+	int ret = visit_walk_enter(walk, place, &step, type, &inner);
+
+	if (ret)
+		return ret;
+	if (!value)
+		return visit_fail(walk->error, &step, -EFAULT, "the optional argument is NULL");
+	ret = visit_walk_reads(walk, &step, value, 1, sizeof(*value));
+	if (ret)
+		return ret;
+	inner.type = side_ptr_get(optional->elem_type);
+	ret = WALK_CALL(walk, optional_begin, place, visit_attributes_of(&optional->attributes),
+			value->selector != SIDE_OPTIONAL_DISABLED);
+	if (!ret && value->selector != SIDE_OPTIONAL_DISABLED)
+		ret = visit_walk_argument(walk, &inner, &step, inner.type, &value->side_static);
+	return ret ? ret : WALK_CALL(walk, optional_end, place);
+}
+
+static int walk_variant(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *up, const struct side_type *type,
+		const struct side_arg *arg)
+{
+	const struct side_type_variant *variant = side_ptr_get(type->u.side_variant);
+	const struct side_arg_variant *chosen = side_ptr_get(arg->u.side_static.side_variant);
+	struct visit_step step = {.up = up, .kind = VISIT_STEP_WORD, .name = "variant"};
+	struct visit_value selector;
+	struct visit_place inner;
+	int64_t option;
+	int ret = visit_walk_enter(walk, place, &step, type, &inner);
+
+	if (ret)
+		return ret;
+	if (!chosen)
+		return visit_fail(walk->error, &step, -EFAULT, "the variant argument is NULL");
+	ret = visit_walk_reads(walk, &step, chosen, 1, sizeof(*chosen));
+	if (ret)
+		return ret;
+	if (chosen->selector.type.v != variant->selector.type.v) {
+		step.name = "selector";
+		return visit_walk_wrong_label(
+				walk, &step, variant->selector.type.v, chosen->selector.type.v);
+	}
+	if (visit_load_argument(&variant->selector, &chosen->selector, &selector))
+		return visit_fail(
+				walk->error, &step, -EINVAL, "the selector has an impossible size");
+	option = visit_variant_option(variant, &selector);
+	if (option < 0) {
+		char digits[VISIT_DIGITS_MAX];
+
+		visit_value_digits(&selector, 10, false, digits);
+		ret = visit_fail(walk->error, &step, -EINVAL, "no option for the selector %s",
+				digits);
+		if (walk->error) {
+			copy_word(walk->error->expected, "a selector that has an option");
+			copy_word(walk->error->found, digits);
+		}
+		return ret;
+	}
+	inner.type = &side_array_at(&variant->options, option)->side_type;
+	ret = WALK_CALL(walk, variant_begin, place, visit_attributes_of(&variant->attributes),
+			&selector, (uint32_t)option);
+	if (!ret)
+		ret = visit_walk_argument(walk, &inner, &step, inner.type, &chosen->option);
+	return ret ? ret : WALK_CALL(walk, variant_end, place);
+}
+
+static int walk_enum(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type,
+		const struct side_arg *arg)
+{
+	const struct side_enum_mappings *mappings = side_ptr_get(type->u.side_enum.mappings);
+	const struct side_type *elem = side_ptr_get(type->u.side_enum.elem_type);
+	struct visit_value value;
+	int ret;
+
+	if (arg->type.v != elem->type.v)
+		return visit_walk_wrong_label(walk, step, elem->type.v, arg->type.v);
+	if (visit_load_argument(elem, arg, &value))
+		return visit_fail(walk->error, step, -EINVAL, "the type %s has an impossible size",
+				visit_label_name(elem->type.v));
+	ret = WALK_CALL(walk, enum_begin, place, visit_attributes_of(&mappings->attributes));
+	if (!ret)
+		ret = WALK_CALL(walk, value, place, &value, visit_type_attributes(elem));
+	return ret ? ret : WALK_CALL(walk, enum_end, place, mappings, &value);
+}
+
+static int walk_bitmap(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type,
+		const struct side_arg *arg)
+{
+	const struct side_type *elem = side_ptr_get(type->u.side_enum_bitmap.elem_type);
+	struct visit_bitmap bitmap = {.item_type = elem, .items = arg, .nr_items = 1};
+	const struct side_arg_vec *vec;
+	uint32_t i;
+	int ret = 0;
+
+	if (arg->type.v != elem->type.v)
+		return visit_walk_wrong_label(walk, step, elem->type.v, arg->type.v);
+	if (side_enum_get(elem->type) == SIDE_TYPE_ARRAY ||
+			side_enum_get(elem->type) == SIDE_TYPE_VLA) {
+		vec = side_ptr_get(
+				arg->u.side_static.side_array); /* a VLA's is at the same place */
+		if (vec && visit_walk_reads(walk, step, vec, 1, sizeof(*vec)))
+			return -EFAULT;
+		if (!vec || (vec->len && !side_ptr_get(vec->sav)))
+			return visit_fail(walk->error, step, -EFAULT, "the items are NULL");
+		bitmap.items = side_ptr_get(vec->sav);
+		bitmap.nr_items = vec->len;
+		if (side_enum_get(elem->type) == SIDE_TYPE_ARRAY) {
+			const struct side_type_array *array = side_ptr_get(elem->u.side_array);
+
+			if (vec->len != array->length)
+				return visit_walk_wrong_number(
+						walk, step, "element", array->length, vec->len);
+			bitmap.item_type = side_ptr_get(array->elem_type);
+		} else {
+			const struct side_type_vla *vla = side_ptr_get(elem->u.side_vla);
+
+			bitmap.item_type = side_ptr_get(vla->elem_type);
+			ret = visit_walk_length(
+					walk, step, side_ptr_get(vla->length_type), vec->len);
+		}
+		if (!ret)
+			ret = visit_walk_reads(walk, step, bitmap.items, bitmap.nr_items,
+					sizeof(struct side_arg));
+		if (ret)
+			return ret;
+	}
+	for (i = 0; i < bitmap.nr_items; i++) {
+		struct visit_step item = {.up = step, .kind = VISIT_STEP_INDEX, .index = i};
+
+		if (visit_walk_spend(walk, &item))
+			return -E2BIG;
+		if (bitmap.items[i].type.v != bitmap.item_type->type.v)
+			return visit_walk_wrong_label(walk, &item, bitmap.item_type->type.v,
+					bitmap.items[i].type.v);
+	}
+	return WALK_CALL(walk, bitmap, place, side_ptr_get(type->u.side_enum_bitmap.mappings),
+			&bitmap);
+}
+
+static int walk_gather_argument(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type,
+		const struct side_arg *arg)
+{
+	/* All gather arguments have their base at the same place; only VLA has a second one. */
+	const void *base = side_ptr_get(arg->u.side_static.side_vla_gather.ptr);
+	const void *length_base = NULL;
+
+	if (side_enum_get(type->type) == SIDE_TYPE_GATHER_VLA)
+		length_base = side_ptr_get(arg->u.side_static.side_vla_gather.length_ptr);
+	return visit_walk_gather(walk, place, step, type, base, length_base);
+}
+
+int visit_walk_argument(const struct walk *walk, const struct visit_place *place,
+		const struct visit_step *step, const struct side_type *type,
+		const struct side_arg *arg)
+{
+	unsigned int label = type->type.v, actual = arg->type.v;
+
+	switch (label) {
+	case SIDE_TYPE_ENUM: return walk_enum(walk, place, step, type, arg);
+	case SIDE_TYPE_ENUM_BITMAP: return walk_bitmap(walk, place, step, type, arg);
+	case SIDE_TYPE_DYNAMIC:
+		if (!visit_label_is_dynamic(actual))
+			return visit_walk_wrong_label(walk, step, label, actual);
+		return visit_walk_dynamic(walk, place, step, arg);
+	case SIDE_TYPE_GATHER_ENUM:
+		if (actual != SIDE_TYPE_GATHER_INTEGER)
+			return visit_walk_wrong_label(walk, step, SIDE_TYPE_GATHER_INTEGER, actual);
+		return walk_gather_argument(walk, place, step, type, arg);
+	default: break;
+	}
+	if (actual != label)
+		return visit_walk_wrong_label(walk, step, label, actual);
+	switch (label) {
+	case SIDE_TYPE_STRUCT: return walk_struct(walk, place, step, type, arg);
+	case SIDE_TYPE_VARIANT: return walk_variant(walk, place, step, type, arg);
+	case SIDE_TYPE_OPTIONAL: return walk_optional(walk, place, step, type, arg);
+	case SIDE_TYPE_ARRAY:
+		return walk_vec(walk, place, step, type,
+				side_ptr_get(side_ptr_get(type->u.side_array)->elem_type),
+				visit_type_attributes(type),
+				side_ptr_get(type->u.side_array)->length,
+				side_ptr_get(arg->u.side_static.side_array));
+	case SIDE_TYPE_VLA:
+		return walk_vec(walk, place, step, type,
+				side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type),
+				visit_type_attributes(type), VISIT_LENGTH_UNKNOWN,
+				side_ptr_get(arg->u.side_static.side_vla));
+	case SIDE_TYPE_VLA_VISITOR: return walk_vla_visitor(walk, place, step, type, arg);
+	default:
+		if (visit_label_is_gather(label))
+			return walk_gather_argument(walk, place, step, type, arg);
+		return walk_scalar(walk, place, step, type, arg);
+	}
+}
+
+int visit_arguments(const struct side_event_description *desc, const struct side_arg_vec *args,
+		const struct side_arg_dynamic_struct *variadic,
+		const struct visit_argument_ops *ops, void *priv, struct visit_error *error)
+{
+	uint32_t parts = 0;
+	struct walk walk = {.ops = ops, .priv = priv, .error = error, .parts = &parts};
+	struct visit_place place = {.desc = desc};
+	struct visit_step step = {
+			.kind = VISIT_STEP_EVENT,
+			.name = side_ptr_get(desc->provider_name),
+			.name2 = side_ptr_get(desc->event_name),
+	};
+	uint32_t nr = side_array_length(&desc->fields);
+	bool is_variadic = desc->flags & SIDE_EVENT_FLAG_VARIADIC;
+	int ret;
+
+	if (is_variadic && !variadic)
+		return visit_fail(error, &step, -EFAULT, "the variadic part is NULL");
+	if (is_variadic && visit_walk_reads(&walk, &step, variadic, 1, sizeof(*variadic)))
+		return -EFAULT;
+	ret = WALK_CALL(&walk, event_begin, &place);
+	if (!ret && nr)
+		ret = WALK_CALL(&walk, fields_begin, &place, nr);
+	if (!ret)
+		ret = walk_fields(
+				&walk, &place, &step, side_array_elements(&desc->fields), nr, args);
+	if (!ret && nr)
+		ret = WALK_CALL(&walk, fields_end, &place);
+	if (!ret && is_variadic)
+		ret = visit_walk_variadic(&walk, &place, &step, variadic);
+	return ret ? ret : WALK_CALL(&walk, event_end, &place);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The check of a description: what its parts share. */
+#ifndef VISIT_CHECK_H
+#define VISIT_CHECK_H
+
+#include "abi/path.h"
+
+struct checker {
+	const struct visit_description_ops *ops;
+	void *priv;
+	unsigned int flags;
+	uint32_t nodes; /* left of the budget */
+	struct visit_error *error;
+};
+
+/* So many parts less in the budget. */
+int visit_check_spend(struct checker *checker, const struct visit_step *step, uint32_t nodes);
+
+int visit_check_raw_string(struct checker *checker, const struct side_type_raw_string *string,
+		const struct visit_step *step, const char *what, bool null_allowed);
+int visit_check_attributes(struct checker *checker, struct visit_attributes attributes,
+		const struct visit_step *step);
+int visit_check_access(struct checker *checker, unsigned int mode, const struct visit_step *step);
+int visit_check_integer(struct checker *checker, const struct side_type_integer *type,
+		unsigned int offset_bits, const struct visit_step *step);
+int visit_check_bool(struct checker *checker, const struct side_type_bool *type,
+		unsigned int offset_bits, const struct visit_step *step);
+int visit_check_float(struct checker *checker, const struct side_type_float *type,
+		const struct visit_step *step);
+int visit_check_string(struct checker *checker, const struct side_type_string *type,
+		const struct visit_step *step);
+int visit_check_label_agrees(struct checker *checker, const struct side_type *type,
+		const struct visit_step *step);
+
+#endif /* VISIT_CHECK_H */

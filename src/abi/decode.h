@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* What decoding reads from (bytes that are not trusted) and writes to (memory of its own). */
+#ifndef VISIT_DECODE_H
+#define VISIT_DECODE_H
+
+#include <string.h>
+
+#include "abi/codec.h"
+
+/* Memory in pieces that never move, freed all at once. */
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	unsigned char bytes[] __attribute__((aligned(16)));
+};
+
+struct owned {
+	struct visit_owned public; /* first */
+	struct chunk *chunks;
+};
+
+struct decoder {
+	const unsigned char *at;
+	size_t left;
+	struct owned *owned;
+	uint32_t nodes; /* left of the budget */
+	struct visit_error *error;
+};
+
+/* Zeroed memory that lives as long as the result, or NULL. */
+void *visit_decoder_take(struct decoder *decoder, size_t size);
+
+/* Sentences for the two most common errors; they return its code. */
+int visit_decoder_no_memory(struct decoder *decoder, const struct visit_step *step);
+int visit_decoder_truncated(struct decoder *decoder, const struct visit_step *step);
+
+/* A little-endian number of 1 to 8 bytes. */
+int visit_decoder_get_number(struct decoder *decoder, unsigned int size, uint64_t *number,
+		const struct visit_step *step);
+
+/* The same into a member of any type, at any address. */
+#define GET(decoder, size, member, step)                                            \
+	__extension__({                                                             \
+		uint64_t number_ = 0;                                               \
+		int ret_ = visit_decoder_get_number(decoder, size, &number_, step); \
+		(member) = (__typeof__(member))number_;                             \
+		ret_;                                                               \
+	})
+
+/* A count of things of which each takes at least min bytes of input. */
+int visit_decoder_get_count(struct decoder *decoder, size_t min, uint32_t *count,
+		const struct visit_step *step);
+int visit_decoder_get_units(struct decoder *decoder, unsigned int unit, const void **string,
+		const struct visit_step *step);
+int visit_decoder_get_raw_string(struct decoder *decoder, struct side_type_raw_string *string,
+		const struct visit_step *step);
+
+#endif /* VISIT_DECODE_H */

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* A description as JSON, schema 1: docs/spec/description-json.md is its contract. */
+#include <stdio.h>
+#include <string.h>
+
+#include "abi/visit.h"
+
+#define PUT(out, literal) visit_buffer_append(out, literal, sizeof(literal) - 1)
+
+static void put_type(struct visit_buffer *out, const struct side_type *type);
+
+/* Bytes of the UTF-8 character that stands first, 0 if it is not well-formed (RFC 3629). */
+static unsigned int utf8_length(const unsigned char *at, size_t left)
+{
+	unsigned int size, i;
+	uint32_t code;
+
+	if (at[0] < 0x80)
+		return 1;
+	if (at[0] >= 0xc2 && at[0] < 0xe0)
+		size = 2;
+	else if (at[0] >= 0xe0 && at[0] < 0xf0)
+		size = 3;
+	else if (at[0] >= 0xf0 && at[0] < 0xf5)
+		size = 4;
+	else
+		return 0;
+	if (left < size)
+		return 0;
+	code = at[0] & (0x7f >> size);
+	for (i = 1; i < size; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (at[i] & 0x3f);
+	}
+	if ((size == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
+			(size == 4 && (code < 0x10000 || code > 0x10ffff)))
+		return 0;
+	return size;
+}
+
+int visit_json_string(struct visit_buffer *out, const void *utf8, size_t size)
+{
+	const unsigned char *at = utf8;
+	size_t i = 0;
+
+	PUT(out, "\"");
+	while (i < size && !out->error) {
+		unsigned int length = utf8_length(at + i, size - i);
+		char escape[8];
+
+		if (length == 1 && (at[i] == '"' || at[i] == '\\')) {
+			snprintf(escape, sizeof(escape), "\\%c", at[i]);
+			visit_buffer_append(out, escape, 2);
+		} else if (!length || at[i] < 0x20 || at[i] == 0x7f) {
+			snprintf(escape, sizeof(escape), "\\u%04x", at[i]);
+			visit_buffer_append(out, escape, 6);
+			length = 1;
+		} else {
+			visit_buffer_append(out, at + i, length);
+		}
+		i += length;
+	}
+	PUT(out, "\"");
+	return out->error;
+}
+
+static void put_name(struct visit_buffer *out, const char *name)
+{
+	visit_json_string(out, name, strlen(name));
+}
+
+/* "name":"..." and, unless it is UTF-8, "name_encoding":"utf16le" */
+static void put_text(struct visit_buffer *out, const char *name,
+		const struct side_type_raw_string *string)
+{
+	struct visit_text text = {
+			.at = side_ptr_get(string->p),
+			.unit_size = string->unit_size,
+			.byte_order = string->byte_order.v,
+	};
+	struct visit_buffer utf8;
+	unsigned char memory[256], unit[VISIT_TEXT_UNIT_MAX];
+	unsigned int size;
+	size_t whole;
+
+	visit_buffer_printf(out, "\"%s\":", name);
+	if (!text.at) {
+		PUT(out, "null");
+		return;
+	}
+	/* Short text, the rule, stays on the stack. */
+	whole = visit_text_utf8(text.at, text.unit_size, text.byte_order, memory, sizeof(memory));
+	if (whole <= sizeof(memory)) {
+		visit_json_string(out, memory, whole);
+	} else {
+		visit_buffer_pages(&utf8);
+		while ((size = visit_text_next(&text, unit)) != 0)
+			visit_buffer_append(&utf8, unit, size);
+		if (utf8.error)
+			out->error = utf8.error;
+		visit_json_string(out, utf8.data, utf8.size);
+		visit_buffer_free(&utf8);
+	}
+	if (string->unit_size != 1)
+		visit_buffer_printf(out, ",\"%s_encoding\":\"utf%u%s\"", name,
+				8u * string->unit_size,
+				string->byte_order.v == SIDE_TYPE_BYTE_ORDER_BE ? "be" : "le");
+}
+
+/* Decimal that gives a double back exactly, and always the bits. */
+static void put_float(struct visit_buffer *out, const struct visit_value *value)
+{
+	char digits[VISIT_FLOAT_DIGITS_MAX];
+	unsigned int i;
+
+	visit_value_float_digits(value, value->size == 16 ? 36 : 17, digits);
+	visit_buffer_printf(out, "\"value\":\"%s\"", digits);
+	PUT(out, ",\"bits\":\"0x");
+	for (i = 0; i < value->size; i++)
+		visit_buffer_printf(out, "%02x",
+				value->bytes[SIDE_TYPE_FLOAT_WORD_ORDER_HOST == SIDE_TYPE_BYTE_ORDER_LE
+								? value->size - 1 - i
+								: i]);
+	PUT(out, "\"");
+}
+
+static void put_lower(struct visit_buffer *out, const char *name)
+{
+	for (; *name; name++) {
+		char lower = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
+
+		visit_buffer_append(out, &lower, 1);
+	}
+}
+
+static void put_attribute(struct visit_buffer *out, const struct side_attr *attr)
+{
+	char digits[VISIT_DIGITS_MAX];
+	struct visit_value value;
+	const char *quote;
+
+	PUT(out, "{");
+	put_text(out, "key", &attr->key);
+	PUT(out, ",\"type\":\"");
+	put_lower(out, visit_attribute_type_name(attr->value.type.v));
+	PUT(out, "\",");
+	visit_load_attribute(&attr->value, &value);
+	switch (value.kind) {
+	case VISIT_BOOL:
+		visit_buffer_printf(out, "\"value\":%s", value.lo ? "true" : "false");
+		break;
+	case VISIT_UNSIGNED:
+	case VISIT_SIGNED:
+		visit_value_digits(&value, 10, false, digits);
+		quote = value.size == 16 ? "\"" : "";
+		visit_buffer_printf(out, "\"value\":%s%s%s", quote, digits, quote);
+		break;
+	case VISIT_FLOAT: put_float(out, &value); break;
+	case VISIT_STRING: put_text(out, "value", &attr->value.u.string_value); break;
+	default: PUT(out, "\"value\":null"); break;
+	}
+	PUT(out, "}");
+}
+
+static void put_attributes(struct visit_buffer *out, struct visit_attributes attributes)
+{
+	uint32_t i;
+
+	PUT(out, "\"attributes\":[");
+	for (i = 0; i < attributes.nr; i++) {
+		if (i)
+			PUT(out, ",");
+		put_attribute(out, &attributes.attr[i]);
+	}
+	PUT(out, "]");
+}
+
+static void put_fields(struct visit_buffer *out, const struct side_event_field *fields, uint32_t nr)
+{
+	uint32_t i;
+
+	PUT(out, "\"fields\":[");
+	for (i = 0; i < nr && !out->error; i++) {
+		if (i)
+			PUT(out, ",");
+		PUT(out, "{\"name\":");
+		put_name(out, side_ptr_get(fields[i].field_name));
+		PUT(out, ",\"type\":");
+		put_type(out, &fields[i].side_type);
+		PUT(out, "}");
+	}
+	PUT(out, "]");
+}
+
+/* Each of these ends in a comma, because the attributes follow. */
+
+static void put_byte_order(struct visit_buffer *out, unsigned int byte_order)
+{
+	visit_buffer_printf(out, "\"byte_order\":\"%s\",",
+			byte_order == SIDE_TYPE_BYTE_ORDER_BE ? "be" : "le");
+}
+
+static void put_integer(struct visit_buffer *out, const struct side_type_integer *type)
+{
+	visit_buffer_printf(out, "\"size\":%u,\"len_bits\":%u,\"signed\":%s,", type->integer_size,
+			type->len_bits, type->signedness ? "true" : "false");
+	put_byte_order(out, type->byte_order.v);
+}
+
+static void put_bool(struct visit_buffer *out, const struct side_type_bool *type)
+{
+	visit_buffer_printf(out, "\"size\":%u,\"len_bits\":%u,", type->bool_size, type->len_bits);
+	put_byte_order(out, type->byte_order.v);
+}
+
+static void put_float_type(struct visit_buffer *out, const struct side_type_float *type)
+{
+	visit_buffer_printf(out, "\"size\":%u,", type->float_size);
+	put_byte_order(out, type->byte_order.v);
+}
+
+static void put_string(struct visit_buffer *out, const struct side_type_string *type)
+{
+	visit_buffer_printf(out, "\"unit_size\":%u,", type->unit_size);
+	put_byte_order(out, type->byte_order.v);
+}
+
+static void put_inner(struct visit_buffer *out, const char *name, const struct side_type *type)
+{
+	visit_buffer_printf(out, "\"%s\":", name);
+	put_type(out, type);
+	PUT(out, ",");
+}
+
+static void put_access(struct visit_buffer *out, uint64_t offset, unsigned int mode)
+{
+	visit_buffer_printf(out, "\"offset\":%llu,\"access_mode\":\"%s\",",
+			(unsigned long long)offset,
+			mode == SIDE_TYPE_GATHER_ACCESS_POINTER ? "pointer" : "direct");
+}
+
+static void put_struct(struct visit_buffer *out, const struct side_type_struct *type)
+{
+	put_fields(out, side_array_elements(&type->fields), side_array_length(&type->fields));
+	PUT(out, ",");
+}
+
+static void put_variant(struct visit_buffer *out, const struct side_type_variant *type)
+{
+	const struct side_variant_option *options = side_array_elements(&type->options);
+	uint32_t i;
+
+	put_inner(out, "selector", &type->selector);
+	PUT(out, "\"options\":[");
+	for (i = 0; i < side_array_length(&type->options) && !out->error; i++) {
+		visit_buffer_printf(out, "%s{\"begin\":%lld,\"end\":%lld,\"type\":", i ? "," : "",
+				(long long)options[i].range_begin, (long long)options[i].range_end);
+		put_type(out, &options[i].side_type);
+		PUT(out, "}");
+	}
+	PUT(out, "],");
+}
+
+static void put_enum(struct visit_buffer *out, const struct side_type_enum *type)
+{
+	const struct side_enum_mappings *mappings = side_ptr_get(type->mappings);
+	const struct side_enum_mapping *mapping = side_array_elements(&mappings->mappings);
+	uint32_t i;
+
+	PUT(out, "\"mappings\":[");
+	for (i = 0; i < side_array_length(&mappings->mappings) && !out->error; i++) {
+		visit_buffer_printf(out, "%s{\"begin\":%lld,\"end\":%lld,", i ? "," : "",
+				(long long)mapping[i].range_begin, (long long)mapping[i].range_end);
+		put_text(out, "label", &mapping[i].label);
+		PUT(out, "}");
+	}
+	PUT(out, "],");
+	put_inner(out, "element", side_ptr_get(type->elem_type));
+}
+
+static void put_bitmap(struct visit_buffer *out, const struct side_type_enum_bitmap *type)
+{
+	const struct side_enum_bitmap_mappings *mappings = side_ptr_get(type->mappings);
+	const struct side_enum_bitmap_mapping *mapping = side_array_elements(&mappings->mappings);
+	uint32_t i;
+
+	PUT(out, "\"mappings\":[");
+	for (i = 0; i < side_array_length(&mappings->mappings) && !out->error; i++) {
+		visit_buffer_printf(out, "%s{\"begin\":%llu,\"end\":%llu,", i ? "," : "",
+				(unsigned long long)mapping[i].range_begin,
+				(unsigned long long)mapping[i].range_end);
+		put_text(out, "label", &mapping[i].label);
+		PUT(out, "}");
+	}
+	PUT(out, "],");
+	put_inner(out, "element", side_ptr_get(type->elem_type));
+}
+
+static void put_vla(struct visit_buffer *out, const struct side_type *length,
+		const struct side_type *element)
+{
+	put_inner(out, "length", length);
+	put_inner(out, "element", element);
+}
+
+static void put_gather(struct visit_buffer *out, const struct side_type *type)
+{
+	const struct side_type_gather *gather = &type->u.side_gather;
+
+	switch (side_enum_get(type->type)) {
+	case SIDE_TYPE_GATHER_BOOL:
+		put_access(out, gather->u.side_bool.offset, gather->u.side_bool.access_mode.v);
+		visit_buffer_printf(out, "\"offset_bits\":%u,", gather->u.side_bool.offset_bits);
+		put_bool(out, &gather->u.side_bool.type);
+		break;
+	case SIDE_TYPE_GATHER_BYTE:
+		put_access(out, gather->u.side_byte.offset, gather->u.side_byte.access_mode.v);
+		break;
+	case SIDE_TYPE_GATHER_FLOAT:
+		put_access(out, gather->u.side_float.offset, gather->u.side_float.access_mode.v);
+		put_float_type(out, &gather->u.side_float.type);
+		break;
+	case SIDE_TYPE_GATHER_STRING:
+		put_access(out, gather->u.side_string.offset, gather->u.side_string.access_mode.v);
+		put_string(out, &gather->u.side_string.type);
+		break;
+	case SIDE_TYPE_GATHER_STRUCT:
+		put_access(out, gather->u.side_struct.offset, gather->u.side_struct.access_mode.v);
+		visit_buffer_printf(out, "\"size\":%u,", gather->u.side_struct.size);
+		put_struct(out, side_ptr_get(gather->u.side_struct.type));
+		break;
+	case SIDE_TYPE_GATHER_ARRAY:
+		put_access(out, gather->u.side_array.offset, gather->u.side_array.access_mode.v);
+		visit_buffer_printf(out, "\"length\":%u,", gather->u.side_array.type.length);
+		put_inner(out, "element", side_ptr_get(gather->u.side_array.type.elem_type));
+		break;
+	case SIDE_TYPE_GATHER_VLA:
+		put_access(out, gather->u.side_vla.offset, gather->u.side_vla.access_mode.v);
+		put_vla(out, side_ptr_get(gather->u.side_vla.type.length_type),
+				side_ptr_get(gather->u.side_vla.type.elem_type));
+		break;
+	case SIDE_TYPE_GATHER_ENUM: put_enum(out, &type->u.side_enum); break;
+	default: /* GATHER_INTEGER, GATHER_POINTER */
+		put_access(out, gather->u.side_integer.offset,
+				gather->u.side_integer.access_mode.v);
+		visit_buffer_printf(out, "\"offset_bits\":%u,", gather->u.side_integer.offset_bits);
+		put_integer(out, &gather->u.side_integer.type);
+		break;
+	}
+}
+
+static void put_type(struct visit_buffer *out, const struct side_type *type)
+{
+	unsigned int label = type->type.v;
+
+	PUT(out, "{\"type\":\"");
+	put_lower(out, visit_label_name(label));
+	PUT(out, "\",");
+	switch (label) {
+	case SIDE_TYPE_NULL:
+	case SIDE_TYPE_BYTE:
+	case SIDE_TYPE_DYNAMIC: break;
+	case SIDE_TYPE_BOOL: put_bool(out, &type->u.side_bool); break;
+	case SIDE_TYPE_FLOAT_BINARY16:
+	case SIDE_TYPE_FLOAT_BINARY32:
+	case SIDE_TYPE_FLOAT_BINARY64:
+	case SIDE_TYPE_FLOAT_BINARY128: put_float_type(out, &type->u.side_float); break;
+	case SIDE_TYPE_STRING_UTF8:
+	case SIDE_TYPE_STRING_UTF16:
+	case SIDE_TYPE_STRING_UTF32: put_string(out, &type->u.side_string); break;
+	case SIDE_TYPE_STRUCT: put_struct(out, side_ptr_get(type->u.side_struct)); break;
+	case SIDE_TYPE_VARIANT: put_variant(out, side_ptr_get(type->u.side_variant)); break;
+	case SIDE_TYPE_OPTIONAL:
+		put_inner(out, "element",
+				side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type));
+		break;
+	case SIDE_TYPE_ARRAY:
+		visit_buffer_printf(
+				out, "\"length\":%u,", side_ptr_get(type->u.side_array)->length);
+		put_inner(out, "element",
+				side_ptr_get(side_ptr_get(type->u.side_array)->elem_type));
+		break;
+	case SIDE_TYPE_VLA:
+		put_vla(out, side_ptr_get(side_ptr_get(type->u.side_vla)->length_type),
+				side_ptr_get(side_ptr_get(type->u.side_vla)->elem_type));
+		break;
+	case SIDE_TYPE_VLA_VISITOR:
+		put_vla(out, side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->length_type),
+				side_ptr_get(side_ptr_get(type->u.side_vla_visitor)->elem_type));
+		break;
+	case SIDE_TYPE_ENUM: put_enum(out, &type->u.side_enum); break;
+	case SIDE_TYPE_ENUM_BITMAP: put_bitmap(out, &type->u.side_enum_bitmap); break;
+	default:
+		if (visit_label_is_gather(label))
+			put_gather(out, type);
+		else
+			put_integer(out, &type->u.side_integer);
+		break;
+	}
+	put_attributes(out, visit_type_attributes(type));
+	PUT(out, "}");
+}
+
+int visit_description_json(const struct side_event_description *desc, struct visit_buffer *out,
+		struct visit_error *error)
+{
+	size_t before = out->size;
+	int ret = visit_description_check(desc, 0, error);
+
+	if (ret)
+		return ret;
+	PUT(out, "{\"schema\":1,\"provider\":");
+	put_name(out, side_ptr_get(desc->provider_name));
+	PUT(out, ",\"event\":");
+	put_name(out, side_ptr_get(desc->event_name));
+	if (desc->loglevel.v <= SIDE_LOGLEVEL_DEBUG)
+		visit_buffer_printf(
+				out, ",\"loglevel\":\"%s\"", visit_loglevel_name(desc->loglevel.v));
+	else
+		visit_buffer_printf(out, ",\"loglevel\":\"%u\"", desc->loglevel.v);
+	visit_buffer_printf(out,
+			",\"variadic\":%s,\"flags\":%llu,\"type_labels\":%u,"
+			"\"attribute_types\":%u,",
+			desc->flags & SIDE_EVENT_FLAG_VARIADIC ? "true" : "false",
+			(unsigned long long)desc->flags, desc->nr_side_type_label,
+			desc->nr_side_attr_type);
+	put_attributes(out, visit_attributes_of(&desc->attributes));
+	PUT(out, ",");
+	put_fields(out, side_array_elements(&desc->fields), side_array_length(&desc->fields));
+	PUT(out, "}");
+	ret = out->error;
+	if (ret) {
+		out->size = before;
+		if (error) {
+			snprintf(error->what, sizeof(error->what),
+					"out of memory for the JSON text");
+			error->where[0] = '\0';
+		}
+	}
+	return ret;
+}

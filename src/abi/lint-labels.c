@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges: of the labels of enumerations and bitmaps, and of the selectors of variants. */
+#include <inttypes.h>
+
+#include "abi/lint.h"
+
+/* The integer behind an enumeration or selector; NULL if it is none. */
+static const struct side_type_integer *integer_of(const struct side_type *type)
+{
+	if (side_enum_get(type->type) == SIDE_TYPE_GATHER_INTEGER)
+		return &type->u.side_gather.u.side_integer.type;
+	return visit_label_is_integer(side_enum_get(type->type)) ? &type->u.side_integer : NULL;
+}
+
+/* Whether some value of the integer lies in the range. */
+static bool is_reachable(const struct side_type_integer *type, int64_t begin, int64_t end)
+{
+	unsigned int bits = type->len_bits ? type->len_bits : 8u * type->integer_size;
+	int64_t top;
+
+	/* All bits of the range: the larger half of 64-bit numbers counts as negative. */
+	if (bits >= 64)
+		return true;
+	if (!type->signedness && end < 0)
+		return false;
+	top = (int64_t)((UINT64_C(1) << (type->signedness ? bits - 1 : bits)) - 1);
+	return begin <= top && (!type->signedness || end >= -top - 1);
+}
+
+/* ---- labels ---- */
+
+/* Both tables of mappings have one layout. Writers bring ranges of the same text together, and there is no other way to say them. */
+static void lint_same_label(struct lint *lint, const struct side_enum_mapping *mappings, uint32_t i,
+		const struct visit_node *node)
+{
+	uint32_t k;
+
+	for (k = 0; k < i && i < LINT_PAIRS_MAX; k++) {
+		if (!visit_raw_string_same(&mappings[i].label, &mappings[k].label))
+			continue;
+		lint_say(lint, VISIT_REMARK, node,
+				"labels %" PRIu32 " and %" PRIu32
+				" have the same text\ngive each a text of its own, or one range to both",
+				k, i);
+		return;
+	}
+}
+
+/*
+ * Of an enumeration all labels count whose range holds the value, so one range may stand within another, as a group
+ * of it. Ranges that share but an end may be two that were meant to meet, but the ABI lets them. Bits are in as many groups as you like.
+ */
+static void lint_crossing(struct lint *lint, const struct side_enum_mapping *mappings, uint32_t i,
+		const struct visit_node *node)
+{
+	int64_t begin = mappings[i].range_begin, end = mappings[i].range_end, other, last;
+	uint32_t k;
+
+	for (k = 0; k < i && i < LINT_PAIRS_MAX; k++) {
+		other = mappings[k].range_begin;
+		last = mappings[k].range_end;
+		if (other > last || other > end || last < begin)
+			continue;
+		if ((other >= begin && last <= end) || (begin >= other && end <= last))
+			continue;
+		lint_say(lint, VISIT_REMARK, node,
+				"labels %" PRIu32 " and %" PRIu32 " share the values %" PRId64
+				" to %" PRId64 "\nend the one before the other begins",
+				k, i, begin > other ? begin : other, end < last ? end : last);
+		/* One is enough, as with options. */
+		return;
+	}
+}
+
+void lint_enum(struct lint *lint, const struct side_type_enum *type, const struct visit_node *node)
+{
+	const struct side_enum_mappings *mappings = side_ptr_get(type->mappings);
+	const struct side_type_integer *integer = integer_of(side_ptr_get(type->elem_type));
+	const struct side_enum_mapping *all = side_array_elements(&mappings->mappings);
+	uint32_t i, nr = side_array_length(&mappings->mappings);
+
+	if (!nr)
+		lint_say(lint, VISIT_WARNING, node,
+				"the enumeration has no labels\ngive it some, or describe an integer");
+	for (i = 0; i < nr; i++) {
+		int64_t begin = all[i].range_begin, end = all[i].range_end;
+
+		lint_label(lint, &all[i].label, i, node);
+		lint_same_label(lint, all, i, node);
+		if (end < begin) {
+			lint_say(lint, VISIT_ERROR, node,
+					"the range of label %" PRIu32 " ends (%" PRId64
+					") before it begins (%" PRId64 ")\nexchange its ends",
+					i, end, begin);
+			continue;
+		}
+		lint_crossing(lint, all, i, node);
+		if (integer && !is_reachable(integer, begin, end))
+			lint_say(lint, VISIT_REMARK, node,
+					"label %" PRIu32 " (%" PRId64 " to %" PRId64
+					") is out of the reach of the integer below it\n"
+					"take a wider integer, or a value that it can have",
+					i, begin, end);
+	}
+}
+
+/* Bits that a bitmap has; 0: it depends on the call. */
+static uint64_t bits_of(const struct side_type *type)
+{
+	const struct side_type_array *array;
+
+	if (side_enum_get(type->type) == SIDE_TYPE_BYTE)
+		return 8;
+	if (visit_label_is_integer(side_enum_get(type->type)))
+		return type->u.side_integer.len_bits ? type->u.side_integer.len_bits
+						     : 8u * type->u.side_integer.integer_size;
+	if (side_enum_get(type->type) != SIDE_TYPE_ARRAY)
+		return 0;
+	array = side_ptr_get(type->u.side_array);
+	return array->length * bits_of(side_ptr_get(array->elem_type));
+}
+
+void lint_bitmap(struct lint *lint, const struct side_type_enum_bitmap *type,
+		const struct visit_node *node)
+{
+	const struct side_enum_bitmap_mappings *mappings = side_ptr_get(type->mappings);
+	const struct side_enum_bitmap_mapping *all = side_array_elements(&mappings->mappings);
+	uint64_t bits = bits_of(side_ptr_get(type->elem_type));
+	uint32_t i, nr = side_array_length(&mappings->mappings);
+
+	_Static_assert(sizeof(*all) == sizeof(struct side_enum_mapping), "one layout");
+	if (!nr)
+		lint_say(lint, VISIT_WARNING, node,
+				"the bitmap has no labels\ngive it some, or describe an integer");
+	for (i = 0; i < nr; i++) {
+		lint_label(lint, &all[i].label, i, node);
+		lint_same_label(lint, (const struct side_enum_mapping *)(const void *)all, i, node);
+		if (all[i].range_end < all[i].range_begin)
+			lint_say(lint, VISIT_ERROR, node,
+					"the range of label %" PRIu32 " ends (%" PRIu64
+					") before it begins (%" PRIu64 ")\nexchange its ends",
+					i, all[i].range_end, all[i].range_begin);
+		else if (bits && all[i].range_begin >= bits)
+			lint_say(lint, VISIT_REMARK, node,
+					"label %" PRIu32 " begins at bit %" PRIu64 ", of %" PRIu64
+					" bits that there are\n"
+					"take a wider integer, or a bit that it has",
+					i, all[i].range_begin, bits);
+	}
+}
+
+/* ---- options ---- */
+
+/*
+ * The first option that has the selector counts. So one for all the rest may stand behind those that it holds. Of each option one
+ * other is told: of n that all cross each other there are n * n.
+ */
+static void lint_option(struct lint *lint, const struct side_variant_option *options, uint32_t i,
+		const struct visit_node *node)
+{
+	int64_t begin = options[i].range_begin, end = options[i].range_end, other, last;
+	uint32_t k, crossed = i;
+
+	for (k = 0; k < i && i < LINT_PAIRS_MAX; k++) {
+		other = options[k].range_begin;
+		last = options[k].range_end;
+		/* One that is backwards has none in common with anybody. */
+		if (other > last || other > end || last < begin)
+			continue;
+		if (other <= begin && end <= last) {
+			lint_say(lint, VISIT_WARNING, node,
+					"option %" PRIu32 " is never chosen: option %" PRIu32
+					", which comes before it, has all of its selectors\n"
+					"put the narrower one first, or leave one out",
+					i, k);
+			return;
+		}
+		if (crossed == i && (other < begin || last > end))
+			crossed = k;
+	}
+	if (crossed < i)
+		lint_say(lint, VISIT_REMARK, node,
+				"options %" PRIu32 " and %" PRIu32
+				" have selectors in common, for which the first one counts\n"
+				"give each selector to one option",
+				crossed, i);
+}
+
+void lint_variant(struct lint *lint, const struct side_type_variant *type,
+		const struct visit_node *node)
+{
+	const struct side_type_integer *selector = integer_of(&type->selector);
+	const struct side_variant_option *options = side_array_elements(&type->options);
+	uint32_t i, nr = side_array_length(&type->options);
+
+	if (!nr)
+		lint_say(lint, VISIT_ERROR, node,
+				"the variant has no options\ngive it one for each selector");
+	for (i = 0; i < nr; i++) {
+		if (options[i].range_end < options[i].range_begin) {
+			lint_say(lint, VISIT_ERROR, node,
+					"the range of option %" PRIu32 " ends (%" PRId64
+					") before it begins (%" PRId64 ")\nexchange its ends",
+					i, options[i].range_end, options[i].range_begin);
+			continue;
+		}
+		lint_option(lint, options, i, node);
+		if (selector &&
+				!is_reachable(selector, options[i].range_begin,
+						options[i].range_end))
+			lint_say(lint, VISIT_REMARK, node,
+					"option %" PRIu32 " is out of the reach of the selector\n"
+					"take a wider selector, or a value that it can have",
+					i);
+	}
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything in a description that cannot be meant, for those who check descriptions: the validator, when one is
+ * registered, and readside, in files. What no reader could follow has been refused before (check.c).
+ *
+ *	lint.c          the event, its fields, and the walk
+ *	lint-text.c     names, labels, attributes
+ *	lint-labels.c   ranges: enumerations, bitmaps, variants
+ *	lint-gather.c   where gathered values stand
+ */
+#ifndef VISIT_LINT_H
+#define VISIT_LINT_H
+
+#include "abi/path.h"
+
+/*
+ * More than that is a damaged or a generated number, not a description. Each element of an argument has
+ * 64 bytes on the stack of the caller; gathered ones stand in memory that the program has anyway.
+ */
+#define LINT_FIELDS_MAX 1024
+#define LINT_ELEMENTS_MAX 65536u
+#define LINT_GATHERED_MAX (1u << 24)
+#define LINT_OFFSET_MAX (UINT64_C(1) << 32)
+/* Pairs of options, labels and attributes are compared up to here. */
+#define LINT_PAIRS_MAX 256u
+
+struct lint {
+	const struct side_event_description *desc;
+	unsigned int pointer_size;
+	visit_finding_func say;
+	void *priv;
+	unsigned int errors;
+	/* The newest label and attribute type that stand in it. */
+	unsigned int label, attribute;
+};
+
+/* Sentence, line end, mend; node: NULL for the event itself. */
+void lint_say(struct lint *lint, enum visit_severity severity, const struct visit_node *node,
+		const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Is it UTF-8? NULL is not. */
+bool lint_is_utf8(const char *text);
+void lint_label(struct lint *lint, const struct side_type_raw_string *label, uint32_t index,
+		const struct visit_node *node);
+void lint_attributes(struct lint *lint, struct visit_attributes attributes,
+		const struct visit_node *node);
+
+void lint_enum(struct lint *lint, const struct side_type_enum *type, const struct visit_node *node);
+void lint_bitmap(struct lint *lint, const struct side_type_enum_bitmap *type,
+		const struct visit_node *node);
+void lint_variant(struct lint *lint, const struct side_type_variant *type,
+		const struct visit_node *node);
+
+void lint_gather(struct lint *lint, const struct side_type *type, const struct visit_node *node);
+
+#endif /* VISIT_LINT_H */

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files of ours beside those that a program sees, where it has no /proc and so cannot load what is in its memory: in a
+ * directory of its root directory, as long as it takes to load them.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/parts.h"
+
+#define COPY_PREFIX "side-agent-"
+/* A directory that no process has locked: the process that made it may be between two of its steps for so long. */
+#define COPY_WAITS_S 60
+
+static const char *const directories[] = {"/tmp", "/var/tmp", "/dev/shm", "/run", "/"};
+
+/* Its links lead nowhere but below its root. */
+static int open_directory(pid_t pid, const char *directory)
+{
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+			.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	char path[64];
+	int root, fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, root, directory, &how, sizeof(how));
+	close(root);
+	return fd;
+}
+
+int inject_copy_file(const char *from, int to)
+{
+	int fd = open(from, O_RDONLY | O_CLOEXEC), ret;
+	char bytes[65536];
+	ssize_t size = -1;
+
+	if (fd < 0)
+		return -errno;
+	while ((size = read(fd, bytes, sizeof(bytes))) > 0) {
+		if (write(to, bytes, (size_t)size) != size) {
+			size = -1;
+			break;
+		}
+	}
+	ret = size < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+/* Its file in the new directory, with everybody's right to load it. */
+static int put_file(int place, const char *name, const char *file)
+{
+	int fd, ret;
+
+	fd = openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	if (fd < 0)
+		return -errno;
+	ret = inject_copy_file(file, fd);
+	if (!ret && fchmod(fd, 0755))
+		ret = -errno;
+	close(fd);
+	if (ret)
+		(void)unlinkat(place, name, 0);
+	return ret;
+}
+
+static void drop(struct inject_copy *copy)
+{
+	if (copy->place >= 0) {
+		(void)unlinkat(copy->place, copy->name, 0);
+		close(copy->place);
+	}
+	if (*copy->made)
+		(void)unlinkat(copy->directory, copy->made, AT_REMOVEDIR);
+	close(copy->directory);
+	copy->directory = copy->place = -1;
+}
+
+/* By its descriptor from then on: who can write beside it may put a link in its place. */
+static bool make_own(struct inject_copy *copy)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/" COPY_PREFIX "XXXXXX",
+			copy->directory);
+	if (!mkdtemp(path))
+		return false;
+	(void)snprintf(copy->made, sizeof(copy->made), "%s", strrchr(path, '/') + 1);
+	copy->place = openat(copy->directory, copy->made,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (copy->place < 0 || fchmod(copy->place, 0755))
+		return false;
+	/* As long as it is used. It fails at most while another process examines the new directory: remove_if_abandoned(). */
+	(void)flock(copy->place, LOCK_SH | LOCK_NB);
+	return true;
+}
+
+/* Remove the directory of a killed process of this user. Follow no link. */
+static void remove_if_abandoned(int directory, const char *made, const char *file)
+{
+	int place = openat(directory, made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat status;
+
+	if (place < 0)
+		return;
+	if (!fstat(place, &status) && status.st_uid == geteuid() &&
+			time(NULL) - status.st_mtime >= COPY_WAITS_S &&
+			!flock(place, LOCK_EX | LOCK_NB)) {
+		(void)unlinkat(place, file, 0);
+		(void)unlinkat(directory, made, AT_REMOVEDIR);
+	}
+	close(place);
+}
+
+static void remove_abandoned(const struct inject_copy *copy)
+{
+	struct dirent *entry;
+	DIR *directory;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", copy->directory);
+	directory = opendir(path);
+	while (directory && (entry = readdir(directory)))
+		if (!strncmp(entry->d_name, COPY_PREFIX, strlen(COPY_PREFIX)))
+			remove_if_abandoned(copy->directory, entry->d_name, copy->name);
+	if (directory)
+		closedir(directory);
+}
+
+static bool make(struct inject_copy *copy, pid_t pid, const char *directory, const char *name,
+		const char *file)
+{
+	copy->place = -1;
+	*copy->made = 0;
+	copy->directory = open_directory(pid, directory);
+	if (copy->directory < 0)
+		return false;
+	(void)snprintf(copy->name, sizeof(copy->name), "%s", name);
+	remove_abandoned(copy);
+	if (make_own(copy) && !put_file(copy->place, name, file)) {
+		(void)snprintf(copy->theirs, sizeof(copy->theirs), "%s/%s/%s",
+				strcmp(directory, "/") != 0 ? directory : "", copy->made, name);
+		return true;
+	}
+	drop(copy);
+	return false;
+}
+
+bool inject_copy_make(struct inject_copy *copy, pid_t pid, const char *file)
+{
+	const char *name = strrchr(file, '/') + 1;
+
+	for (; copy->next < sizeof(directories) / sizeof(*directories); copy->next++)
+		if (make(copy, pid, directories[copy->next], name, file)) {
+			copy->next++;
+			return true;
+		}
+	return false;
+}
+
+void inject_copy_remove(struct inject_copy *copy)
+{
+	if (copy->directory >= 0)
+		drop(copy);
+}

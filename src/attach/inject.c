@@ -1,0 +1,743 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The whole of it: look at the program, put our code into it, make the thread, have it load the agent and call
+ * its function, and take everything away again.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/parts.h"
+
+#define AGENT_PATH_MAX 1500 /* bytes */
+#define LOCK_WAIT_MS 5000
+#define CALL_MS \
+	15000 /* one function, while it does not run; loading waits for whoever loads something else */
+#define LEFT_MS 30000
+#define LAST_MS 2000 /* the end of our thread */
+#define PATH_AT 2048 /* in the scratch's text, behind the argument */
+#define THREAD_NAME "side-attach"
+#define FACTOR_MAX 3600 /* the same as in the agent (tracers/agent/core/start.c) */
+
+struct injection {
+	struct inject_target target;
+	const struct inject_request *request;
+	struct inject_place place;
+	struct inject_code code;
+	uint8_t *overwritten; /* what was where our code is */
+	char name[16];        /* of our thread */
+	uint32_t command;
+	int lock;
+};
+
+static int fail(struct injection *injection, enum inject_kind kind, const char *what)
+{
+	char name[64];
+	pid_t pid = injection->target.pid;
+
+	return inject_fail(&injection->target, kind, "cannot attach to %d (%s): %s", pid,
+			inject_name(pid, name, sizeof(name)), what);
+}
+
+/* ---- one at a time ---- */
+
+/* A name that nobody else has while we live, and that is gone with us. */
+static int take_lock(struct injection *injection)
+{
+	uint64_t until = inject_now() + LOCK_WAIT_MS * UINT64_C(1000000);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t size;
+
+	size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			(size_t)snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+					"side-attach-%d", injection->target.pid));
+	injection->lock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (injection->lock < 0)
+		return fail(injection, INJECT_FAILED, strerror(errno));
+	while (bind(injection->lock, (struct sockaddr *)&address, size)) {
+		if (errno != EADDRINUSE)
+			return fail(injection, INJECT_FAILED, strerror(errno));
+		if (inject_now() > until)
+			return fail(injection, INJECT_FAILED, "another `side attach` is at it");
+		inject_pause_us(2000);
+	}
+	return 0;
+}
+
+/* ---- our thread ---- */
+
+/* 1 if its name begins so, 0 if not, or a negative errno: it cannot be read. */
+static int has_name(pid_t pid, pid_t thread, const char *name)
+{
+	char text[32];
+
+	errno = 0;
+	(void)inject_thread_name(pid, thread, text, sizeof(text));
+	/* Others are those of a thread that has ended. */
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)
+		return -errno;
+	return !strncmp(text, name, strlen(name));
+}
+
+/* A thread whose name begins so, 0 if there is none, or a negative errno: there may be one. */
+static pid_t find_thread(pid_t pid, const char *name)
+{
+	struct dirent *entry;
+	char path[64];
+	pid_t found = 0;
+	DIR *tasks;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return errno == ENOENT ? 0 : -errno;
+	while (!found) {
+		pid_t thread;
+
+		errno = 0;
+		entry = readdir(tasks);
+		if (!entry) {
+			/* ENOENT, ESRCH: the program has ended. */
+			found = errno == ENOENT || errno == ESRCH ? 0 : -errno;
+			break;
+		}
+		thread = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (thread <= 0)
+			continue;
+		found = has_name(pid, thread, name);
+		if (found > 0)
+			found = thread;
+	}
+	closedir(tasks);
+	return found;
+}
+
+/* ---- a place for our code ---- */
+
+/* Does the file have these bytes there, too? Otherwise somebody before us was killed. */
+static bool is_clean(const struct injection *injection, const struct inject_mapping *mapping,
+		int fd, uint64_t at)
+{
+	uint8_t here[INJECT_PAGE], there[INJECT_PAGE];
+	size_t size = injection->code.size;
+	ssize_t got;
+
+	if (size > sizeof(here) || !inject_read(&injection->target, at, here, size))
+		return false;
+	got = pread(fd, there, size, (off_t)(mapping->offset + (at - mapping->begin)));
+	if (got < 0)
+		return false;
+	/* Behind the end of the file, a page is zero. */
+	memset(there + got, 0, size - (size_t)got);
+	return !memcmp(here, there, size);
+}
+
+static uint64_t room_in(
+		struct injection *injection, const struct inject_mapping *mapping, bool clean)
+{
+	struct inject_elf elf;
+	uint64_t bias, at = 0;
+	int fd;
+
+	if (strcmp(mapping->access, "r-xp") != 0 || !mapping->inode)
+		return 0;
+	fd = inject_mapping_open(&injection->target, mapping);
+	if (fd < 0)
+		return 0;
+	if (!inject_elf_read(fd, &elf)) {
+		at = inject_elf_room(&elf, injection->code.size);
+		if (at && inject_elf_bias(&elf, mapping->offset, mapping->begin, &bias))
+			at += bias;
+		else
+			at = 0;
+		inject_elf_free(&elf);
+	}
+	if (at < mapping->begin || at + injection->code.size > mapping->end ||
+			is_clean(injection, mapping, fd, at) != clean)
+		at = 0;
+	close(fd);
+	return at;
+}
+
+/* Bytes of ours that somebody has left who was killed: is nobody in them any more? */
+static bool is_left_alone(const struct injection *injection, uint64_t at)
+{
+	struct inject_values values;
+	uint32_t state;
+
+	return inject_read(&injection->target, at, &values, sizeof(values)) &&
+			!inject_read(&injection->target, values.scratch, &state, sizeof(state)) &&
+			!find_thread(injection->target.pid, THREAD_NAME) &&
+			inject_nobody_at(injection->target.pid, at, at + injection->code.size);
+}
+
+/* True: there are places that somebody has left, and that may be in use. */
+static bool find_code_room(struct injection *injection)
+{
+	const struct inject_target *target = &injection->target;
+	bool left = false;
+	uint64_t at;
+	size_t i;
+
+	for (i = 0; i < target->nr_mappings && !injection->place.code; i++)
+		injection->place.code = room_in(injection, &target->mappings[i], true);
+	for (i = 0; i < target->nr_mappings && !injection->place.code; i++) {
+		at = room_in(injection, &target->mappings[i], false);
+		left |= at != 0;
+		if (at && is_left_alone(injection, at))
+			injection->place.code = at;
+	}
+	return left;
+}
+
+static int find_room(struct injection *injection)
+{
+	uint64_t until = inject_now() + LEFT_MS * UINT64_C(1000000);
+	bool left;
+	struct inject_target *target = &injection->target;
+	uint64_t end = INJECT_PAGE * 32, best = 0;
+	size_t i;
+
+	/* What killed ones have left is free again when the thread that they made has given up. */
+	do {
+		left = find_code_room(injection);
+		if (left && !injection->place.code)
+			inject_pause_us(50000);
+	} while (left && !injection->place.code && inject_now() < until);
+	if (!injection->place.code)
+		return fail(injection, INJECT_UNSUITABLE,
+				"none of its pages of code has room for the few bytes that load the agent");
+	/* The scratch memory stands in the largest gap. */
+	for (i = 0; i < target->nr_mappings; i++) {
+		uint64_t begin = target->mappings[i].begin;
+
+		if (begin < (UINT64_C(1) << 47) && begin > end && begin - end > best) {
+			best = begin - end;
+			injection->place.scratch =
+					(end + best / 2) & ~(uint64_t)(INJECT_SCRATCH_SIZE - 1);
+		}
+		end = target->mappings[i].end;
+	}
+	return best > INJECT_SCRATCH_SIZE * 4 ? 0 : fail(injection, INJECT_FAILED, "out of memory");
+}
+
+static uint64_t function_of(const struct injection *injection, const char *name)
+{
+	uint64_t value = inject_elf_function(&injection->target.libc, name);
+
+	return value ? value + injection->target.libc_bias : 0;
+}
+
+/* It may have ended, or removed the memory: our thread does that when no command comes. */
+static int fail_memory(struct injection *injection)
+{
+	char text[128];
+	int code = errno;
+
+	if (code == ESRCH || (kill(injection->target.pid, 0) && errno == ESRCH))
+		return inject_not_permitted(&injection->target, 0, ESRCH);
+	(void)snprintf(text, sizeof(text), "its memory cannot be accessed: %s", strerror(code));
+	return fail(injection, INJECT_FAILED, text);
+}
+
+static int put_code(struct injection *injection)
+{
+	struct inject_values *values = &injection->place.values;
+	char text[192];
+
+	values->scratch = injection->place.scratch;
+	values->states = inject_code_states();
+	values->errno_location = function_of(injection, "__errno_location");
+	values->attr_init = function_of(injection, "pthread_attr_init");
+	values->attr_setdetachstate = function_of(injection, "pthread_attr_setdetachstate");
+	values->attr_setstacksize = function_of(injection, "pthread_attr_setstacksize");
+	values->attr_destroy = function_of(injection, "pthread_attr_destroy");
+	values->create = function_of(injection, "pthread_create");
+	values->pause[1] = 50000;
+	values->own = injection->target.own;
+	if (!values->states)
+		return fail(injection, INJECT_UNSUITABLE, "the processor has no XSAVE");
+	if (!values->errno_location || !values->attr_init || !values->attr_setdetachstate ||
+			!values->attr_setstacksize || !values->attr_destroy || !values->create)
+		return fail(injection, INJECT_UNSUITABLE, "its C library has not what it takes");
+	(void)snprintf(injection->name, sizeof(injection->name), THREAD_NAME "%04x",
+			(unsigned int)getpid() & 0xffff);
+	injection->overwritten = malloc(injection->code.size);
+	if (!injection->overwritten)
+		return fail(injection, INJECT_FAILED, "out of memory");
+	if (!inject_read(&injection->target, injection->place.code, injection->overwritten,
+			    injection->code.size))
+		return fail_memory(injection);
+	if (!inject_write(&injection->target, injection->place.code, injection->code.bytes,
+			    injection->code.size) ||
+			!inject_write(&injection->target,
+					injection->place.code + injection->code.name,
+					injection->name, sizeof(injection->name))) {
+		(void)snprintf(text, sizeof(text),
+				"its memory cannot be written: %s (does the kernel forbid it, proc_mem.force_override?)",
+				strerror(errno));
+		(void)inject_write(&injection->target, injection->place.code,
+				injection->overwritten, injection->code.size);
+		return fail(injection, INJECT_FAILED, text);
+	}
+	return 0;
+}
+
+/* ---- calls in the new thread ---- */
+
+static bool read_scratch(const struct injection *injection, size_t offset, void *bytes, size_t size)
+{
+	return inject_read(&injection->target, injection->place.scratch + offset, bytes, size);
+}
+
+static bool write_scratch(
+		const struct injection *injection, size_t offset, const void *bytes, size_t size)
+{
+	return inject_write(&injection->target, injection->place.scratch + offset, bytes, size);
+}
+
+/* The address of a text in the program. Functions of the program must not get NULL instead. */
+static int put_text(struct injection *injection, size_t at, const char *text, uint64_t *ret_address)
+{
+	size_t offset = offsetof(struct inject_scratch, text) + at;
+
+	*ret_address = injection->place.scratch + offset;
+	return write_scratch(injection, offset, text, strlen(text) + 1) ? 0
+									: fail_memory(injection);
+}
+
+/* Nanoseconds that it has had a processor. */
+static uint64_t time_of(pid_t pid, pid_t thread)
+{
+	unsigned long long time = 0;
+	char path[64];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, thread);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%llu", &time) != 1)
+		time = 0;
+	(void)fclose(file);
+	return time;
+}
+
+/* Setting tens of thousands of probes takes its time on a machine that is busy: what runs does not hang. */
+static bool has_run(const struct injection *injection, uint64_t *time)
+{
+	pid_t pid = injection->target.pid, thread = find_thread(pid, injection->name);
+	uint64_t before = *time;
+
+	*time = thread > 0 ? time_of(pid, thread) : 0;
+	return *time > before;
+}
+
+/* Nanoseconds after which a function that does not run has failed. Users of slow or busy machines can multiply them. */
+static uint64_t call_timeout(void)
+{
+	const char *text = getenv("SIDE_TIMEOUT_FACTOR");
+	char *end = NULL;
+	unsigned long factor = text && *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 1;
+
+	if (!factor || factor > FACTOR_MAX || (end && *end))
+		factor = 1;
+	return factor * CALL_MS * UINT64_C(1000000);
+}
+
+static int call(struct injection *injection, uint64_t function, const uint64_t arguments[3],
+		uint64_t *result)
+{
+	const uint64_t timeout = call_timeout();
+	uint64_t until = inject_now() + timeout, time = 0;
+	uint32_t done = injection->command;
+
+	injection->command++;
+	if (!write_scratch(injection, offsetof(struct inject_scratch, arguments), arguments,
+			    3 * sizeof(*arguments)) ||
+			!write_scratch(injection, offsetof(struct inject_scratch, function),
+					&function, sizeof(function)) ||
+			!write_scratch(injection, offsetof(struct inject_scratch, command),
+					&injection->command, sizeof(injection->command)))
+		return fail_memory(injection);
+	while (done != injection->command) {
+		if (inject_now() > until && has_run(injection, &time))
+			until = inject_now() + timeout;
+		else if (inject_now() > until)
+			return fail(injection, INJECT_FAILED,
+					"it does not come to the end of loading the agent (it may be loading something else all the time)");
+		inject_pause_us(20);
+		if (!read_scratch(injection, offsetof(struct inject_scratch, done), &done,
+				    sizeof(done)))
+			return fail_memory(injection);
+	}
+	return read_scratch(injection, offsetof(struct inject_scratch, result), result,
+			       sizeof(*result))
+			? 0
+			: fail_memory(injection);
+}
+
+/* ---- the agent ---- */
+
+static void say_not_loaded(struct injection *injection)
+{
+	char text[400] = "";
+	uint64_t at = 0;
+	size_t size;
+	const uint64_t nothing[3] = {0};
+
+	if (call(injection, function_of(injection, "dlerror"), nothing, &at))
+		return;
+	/* As much of it as can be read. */
+	for (size = sizeof(text) - 1;
+			at && size && !inject_read(&injection->target, at, text, size); size /= 2)
+		;
+	text[sizeof(text) - 1] = 0;
+	(void)fail(injection, INJECT_FAILED, *text ? text : "the agent cannot be loaded");
+}
+
+static int load(struct injection *injection, const char *path, uint64_t *handle)
+{
+	uint64_t arguments[3] = {0, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE};
+	int ret = put_text(injection, PATH_AT, path, &arguments[0]);
+
+	return ret ? ret : call(injection, function_of(injection, "dlopen"), arguments, handle);
+}
+
+/*
+ * To write to what the program says is new memory of its own. It may say anything, as another file that it may only read; we, who
+ * may write to more than it, write to what has no name and is empty, and to nothing else.
+ */
+static int open_memory(const char *path)
+{
+	int seen = open(path, O_PATH | O_CLOEXEC), fd;
+	struct stat status;
+	char again[64];
+
+	if (seen < 0)
+		return -errno;
+	if (fstat(seen, &status) || !S_ISREG(status.st_mode) || status.st_nlink || status.st_size) {
+		close(seen);
+		return -EPERM;
+	}
+	(void)snprintf(again, sizeof(again), "/proc/self/fd/%d", seen);
+	fd = open(again, O_WRONLY | O_CLOEXEC);
+	fd = fd < 0 ? -errno : fd;
+	close(seen);
+	return fd;
+}
+
+/* A file of ours as memory of the program's, for programs that see other files than we do. */
+static int give_file(struct injection *injection, const char *path, int *descriptor)
+{
+	const char *name = strrchr(path, '/') + 1;
+	uint64_t arguments[3] = {SYS_memfd_create, 0, MFD_CLOEXEC};
+	pid_t pid = injection->target.pid, thread;
+	char there[96];
+	uint64_t result = 0;
+	int fd, ret;
+
+	ret = put_text(injection, PATH_AT, name, &arguments[1]);
+	if (!ret)
+		ret = call(injection, function_of(injection, "syscall"), arguments, &result);
+	if (ret)
+		return ret;
+	*descriptor = (int)result;
+	if (*descriptor < 0)
+		return fail(injection, INJECT_FAILED, "it cannot make memory for the agent");
+	thread = find_thread(pid, injection->name);
+	if (thread < 0)
+		return fail(injection, INJECT_FAILED, strerror(-thread));
+	(void)snprintf(there, sizeof(there), "/proc/%d/task/%d/fd/%d", pid, thread, *descriptor);
+	fd = open_memory(there);
+	ret = fd < 0 ? fd : inject_copy_file(path, fd);
+	if (fd >= 0)
+		close(fd);
+	return ret ? fail(injection, INJECT_FAILED, strerror(-ret)) : 0;
+}
+
+static bool has_loaded(const struct inject_target *target, const char *name)
+{
+	const char *slash;
+	size_t i;
+
+	for (i = 0; i < target->nr_mappings; i++) {
+		slash = strrchr(target->mappings[i].path, '/');
+		if (slash && !strncmp(slash + 1, name, strlen(name)))
+			return true;
+	}
+	return false;
+}
+
+/* libside first, for the agent asks for it by its name; both stay open until both are loaded. */
+static int load_from_memory(struct injection *injection, uint64_t *handle)
+{
+	const struct inject_request *request = injection->request;
+	char path[64];
+	int libside = -1, agent = -1, ret = 0;
+	uint64_t first = 1;
+
+	injection->target.report->from_memory = true;
+	if (!has_loaded(&injection->target, "libside.so.0")) {
+		ret = give_file(injection, request->libside, &libside);
+		(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", libside);
+		if (!ret)
+			ret = load(injection, path, &first);
+	}
+	if (!ret && first)
+		ret = give_file(injection, request->agent, &agent);
+	if (ret || !first)
+		return ret;
+	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", agent);
+	return load(injection, path, handle);
+}
+
+/* As a file, wherever the program may load one; the loader says why not. */
+static int load_copy(struct injection *injection, const char *file, uint64_t *handle)
+{
+	struct inject_copy copy = {.directory = -1};
+	int ret = 0;
+
+	*handle = 0;
+	while (!ret && !*handle && inject_copy_make(&copy, injection->target.pid, file)) {
+		ret = load(injection, copy.theirs, handle);
+		inject_copy_remove(&copy);
+	}
+	return ret;
+}
+
+static int load_from_copies(struct injection *injection, uint64_t *handle)
+{
+	const struct inject_request *request = injection->request;
+	uint64_t first = 1;
+	int ret = 0;
+
+	if (!has_loaded(&injection->target, "libside.so.0"))
+		ret = load_copy(injection, request->libside, &first);
+	return ret || !first ? ret : load_copy(injection, request->agent, handle);
+}
+
+/* Does the program see the file that we see? */
+static bool is_same_file(const struct injection *injection)
+{
+	const char *agent = injection->request->agent;
+	struct stat ours, theirs;
+	char path[4200];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/root%s", injection->target.pid, agent);
+	return !stat(agent, &ours) && !stat(path, &theirs) && ours.st_dev == theirs.st_dev &&
+			ours.st_ino == theirs.st_ino;
+}
+
+static int find_loaded(struct injection *injection, uint64_t handle, const char *name,
+		uint64_t *ret_function)
+{
+	uint64_t arguments[3] = {handle};
+	int ret = put_text(injection, PATH_AT, name, &arguments[1]);
+
+	return ret ? ret
+		   : call(injection, function_of(injection, "dlsym"), arguments, ret_function);
+}
+
+/* The agent is just loaded: from here on our thread's calls are not the program's. */
+static int become_own(struct injection *injection, uint64_t handle)
+{
+	uint64_t function = 0, result = 0;
+	const uint64_t nothing[3] = {0};
+	int ret = find_loaded(injection, handle, "side_agent_own_thread", &function);
+
+	return ret || !function ? ret : call(injection, function, nothing, &result);
+}
+
+static int load_agent(struct injection *injection)
+{
+	uint64_t handle = 0;
+	int ret = 0;
+
+	if (is_same_file(injection))
+		ret = load(injection, injection->request->agent, &handle);
+	/* Or may not read it. */
+	if (!ret && !handle)
+		ret = load_from_memory(injection, &handle);
+	/* Its memory has no names there: a root directory without /proc. */
+	if (!ret && !handle)
+		ret = load_from_copies(injection, &handle);
+	if (ret)
+		return ret;
+	if (!handle) {
+		say_not_loaded(injection);
+		return -1;
+	}
+	ret = become_own(injection, handle);
+	if (!ret)
+		ret = find_loaded(injection, handle, injection->request->function,
+				&injection->target.agent_function);
+	if (!ret && !injection->target.agent_function)
+		say_not_loaded(injection);
+	return !ret && injection->target.agent_function ? 0 : -1;
+}
+
+static int talk(struct injection *injection)
+{
+	uint64_t result = 0, arguments[3] = {0};
+	int ret = 0;
+
+	if (!injection->target.agent_function)
+		ret = load_agent(injection);
+	if (ret)
+		return ret;
+	ret = put_text(injection, 0, injection->request->argument, &arguments[0]);
+	if (!ret)
+		ret = call(injection, injection->target.agent_function, arguments, &result);
+	if (!ret)
+		injection->target.report->result = (int)result;
+	return ret;
+}
+
+/* ---- the end ---- */
+
+/* Our thread goes, and only then its code. Where it hangs, that stays. */
+static void clean_up(struct injection *injection)
+{
+	uint64_t until = inject_now() + LAST_MS * UINT64_C(1000000), none = 0;
+	bool is_told = false;
+	uint32_t state;
+
+	injection->command++;
+	for (;;) {
+		/* Again after a failed write: the thread would wait for the next command. */
+		if (!is_told)
+			is_told = write_scratch(injection,
+						  offsetof(struct inject_scratch, function), &none,
+						  sizeof(none)) &&
+					write_scratch(injection,
+							offsetof(struct inject_scratch, command),
+							&injection->command,
+							sizeof(injection->command));
+		if (!read_scratch(injection, 0, &state, sizeof(state)) &&
+				!find_thread(injection->target.pid, injection->name))
+			break;
+		if (inject_now() > until)
+			return;
+		inject_pause_us(50);
+	}
+	(void)inject_write(&injection->target, injection->place.code, injection->overwritten,
+			injection->code.size);
+}
+
+static int inject(struct injection *injection)
+{
+	int ret = inject_target_open(&injection->target, injection->request);
+
+	if (ret)
+		return ret;
+	if (injection->request->only_if_there && !injection->target.agent_function) {
+		injection->target.report->result = -ENOENT;
+		return 0;
+	}
+	injection->code = inject_code_get();
+	if (!injection->code.bytes)
+		return fail(injection, INJECT_UNSUITABLE, "this is for x86-64 only");
+	if (strlen(injection->request->argument) >= INJECT_ARGUMENT_MAX ||
+			strlen(injection->request->agent) > AGENT_PATH_MAX)
+		return fail(injection, INJECT_FAILED, "a path is too long");
+	ret = take_lock(injection);
+	if (!ret)
+		ret = find_room(injection);
+	if (!ret)
+		ret = put_code(injection);
+	if (ret)
+		return ret;
+	ret = inject_borrow(&injection->target, &injection->place, injection->request);
+	if (ret) {
+		if (ret != -ETIMEDOUT && injection->target.report->kind != INJECT_GONE)
+			(void)inject_write(&injection->target, injection->place.code,
+					injection->overwritten, injection->code.size);
+		return ret;
+	}
+	ret = talk(injection);
+	clean_up(injection);
+	return ret;
+}
+
+/* ---- in a process of its own ---- */
+
+static void __attribute__((noreturn)) work(const struct inject_request *request, int to)
+{
+	struct inject_report report = {.kind = INJECT_DONE};
+	struct injection injection = {
+			.target = {.pid = request->pid, .memory = -1, .report = &report},
+			.request = request,
+			.lock = -1,
+	};
+	uint64_t began = inject_now();
+
+	/* Whoever is stopped waits for us. */
+	(void)setpriority(PRIO_PROCESS, 0, -20);
+	(void)inject(&injection);
+	report.total_ns = inject_now() - began;
+	inject_target_close(&injection.target);
+	if (write(to, &report, sizeof(report)) != (ssize_t)sizeof(report))
+		_exit(errno);
+	_exit(0);
+}
+
+int inject_begin(const struct inject_request *request, pid_t *child)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	*child = fork();
+	if (*child < 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return -EAGAIN;
+	}
+	if (!*child) {
+		signal(SIGPIPE, SIG_IGN);
+		close(ends[0]);
+		work(request, ends[1]);
+	}
+	close(ends[1]);
+	return ends[0];
+}
+
+void inject_end(int fd, pid_t child, struct inject_report *report)
+{
+	int status = 0, code;
+	ssize_t size;
+
+	do
+		size = read(fd, report, sizeof(*report));
+	while (size < 0 && errno == EINTR);
+	code = size < 0 ? errno : 0;
+	close(fd);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (size == (ssize_t)sizeof(*report))
+		return;
+	/* The child ends with the error of its write(). */
+	if (!code && WIFEXITED(status))
+		code = WEXITSTATUS(status);
+	*report = (struct inject_report){.kind = INJECT_FAILED};
+	if (code)
+		(void)snprintf(report->text, sizeof(report->text),
+				"the result of attaching is unknown: %s", strerror(code));
+	else
+		(void)snprintf(report->text, sizeof(report->text),
+				"attaching was ended before it was done, and the program goes on");
+}

@@ -1,0 +1,719 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The program: what is known of it from outside, and why it may be refused.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/parts.h"
+
+#define MAPPINGS_MAX 65536u
+#define STATUS_MAX 65536 /* bytes of /proc/PID/status, and a 0 */
+#define FILES_MIN 8      /* a socket, what comes over it, a library that is being loaded */
+
+uint64_t inject_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void inject_pause_us(long us)
+{
+	const struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+
+	nanosleep(&time, NULL);
+}
+
+int inject_fail(struct inject_target *target, enum inject_kind kind, const char *format, ...)
+{
+	va_list arguments;
+
+	target->report->kind = kind;
+	*target->report->hint = '\0';
+	va_start(arguments, format);
+	(void)vsnprintf(target->report->text, sizeof(target->report->text), format, arguments);
+	va_end(arguments);
+	return -1;
+}
+
+int inject_hint(struct inject_target *target, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(target->report->hint, sizeof(target->report->hint), format, arguments);
+	va_end(arguments);
+	return -1;
+}
+
+/* ---- /proc ---- */
+
+/* A small file, with a 0 behind it. False with errno, which is ENODATA for an empty file. */
+static bool read_small(const char *path, char *text, size_t room)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, text, room - 1);
+	int code = size < 0 ? errno : ENODATA;
+
+	if (fd >= 0)
+		close(fd);
+	text[size > 0 ? size : 0] = 0;
+	if (size <= 0)
+		errno = code;
+	return size > 0;
+}
+
+bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t room)
+{
+	/* A user can be in thousands of groups, whose line is before that of the sandbox. */
+	char path[64], all[STATUS_MAX], line[64];
+	const char *at;
+	size_t size;
+
+	if (thread)
+		(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, thread);
+	else
+		(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	(void)snprintf(line, sizeof(line), "\n%s:", name);
+	*text = 0;
+	if (!read_small(path, all, sizeof(all)))
+		return false;
+	at = strstr(all, line);
+	if (!at) {
+		errno = strlen(all) + 1 == sizeof(all) ? EOVERFLOW : ENODATA;
+		return false;
+	}
+	at += strlen(line);
+	at += strspn(at, " \t");
+	size = strcspn(at, "\n");
+	size = size < room ? size : room - 1;
+	memcpy(text, at, size);
+	text[size] = 0;
+	return true;
+}
+
+const char *inject_name(pid_t pid, char *text, size_t room)
+{
+	return inject_thread_name(pid, pid, text, room);
+}
+
+const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t room)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, thread);
+	if (!read_small(path, text, room))
+		(void)snprintf(text, room, "?");
+	text[strcspn(text, "\n")] = 0;
+	return text;
+}
+
+/* ---- memory ---- */
+
+/* The kernel copies nothing, without an error, if the program has no memory any more. */
+static bool is_whole(ssize_t copied, size_t size)
+{
+	if (copied >= 0 && copied != (ssize_t)size)
+		errno = copied ? EIO : ESRCH;
+	return copied == (ssize_t)size;
+}
+
+bool inject_read(const struct inject_target *target, uint64_t address, void *bytes, size_t size)
+{
+	errno = EIO;
+	return address <= INT64_MAX &&
+			is_whole(pread(target->memory, bytes, size, (off_t)address), size);
+}
+
+bool inject_write(const struct inject_target *target, uint64_t address, const void *bytes,
+		size_t size)
+{
+	errno = EIO;
+	return address <= INT64_MAX &&
+			is_whole(pwrite(target->memory, bytes, size, (off_t)address), size);
+}
+
+void inject_maps_free(struct inject_target *target)
+{
+	size_t i;
+
+	for (i = 0; i < target->nr_mappings; i++)
+		free(target->mappings[i].path);
+	free(target->mappings);
+	target->mappings = NULL;
+	target->nr_mappings = 0;
+}
+
+/* 0, -ENODATA for another line, or -ENOMEM. */
+static int parse_mapping(char *line, struct inject_mapping *mapping)
+{
+	unsigned long begin, end, offset, inode;
+	int at = 0;
+
+	line[strcspn(line, "\n")] = 0;
+	if (sscanf(line, "%lx-%lx %4s %lx %*x:%*x %lu %n", &begin, &end, mapping->access, &offset,
+			    &inode, &at) < 5 ||
+			!at)
+		return -ENODATA;
+	mapping->begin = begin;
+	mapping->end = end;
+	mapping->offset = offset;
+	mapping->inode = inode;
+	mapping->path = strdup(line + at);
+	return mapping->path ? 0 : -ENOMEM;
+}
+
+/* The next mapping of the file. 0, -ENODATA at its end, or another negative errno. */
+static int next_mapping(FILE *file, char **line, size_t *size, struct inject_mapping *mapping)
+{
+	int ret;
+
+	do {
+		errno = 0;
+		if (getline(line, size, file) <= 0)
+			return feof(file) || !errno ? -ENODATA : -errno;
+		ret = parse_mapping(*line, mapping);
+	} while (ret == -ENODATA);
+	return ret;
+}
+
+int inject_maps_read(struct inject_target *target)
+{
+	char path[64], *line = NULL;
+	size_t room = 0, size = 0;
+	struct inject_mapping *more;
+	int ret = 0;
+	FILE *file;
+
+	inject_maps_free(target);
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", target->pid);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (!ret && target->nr_mappings < MAPPINGS_MAX) {
+		if (target->nr_mappings == size) {
+			size = size ? size * 2 : 256;
+			more = realloc(target->mappings, size * sizeof(*more));
+			if (!more) {
+				ret = -ENOMEM;
+				break;
+			}
+			target->mappings = more;
+		}
+		target->mappings[target->nr_mappings] = (struct inject_mapping){0};
+		ret = next_mapping(file, &line, &room, &target->mappings[target->nr_mappings]);
+		target->nr_mappings += !ret;
+	}
+	free(line);
+	(void)fclose(file);
+	if (ret == -ENODATA)
+		ret = target->nr_mappings ? 0 : -ESRCH;
+	return ret;
+}
+
+const struct inject_mapping *inject_mapping_of(const struct inject_target *target, uint64_t address)
+{
+	size_t low = 0, high = target->nr_mappings;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (address < target->mappings[middle].begin)
+			high = middle;
+		else if (address >= target->mappings[middle].end)
+			low = middle + 1;
+		else
+			return &target->mappings[middle];
+	}
+	return NULL;
+}
+
+int inject_is_mapped(pid_t pid, uint64_t address)
+{
+	struct inject_target target = {.pid = pid};
+	int ret = inject_maps_read(&target);
+
+	if (!ret)
+		ret = inject_mapping_of(&target, address) != NULL;
+	inject_maps_free(&target);
+	return ret;
+}
+
+/* Is it the file that is mapped, and not one that an upgrade has put there? By its first bytes. */
+static bool same_file(
+		const struct inject_target *target, const struct inject_mapping *mapping, int fd)
+{
+	char here[1024], there[1024];
+	size_t i;
+
+	for (i = 0; i < target->nr_mappings; i++) {
+		const struct inject_mapping *first = &target->mappings[i];
+
+		if (first->offset || first->inode != mapping->inode ||
+				strcmp(first->path, mapping->path) != 0 ||
+				first->begin > mapping->begin)
+			continue;
+		return pread(fd, here, sizeof(here), 0) == (ssize_t)sizeof(here) &&
+				inject_read(target, first->begin, there, sizeof(there)) &&
+				!memcmp(here, there, sizeof(here));
+	}
+	return false;
+}
+
+static int open_same(const struct inject_target *target, const struct inject_mapping *mapping,
+		const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat status;
+
+	int ret = -ESTALE;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status))
+		ret = -errno;
+	else if (S_ISREG(status.st_mode) && same_file(target, mapping, fd))
+		return fd;
+	close(fd);
+	return ret;
+}
+
+int inject_mapping_open(const struct inject_target *target, const struct inject_mapping *mapping)
+{
+	char path[4200];
+	int fd, ret;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", target->pid,
+			(unsigned long)mapping->begin, (unsigned long)mapping->end);
+	fd = open_same(target, mapping, path);
+	if (fd >= 0)
+		return fd;
+	(void)snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, mapping->path);
+	ret = open_same(target, mapping, path);
+	if (ret >= 0)
+		return ret;
+	/* The kernel names files as we see them, where we do: a program with another root directory sees them elsewhere. */
+	fd = open_same(target, mapping, mapping->path);
+	return fd >= 0 || ret == -ENOENT ? fd : ret;
+}
+
+/* ---- refusals ---- */
+
+static long yama(void)
+{
+	char text[32];
+
+	return read_small("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text))
+			? strtol(text, NULL, 10)
+			: 0;
+}
+
+/* No tracer is there: what forbids it otherwise. */
+static int fail_permission(struct inject_target *target, const char *name, int code)
+{
+	char uids[64];
+	long scope = yama();
+
+	if (scope == 3)
+		return inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 3, which forbids it to everybody until the machine is started again with another value",
+				target->pid, name);
+	if (scope == 2) {
+		inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): kernel.yama.ptrace_scope is 2, which requires CAP_SYS_PTRACE",
+				target->pid, name);
+		return inject_hint(target, "run as root");
+	}
+	if (scope == 1) {
+		inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): ptrace is limited to child processes here (kernel.yama.ptrace_scope is 1)",
+				target->pid, name);
+		return inject_hint(target,
+				"run as root (CAP_SYS_PTRACE), or `sudo sysctl kernel.yama.ptrace_scope=0`");
+	}
+	if (inject_status(target->pid, 0, "Uid", uids, sizeof(uids)) &&
+			strtoul(uids, NULL, 10) != geteuid()) {
+		inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): it belongs to user %lu", target->pid,
+				name, strtoul(uids, NULL, 10));
+		return inject_hint(target, "run as this user or as root (CAP_SYS_PTRACE)");
+	}
+	inject_fail(target, INJECT_NOT_PERMITTED,
+			"cannot attach to %d (%s): %s: it has rights that you do not have, or a sandbox forbids you ptrace",
+			target->pid, name, strerror(code));
+	return inject_hint(target, "run as root (CAP_SYS_PTRACE)");
+}
+
+int inject_not_permitted(struct inject_target *target, pid_t thread, int code)
+{
+	char tracer[32], name[64], tracers_name[64];
+	pid_t by;
+
+	inject_name(target->pid, name, sizeof(name));
+	if (code == ESRCH)
+		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", target->pid, name);
+	if (code != EPERM && code != EACCES)
+		return inject_fail(target, INJECT_FAILED, "cannot attach to %d (%s): %s",
+				target->pid, name, strerror(code));
+	by = inject_status(target->pid, thread, "TracerPid", tracer, sizeof(tracer))
+			? (pid_t)strtol(tracer, NULL, 10)
+			: 0;
+	if (by) {
+		inject_fail(target, INJECT_NOT_PERMITTED,
+				"cannot attach to %d (%s): %d (%s) is tracing it, and a program has one tracer at a time",
+				target->pid, name, by,
+				inject_name(by, tracers_name, sizeof(tracers_name)));
+		return inject_hint(target, "end that tracer first, or detach it");
+	}
+	return fail_permission(target, name, code);
+}
+
+static int fail_status(struct inject_target *target, const char *name, int code)
+{
+	if (code == ENOENT || code == ESRCH)
+		return inject_fail(target, INJECT_GONE, "there is no process %d", target->pid);
+	return inject_fail(target, INJECT_FAILED,
+			"cannot attach to %d (%s): its state cannot be read: %s", target->pid, name,
+			strerror(code));
+}
+
+static int check_state(struct inject_target *target, const struct inject_request *request)
+{
+	enum { STATE, KERNEL, TRACER, SANDBOX, FIELDS };
+	static const char *const fields[FIELDS] = {"State", "Kthread", "TracerPid", "Seccomp"};
+	char texts[FIELDS][64], name[64];
+	pid_t pid = target->pid;
+
+	inject_name(pid, name, sizeof(name));
+	/* Older kernels do not have all of them. */
+	for (int i = 0; i < FIELDS; i++)
+		if (!inject_status(pid, 0, fields[i], texts[i], sizeof(texts[i])) &&
+				errno != ENODATA)
+			return fail_status(target, name, errno);
+	if (*texts[STATE] == 'Z' || *texts[STATE] == 'X')
+		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", pid, name);
+	if (*texts[STATE] == 'T') {
+		inject_fail(target, INJECT_FAILED, "cannot attach to %d (%s): it is stopped", pid,
+				name);
+		return inject_hint(target, "continue it first: `kill -CONT %d`", pid);
+	}
+	if (*texts[KERNEL] == '1')
+		return inject_fail(target, INJECT_UNSUITABLE, "%d (%s) is a thread of the kernel",
+				pid, name);
+	if (strtol(texts[TRACER], NULL, 10))
+		return inject_not_permitted(target, 0, EPERM);
+	if (*texts[SANDBOX] == '1')
+		return inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): it is in the strict sandbox of seccomp, which would end it at its first call",
+				pid, name);
+	if (*texts[SANDBOX] == '2' && !request->in_sandbox) {
+		inject_fail(target, INJECT_UNSUITABLE,
+				"will not attach to %d (%s): it is in a sandbox (seccomp), whose filter may end it when it is made to load a library",
+				pid, name);
+		return inject_hint(
+				target, "if you know that the filter allows that: `--in-sandbox`");
+	}
+	return 0;
+}
+
+/*
+ * Our thread has a table of descriptors of its own, and begins with an empty one; but the limit is that of the process.
+ */
+static int check_files(struct inject_target *target)
+{
+	char name[64];
+	struct rlimit limit;
+
+	if (prlimit(target->pid, RLIMIT_NOFILE, NULL, &limit) || limit.rlim_cur >= FILES_MIN)
+		return 0;
+	inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it may have no more than %llu files open (RLIMIT_NOFILE), and for a moment the recorder needs %d of its own",
+			target->pid, inject_name(target->pid, name, sizeof(name)),
+			(unsigned long long)limit.rlim_cur, FILES_MIN);
+	return inject_hint(target, "`prlimit --pid %d --nofile=%d:%llu`", target->pid, FILES_MIN,
+			(unsigned long long)(limit.rlim_max > FILES_MIN ? limit.rlim_max
+									: FILES_MIN));
+}
+
+/* ThreadSanitizer ends the program when a thread calls its functions whose start it has not seen. */
+static int fail_sanitizer(struct inject_target *target)
+{
+	char name[64];
+
+	inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it has ThreadSanitizer, which must see the start of each thread",
+			target->pid, inject_name(target->pid, name, sizeof(name)));
+	return inject_hint(target, "start it with `side record` or `side trace -c`");
+}
+
+/* Detects valgrind, whose tools are linked statically. They execute a translation of the program, where the kernel's breakpoints end it. */
+static bool is_valgrind(const char *link)
+{
+	char path[PATH_MAX] = "";
+
+	return readlink(link, path, sizeof(path) - 1) > 0 &&
+			!fnmatch("*/valgrind/*-linux", path, 0);
+}
+
+static int fail_valgrind(struct inject_target *target, const char *name)
+{
+	inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it runs under valgrind, which executes a translation of the program",
+			target->pid, name);
+	return inject_hint(target, "start it with `side record`, or without valgrind");
+}
+
+static int fail_static(struct inject_target *target, const char *name)
+{
+	inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it is linked statically, so there is no loader that could bring the agent",
+			target->pid, name);
+	return inject_hint(target, "`side trace --global` lets the kernel watch its functions");
+}
+
+static int check_executable(struct inject_target *target)
+{
+	char path[64], name[64];
+	struct inject_elf elf;
+	int fd, ret;
+
+	inject_name(target->pid, name, sizeof(name));
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", target->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return inject_fail(target, INJECT_UNSUITABLE,
+				"%d (%s) is a thread of the kernel, or has ended", target->pid,
+				name);
+	if (fd < 0)
+		return inject_not_permitted(target, 0, errno);
+	ret = inject_elf_read(fd, &elf);
+	close(fd);
+	if (ret == -ENOEXEC)
+		inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): its file is no ELF file", target->pid,
+				name);
+	else if (ret)
+		inject_fail(target, INJECT_FAILED,
+				"cannot attach to %d (%s): its file cannot be read: %s",
+				target->pid, name, strerror(-ret));
+	else if (elf.class != ELFCLASS64 || elf.machine != EM_X86_64)
+		ret = inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): it is a program for another processor (%s), and the agent is for x86-64, with 64 bits",
+				target->pid, name,
+				elf.class == ELFCLASS32 ? "32 bits" : "not x86-64");
+	else if (is_valgrind(path))
+		ret = fail_valgrind(target, name);
+	else if (!elf.interpreter)
+		ret = fail_static(target, name);
+	else if (inject_elf_function(&elf, "__tsan_init"))
+		ret = fail_sanitizer(target);
+	inject_elf_free(&elf);
+	return ret ? -1 : 0;
+}
+
+/* ---- what it has loaded ---- */
+
+static const char *file_name(const struct inject_mapping *mapping)
+{
+	const char *slash = strrchr(mapping->path, '/');
+
+	return slash ? slash + 1 : mapping->path;
+}
+
+static int read_object(const struct inject_target *target, const struct inject_mapping *mapping,
+		struct inject_elf *elf, uint64_t *bias)
+{
+	int fd = inject_mapping_open(target, mapping), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = inject_elf_read(fd, elf);
+	close(fd);
+	if (!ret && inject_elf_bias(elf, mapping->offset, mapping->begin, bias))
+		return 0;
+	inject_elf_free(elf);
+	return ret ? ret : -ENOEXEC;
+}
+
+static const struct inject_mapping *find_code(const struct inject_target *target, const char *name)
+{
+	size_t i, length = strlen(name);
+
+	for (i = 0; i < target->nr_mappings; i++)
+		if (target->mappings[i].access[2] == 'x' &&
+				!strncmp(file_name(&target->mappings[i]), name, length))
+			return &target->mappings[i];
+	return NULL;
+}
+
+static int check_sanitizer(struct inject_target *target)
+{
+	return find_code(target, "libtsan.so") || find_code(target, "libclang_rt.tsan")
+			? fail_sanitizer(target)
+			: 0;
+}
+
+static int find_libc(struct inject_target *target)
+{
+	const struct inject_mapping *mapping = find_code(target, "libc.so.6");
+	char name[64];
+	int ret;
+
+	inject_name(target->pid, name, sizeof(name));
+	if (!mapping)
+		return inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): it has not loaded the GNU C library (libc.so.6), without which the agent cannot run",
+				target->pid, name);
+	ret = read_object(target, mapping, &target->libc, &target->libc_bias);
+	if (ret == -ESTALE) {
+		inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): its C library was replaced on the disk since it was started",
+				target->pid, name);
+		return inject_hint(target, "restart the program");
+	}
+	if (ret)
+		return inject_fail(target, INJECT_FAILED,
+				"cannot attach to %d (%s): its C library cannot be read: %s",
+				target->pid, name, strerror(-ret));
+	if (!inject_elf_function(&target->libc, "dlopen") ||
+			!inject_elf_function(&target->libc, "pthread_create"))
+		return inject_fail(target, INJECT_UNSUITABLE,
+				"cannot attach to %d (%s): its C library is older than glibc 2.34",
+				target->pid, name);
+	return 0;
+}
+
+static const struct inject_mapping *find_agent_code(const struct inject_target *target)
+{
+	const struct inject_mapping *mapping = find_code(target, "libside-agent.so");
+
+	return mapping ? mapping : find_code(target, "memfd:libside-agent.so");
+}
+
+static bool read_figure(const struct inject_target *target, const struct inject_elf *elf,
+		uint64_t bias, const char *name, uint64_t *figure)
+{
+	uint64_t where = inject_elf_object(elf, name), found;
+
+	if (!where || !inject_read(target, where + bias, &found, sizeof(found)))
+		return false;
+	*figure = found;
+	return true;
+}
+
+int inject_kept(pid_t pid, struct inject_kept *kept)
+{
+	struct inject_target target = {.pid = pid};
+	const struct inject_mapping *mapping;
+	struct inject_elf elf;
+	uint64_t bias;
+	char path[64];
+	int ret;
+
+	memset(kept, 0, sizeof(*kept));
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	target.memory = open(path, O_RDONLY | O_CLOEXEC);
+	if (target.memory < 0)
+		return -errno;
+	ret = inject_maps_read(&target);
+	mapping = ret ? NULL : find_agent_code(&target);
+	if (mapping)
+		ret = read_object(&target, mapping, &elf, &bias);
+	if (mapping && !ret) {
+		if (read_figure(&target, &elf, bias, "side_probe_kept", &kept->bytes)) {
+			/* An older agent does not have these. */
+			(void)read_figure(&target, &elf, bias, "side_probe_traps", &kept->traps);
+			(void)read_figure(&target, &elf, bias, "side_probe_pads", &kept->pads);
+		} else {
+			ret = -ENOENT;
+		}
+		inject_elf_free(&elf);
+	}
+	inject_target_close(&target);
+	return ret;
+}
+
+static int find_agent(struct inject_target *target, const char *function)
+{
+	const struct inject_mapping *mapping = find_agent_code(target);
+	struct inject_elf elf;
+	char name[64];
+	uint64_t bias;
+	int ret;
+
+	if (!mapping)
+		return 0;
+	inject_name(target->pid, name, sizeof(name));
+	ret = read_object(target, mapping, &elf, &bias);
+	/* ESTALE, ENOENT: its file was replaced or removed. */
+	if (ret && ret != -ESTALE && ret != -ENOENT && ret != -ENOEXEC)
+		return inject_fail(target, INJECT_FAILED,
+				"cannot attach to %d (%s): the agent that it has loaded cannot be read: %s",
+				target->pid, name, strerror(-ret));
+	if (!ret) {
+		target->agent_function = inject_elf_function(&elf, function);
+		target->agent_function += target->agent_function ? bias : 0;
+		target->own = (struct inject_own){
+				.begin = inject_elf_function(&elf, "side_agent_own_begin"),
+				.end = inject_elf_function(&elf, "side_agent_own_end"),
+				.thread = inject_elf_function(&elf, "side_agent_own_thread"),
+		};
+		if (target->own.begin && target->own.end && target->own.thread) {
+			target->own.begin += bias;
+			target->own.end += bias;
+			target->own.thread += bias;
+		} else {
+			target->own = (struct inject_own){.begin = 0};
+		}
+		inject_elf_free(&elf);
+	}
+	if (target->agent_function) {
+		target->report->was_there = true;
+		return 0;
+	}
+	inject_fail(target, INJECT_UNSUITABLE,
+			"cannot attach to %d (%s): it has loaded an agent of another version (%s)",
+			target->pid, name, mapping->path);
+	return inject_hint(target, "restart the program");
+}
+
+int inject_target_open(struct inject_target *target, const struct inject_request *request)
+{
+	char path[64];
+	int ret;
+
+	if (target->pid <= 0 || target->pid == getpid() || target->pid == getppid())
+		return inject_fail(target, INJECT_UNSUITABLE, "%d is not another program",
+				target->pid);
+	if (check_state(target, request) || check_files(target) || check_executable(target))
+		return -1;
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
+	target->memory = open(path, O_RDWR | O_CLOEXEC);
+	ret = target->memory < 0 ? -errno : inject_maps_read(target);
+	if (ret)
+		return inject_not_permitted(target, 0, -ret);
+	return check_sanitizer(target) || find_libc(target) || find_agent(target, request->function)
+			? -1
+			: 0;
+}
+
+void inject_target_close(struct inject_target *target)
+{
+	inject_maps_free(target);
+	inject_elf_free(&target->libc);
+	if (target->memory >= 0)
+		close(target->memory);
+	target->memory = -1;
+}

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Borrow a thread: stop it where that is safe, have it make a thread that is ours, give it back.
+ *
+ * Threads are tried in the order of what it costs the program:
+ *
+ *	those that wait in a call that the kernel restarts
+ *	those that wait for a futex of the program's
+ *	those that run; again and again, until one is seen outside the C library
+ *	those in a call that returns EINTR to the program, whatever is done (epoll_wait() with a time): only when
+ *	nothing else came for EINTR_AFTER_MS
+ *
+ * Nothing but PTRACE_SEIZE and PTRACE_INTERRUPT is used, no breakpoint, no signal. A thread that is stopped and
+ * cannot be used goes on at once.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/parts.h"
+
+#define THREADS_MAX 512
+#define STOP_MS 5000    /* that a thread takes to stop at most: until then it cannot be let go */
+#define JUDGE_US 1000   /* reading its stack */
+#define LOOK_AFTER_MS 2 /* without a sign of it */
+#define BUSY_MS 10000   /* for pthread_create(), which may wait for locks of other threads */
+#define EINTR_AFTER_MS 20
+#define SIGNAL_IDS 33  /* glibc's SIGSETXID: setuid() waits until each thread has taken it */
+#define ROUNDS_MIN 300 /* of all threads, before they are given up */
+#define ERESTARTSYS 512
+#define ERESTARTNOINTR 513
+#define ERESTARTNOHAND 514
+#define ERESTART_RESTARTBLOCK 516
+
+enum rank { RANK_WAITS, RANK_FUTEX, RANK_RUNS, RANK_EINTR, RANK_NONE };
+
+struct candidate {
+	pid_t thread;
+	enum rank rank;
+	uint64_t stack, code; /* where it waits */
+};
+
+enum attempt { ATTEMPT_DONE, ATTEMPT_NEXT, ATTEMPT_FAILED };
+
+struct borrowing {
+	struct inject_target *target;
+	struct inject_place *place;
+	struct inject_code code;
+	struct inject_safe *safe;
+	pid_t thread;
+	uint64_t stopped_at;
+	struct user_regs_struct before;
+	uint64_t mask;
+	int code_of_failure; /* errno */
+};
+
+/* ---- who could be borrowed ---- */
+
+/* Does a call that returned EINTR have no time that begins anew when it is made again? */
+static bool waits_for_ever(uint64_t number, const uint64_t arguments[6])
+{
+	switch (number) {
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait: return (int32_t)arguments[3] < 0;
+#ifdef SYS_epoll_pwait2
+	case SYS_epoll_pwait2: return !arguments[3];
+#endif
+	case SYS_rt_sigtimedwait: return !arguments[2];
+	case SYS_semop:
+	case SYS_msgrcv: return true;
+	case SYS_semtimedop: return !arguments[3];
+	default: return false;
+	}
+}
+
+static enum rank rank_of(pid_t pid, struct candidate *candidate)
+{
+	unsigned long long arguments[8];
+	char path[64], text[256] = "";
+	uint64_t copy[6];
+	long long number;
+	FILE *file;
+	size_t i;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, candidate->thread);
+	file = fopen(path, "re");
+	if (!file)
+		return RANK_NONE;
+	if (!fgets(text, sizeof(text), file))
+		*text = 0;
+	(void)fclose(file);
+	if (!strncmp(text, "running", 7))
+		return RANK_RUNS;
+	if (sscanf(text, "%lld %llx %llx %llx %llx %llx %llx %llx %llx", &number, &arguments[0],
+			    &arguments[1], &arguments[2], &arguments[3], &arguments[4],
+			    &arguments[5], &arguments[6], &arguments[7]) != 9 ||
+			number < 0)
+		return RANK_NONE;
+	candidate->stack = arguments[6];
+	candidate->code = arguments[7];
+	for (i = 0; i < 6; i++)
+		copy[i] = arguments[i];
+	if (number == SYS_futex)
+		return RANK_FUTEX;
+	switch (inject_call_waits((uint64_t)number)) {
+	case INJECT_WAITS: return RANK_WAITS;
+	case INJECT_WAITS_BRIEFLY:
+		return waits_for_ever((uint64_t)number, copy) ? RANK_WAITS : RANK_EINTR;
+	default: return RANK_NONE;
+	}
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct candidate *left = a, *right = b;
+
+	if (left->rank != right->rank)
+		return left->rank < right->rank ? -1 : 1;
+	return left->thread < right->thread ? -1 : left->thread > right->thread;
+}
+
+bool inject_nobody_at(pid_t pid, uint64_t begin, uint64_t end)
+{
+	struct dirent *entry;
+	bool is_unused = true;
+	char path[64];
+	DIR *tasks;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return false;
+	while (is_unused) {
+		struct candidate candidate = {.thread = 0};
+
+		errno = 0;
+		entry = readdir(tasks);
+		if (!entry) {
+			/* After a failed call, there may be more threads. */
+			is_unused = !errno;
+			break;
+		}
+		candidate.thread = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (candidate.thread <= 0)
+			continue;
+		(void)rank_of(pid, &candidate);
+		is_unused = candidate.code && (candidate.code < begin || candidate.code >= end);
+	}
+	closedir(tasks);
+	return is_unused;
+}
+
+static size_t find_candidates(pid_t pid, struct candidate *candidates)
+{
+	struct dirent *entry;
+	char path[64];
+	size_t nr = 0;
+	DIR *tasks;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return 0;
+	while (nr < THREADS_MAX && (entry = readdir(tasks))) {
+		pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (thread <= 0)
+			continue;
+		candidates[nr] = (struct candidate){.thread = thread};
+		candidates[nr].rank = rank_of(pid, &candidates[nr]);
+		if (candidates[nr].rank != RANK_NONE)
+			nr++;
+	}
+	closedir(tasks);
+	qsort(candidates, nr, sizeof(*candidates), by_rank);
+	return nr;
+}
+
+/* ---- stopping ---- */
+
+static void count_stop(struct borrowing *borrowing)
+{
+	struct inject_report *report = borrowing->target->report;
+	uint64_t time = inject_now() - borrowing->stopped_at;
+
+	report->stops++;
+	report->stopped_total_ns += time;
+	if (time > report->stopped_ns)
+		report->stopped_ns = time;
+}
+
+static void detach(struct borrowing *borrowing, int signal)
+{
+	(void)ptrace(PTRACE_DETACH, borrowing->thread, 0, (void *)(intptr_t)signal);
+	count_stop(borrowing);
+}
+
+/* What a stop is of: the number of a signal that is being delivered, or 0. -1: of our asking; -2: of the group. */
+static int kind_of_stop(int status)
+{
+	int signal = WSTOPSIG(status);
+
+	if (status >> 16 == PTRACE_EVENT_STOP)
+		return signal == SIGTRAP ? -1 : -2;
+	return status >> 16 ? -1 : signal;
+}
+
+/* 0 with the status of a stop, -ESRCH when it has ended, -EAGAIN when nothing has happened by then. */
+static int wait_until(const struct borrowing *borrowing, int *status, uint64_t until)
+{
+	uint64_t spin = inject_now() + 30000;
+
+	for (;;) {
+		pid_t pid = waitpid(borrowing->thread, status, __WALL | WNOHANG);
+
+		if (pid == borrowing->thread)
+			return WIFSTOPPED(*status) ? 0 : -ESRCH;
+		if (pid < 0 && errno != EINTR)
+			return -ESRCH;
+		if (inject_now() >= until)
+			return -EAGAIN;
+		/* The thread may need our processor. */
+		if (inject_now() < spin)
+			sched_yield();
+		else
+			inject_pause_us(20);
+	}
+}
+
+/* Stop it where it is; what is delivered to it first it gets. */
+static int stop(struct borrowing *borrowing)
+{
+	uint64_t until;
+	int status, ret;
+
+	if (ptrace(PTRACE_SEIZE, borrowing->thread, 0, 0))
+		return -errno;
+	borrowing->stopped_at = inject_now();
+	until = borrowing->stopped_at + STOP_MS * UINT64_C(1000000);
+	if (ptrace(PTRACE_INTERRUPT, borrowing->thread, 0, 0))
+		return -errno;
+	while (!(ret = wait_until(borrowing, &status, until))) {
+		int kind = kind_of_stop(status);
+
+		if (kind == -1)
+			return 0;
+		if (kind == -2) {
+			detach(borrowing, 0);
+			return -EBUSY;
+		}
+		(void)ptrace(PTRACE_CONT, borrowing->thread, 0, (void *)(intptr_t)kind);
+	}
+	return ret;
+}
+
+/* ---- registers ---- */
+
+static bool get_registers(pid_t thread, struct user_regs_struct *registers)
+{
+	struct iovec room = {.iov_base = registers, .iov_len = sizeof(*registers)};
+
+	return !ptrace(PTRACE_GETREGSET, thread, NT_PRSTATUS, &room) &&
+			room.iov_len == sizeof(*registers);
+}
+
+static bool set_registers(pid_t thread, const struct user_regs_struct *registers)
+{
+	struct user_regs_struct copy = *registers;
+	struct iovec room = {.iov_base = &copy, .iov_len = sizeof(copy)};
+
+	return !ptrace(PTRACE_SETREGSET, thread, NT_PRSTATUS, &room);
+}
+
+static bool is_in_call(const struct user_regs_struct *registers)
+{
+	return (int64_t)registers->orig_rax >= 0;
+}
+
+/* A call that returned EINTR only because of us, and that can be made again: the kernel shall do so. */
+static void mend_interrupted(struct user_regs_struct *registers)
+{
+	const uint64_t arguments[6] = {registers->rdi, registers->rsi, registers->rdx,
+			registers->r10, registers->r8, registers->r9};
+
+	if (is_in_call(registers) && (int64_t)registers->rax == -EINTR &&
+			inject_call_waits(registers->orig_rax) == INJECT_WAITS_BRIEFLY &&
+			waits_for_ever(registers->orig_rax, arguments))
+		registers->rax = (uint64_t)-ERESTARTNOHAND;
+}
+
+/* With what the thread goes back by itself, when we are not there. */
+static void fill_values(const struct borrowing *borrowing, struct inject_values *values)
+{
+	const struct user_regs_struct *from = &borrowing->before;
+
+	values->rax = from->rax;
+	values->rbx = from->rbx;
+	values->rcx = from->rcx;
+	values->rdx = from->rdx;
+	values->rsi = from->rsi;
+	values->rdi = from->rdi;
+	values->rbp = from->rbp;
+	values->rsp = from->rsp;
+	values->r8 = from->r8;
+	values->r9 = from->r9;
+	values->r10 = from->r10;
+	values->r11 = from->r11;
+	values->r12 = from->r12;
+	values->r13 = from->r13;
+	values->r14 = from->r14;
+	values->r15 = from->r15;
+	values->rip = from->rip;
+	values->flags = (from->eflags & 0x800 ? 1 : 0) | (from->eflags & 0xd5) << 8;
+	values->mask = borrowing->mask;
+	/* All but those that say that an instruction has failed. */
+	values->blocked = ~(UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1) |
+			UINT64_C(1) << (SIGILL - 1) | UINT64_C(1) << (SIGFPE - 1) |
+			UINT64_C(1) << (SIGTRAP - 1) | UINT64_C(1) << (SIGSYS - 1));
+	values->ids = UINT64_C(1) << (SIGNAL_IDS - 1);
+	if (!is_in_call(from))
+		return;
+	switch (-(int64_t)from->rax) {
+	case ERESTARTSYS:
+	case ERESTARTNOINTR:
+	case ERESTARTNOHAND:
+		values->rax = from->orig_rax;
+		values->rip -= 2;
+		break;
+	case ERESTART_RESTARTBLOCK:
+		values->rax = SYS_restart_syscall;
+		values->rip -= 2;
+		break;
+	}
+}
+
+/* As it was, and on its way. The registers come last: until then it would go back by itself. */
+static void give_back(struct borrowing *borrowing, int signal)
+{
+	(void)ptrace(PTRACE_SETSIGMASK, borrowing->thread, sizeof(borrowing->mask),
+			&borrowing->mask);
+	(void)set_registers(borrowing->thread, &borrowing->before);
+	detach(borrowing, signal);
+}
+
+/* ---- the borrowed thread ---- */
+
+static uint32_t state_of(const struct borrowing *borrowing)
+{
+	uint32_t state;
+
+	return inject_read(borrowing->target, borrowing->place->scratch, &state, sizeof(state))
+			? state
+			: INJECT_STATE_NONE;
+}
+
+/* Until it is stopped: by our asking, when it is ready or gives no sign, or by something else. */
+static int wait_for_thread(const struct borrowing *borrowing, int *status)
+{
+	uint64_t now = inject_now(), look = now + LOOK_AFTER_MS * UINT64_C(1000000);
+	uint64_t until = now + BUSY_MS * UINT64_C(1000000), spin = now + 200000;
+	bool asked = false;
+	int ret;
+
+	do {
+		uint32_t state = state_of(borrowing);
+
+		if (!asked &&
+				(state == INJECT_STATE_READY ||
+						(state == INJECT_STATE_NONE && now > look)))
+			asked = !ptrace(PTRACE_INTERRUPT, borrowing->thread, 0, 0);
+		ret = wait_until(borrowing, status, asked ? until : 0);
+		if (ret != -EAGAIN)
+			return ret;
+		if (now < spin)
+			sched_yield();
+		else
+			inject_pause_us(20);
+		now = inject_now();
+	} while (now < until);
+	return -ETIMEDOUT;
+}
+
+/*
+ * The result for a thread that returned without the tracer. It has removed the scratch memory if there is no new thread. pthread_create()
+ * fails with EAGAIN only.
+ */
+static enum attempt result_without_tracer(struct borrowing *borrowing)
+{
+	int is_mapped = state_of(borrowing) == INJECT_STATE_READY
+			? 1
+			: inject_is_mapped(borrowing->target->pid, borrowing->place->scratch);
+
+	if (is_mapped > 0)
+		return ATTEMPT_DONE;
+	borrowing->code_of_failure = is_mapped ? ETIMEDOUT : EAGAIN;
+	return ATTEMPT_FAILED;
+}
+
+/* What runs on the scratch memory is ours, or a function that we call. */
+static bool is_on_scratch(const struct borrowing *borrowing, const struct user_regs_struct *now)
+{
+	return now->rsp - borrowing->place->scratch <= INJECT_SCRATCH_SIZE;
+}
+
+/* It is stopped: is it ours no more? ATTEMPT_NEXT: nothing came of it, another time. -1: it is still under way. */
+static int look(struct borrowing *borrowing, int kind)
+{
+	const struct inject_code *code = &borrowing->code;
+	const int signal = kind > 0 ? kind : 0;
+	struct user_regs_struct now;
+	enum attempt result;
+	uint64_t at;
+
+	if (!get_registers(borrowing->thread, &now))
+		return ATTEMPT_FAILED;
+	at = now.rip - borrowing->place->code;
+	if (at < code->size && at <= code->masked && kind > 0) {
+		/* A signal came before it was blocked: as if we had not been here. */
+		give_back(borrowing, signal);
+		return ATTEMPT_NEXT;
+	}
+	if (at < code->size && at >= code->spin && at < code->refused) {
+		/* A thread that returns by itself unblocks its signals. One that came meanwhile stops the thread here. */
+		result = result_without_tracer(borrowing);
+		give_back(borrowing, signal);
+		return result;
+	}
+	if (at < code->size && at >= code->failed && at < code->thread) {
+		borrowing->code_of_failure = (int)now.r14;
+		give_back(borrowing, signal);
+		return ATTEMPT_FAILED;
+	}
+	if (at >= code->size && !is_on_scratch(borrowing, &now)) {
+		/* It returned by itself: the registers and the signal belong to the program. */
+		result = result_without_tracer(borrowing);
+		detach(borrowing, signal);
+		return result;
+	}
+	if (kind > 0 && (kind != SIGNAL_IDS || !is_on_scratch(borrowing, &now))) {
+		/* An instruction of ours, or of the functions that it called, has failed. */
+		borrowing->code_of_failure = EFAULT;
+		give_back(borrowing, 0);
+		return ATTEMPT_FAILED;
+	}
+	return -1;
+}
+
+static enum attempt make_thread(struct borrowing *borrowing)
+{
+	struct user_regs_struct registers = borrowing->before;
+	int status, ret, signal = 0;
+
+	fill_values(borrowing, &borrowing->place->values);
+	if (!inject_write(borrowing->target, borrowing->place->code, &borrowing->place->values,
+			    sizeof(borrowing->place->values))) {
+		borrowing->code_of_failure = errno;
+		detach(borrowing, 0);
+		return ATTEMPT_FAILED;
+	}
+	registers.rip = borrowing->place->code + borrowing->code.entry;
+	registers.orig_rax = UINT64_MAX;
+	if (!set_registers(borrowing->thread, &registers)) {
+		detach(borrowing, 0);
+		return ATTEMPT_NEXT;
+	}
+	do {
+		(void)ptrace(PTRACE_CONT, borrowing->thread, 0, (void *)(intptr_t)signal);
+		signal = 0;
+		ret = wait_for_thread(borrowing, &status);
+		if (!ret) {
+			ret = look(borrowing, kind_of_stop(status));
+			signal = kind_of_stop(status) == SIGNAL_IDS ? SIGNAL_IDS : 0;
+		}
+	} while (ret == -1);
+	if (ret >= 0)
+		return (enum attempt)ret;
+	borrowing->code_of_failure = -ret;
+	return ATTEMPT_FAILED;
+}
+
+/* ---- one after the other ---- */
+
+static bool may_be_stopped(const struct borrowing *borrowing, const struct inject_request *request)
+{
+	char text[64];
+
+	if (!inject_status(borrowing->target->pid, borrowing->thread, "State", text,
+			    sizeof(text)) ||
+			(*text != 'S' && *text != 'R'))
+		return false;
+	/* Older kernels do not have the field. */
+	if (!inject_status(borrowing->target->pid, borrowing->thread, "Seccomp", text,
+			    sizeof(text)))
+		return errno == ENODATA;
+	return *text == '0' || (*text == '2' && request->in_sandbox);
+}
+
+/* It has taken that signal, and setuid() in another thread waits until its handler is over; or the C library blocks all for a moment. */
+static bool blocks_ids(const struct borrowing *borrowing)
+{
+	return borrowing->mask & UINT64_C(1) << (SIGNAL_IDS - 1);
+}
+
+static enum attempt try(struct borrowing *borrowing)
+{
+	enum inject_verdict verdict;
+	bool waits;
+	int ret = stop(borrowing);
+
+	if (ret == -EAGAIN) {
+		char name[64];
+
+		(void)inject_fail(borrowing->target, INJECT_FAILED,
+				"cannot attach to %d (%s): its thread %d does not stop (it may wait for a disk that does not answer)",
+				borrowing->target->pid,
+				inject_name(borrowing->target->pid, name, sizeof(name)),
+				borrowing->thread);
+		return ATTEMPT_FAILED;
+	}
+	if (ret == -EPERM) {
+		(void)inject_not_permitted(borrowing->target, borrowing->thread, EPERM);
+		return ATTEMPT_FAILED;
+	}
+	if (ret)
+		return ATTEMPT_NEXT;
+	if (!get_registers(borrowing->thread, &borrowing->before) ||
+			ptrace(PTRACE_GETSIGMASK, borrowing->thread, sizeof(borrowing->mask),
+					&borrowing->mask)) {
+		detach(borrowing, 0);
+		return ATTEMPT_NEXT;
+	}
+	waits = is_in_call(&borrowing->before) &&
+			inject_call_waits(borrowing->before.orig_rax) != INJECT_WAITS_NOT;
+	verdict = inject_safe_judge(borrowing->safe, borrowing->thread, &borrowing->before, waits,
+			borrowing->stopped_at + JUDGE_US * UINT64_C(1000));
+	mend_interrupted(&borrowing->before);
+	if (verdict == INJECT_UNSAFE || (verdict == INJECT_UNKNOWN && !waits) ||
+			blocks_ids(borrowing)) {
+		(void)set_registers(borrowing->thread, &borrowing->before);
+		detach(borrowing, 0);
+		return ATTEMPT_NEXT;
+	}
+	return make_thread(borrowing);
+}
+
+static enum attempt try_all(
+		struct borrowing *borrowing, const struct inject_request *request, bool also_eintr)
+{
+	static struct candidate candidates[THREADS_MAX];
+	size_t nr = find_candidates(borrowing->target->pid, candidates), i;
+
+	for (i = 0; i < nr; i++) {
+		enum attempt attempt;
+
+		if (candidates[i].rank == RANK_EINTR && !also_eintr)
+			continue;
+		borrowing->thread = candidates[i].thread;
+		if (!may_be_stopped(borrowing, request))
+			continue;
+		if (candidates[i].code)
+			inject_safe_rehearse(borrowing->safe, candidates[i].thread,
+					candidates[i].stack, candidates[i].code);
+		attempt = try(borrowing);
+		if (attempt != ATTEMPT_NEXT)
+			return attempt;
+	}
+	return ATTEMPT_NEXT;
+}
+
+static int say_failure(const struct borrowing *borrowing)
+{
+	struct inject_target *target = borrowing->target;
+	char name[64];
+
+	/* It may have been said already. */
+	if (*target->report->text)
+		return -1;
+	(void)inject_fail(target, INJECT_FAILED,
+			"cannot attach to %d (%s): no thread can be made in it: %s (are its limits of memory or processes reached?)",
+			target->pid, inject_name(target->pid, name, sizeof(name)),
+			strerror(borrowing->code_of_failure));
+	return borrowing->code_of_failure == ETIMEDOUT ? -ETIMEDOUT : -1;
+}
+
+int inject_borrow(struct inject_target *target, struct inject_place *place,
+		const struct inject_request *request)
+{
+	struct borrowing borrowing = {
+			.target = target,
+			.place = place,
+			.code = inject_code_get(),
+			.safe = inject_safe_open(target),
+	};
+	uint64_t began = inject_now();
+	uint64_t eintr = began + EINTR_AFTER_MS * UINT64_C(1000000);
+	uint64_t until = began +
+			(request->patience_ms ? request->patience_ms : INJECT_PATIENCE_MS) *
+					UINT64_C(1000000);
+	/* On a machine so busy that it has hardly been tried. */
+	uint64_t at_last = began + (until - began) * 10;
+	unsigned int rounds = 0;
+	enum attempt attempt = ATTEMPT_FAILED;
+	char name[64];
+
+	inject_name(target->pid, name, sizeof(name));
+	if (!borrowing.safe)
+		return -1;
+	do {
+		attempt = try_all(&borrowing, request, inject_now() > eintr);
+		if (attempt == ATTEMPT_NEXT)
+			inject_pause_us(300);
+		rounds++;
+	} while (attempt == ATTEMPT_NEXT && !kill(target->pid, 0) &&
+			(inject_now() < until || (rounds < ROUNDS_MIN && inject_now() < at_last)));
+	inject_safe_close(borrowing.safe);
+	target->report->thread = borrowing.thread;
+	if (attempt == ATTEMPT_DONE)
+		return 0;
+	if (attempt == ATTEMPT_FAILED)
+		return say_failure(&borrowing);
+	if (kill(target->pid, 0))
+		return inject_fail(target, INJECT_GONE, "%d (%s) has ended", target->pid, name);
+	inject_fail(target, INJECT_FAILED,
+			"cannot attach to %d (%s): for %u ms none of its threads was at a point where it may be asked to load something",
+			target->pid, name, (unsigned int)((inject_now() - began) / 1000000));
+	return inject_hint(target, "attach again, or start it with SIDE_LIB_DIR and a daemon");
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON text to a tree: RFC 8259, strictly, with bounds. */
+#include <string.h>
+
+#include "ctf/read/ctf2-json.h"
+
+/* A field class takes four levels; field classes may be nested 512 deep. */
+#define JSON_DEPTH_MAX 2200
+
+struct parser {
+	struct ctf_arena *arena;
+	const char *at;
+	const char *end;
+	size_t memory_max;
+	unsigned int depth;
+	struct json_error *error;
+};
+
+static struct json *parse_value(struct parser *p);
+
+static void *json_fail(struct parser *p, const char *why)
+{
+	if (!p->error->at) {
+		p->error->why = why;
+		p->error->at = p->at;
+	}
+	return NULL;
+}
+
+static void *json_alloc(struct parser *p, size_t size)
+{
+	void *memory;
+
+	if (ctf_arena_used(p->arena) > p->memory_max)
+		return json_fail(p, "it takes too much memory");
+	memory = ctf_arena_alloc(p->arena, 1, size);
+	return memory ? memory : json_fail(p, NULL);
+}
+
+static void skip_space(struct parser *p)
+{
+	while (p->at < p->end &&
+			(*p->at == ' ' || *p->at == '\n' || *p->at == '\r' || *p->at == '\t'))
+		p->at++;
+}
+
+/* The next character that is no white space, 0 at the end. */
+static char peek(struct parser *p)
+{
+	skip_space(p);
+	return p->at < p->end ? *p->at : '\0';
+}
+
+/* ---- strings ---- */
+
+static bool parse_hex(struct parser *p, unsigned int *code)
+{
+	*code = 0;
+	if (p->end - p->at < 4)
+		return false;
+	for (unsigned int i = 0; i < 4; i++) {
+		char c = *p->at++;
+
+		if (c >= '0' && c <= '9')
+			*code = *code << 4 | (unsigned int)(c - '0');
+		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+			*code = *code << 4 | (unsigned int)((c | 0x20) - 'a' + 10);
+		else
+			return false;
+	}
+	return true;
+}
+
+static char *put_utf8(char *to, unsigned int code)
+{
+	if (!code || (code >= 0xd800 && code < 0xe000))
+		code = 0xfffd;
+	if (code < 0x80) {
+		*to++ = (char)code;
+	} else if (code < 0x800) {
+		*to++ = (char)(0xc0 | code >> 6);
+		*to++ = (char)(0x80 | (code & 0x3f));
+	} else if (code < 0x10000) {
+		*to++ = (char)(0xe0 | code >> 12);
+		*to++ = (char)(0x80 | (code >> 6 & 0x3f));
+		*to++ = (char)(0x80 | (code & 0x3f));
+	} else {
+		*to++ = (char)(0xf0 | code >> 18);
+		*to++ = (char)(0x80 | (code >> 12 & 0x3f));
+		*to++ = (char)(0x80 | (code >> 6 & 0x3f));
+		*to++ = (char)(0x80 | (code & 0x3f));
+	}
+	return to;
+}
+
+/* Behind a backslash and 'u': one code point, of two escapes if need be. */
+static bool parse_escaped_code(struct parser *p, unsigned int *code)
+{
+	const char *second;
+	unsigned int low;
+
+	if (!parse_hex(p, code))
+		return false;
+	if (*code < 0xd800 || *code >= 0xdc00 || p->end - p->at < 6 || p->at[0] != '\\' ||
+			p->at[1] != 'u')
+		return true;
+	second = p->at;
+	p->at += 2;
+	if (!parse_hex(p, &low))
+		return false;
+	if (low >= 0xdc00 && low < 0xe000)
+		*code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00);
+	else
+		p->at = second; /* A lone surrogate, and something else. */
+	return true;
+}
+
+static bool parse_escape(struct parser *p, char **to)
+{
+	static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
+	unsigned int code;
+	const char *found;
+	char c;
+
+	if (p->at == p->end)
+		return false;
+	c = *p->at++;
+	if (c == 'u') {
+		if (!parse_escaped_code(p, &code))
+			return false;
+		*to = put_utf8(*to, code);
+		return true;
+	}
+	found = c ? strchr(from, c) : NULL;
+	if (!found)
+		return false;
+	*(*to)++ = into[found - from];
+	return true;
+}
+
+/* At the quote. The text is never longer than its source: U+FFFD takes 3 bytes, \u0000 six. */
+static const char *parse_string(struct parser *p)
+{
+	const char *begin = ++p->at, *scan = begin;
+	char *text, *to;
+
+	while (scan < p->end && *scan != '"')
+		scan += *scan == '\\' && p->end - scan > 1 ? 2 : 1;
+	if (scan >= p->end)
+		return json_fail(p, "a string has no end");
+	text = to = json_alloc(p, (size_t)(scan - begin) + 1);
+	while (text && p->at < p->end && *p->at != '"') {
+		if ((unsigned char)*p->at < 0x20)
+			return json_fail(p, "control character in a string");
+		if (*p->at != '\\') {
+			*to++ = *p->at++;
+			continue;
+		}
+		p->at++;
+		if (!parse_escape(p, &to))
+			return json_fail(p, "an escape sequence is wrong");
+	}
+	p->at++;
+	return text;
+}
+
+/* ---- numbers ---- */
+
+static bool is_digit(const struct parser *p)
+{
+	return p->at < p->end && *p->at >= '0' && *p->at <= '9';
+}
+
+static bool skip_digits(struct parser *p)
+{
+	bool some = is_digit(p);
+
+	while (is_digit(p))
+		p->at++;
+	return some;
+}
+
+static bool parse_number(struct parser *p, struct json *value)
+{
+	bool fits = true;
+
+	value->kind = JSON_INTEGER;
+	value->negative = *p->at == '-';
+	p->at += value->negative;
+	if (!is_digit(p) ||
+			(*p->at == '0' && p->end - p->at > 1 && p->at[1] >= '0' && p->at[1] <= '9'))
+		return false;
+	for (; is_digit(p); p->at++)
+		fits = fits && !__builtin_mul_overflow(value->number, 10, &value->number) &&
+				!__builtin_add_overflow(
+						value->number, *p->at - '0', &value->number);
+	if (value->negative) {
+		fits = fits && value->number <= UINT64_C(1) << 63;
+		value->negative = value->number;
+		value->number = 0 - value->number;
+	}
+	if (!fits)
+		value->kind = JSON_NUMBER;
+	if (p->at < p->end && *p->at == '.') {
+		value->kind = JSON_NUMBER;
+		p->at++;
+		if (!skip_digits(p))
+			return false;
+	}
+	if (p->at < p->end && (*p->at == 'e' || *p->at == 'E')) {
+		value->kind = JSON_NUMBER;
+		p->at++;
+		if (p->at < p->end && (*p->at == '+' || *p->at == '-'))
+			p->at++;
+		if (!skip_digits(p))
+			return false;
+	}
+	return true;
+}
+
+/* ---- values ---- */
+
+static bool parse_word(struct parser *p, const char *word)
+{
+	size_t size = strlen(word);
+
+	if ((size_t)(p->end - p->at) < size || memcmp(p->at, word, size) != 0)
+		return false;
+	p->at += size;
+	return true;
+}
+
+static bool parse_inner(struct parser *p, struct json *value, char close)
+{
+	struct json **link = &value->first;
+
+	p->at++;
+	if (peek(p) == close) {
+		p->at++;
+		return true;
+	}
+	for (;;) {
+		const char *key = NULL;
+
+		if (close == '}') {
+			if (peek(p) != '"')
+				return json_fail(p, "a name is missing");
+			key = parse_string(p);
+			if (!key)
+				return false;
+			if (peek(p) != ':')
+				return json_fail(p, "\":\" is missing");
+			p->at++;
+		}
+		*link = parse_value(p);
+		if (!*link)
+			return false;
+		(*link)->key = key;
+		link = &(*link)->next;
+		value->count++;
+		if (peek(p) == close)
+			break;
+		if (peek(p) != ',')
+			return json_fail(p, "\",\" is missing");
+		p->at++;
+	}
+	p->at++;
+	return true;
+}
+
+static struct json *parse_value(struct parser *p)
+{
+	struct json *value = json_alloc(p, sizeof(*value));
+	bool good;
+
+	if (!value)
+		return NULL;
+	if (++p->depth > JSON_DEPTH_MAX)
+		return json_fail(p, "it is nested too deep");
+	peek(p);
+	value->begin = p->at;
+	switch (peek(p)) {
+	case '{':
+		value->kind = JSON_OBJECT;
+		good = parse_inner(p, value, '}');
+		break;
+	case '[':
+		value->kind = JSON_ARRAY;
+		good = parse_inner(p, value, ']');
+		break;
+	case '"':
+		value->kind = JSON_STRING;
+		value->text = parse_string(p);
+		good = value->text;
+		break;
+	case 't':
+		value->kind = JSON_TRUE;
+		good = parse_word(p, "true");
+		break;
+	case 'f':
+		value->kind = JSON_FALSE;
+		good = parse_word(p, "false");
+		break;
+	case 'n': good = parse_word(p, "null"); break;
+	default: good = p->at < p->end && parse_number(p, value); break;
+	}
+	p->depth--;
+	value->end = p->at;
+	return good ? value : json_fail(p, "a value is missing");
+}
+
+struct json *json_parse(struct ctf_arena *arena, const char *text, size_t size, size_t memory_max,
+		struct json_error *error)
+{
+	struct parser parser = {
+			.arena = arena,
+			.at = text,
+			.end = text + size,
+			.memory_max = memory_max,
+			.error = error,
+	};
+	struct json *value;
+
+	*error = (struct json_error){0};
+	value = parse_value(&parser);
+	if (value && (peek(&parser) || parser.at < parser.end))
+		return json_fail(&parser, "unexpected data after it");
+	return value;
+}
+
+const struct json *json_member(const struct json *object, const char *key)
+{
+	const struct json *found = NULL;
+
+	if (!object || object->kind != JSON_OBJECT)
+		return NULL;
+	for (const struct json *member = object->first; member; member = member->next) {
+		if (strcmp(member->key, key) == 0)
+			found = member;
+	}
+	return found;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding traces: directories that have a file "metadata". */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctf/ctf.h"
+#include "ctf/read/find.h"
+
+#define FIND_DEPTH_MAX 16
+#define FIND_SHOW_EACH 64
+
+struct search {
+	ctf_found_trace *found;
+	void *context;
+	bool growing;
+	uint64_t nr_directories; /* directories read so far */
+};
+
+static ctf_search_show *find_show;
+
+void ctf_reader_on_search(ctf_search_show *show)
+{
+	find_show = show;
+}
+
+/* The name of a chunk until it is finished (recorder/rotation/rotate.c). */
+#define GROWING ".chunk-"
+
+static bool is_hidden(const struct search *search_for, const char *name)
+{
+	return *name == '.' &&
+			(!search_for->growing || strncmp(name, GROWING, strlen(GROWING)) != 0);
+}
+
+static int compare_names(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int search(struct search *search_for, int parent_fd, const char *name, const char *path,
+		unsigned int depth);
+
+static int search_inside(struct search *search_for, int fd, const char *path, struct dirent **names,
+		int count, unsigned int depth)
+{
+	bool has_metadata = false;
+	int ret = 0;
+
+	for (int i = 0; i < count; i++)
+		has_metadata |= strcmp(names[i]->d_name, "metadata") == 0;
+	if (has_metadata)
+		ret = search_for->found(search_for->context, fd, path, names, count);
+	for (int i = 0; !ret && i < count && depth < FIND_DEPTH_MAX; i++) {
+		const char *name = names[i]->d_name;
+		char *inner;
+
+		if (is_hidden(search_for, name) ||
+				(names[i]->d_type != DT_DIR && names[i]->d_type != DT_UNKNOWN) ||
+				(has_metadata && strcmp(name, "index") == 0)) /* LTTng's. */
+			continue;
+		if (asprintf(&inner, "%s/%s", path, name) < 0)
+			return -ENOMEM;
+		ret = search(search_for, fd, name, inner, depth + 1);
+		free(inner);
+	}
+	return ret;
+}
+
+static int search(struct search *search_for, int parent_fd, const char *name, const char *path,
+		unsigned int depth)
+{
+	int fd = openat(parent_fd, name,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
+	struct dirent **names = NULL;
+	int count, ret;
+
+	if (++search_for->nr_directories > CTF_FIND_DIRECTORIES_MAX) {
+		if (fd >= 0)
+			close(fd);
+		return -E2BIG;
+	}
+	if (find_show && search_for->nr_directories % FIND_SHOW_EACH == 0)
+		find_show(path, search_for->nr_directories);
+	if (fd < 0)
+		return depth && errno != EMFILE && errno != ENFILE ? 0 : -errno; /* A file. */
+	count = scandirat(fd, ".", &names, NULL, compare_names);
+	ret = count < 0 ? -errno : search_inside(search_for, fd, path, names, count, depth);
+	for (int i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+	close(fd);
+	return ret;
+}
+
+int ctf_find_traces(const char *dir, bool growing, ctf_found_trace *found, void *context,
+		uint64_t *nr_directories)
+{
+	struct search search_for = {.found = found, .context = context, .growing = growing};
+	int ret = search(&search_for, AT_FDCWD, dir, dir, 0);
+
+	if (nr_directories)
+		*nr_directories = search_for.nr_directories;
+	return ret;
+}

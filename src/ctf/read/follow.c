@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Following a trace that is being recorded.
+ *
+ * As when a trace is opened, the sizes of files are looked at before the metadata is read: then it
+ * describes all that is read. Metadata that has grown becomes new classes; a stream takes them at
+ * its next packet, and the old ones go when nothing refers to them any more.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctf/read/find.h"
+#include "ctf/read/lock.h"
+#include "ctf/read/reader-parts.h"
+
+/* ---- whether somebody is at work ---- */
+
+bool ctf_is_recorded(const char *dir)
+{
+	return ctf_is_locked(AT_FDCWD, dir, 0);
+}
+
+static bool is_recording(const struct ctf_reader *reader)
+{
+	if (ctf_is_recorded(reader->dir))
+		return true;
+	for (uint32_t i = 0; i < reader->trace_count; i++) {
+		const struct ctf_trace_classes *classes = reader->traces[i];
+		int kept = classes->place->fd;
+		int fd = kept >= 0 ? kept
+				   : open(classes->trace.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		bool locked = fd >= 0 ? ctf_is_locked(fd, "metadata", 0) : ctf_may_be_locked(errno);
+
+		if (fd >= 0 && fd != kept)
+			close(fd);
+		if (locked)
+			return true;
+	}
+	return false;
+}
+
+/* ---- what has been added ---- */
+
+static struct ctf_metadata_seen see_metadata(int dir_fd)
+{
+	struct stat stat;
+
+	if (fstatat(dir_fd, "metadata", &stat, 0))
+		return (struct ctf_metadata_seen){0};
+	return (struct ctf_metadata_seen){
+			.inode = stat.st_ino,
+			.size = stat.st_size,
+			.ns = (int64_t)stat.st_mtim.tv_sec * 1000000000 + stat.st_mtim.tv_nsec,
+	};
+}
+
+/* 0: the classes are up to date; -EAGAIN: they cannot be read now; -ENOMEM. */
+static int renew_metadata(struct ctf_reader *reader, int dir_fd, const char *path, uint32_t index)
+{
+	struct ctf_metadata_seen seen = see_metadata(dir_fd);
+	struct ctf_trace_classes *before = reader->traces[index], *classes;
+	struct ctf_error error;
+	int ret;
+
+	if (seen.inode == before->seen.inode && seen.size == before->seen.size &&
+			seen.ns == before->seen.ns)
+		return 0;
+	ret = ctf_metadata_read(dir_fd, path, &classes, &error);
+	if (!classes)
+		return -ENOMEM;
+	if (ret) { /* A block is being written. */
+		ctf_metadata_free(classes);
+		return ret == -ENOMEM ? ret : -EAGAIN;
+	}
+	classes->seen = seen;
+	classes->place = before->place;
+	classes->trace.index = index;
+	before->newer = classes;
+	before->older = reader->retired;
+	reader->retired = before;
+	reader->traces[index] = classes;
+	return 0;
+}
+
+static struct ctf_stream_reader *find_stream(
+		const struct ctf_reader *reader, uint32_t trace, const char *name)
+{
+	for (uint32_t i = reader->stream_count; i-- > 0;) {
+		struct ctf_stream_reader *stream = reader->streams[i];
+
+		if (stream->classes->trace.index == trace && strcmp(stream->info.name, name) == 0)
+			return stream;
+	}
+	return NULL;
+}
+
+static int renew_trace(struct ctf_reader *reader, int dir_fd, const char *path, uint32_t index,
+		struct dirent **names, const struct stat *stats, int count)
+{
+	int ret = renew_metadata(reader, dir_fd, path, index);
+
+	for (int i = 0; !ret && i < count; i++) {
+		struct ctf_stream_reader *stream;
+
+		if (!stats[i].st_size)
+			continue;
+		stream = find_stream(reader, index, names[i]->d_name);
+		if (stream)
+			ctf_window_extend(&stream->window, &stats[i]);
+		else
+			ret = ctf_reader_add_stream(
+					reader, reader->traces[index], names[i]->d_name, &stats[i]);
+	}
+	return ret == -EAGAIN ? 0 : ret;
+}
+
+/* A trace whose metadata is not whole yet comes with the next look. */
+static int new_trace(struct ctf_reader *reader, int dir_fd, const char *path, struct dirent **names,
+		const struct stat *stats, int count)
+{
+	struct ctf_metadata_seen seen = see_metadata(dir_fd);
+	int ret;
+
+	if (reader->follows) {
+		struct ctf_trace_classes *classes;
+		struct ctf_error error;
+
+		ret = ctf_metadata_read(dir_fd, path, &classes, &error);
+		ctf_metadata_free(classes);
+		if (ret)
+			return ret == -ENOMEM ? ret : 0;
+	}
+	ret = ctf_reader_add_trace(reader, dir_fd, path, names, stats, count);
+	if (!ret)
+		reader->traces[reader->trace_count - 1]->seen = seen;
+	return ret;
+}
+
+/* By the directory itself: a chunk that is finished has been renamed. */
+static bool is_same(const struct ctf_trace_classes *classes, const struct stat *stat)
+{
+	return classes->place->device == stat->st_dev && classes->place->inode == stat->st_ino;
+}
+
+static int look_at_trace(
+		void *context, int dir_fd, const char *path, struct dirent **names, int count)
+{
+	struct ctf_reader *reader = context;
+	struct stat *stats = ctf_reader_look(dir_fd, names, count);
+	uint32_t index = 0;
+	struct stat self;
+	int ret = -ENOMEM;
+
+	if (!stats)
+		return ret;
+	if (fstat(dir_fd, &self)) {
+		free(stats);
+		return 0;
+	}
+	while (index < reader->trace_count && !is_same(reader->traces[index], &self))
+		index++;
+	if (index < reader->trace_count)
+		ret = renew_trace(reader, dir_fd, path, index, names, stats, count);
+	else
+		ret = new_trace(reader, dir_fd, path, names, stats, count);
+	free(stats);
+	return ret;
+}
+
+/* ---- what is not needed any more ---- */
+
+static bool is_used(const struct ctf_reader *reader, const struct ctf_trace_classes *classes)
+{
+	for (uint32_t i = 0; i < reader->stream_count; i++) {
+		const struct ctf_stream_reader *stream = reader->streams[i];
+
+		if (stream->classes == classes ||
+				(stream->waits && stream->item.trace == &classes->trace))
+			return true;
+	}
+	return false;
+}
+
+void ctf_reader_forget(const struct ctf_reader *reader, struct ctf_trace_classes *classes)
+{
+	for (uint32_t i = 0; i < classes->event_count; i++) {
+		if (classes->events[i]->user && reader->forget)
+			reader->forget(classes->events[i]->user);
+	}
+	ctf_metadata_free(classes);
+}
+
+/* Older ones, which stand behind them in the list, may point to them. */
+static void unlink_newer(struct ctf_trace_classes *classes)
+{
+	for (struct ctf_trace_classes *older = classes->older; older; older = older->older) {
+		if (older->newer == classes)
+			older->newer = classes->newer;
+	}
+}
+
+static void forget_retired(struct ctf_reader *reader)
+{
+	struct ctf_trace_classes **at = &reader->retired;
+
+	while (*at) {
+		struct ctf_trace_classes *classes = *at;
+
+		if (is_used(reader, classes)) {
+			at = &classes->older;
+			continue;
+		}
+		unlink_newer(classes);
+		*at = classes->older;
+		ctf_reader_forget(reader, classes);
+	}
+}
+
+/* ---- the whole ---- */
+
+void ctf_reader_follow(struct ctf_reader *reader, void (*forget_user)(void *user))
+{
+	reader->follows = true;
+	reader->forget = forget_user;
+	for (uint32_t i = 0; i < reader->stream_count; i++)
+		reader->streams[i]->follows = true;
+}
+
+int ctf_reader_refresh(struct ctf_reader *reader, bool *recording)
+{
+	int ret;
+
+	/* Asked first: what was written before the lock went is seen below. */
+	*recording = is_recording(reader);
+	reader->follows = *recording;
+	ret = ctf_find_traces(reader->dir, reader->growing, look_at_trace, reader, NULL);
+	if (ret == -ENOMEM)
+		return ret;
+	ctf_reader_size_windows(reader);
+	ret = ctf_reader_continue_overlaps(reader);
+	for (uint32_t i = 0; !ret && i < reader->stream_count; i++) {
+		struct ctf_stream_reader *stream = reader->streams[i];
+
+		stream->follows = reader->follows;
+		if (!stream->waits && stream->state != CTF_STREAM_END && reader->merging)
+			ret = ctf_reader_wait_for(reader, stream);
+	}
+	forget_retired(reader);
+	return ret;
+}

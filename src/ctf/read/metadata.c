@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Metadata files: TSDL as plain text or in packets, or CTF 2. */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctf/read/ctf2.h"
+#include "ctf/read/stream.h"
+
+#define METADATA_MAGIC 0x75d11d57u
+#define METADATA_HEADER 37
+#define METADATA_SIZE_MAX (1u << 30)
+
+static int read_file(int dir_fd, char **text, size_t *size)
+{
+	int fd = openat(dir_fd, "metadata", O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret = 0;
+	struct stat stat;
+	size_t used = 0;
+
+	if (fd < 0)
+		return -errno;
+	*text = NULL;
+	if (fstat(fd, &stat))
+		ret = -errno;
+	else if (!S_ISREG(stat.st_mode))
+		ret = -EINVAL;
+	else if (stat.st_size > METADATA_SIZE_MAX)
+		ret = -EFBIG;
+	if (!ret) {
+		*text = malloc((size_t)stat.st_size + 1);
+		ret = *text ? 0 : -ENOMEM;
+	}
+	while (!ret && used < (size_t)stat.st_size) {
+		ssize_t got = read(fd, *text + used, (size_t)stat.st_size - used);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			ret = -errno;
+		if (got <= 0)
+			break;
+		used += (size_t)got;
+	}
+	close(fd);
+	*size = used;
+	if (ret) {
+		free(*text);
+		*text = NULL;
+	}
+	return ret;
+}
+
+static uint32_t read_u32(const char *at, bool big_endian)
+{
+	uint32_t number;
+
+	memcpy(&number, at, 4);
+	return big_endian ? be32toh(number) : le32toh(number);
+}
+
+/* Move the texts of the packets together, in place. */
+static int unpack(char *text, size_t *size, struct ctf_error *error)
+{
+	bool big_endian = read_u32(text, true) == METADATA_MAGIC;
+	size_t at = 0, used = 0, end = *size;
+
+	while (at < end) {
+		uint32_t content, packet;
+
+		if (end - at < METADATA_HEADER ||
+				read_u32(text + at, big_endian) != METADATA_MAGIC) {
+			*size = used;
+			return ctf_fail(error, -EINVAL, "a packet of the metadata is damaged");
+		}
+		content = read_u32(text + at + 24, big_endian) / 8;
+		packet = read_u32(text + at + 28, big_endian) / 8;
+		if (content < METADATA_HEADER || content > packet || packet > end - at ||
+				text[at + 32] || text[at + 33] || text[at + 34]) {
+			*size = used;
+			return ctf_fail(error, -EINVAL, "a packet of the metadata is damaged");
+		}
+		memmove(text + used, text + at + METADATA_HEADER, content - METADATA_HEADER);
+		used += content - METADATA_HEADER;
+		at += packet;
+	}
+	*size = used;
+	return 0;
+}
+
+int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **out,
+		struct ctf_error *error)
+{
+	struct ctf_trace_classes *classes = calloc(1, sizeof(*classes));
+	struct ctf_error packets = {.text = ""};
+	char *text = NULL, *path = strdup(dir);
+	size_t size = 0;
+	int ret, unpacked = 0;
+
+	*out = classes;
+	if (!classes || !path) {
+		free(path);
+		free(classes);
+		*out = NULL;
+		return ctf_fail(error, -ENOMEM, "out of memory for the metadata");
+	}
+	classes->trace.path = path;
+	classes->trace.vpid = -1;
+	ret = read_file(dir_fd, &text, &size);
+	if (ret)
+		return ctf_fail(error, ret, "the metadata cannot be read: %s", strerror(-ret));
+	if (size >= 4 &&
+			(read_u32(text, true) == METADATA_MAGIC ||
+					read_u32(text, false) == METADATA_MAGIC))
+		unpacked = unpack(text, &size, &packets);
+	if (size && (unsigned char)text[0] == 0x1e)
+		ret = ctf2_parse(classes, text, size, error);
+	else
+		ret = ctf_tsdl_parse(classes, text, size, error);
+	free(text);
+	if (!ret && unpacked)
+		ret = ctf_fail(error, unpacked, "%s", packets.text);
+	return ret;
+}
+
+void ctf_metadata_free(struct ctf_trace_classes *classes)
+{
+	if (!classes)
+		return;
+	ctf_arena_destroy(classes->arena);
+	free((void *)(uintptr_t)classes->trace.path);
+	free(classes);
+}

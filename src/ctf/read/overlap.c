@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Snapshots of a flight recorder, read together: each record once.
+ *
+ * OUT/snapshot-<n>/X/ring_0 and OUT/X/ring_0 are windows over one ring of one process, the first ones taken earlier. A
+ * window has all that the ring held, so a later one contains each record of an earlier one from its own first record on.
+ * The earlier one is read up to there. Windows are compared by the clock's ticks, because snapshots know the clock's
+ * frequency less exactly than the trace that is finished.
+ *
+ * While a trace is followed, the records of an earlier window may have been shown when a later one appears. The later one
+ * then begins after the last record of the earlier ones.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ctf/read/reader-parts.h"
+
+#define SNAPSHOT "snapshot-"
+#define NO_SNAPSHOT UINT64_MAX
+
+struct text {
+	const char *begin;
+	size_t size;
+};
+
+/* A stream that is a window, or may be: of a process in OUT, taken as number `rank`. */
+struct member {
+	struct ctf_stream_reader *stream;
+	struct text output; /* Of a snapshot: OUT; else the directory that holds the trace. */
+	struct text process;
+	struct text name;
+	uint64_t rank;
+};
+
+/* ---- what belongs together ---- */
+
+static struct text last_part(const char *path, size_t size)
+{
+	size_t begin = size;
+
+	while (begin && path[begin - 1] != '/')
+		begin--;
+	return (struct text){path + begin, size - begin};
+}
+
+static size_t without_slashes(const char *path, size_t size)
+{
+	while (size > 1 && path[size - 1] == '/')
+		size--;
+	return size;
+}
+
+/* "snapshot-3", "snapshot-3-server-4711-SIGSEGV": 3. */
+static uint64_t snapshot_number(struct text name)
+{
+	const size_t prefix = strlen(SNAPSHOT);
+	uint64_t number = 0;
+	size_t at = prefix;
+
+	if (name.size <= prefix || memcmp(name.begin, SNAPSHOT, prefix) != 0)
+		return NO_SNAPSHOT;
+	while (at < name.size && at < prefix + 9 && isdigit((unsigned char)name.begin[at]))
+		number = number * 10 + (uint64_t)(name.begin[at++] - '0');
+	if (at == prefix || (at < name.size && name.begin[at] != '-'))
+		return NO_SNAPSHOT;
+	return number;
+}
+
+static struct member make_member(struct ctf_stream_reader *stream)
+{
+	const char *path = stream->classes->trace.path, *zst = strstr(stream->info.name, ".zst");
+	struct member member = {.stream = stream, .rank = NO_SNAPSHOT};
+	size_t size = without_slashes(path, strlen(path));
+	struct text parent;
+
+	member.name = (struct text){stream->info.name,
+			zst ? (size_t)(zst - stream->info.name) : strlen(stream->info.name)};
+	member.process = last_part(path, size);
+	size = without_slashes(path, size - member.process.size);
+	parent = last_part(path, size);
+	member.rank = snapshot_number(parent);
+	if (member.rank != NO_SNAPSHOT)
+		size = without_slashes(path, size - parent.size);
+	member.output = (struct text){path, size};
+	return member;
+}
+
+static int compare_texts(struct text a, struct text b)
+{
+	int order = memcmp(a.begin, b.begin, a.size < b.size ? a.size : b.size);
+
+	return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static int compare_members(const void *left, const void *right)
+{
+	const struct member *a = left, *b = right;
+	int order = compare_texts(a->process, b->process);
+
+	order = order ? order : compare_texts(a->name, b->name);
+	return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Whether `later` is a window over the same ring as the snapshot `earlier`; a chunk is a directory in OUT. */
+static bool is_later(const struct member *earlier, const struct member *later)
+{
+	size_t size = earlier->output.size;
+
+	if (later->rank <= earlier->rank || later->output.size < size ||
+			memcmp(earlier->output.begin, later->output.begin, size) != 0)
+		return false;
+	if (later->rank != NO_SNAPSHOT)
+		return later->output.size == size;
+	return later->output.size == size || later->output.begin[size] == '/';
+}
+
+static bool may_be_window(const struct ctf_stream_reader *stream)
+{
+	return stream->classes->trace.is_side;
+}
+
+/* All that may be windows, sorted; *count of them. NULL: no memory, or there is no snapshot among them. */
+static struct member *find_members(const struct ctf_reader *reader, uint32_t *count, int *error)
+{
+	struct member *members = calloc((size_t)reader->stream_count + 1, sizeof(*members));
+	bool any = false;
+
+	*count = 0;
+	*error = members ? 0 : -ENOMEM;
+	for (uint32_t i = 0; members && i < reader->stream_count; i++) {
+		if (!may_be_window(reader->streams[i]))
+			continue;
+		members[*count] = make_member(reader->streams[i]);
+		any |= members[(*count)++].rank != NO_SNAPSHOT;
+	}
+	if (any) {
+		qsort(members, *count, sizeof(*members), compare_members);
+		return members;
+	}
+	free(members);
+	return NULL;
+}
+
+/* Members from `first` on that have the same name, of the same process. */
+static uint32_t group_size(const struct member *members, uint32_t first, uint32_t count)
+{
+	uint32_t last = first + 1;
+
+	while (last < count && !compare_texts(members[first].process, members[last].process) &&
+			!compare_texts(members[first].name, members[last].name))
+		last++;
+	return last - first;
+}
+
+/* ---- where a window begins and ends ---- */
+
+/* The ticks of the first record, and, if last is not NULL, of the last one. 1: there is one; 0; -ENOMEM. */
+static int find_edges(const struct ctf_stream_reader *stream, uint64_t *first, uint64_t *last)
+{
+	struct ctf_stream_reader probe;
+	int ret, found = 0;
+	struct stat stat;
+	char *path;
+
+	if (asprintf(&path, "%s/%s", stream->classes->trace.path, stream->info.name) < 0)
+		return -ENOMEM;
+	ret = lstat(path, &stat);
+	free(path);
+	if (ret)
+		return 0;
+	ret = ctf_stream_reader_open(&probe, stream->classes, stream->info.name, &stat);
+	if (ret <= 0)
+		return ret;
+	while ((ret = ctf_stream_reader_next(&probe)) > 0 && !(found && !last)) {
+		if (probe.item.kind != CTF_ITEM_EVENT)
+			continue;
+		if (!found)
+			*first = probe.item.cycles;
+		if (last)
+			*last = probe.item.cycles;
+		found = 1;
+	}
+	ctf_stream_reader_close(&probe);
+	return ret < 0 ? ret : found;
+}
+
+static int know_first(struct ctf_stream_reader *stream)
+{
+	int ret;
+
+	if (stream->first_known)
+		return 0;
+	ret = find_edges(stream, &stream->first_cycles, NULL);
+	stream->first_known = ret > 0;
+	return ret < 0 ? ret : 0;
+}
+
+/* ---- all at once ---- */
+
+/* Each window counts losses from the beginning of the ring. */
+static bool is_of_losses(const struct member *member)
+{
+	return strncmp(member->stream->info.name, "side_session", 12) == 0;
+}
+
+static int limit(struct member *earlier, const struct member *later)
+{
+	struct ctf_stream_reader *stream = earlier->stream;
+	int ret = know_first(stream);
+
+	if (!ret)
+		ret = know_first(later->stream);
+	if (ret || !stream->first_known || !later->stream->first_known ||
+			later->stream->first_cycles < stream->first_cycles)
+		return ret; /* A window never moves back: these are of different programs. */
+	stream->superseded = true;
+	if (is_of_losses(earlier))
+		stream->before = 0;
+	else if (later->stream->first_cycles < stream->before)
+		stream->before = later->stream->first_cycles;
+	return 0;
+}
+
+static int limit_group(struct member *members, uint32_t count)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < count && members[i].rank != NO_SNAPSHOT; i++) {
+		for (uint32_t k = i + 1; !ret && k < count; k++) {
+			if (is_later(&members[i], &members[k]))
+				ret = limit(&members[i], &members[k]);
+		}
+	}
+	return ret;
+}
+
+static int for_each_group(
+		struct ctf_reader *reader, int (*handle)(struct member *members, uint32_t count))
+{
+	struct member *members;
+	uint32_t count, size;
+	int ret;
+
+	members = find_members(reader, &count, &ret);
+	for (uint32_t at = 0; members && !ret && at < count; at += size) {
+		size = group_size(members, at, count);
+		ret = handle(members + at, size);
+	}
+	free(members);
+	return ret;
+}
+
+int ctf_reader_limit_overlaps(struct ctf_reader *reader)
+{
+	return for_each_group(reader, limit_group);
+}
+
+/* ---- followed ---- */
+
+static int know_last(struct ctf_stream_reader *stream)
+{
+	uint64_t first;
+	int ret;
+
+	if (stream->last_known)
+		return 0;
+	ret = find_edges(stream, &first, &stream->last_cycles);
+	stream->last_known = ret > 0;
+	return ret < 0 ? ret : 0;
+}
+
+static int continue_group(struct member *members, uint32_t count)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct ctf_stream_reader *later = members[i].stream;
+
+		/* Windows that exist at the beginning limit the earlier ones. */
+		if (later->first_known || later->shown)
+			continue;
+		for (uint32_t k = 0; !ret && k < i; k++) {
+			struct ctf_stream_reader *earlier = members[k].stream;
+
+			if (!is_later(&members[k], &members[i]))
+				continue;
+			ret = know_last(earlier);
+			if (!earlier->last_known || is_of_losses(&members[k]))
+				continue;
+			if (!later->continues || later->after < earlier->last_cycles)
+				later->after = earlier->last_cycles;
+			later->continues = true;
+		}
+	}
+	return ret;
+}
+
+int ctf_reader_continue_overlaps(struct ctf_reader *reader)
+{
+	return for_each_group(reader, continue_group);
+}

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: MIT */
+/* A file of zstd frames as the bytes that are in them. */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "ctf/compress.h"
+#include "ctf/read/unzstd.h"
+
+#define FRAME_MAGIC 0xfd2fb528u
+#define SKIPPABLE_MAGIC 0x184d2a50u /* The low 4 bits are free. */
+#define BLOCK_MAX ((uint64_t)128 << 10)
+#define HEAD_MAX 18
+#define INPUT_SIZE ((size_t)32 << 10)
+/* A frame is a packet; nobody's packets are larger. */
+#define FRAME_MAX ((uint64_t)1 << 32)
+/* What the decoders of all files may hold between two calls; beyond that they begin again. */
+#define HELD_MAX ((size_t)256 << 20)
+
+static size_t held; /* Of all files; atomic. */
+
+struct frame {
+	uint64_t from; /* Bytes of the file: it begins here … */
+	uint64_t next; /* … and what comes behind it, here. */
+	uint64_t size; /* Of what is in it … */
+	uint64_t said; /* … and as its head says; UINT64_MAX: it does not. */
+	bool is_whole;
+};
+
+struct ctf_unzstd {
+	uint64_t file_size;
+	uint64_t size;      /* Of all frames. */
+	uint64_t scanned;   /* Byte of the file up to which there are whole frames in `size`. */
+	uint64_t whole;     /* Bytes in those. */
+	struct frame frame; /* The one that is being decoded, or will be next. */
+	uint64_t at;        /* Where its content begins. */
+	ZSTD_DCtx *context; /* NULL: it has not been begun. */
+	uint64_t input;     /* Byte of the file that is fed next. */
+	uint64_t output;    /* Offset of the byte that will come out next. */
+	size_t held;
+	bool cut;               /* The last frame is not whole. */
+	uint64_t strange;       /* Bytes of the file that are no frames … */
+	uint64_t first_strange; /* … and where the first of them is. */
+	int error;              /* of a failed read at the creation, or 0 */
+};
+
+int ctf_unzstd_is_meant(int fd, const char *name)
+{
+	uint32_t magic;
+	ssize_t got;
+
+	if (!ctf_is_compressed(name, NULL))
+		return 0;
+	do
+		got = pread(fd, &magic, 4, 0);
+	while (got < 0 && errno == EINTR);
+	if (got != 4)
+		return got < 0 ? -errno : 0;
+	magic = le32toh(magic);
+	return magic == FRAME_MAGIC || (magic & ~15u) == SKIPPABLE_MAGIC;
+}
+
+/* ---- frames, without decoding them ---- */
+
+/* A file, and the error of the first failed read, or 0. After an error, the results of later reads mean nothing. */
+struct file {
+	int fd, error;
+};
+
+/* As many as there are. */
+static size_t read_some(struct file *file, void *bytes, size_t size, uint64_t at)
+{
+	size_t used = 0;
+
+	while (used < size) {
+		ssize_t got = pread(
+				file->fd, (char *)bytes + used, size - used, (off_t)(at + used));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0 && !file->error)
+			file->error = errno;
+		if (got <= 0)
+			break;
+		used += (size_t)got;
+	}
+	return used;
+}
+
+/* The head of a frame: its length, or 0; the size of the content if it says one. */
+static size_t read_head(const unsigned char *head, size_t there, uint64_t *size, bool *has_sum)
+{
+	static const unsigned char dictionary[] = {0, 1, 2, 4}, content[] = {0, 2, 4, 8};
+	size_t at = 5, width;
+
+	if (there < 6 || head[4] & 8) /* A reserved bit. */
+		return 0;
+	at += !(head[4] & 32) + (size_t)dictionary[head[4] & 3];
+	width = content[head[4] >> 6];
+	if (!width && head[4] & 32)
+		width = 1;
+	if (there < at + width)
+		return 0;
+	*has_sum = head[4] & 4;
+	*size = width ? 0 : UINT64_MAX;
+	for (size_t i = 0; i < width; i++)
+		*size |= (uint64_t)head[at + i] << 8 * i;
+	if (width == 2)
+		*size += 256;
+	return at + width;
+}
+
+/* Walk over the blocks that begin at *at: 1: all are there; 0: cut; -1: they make no sense. */
+static int walk_blocks(struct file *file, uint64_t end, uint64_t *at, uint64_t *most)
+{
+	unsigned char head[3];
+
+	for (*most = 0; *at + 3 <= end; *most += BLOCK_MAX) {
+		uint32_t block, size;
+
+		if (read_some(file, head, 3, *at) != 3)
+			return 0;
+		block = head[0] | (uint32_t)head[1] << 8 | (uint32_t)head[2] << 16;
+		size = block >> 3;
+		if ((block >> 1 & 3) == 3 || size > BLOCK_MAX)
+			return -1;
+		*at += 3 + ((block >> 1 & 3) == 1 ? 1 : size);
+		if (block & 1) {
+			*most += BLOCK_MAX;
+			return *at <= end;
+		}
+		if (*most > FRAME_MAX)
+			return -1;
+	}
+	return 0;
+}
+
+/* Decode a frame only to see how much comes out. */
+static uint64_t measure(struct file *file, uint64_t at, uint64_t end)
+{
+	ZSTD_DCtx *context = ZSTD_createDCtx();
+	unsigned char *buffer = malloc(INPUT_SIZE + BLOCK_MAX);
+	uint64_t size = 0;
+	size_t left = 1;
+
+	while (context && buffer && left && at < end && size < FRAME_MAX) {
+		size_t wanted = end - at < INPUT_SIZE ? (size_t)(end - at) : INPUT_SIZE;
+		ZSTD_inBuffer in = {buffer, read_some(file, buffer, wanted, at), 0};
+		ZSTD_outBuffer out;
+
+		at += in.size;
+		left = in.size;
+		while (left && !ZSTD_isError(left)) {
+			out = (ZSTD_outBuffer){buffer + INPUT_SIZE, BLOCK_MAX, 0};
+			left = ZSTD_decompressStream(context, &out, &in);
+			if (!ZSTD_isError(left))
+				size += out.pos;
+			if (in.pos == in.size && out.pos < out.size)
+				break;
+		}
+		if (ZSTD_isError(left))
+			break;
+	}
+	ZSTD_freeDCtx(context);
+	free(buffer);
+	return size;
+}
+
+/* 1: a frame or a piece of one stands at this byte; 0: none does. */
+static int look_at_frame(struct file *file, uint64_t end, uint64_t at, struct frame *frame)
+{
+	unsigned char head[HEAD_MAX];
+	size_t there = read_some(
+			file, head, end - at < HEAD_MAX ? (size_t)(end - at) : HEAD_MAX, at);
+	uint64_t size = 0, most = 0;
+	uint32_t magic, skipped;
+	bool has_sum = false;
+	size_t length;
+	int walked;
+
+	*frame = (struct frame){.from = at, .next = end};
+	if (there < 4)
+		return 0;
+	memcpy(&magic, head, 4);
+	magic = le32toh(magic);
+	if ((magic & ~15u) == SKIPPABLE_MAGIC) {
+		if (there < 8)
+			return 1;
+		memcpy(&skipped, head + 4, 4);
+		if (end - at - 8 < le32toh(skipped))
+			return 1;
+		frame->next = at + 8 + le32toh(skipped);
+		frame->is_whole = true;
+		return 1;
+	}
+	if (magic != FRAME_MAGIC)
+		return 0;
+	length = read_head(head, there, &size, &has_sum);
+	if (!length)
+		return there < HEAD_MAX; /* Cut, or nonsense. */
+	at += length;
+	walked = walk_blocks(file, end, &at, &most);
+	if (walked < 0)
+		return 0;
+	at += has_sum ? 4 : 0;
+	frame->is_whole = walked && at <= end;
+	frame->next = frame->is_whole ? at : end;
+	frame->size = frame->said = size;
+	if (!frame->is_whole || size > most)
+		frame->size = measure(file, frame->from, frame->next);
+	return frame->size <= FRAME_MAX;
+}
+
+/* The next byte from `at` on at which a frame may begin. */
+static uint64_t find_magic(struct file *file, uint64_t at, uint64_t end)
+{
+	unsigned char buffer[4096];
+	const uint32_t magic = htole32(FRAME_MAGIC);
+
+	while (at + 4 <= end) {
+		size_t wanted = end - at < sizeof(buffer) ? (size_t)(end - at) : sizeof(buffer);
+		size_t there = read_some(file, buffer, wanted, at);
+		const unsigned char *found = memmem(buffer, there, &magic, 4);
+
+		if (found)
+			return at + (uint64_t)(found - buffer);
+		if (there < 4 || there < wanted)
+			break;
+		at += there - 3;
+	}
+	return end;
+}
+
+static bool is_magic(struct file *file, uint64_t at)
+{
+	uint32_t magic;
+
+	if (read_some(file, &magic, 4, at) != 4)
+		return false;
+	magic = le32toh(magic);
+	return magic == FRAME_MAGIC || (magic & ~15u) == SKIPPABLE_MAGIC;
+}
+
+/*
+ * The frame at or behind this byte of the file; false: there is no more. One that does not end
+ * where another begins ends where the next one is found: what is in it will not be decoded, but
+ * what follows will.
+ */
+static bool find_frame(const struct ctf_unzstd *unzstd, struct file *file, uint64_t at,
+		struct frame *frame)
+{
+	uint64_t end = unzstd->file_size, next;
+
+	while (at < end) {
+		if (look_at_frame(file, end, at, frame)) {
+			if (frame->is_whole && (frame->next == end || is_magic(file, frame->next)))
+				return true;
+			next = find_magic(file, at + 4,
+					frame->next + 3 < end ? frame->next + 3 : end);
+			if (next >= frame->next)
+				return true;
+			frame->next = next;
+			frame->is_whole = true;
+			if (!frame->size && frame->said <= FRAME_MAX)
+				frame->size = frame->said;
+			if (frame->size)
+				return true;
+		}
+		at = find_magic(file, at + 1, end);
+	}
+	*frame = (struct frame){.from = end, .next = end, .is_whole = true};
+	return false;
+}
+
+/*
+ * Make the frame at or behind this byte the next one; false: there is none yet. The last three bytes may be the beginning of its magic
+ * number, so the search continues there when the file has grown.
+ */
+static bool take_frame(struct ctf_unzstd *unzstd, struct file *file, uint64_t byte)
+{
+	uint64_t end = unzstd->file_size;
+	bool found = find_frame(unzstd, file, byte, &unzstd->frame);
+
+	if (!found)
+		unzstd->frame.from = unzstd->frame.next = byte + 3 > end ? byte : end - 3;
+	return found;
+}
+
+static void scan(struct ctf_unzstd *unzstd, struct file *file)
+{
+	uint64_t at = unzstd->scanned, strange = 0;
+	struct frame frame;
+	bool found;
+
+	unzstd->size = unzstd->whole;
+	do {
+		found = find_frame(unzstd, file, at, &frame);
+		if (frame.from > at && !unzstd->strange)
+			unzstd->first_strange = at;
+		strange += frame.from - at;
+		unzstd->size += frame.size;
+		at = frame.next;
+		if (found)
+			unzstd->cut = !frame.is_whole;
+		if (found && frame.is_whole) {
+			unzstd->strange += strange;
+			strange = 0;
+			unzstd->scanned = at;
+			unzstd->whole = unzstd->size;
+		}
+	} while (found);
+	unzstd->strange += file->error ? 0 : strange;
+}
+
+/* ---- the whole ---- */
+
+static void drop(struct ctf_unzstd *unzstd)
+{
+	ZSTD_freeDCtx(unzstd->context);
+	unzstd->context = NULL;
+	/* Relaxed: only a sum. */
+	__atomic_sub_fetch(&held, unzstd->held, __ATOMIC_RELAXED);
+	unzstd->held = 0;
+}
+
+struct ctf_unzstd *ctf_unzstd_create(int fd, uint64_t size)
+{
+	struct ctf_unzstd *unzstd = calloc(1, sizeof(*unzstd));
+	struct file file = {.fd = fd};
+
+	if (!unzstd)
+		return NULL;
+	unzstd->file_size = size;
+	scan(unzstd, &file);
+	(void)take_frame(unzstd, &file, 0);
+	unzstd->error = file.error;
+	return unzstd;
+}
+
+void ctf_unzstd_free(struct ctf_unzstd *unzstd)
+{
+	if (!unzstd)
+		return;
+	drop(unzstd);
+	free(unzstd);
+}
+
+int ctf_unzstd_error(const struct ctf_unzstd *unzstd)
+{
+	return unzstd->error;
+}
+
+uint64_t ctf_unzstd_size(const struct ctf_unzstd *unzstd)
+{
+	return unzstd->size;
+}
+
+bool ctf_unzstd_is_cut(const struct ctf_unzstd *unzstd)
+{
+	return unzstd->cut;
+}
+
+uint64_t ctf_unzstd_file_size(const struct ctf_unzstd *unzstd)
+{
+	return unzstd->file_size;
+}
+
+void ctf_unzstd_grow(struct ctf_unzstd *unzstd, int fd, uint64_t size)
+{
+	struct file file = {.fd = fd};
+	const struct frame frame = unzstd->frame;
+	uint64_t before = unzstd->file_size;
+
+	unzstd->file_size = size;
+	scan(unzstd, &file);
+	/* What was a piece may be whole by now. */
+	drop(unzstd);
+	(void)take_frame(unzstd, &file, unzstd->frame.from);
+	/* Makes the next call scan the file again, from the same frame on. */
+	if (file.error) {
+		unzstd->file_size = before;
+		unzstd->frame = frame;
+	}
+}
+
+uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *first)
+{
+	*first = unzstd->first_strange;
+	return unzstd->strange;
+}
+
+/* ---- decoding ---- */
+
+/* Go to the frame that begins at or behind this byte of the file, whose content begins at `at`. */
+static bool enter_frame(struct ctf_unzstd *unzstd, struct file *file, uint64_t byte, uint64_t at)
+{
+	bool found = take_frame(unzstd, file, byte);
+
+	drop(unzstd);
+	unzstd->at = at;
+	return found;
+}
+
+static int begin_frame(struct ctf_unzstd *unzstd)
+{
+	drop(unzstd);
+	unzstd->context = ZSTD_createDCtx();
+	unzstd->input = unzstd->frame.from;
+	unzstd->output = unzstd->at;
+	return unzstd->context ? 0 : -ENOMEM;
+}
+
+#define DAMAGED ((size_t)-ZSTD_error_corruption_detected)
+
+static int fail(struct ctf_unzstd *unzstd, size_t code, const char **why, uint64_t *resume)
+{
+	drop(unzstd);
+	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
+		return -ENOMEM;
+	*why = ZSTD_getErrorName(code);
+	*resume = unzstd->at + unzstd->frame.size;
+	return -EIO;
+}
+
+/*
+ * Decode on in the frame, at most `size` bytes (NULL: they are thrown away, at most BLOCK_MAX of
+ * them); *got of them came. Fewer only at the end of what is there.
+ */
+static int decode_some(struct ctf_unzstd *unzstd, struct file *file, void *bytes, size_t size,
+		size_t *got, const char **why, uint64_t *resume)
+{
+	unsigned char *away = bytes ? NULL : malloc(size), input[INPUT_SIZE];
+	ZSTD_outBuffer out = {bytes ? bytes : away, size, 0};
+	uint64_t last = unzstd->at + unzstd->frame.size;
+	int ret = bytes || away ? 0 : -ENOMEM;
+
+	while (!ret) {
+		uint64_t left = unzstd->frame.next - unzstd->input;
+		size_t before = out.pos, more;
+		ZSTD_inBuffer in = {input, 0, 0};
+
+		in.size = read_some(file, input,
+				left < sizeof(input) ? (size_t)left : sizeof(input), unzstd->input);
+		more = ZSTD_decompressStream(unzstd->context, &out, &in);
+		unzstd->input += in.pos;
+		if (ZSTD_isError(more)) {
+			ret = fail(unzstd, more, why, resume);
+			break;
+		}
+		/* The end of a frame is read with its last bytes: there the checksum is. */
+		if (!more || (out.pos == out.size && unzstd->output + out.pos != last))
+			break;
+		if (in.pos || out.pos != before)
+			continue;
+		if (in.size || unzstd->frame.next < unzstd->file_size)
+			ret = fail(unzstd, DAMAGED, why, resume);
+		break;
+	}
+	free(away);
+	*got = ret ? 0 : out.pos;
+	if (!ret)
+		unzstd->output += out.pos;
+	return ret;
+}
+
+/* Make `output` the offset `at`; false in *found: there is nothing. */
+static int seek(struct ctf_unzstd *unzstd, struct file *file, uint64_t at, bool *found,
+		const char **why, uint64_t *resume)
+{
+	int ret;
+
+	*found = true;
+	if (at < unzstd->at)
+		*found = enter_frame(unzstd, file, 0, 0);
+	while (*found && at >= unzstd->at + unzstd->frame.size)
+		*found = enter_frame(
+				unzstd, file, unzstd->frame.next, unzstd->at + unzstd->frame.size);
+	if (!*found)
+		return 0;
+	if (!unzstd->context || at < unzstd->output) {
+		ret = begin_frame(unzstd);
+		if (ret)
+			return ret;
+	}
+	while (unzstd->output < at) {
+		uint64_t left = at - unzstd->output;
+		size_t got;
+
+		ret = decode_some(unzstd, file, NULL,
+				left < BLOCK_MAX ? (size_t)left : (size_t)BLOCK_MAX, &got, why,
+				resume);
+		*found = got;
+		if (ret || !got)
+			return ret;
+	}
+	return 0;
+}
+
+static void hold(struct ctf_unzstd *unzstd)
+{
+	size_t size = unzstd->context ? ZSTD_sizeof_DCtx(unzstd->context) : 0;
+
+	/* Relaxed: only a sum. */
+	if (__atomic_add_fetch(&held, size - unzstd->held, __ATOMIC_RELAXED) > HELD_MAX) {
+		unzstd->held = size;
+		drop(unzstd);
+	}
+	unzstd->held = unzstd->context ? size : 0;
+}
+
+int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes, size_t size,
+		size_t *got, const char **why, uint64_t *resume)
+{
+	struct file file = {.fd = fd};
+	const struct frame frame = unzstd->frame;
+	const uint64_t frame_at = unzstd->at;
+	int ret = 0;
+
+	*got = 0;
+	*resume = 0;
+	while (!ret && !file.error && *got < size) {
+		size_t wanted = size - *got, some = 0;
+		bool found;
+
+		ret = seek(unzstd, &file, at + *got, &found, why, resume);
+		/* After an error, this may be another frame than the one that has these bytes. */
+		if (ret || !found || file.error)
+			break;
+		if (wanted > unzstd->at + unzstd->frame.size - unzstd->output)
+			wanted = (size_t)(unzstd->at + unzstd->frame.size - unzstd->output);
+		ret = decode_some(unzstd, &file, (char *)bytes + *got, wanted, &some, why, resume);
+		*got += some;
+		if (!some)
+			break;
+	}
+	hold(unzstd);
+	if (file.error && ret != -ENOMEM) {
+		/* The frames that could not be read are still there. */
+		drop(unzstd);
+		unzstd->frame = frame;
+		unzstd->at = frame_at;
+		*why = strerror(file.error);
+		*resume = 0;
+		ret = -EIO;
+	}
+	/* What came before the damage is good; the damage comes with the next call. */
+	if (ret == -EIO && *got)
+		ret = 0;
+	return ret;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/* Field classes as steps for tally.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctf/tally-steps.h"
+#include "ctf/type.h"
+
+/* No ring holds such a record. */
+#define BYTES_MAX (1u << 30)
+#define STEPS_MAX (1u << 22)
+
+/* A tree that is being put down. Bytes that follow each other are one step. */
+struct course {
+	struct ctf_tally *tally;
+	uint32_t begin; /* steps before it are another row's */
+	unsigned int depth;
+};
+
+static int put(struct course *course, const struct ctf_type *type);
+
+/* What stands before it becomes a part of it. */
+static int put_step(struct course *course, struct ctf_tally_step step, uint32_t *index)
+{
+	struct ctf_tally *tally = course->tally;
+
+	if (tally->nr_steps > course->begin &&
+			tally->steps[tally->nr_steps - 1].kind == CTF_STEP_BYTES)
+		step.before += tally->steps[--tally->nr_steps].before;
+	if (tally->nr_steps == tally->room_steps) {
+		uint32_t room = tally->room_steps ? tally->room_steps * 2 : 64;
+		struct ctf_tally_step *grown = room > STEPS_MAX
+				? NULL
+				: realloc(tally->steps, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		tally->steps = grown;
+		tally->room_steps = room;
+	}
+	*index = tally->nr_steps;
+	step.end = *index + 1;
+	tally->steps[tally->nr_steps++] = step;
+	return step.before > BYTES_MAX ? -ENOTSUP : 0;
+}
+
+static int put_bytes(struct course *course, uint64_t bytes)
+{
+	uint32_t index;
+
+	if (bytes > BYTES_MAX)
+		return -ENOTSUP;
+	return bytes ? put_step(course,
+				       (struct ctf_tally_step){.kind = CTF_STEP_BYTES,
+						       .before = (uint32_t)bytes},
+				       &index)
+		     : 0;
+}
+
+/* A row of its own: steps before it and behind it do not become one with those in it. */
+static int put_row(struct course *course, const struct ctf_type *type)
+{
+	int ret;
+
+	course->begin = course->tally->nr_steps;
+	ret = put(course, type);
+	course->begin = course->tally->nr_steps;
+	return ret;
+}
+
+/* The bytes of a row, if they are always the same. */
+static bool is_fixed(const struct ctf_tally *tally, uint32_t first, uint32_t end, uint32_t *bytes)
+{
+	*bytes = first == end ? 0 : tally->steps[first].before;
+	return first == end || (end - first == 1 && tally->steps[first].kind == CTF_STEP_BYTES);
+}
+
+static int put_array(struct course *course, const struct ctf_type *type)
+{
+	struct ctf_tally *tally = course->tally;
+	uint32_t begin = course->begin, at, bytes;
+	int ret;
+
+	if (!type->length)
+		return 0;
+	ret = put_step(course, (struct ctf_tally_step){.kind = CTF_STEP_ARRAY}, &at);
+	if (!ret)
+		ret = put_row(course, type->element);
+	if (ret)
+		return ret;
+	if (is_fixed(tally, at + 1, tally->nr_steps, &bytes)) {
+		/* It is a run of bytes, and so is what was before it. */
+		tally->nr_steps = at;
+		course->begin = begin;
+		if (type->length > BYTES_MAX && bytes)
+			return -ENOTSUP;
+		return put_bytes(course, tally->steps[at].before + bytes * type->length);
+	}
+	if (type->length > BYTES_MAX)
+		return -ENOTSUP;
+	tally->steps[at].count = (uint32_t)type->length;
+	tally->steps[at].end = tally->nr_steps;
+	return 0;
+}
+
+/* A whole number of bytes, the bits in the usual order. */
+static bool is_plain(const struct ctf_type *type)
+{
+	return !type->leb128 && !type->reversed && type->align == 8 &&
+			(type->size == 8 || type->size == 16 || type->size == 32 ||
+					type->size == 64);
+}
+
+static struct ctf_tally_step step_of(enum ctf_tally_step_kind kind, const struct ctf_type *integer)
+{
+	return (struct ctf_tally_step){
+			.kind = (uint8_t)kind,
+			.size = integer->size / 8,
+			.is_signed = integer->is_signed,
+			.swapped = integer->big_endian != CTF_HOST_BIG_ENDIAN,
+	};
+}
+
+static int put_sequence(
+		struct course *course, const struct ctf_type *length, const struct ctf_type *type)
+{
+	struct ctf_tally *tally = course->tally;
+	uint32_t at, bytes;
+	int ret = put_step(course, step_of(CTF_STEP_ROWS, length), &at);
+
+	if (!ret)
+		ret = put_row(course, type->element);
+	if (ret)
+		return ret;
+	if (is_fixed(tally, at + 1, tally->nr_steps, &bytes)) {
+		tally->nr_steps = course->begin = at + 1;
+		tally->steps[at].kind = CTF_STEP_RUN;
+		tally->steps[at].count = bytes;
+	}
+	tally->steps[at].end = tally->nr_steps;
+	return 0;
+}
+
+static int add_option(struct ctf_tally *tally, const struct ctf_tally_option *option)
+{
+	if (tally->nr_options == tally->room_options) {
+		uint32_t room = tally->room_options ? tally->room_options * 2 : 64;
+		struct ctf_tally_option *grown = room > STEPS_MAX
+				? NULL
+				: realloc(tally->options, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		tally->options = grown;
+		tally->room_options = room;
+	}
+	tally->options[tally->nr_options++] = *option;
+	return 0;
+}
+
+/* By the names of labels and options, which are in the same order. */
+static int put_ranges(struct ctf_tally *tally, const struct ctf_type *tag,
+		const struct ctf_type *type, const struct ctf_tally_option *rows)
+{
+	const uint64_t flip = ctf_tally_flip(tag->is_signed);
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < tag->label_count; i++) {
+		const struct ctf_label *label = &tag->labels[i];
+		struct ctf_tally_option option;
+		uint32_t tries = 0;
+
+		while (tries < type->member_count &&
+				strcmp(type->members[at].name, label->text) != 0) {
+			at = at + 1 == type->member_count ? 0 : at + 1;
+			tries++;
+		}
+		if (tries == type->member_count)
+			continue;
+		option = rows[at];
+		option.begin = label->begin ^ flip;
+		option.last = label->end ^ flip;
+		if (add_option(tally, &option))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int by_begin(const void *one, const void *other)
+{
+	const struct ctf_tally_option *a = one, *b = other;
+
+	return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+static int put_variant(
+		struct course *course, const struct ctf_type *tag, const struct ctf_type *type)
+{
+	struct ctf_tally *tally = course->tally;
+	struct ctf_tally_option *rows = calloc((size_t)type->member_count + 1, sizeof(*rows));
+	uint32_t at, first;
+	int ret = rows ? put_step(course, step_of(CTF_STEP_VARIANT, tag), &at) : -ENOMEM;
+
+	for (uint32_t i = 0; !ret && i < type->member_count; i++) {
+		rows[i].first = tally->nr_steps;
+		ret = put_row(course, type->members[i].type);
+		rows[i].end = tally->nr_steps;
+	}
+	/* Behind those of variants inside it, so that they are in a row. */
+	first = tally->nr_options;
+	if (!ret)
+		ret = put_ranges(tally, tag, type, rows);
+	free(rows);
+	if (ret)
+		return ret;
+	/* They have no number in common: see recording.md, section 5. */
+	if (tally->nr_options > first)
+		qsort(tally->options + first, tally->nr_options - first, sizeof(*tally->options),
+				by_begin);
+	tally->steps[at].first = first;
+	tally->steps[at].count = tally->nr_options - first;
+	tally->steps[at].end = tally->nr_steps;
+	course->begin = tally->nr_steps;
+	return 0;
+}
+
+/* A length or selector and what it is for are one step. */
+static bool is_pair(const struct ctf_member *one, const struct ctf_member *next)
+{
+	return (next->type->kind == CTF_SEQUENCE || next->type->kind == CTF_VARIANT) &&
+			(one->type->kind == CTF_INTEGER || one->type->kind == CTF_ENUM) &&
+			next->type->reference && !strcmp(next->type->reference, one->name) &&
+			is_plain(one->type);
+}
+
+static int put_struct(struct course *course, const struct ctf_type *type)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < type->member_count && !ret; i++) {
+		const struct ctf_member *member = &type->members[i], *next = member + 1;
+
+		if (i + 1 == type->member_count || !is_pair(member, next)) {
+			ret = put(course, member->type);
+			continue;
+		}
+		ret = next->type->kind == CTF_SEQUENCE
+				? put_sequence(course, member->type, next->type)
+				: put_variant(course, member->type, next->type);
+		i++;
+	}
+	return ret;
+}
+
+static int put_kind(struct course *course, const struct ctf_type *type)
+{
+	uint32_t index;
+
+	switch (type->kind) {
+	case CTF_INTEGER:
+	case CTF_ENUM:
+	case CTF_FLOAT: return is_plain(type) ? put_bytes(course, type->size / 8) : -ENOTSUP;
+	case CTF_STRING:
+		if (type->encoding != CTF_UTF8)
+			return -ENOTSUP;
+		return put_step(course, (struct ctf_tally_step){.kind = CTF_STEP_STRING}, &index);
+	case CTF_STRUCT: return put_struct(course, type);
+	case CTF_ARRAY: return put_array(course, type);
+	case CTF_SEQUENCE:
+	case CTF_VARIANT: break; /* Without what says how long it is. */
+	}
+	return -ENOTSUP;
+}
+
+static int put(struct course *course, const struct ctf_type *type)
+{
+	int ret;
+
+	if (course->depth == CTF_DEPTH_MAX)
+		return -ENOTSUP;
+	course->depth++;
+	ret = put_kind(course, type);
+	course->depth--;
+	return ret;
+}
+
+static bool is_flat(const struct ctf_tally *tally, uint32_t first, uint32_t end)
+{
+	for (; first < end; first++)
+		if (tally->steps[first].kind > CTF_STEP_RUN)
+			return false;
+	return true;
+}
+
+static bool is_text(const struct ctf_tally *tally, uint32_t first, uint32_t end)
+{
+	const struct ctf_tally_step *step = &tally->steps[first];
+
+	return step->kind == CTF_STEP_STRING &&
+			(end - first == 1 || (end - first == 2 && step[1].kind == CTF_STEP_BYTES));
+}
+
+static int make_room(struct ctf_tally *tally, uint32_t id)
+{
+	uint32_t room = tally->nr_kinds ? tally->nr_kinds : 64;
+	struct ctf_tally_kind *kinds;
+
+	if (id < tally->nr_kinds)
+		return 0;
+	while (room <= id && room < 1u << 31)
+		room *= 2;
+	kinds = room > id ? realloc(tally->kinds, room * sizeof(*kinds)) : NULL;
+	if (!kinds)
+		return -ENOMEM;
+	memset(kinds + tally->nr_kinds, 0, (room - tally->nr_kinds) * sizeof(*kinds));
+	tally->kinds = kinds;
+	tally->nr_kinds = room;
+	return 0;
+}
+
+int ctf_tally_learn(struct ctf_tally *tally, uint32_t id, const struct ctf_type *const trees[],
+		unsigned int nr_trees)
+{
+	struct course course = {.tally = tally, .begin = tally->nr_steps};
+	uint32_t first = tally->nr_steps, options = tally->nr_options;
+	struct ctf_tally_kind *kind;
+	uint32_t bytes;
+	int ret = make_room(tally, id);
+
+	if (ret)
+		return ret;
+	for (unsigned int i = 0; i < nr_trees && !ret; i++)
+		if (trees[i])
+			ret = put(&course, trees[i]);
+	kind = &tally->kinds[id];
+	*kind = (struct ctf_tally_kind){.first = first, .end = tally->nr_steps};
+	if (!ret && !is_fixed(tally, first, tally->nr_steps, &bytes)) {
+		kind->known = is_text(tally, first, tally->nr_steps)     ? CTF_TALLY_TEXT
+				: is_flat(tally, first, tally->nr_steps) ? CTF_TALLY_FLAT
+									 : CTF_TALLY_STEPS;
+		return 0;
+	}
+	if (!ret)
+		kind->known = CTF_TALLY_BYTES + bytes;
+	/* The steps are needed no more. */
+	tally->nr_steps = first;
+	tally->nr_options = options;
+	return ret == -ENOMEM ? ret : 0;
+}
+
+void ctf_tally_free(struct ctf_tally *tally)
+{
+	free(tally->kinds);
+	free(tally->steps);
+	free(tally->options);
+	*tally = (struct ctf_tally){0};
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* The contexts of a channel or an event as a structure: docs/spec/recording.md, section 8. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctf/write/describe.h"
+#include "ctf/names.h"
+#include "protocol/context.h"
+
+/* By number of the tag, enum context_application_tag. `string` is a keyword of TSDL. */
+static const char *const application_options[] = {
+		[CONTEXT_TAG_NONE] = "none",
+		[CONTEXT_TAG_INT64] = "int64",
+		[CONTEXT_TAG_UINT64] = "uint64",
+		[CONTEXT_TAG_FLOAT64] = "float64",
+		[CONTEXT_TAG_STRING] = "utf8",
+		[CONTEXT_TAG_BOOLEAN] = "boolean",
+};
+
+#define APPLICATION_OPTIONS (sizeof(application_options) / sizeof(application_options[0]))
+
+static struct ctf_type *application_option(struct ctf_arena *arena, unsigned int tag)
+{
+	switch (tag) {
+	case CONTEXT_TAG_INT64: return ctf_type_integer(arena, 64, true);
+	case CONTEXT_TAG_UINT64: return ctf_type_integer(arena, 64, false);
+	case CONTEXT_TAG_FLOAT64: return ctf_type_float(arena, 64);
+	case CONTEXT_TAG_STRING: return ctf_type_string(arena);
+	case CONTEXT_TAG_BOOLEAN: return ctf_describe_bool(arena);
+	default: return ctf_type_struct(arena, 0);
+	}
+}
+
+/* What the application says may have another type each time: a tag and a variant. */
+static int describe_application(struct ctf_arena *arena, const char *tag_name,
+		struct ctf_type **tag, struct ctf_type **variant)
+{
+	struct ctf_type *u8 = ctf_type_integer(arena, 8, false);
+
+	*tag = u8 ? ctf_type_enum(arena, u8, APPLICATION_OPTIONS) : NULL;
+	*variant = ctf_type_variant(arena, APPLICATION_OPTIONS, tag_name);
+	if (!*tag || !*variant)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < APPLICATION_OPTIONS; i++) {
+		struct ctf_type *option = application_option(arena, i);
+
+		if (!option)
+			return -ENOMEM;
+		(*tag)->labels[i] = (struct ctf_label){application_options[i], i, i};
+		ctf_member_set(&(*variant)->members[i], application_options[i], option, false);
+	}
+	return 0;
+}
+
+static struct ctf_type *describe_scalar(struct ctf_arena *arena, enum context_type context)
+{
+	struct ctf_type *type;
+
+	switch (context) {
+	case CONTEXT_U32: return ctf_type_integer(arena, 32, false);
+	case CONTEXT_S32: return ctf_type_integer(arena, 32, true);
+	case CONTEXT_U64: return ctf_type_integer(arena, 64, false);
+	case CONTEXT_POINTER:
+		type = ctf_type_integer(arena, 64, false);
+		if (type)
+			type->base = 16;
+		return type;
+	default: return ctf_type_string(arena);
+	}
+}
+
+static const char *tag_name(struct ctf_arena *arena, struct ctf_names *names, const char *name)
+{
+	size_t size = strlen(name) + sizeof("__tag");
+	char *text = ctf_arena_alloc(arena, size, 1);
+
+	if (!text)
+		return NULL;
+	snprintf(text, size, "_%s_tag", name);
+	return ctf_names_take(names, text);
+}
+
+int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *contexts,
+		uint32_t count, struct ctf_type **type)
+{
+	struct ctf_names names = {0};
+	uint32_t members = 0, more = 0;
+	int ret = -ENOMEM;
+
+	*type = NULL;
+	if (!count)
+		return 0;
+	for (uint32_t i = 0; i < count; i++)
+		more += contexts[i].type == CONTEXT_APPLICATION;
+	*type = ctf_type_struct(arena, count + more);
+	if (!*type || ctf_names_init(&names, arena, (count + more) * 2))
+		goto out;
+	for (uint32_t i = 0; i < count; i++) {
+		const char *name = ctf_name_escape(arena, contexts[i].field), *tag;
+		struct ctf_type *value, *selector;
+
+		name = name ? ctf_names_take(&names, name) : NULL;
+		if (!name)
+			goto out;
+		if (contexts[i].type == CONTEXT_APPLICATION) {
+			tag = tag_name(arena, &names, name);
+			if (!tag || describe_application(arena, tag, &selector, &value))
+				goto out;
+			ctf_member_set(&(*type)->members[members++], tag, selector, true);
+		} else {
+			value = describe_scalar(arena, contexts[i].type);
+		}
+		if (!value)
+			goto out;
+		ctf_member_set(&(*type)->members[members++], name, value, false);
+	}
+	ret = 0;
+out:
+	ctf_names_free(&names);
+	return ret;
+}

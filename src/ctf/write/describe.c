@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A SIDE description as a tree of field classes: docs/spec/recording.md, sections 2 and 3.
+ *
+ * The plan in the traced program writes bytes by the same page; every rule that changes here
+ * changes there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctf/write/describe.h"
+#include "ctf/names.h"
+#include "abi/visit.h"
+
+struct describer {
+	struct ctf_arena *arena;
+	struct ctf_error *error;
+	struct ctf_type *node; /* Shared by all dynamic fields. */
+	unsigned int depth;
+};
+
+/* A type, and the hidden field that must stand before it if it needs one. */
+struct described {
+	struct ctf_type *type; /* Its reference is set when the companion has a name. */
+	struct ctf_type *companion;
+	const char *companion_suffix; /* "_length" */
+	const char *wrapped_name;     /* "_elements" */
+};
+
+static int describe(struct describer *d, const struct side_type *type, struct described *out);
+
+static int described(struct ctf_type *type, struct described *out)
+{
+	*out = (struct described){.type = type};
+	return type ? 0 : -ENOMEM;
+}
+
+/* ---- scalars ---- */
+
+/* The value is extracted and recorded in host order, so its own byte order is gone. */
+static bool describe_partial(unsigned int size, unsigned int len_bits, unsigned int offset_bits)
+{
+	return offset_bits || (len_bits && len_bits != size * 8);
+}
+
+static bool describe_big_endian(uint8_t byte_order)
+{
+	return byte_order == SIDE_TYPE_BYTE_ORDER_BE;
+}
+
+static int describe_integer(struct describer *d, const struct side_type_integer *integer,
+		unsigned int offset_bits, unsigned int base, struct described *out)
+{
+	bool partial = describe_partial(integer->integer_size, integer->len_bits, offset_bits);
+	bool big_endian = partial ? CTF_HOST_BIG_ENDIAN
+				  : describe_big_endian(side_enum_get(integer->byte_order));
+	struct ctf_type *type;
+
+	base = visit_attribute_base(visit_attributes_of(&integer->attributes), base);
+	if (integer->integer_size == 16)
+		return described(ctf_describe_int128(
+						 d->arena, integer->signedness, big_endian, base),
+				out);
+	type = ctf_type_integer(d->arena, integer->integer_size * 8u, integer->signedness);
+	if (!type)
+		return -ENOMEM;
+	type->base = (uint8_t)base;
+	type->big_endian = big_endian;
+	return described(type, out);
+}
+
+static int describe_byte(struct describer *d, struct described *out)
+{
+	struct ctf_type *type = ctf_type_integer(d->arena, 8, false);
+
+	if (type) {
+		type->base = 16;
+		type->byte = true;
+	}
+	return described(type, out);
+}
+
+static int describe_float(
+		struct describer *d, const struct side_type_float *floating, struct described *out)
+{
+	bool big_endian = describe_big_endian(side_enum_get(floating->byte_order));
+	struct ctf_type *type;
+
+	if (floating->float_size == 16)
+		return described(ctf_describe_float128(d->arena), out);
+	if (floating->float_size == 2) /* Converted to binary32 in host order. */
+		return described(ctf_type_float(d->arena, 32), out);
+	type = ctf_type_float(d->arena, floating->float_size * 8u);
+	if (type)
+		type->big_endian = big_endian;
+	return described(type, out);
+}
+
+/* ---- compounds ---- */
+
+/* What stands where no companion can be put before it: a structure around both. */
+static int describe_element(
+		struct describer *d, const struct side_type *side_type, struct ctf_type **type)
+{
+	struct described inner = {0};
+	int ret = describe(d, side_type, &inner);
+
+	if (ret)
+		return ret;
+	if (!inner.companion) {
+		*type = inner.type;
+		return 0;
+	}
+	*type = ctf_type_struct(d->arena, 2);
+	if (!*type)
+		return -ENOMEM;
+	ctf_member_set(&(*type)->members[0], inner.companion_suffix, inner.companion, true);
+	ctf_member_set(&(*type)->members[1], inner.wrapped_name, inner.type, false);
+	inner.type->reference = inner.companion_suffix;
+	return 0;
+}
+
+/* Fields in field context. `more` extra members are left free at the end, count says where. */
+static int describe_members(struct describer *d, const struct side_event_field *fields,
+		uint32_t count, bool variadic, struct ctf_type **type)
+{
+	uint32_t total = count + (variadic ? 1 : 0), members = 0;
+	struct described *inner = calloc(total ? total : 1, sizeof(*inner));
+	const char **visible = calloc(total ? total : 1, sizeof(*visible));
+	struct ctf_names names = {0};
+	int ret = -ENOMEM;
+
+	if (!inner || !visible || ctf_names_init(&names, d->arena, total * 2))
+		goto out;
+	for (uint32_t i = 0; i < total; i++) {
+		const char *name = i < count ? side_ptr_get(fields[i].field_name) : "variadic";
+		static const struct side_type dynamic = {.type = SIDE_ENUM_INIT(SIDE_TYPE_DYNAMIC)};
+		const char *escaped = ctf_name_escape(d->arena, name);
+
+		visible[i] = escaped ? ctf_names_take(&names, escaped) : NULL;
+		ret = visible[i] ? describe(d, i < count ? &fields[i].side_type : &dynamic,
+						   &inner[i])
+				 : -ENOMEM;
+		if (ret)
+			goto out;
+		members += inner[i].companion ? 2 : 1;
+	}
+	ret = -ENOMEM;
+	*type = ctf_type_struct(d->arena, members);
+	if (!*type)
+		goto out;
+	members = 0;
+	for (uint32_t i = 0; i < total; i++) {
+		if (inner[i].companion) {
+			size_t size = strlen(visible[i]) + strlen(inner[i].companion_suffix) + 2;
+			char *companion = ctf_arena_alloc(d->arena, size, 1);
+			const char *taken;
+
+			if (!companion)
+				goto out;
+			snprintf(companion, size, "_%s%s", visible[i], inner[i].companion_suffix);
+			taken = ctf_names_take(&names, companion);
+			if (!taken)
+				goto out;
+			ctf_member_set(&(*type)->members[members++], taken, inner[i].companion,
+					true);
+			inner[i].type->reference = taken;
+		}
+		ctf_member_set(&(*type)->members[members++], visible[i], inner[i].type, false);
+	}
+	ret = 0;
+out:
+	ctf_names_free(&names);
+	free(visible);
+	free(inner);
+	return ret;
+}
+
+static int describe_struct(struct describer *d, const struct side_type_struct *structure,
+		struct described *out)
+{
+	struct ctf_type *type = NULL;
+	int ret = describe_members(d, side_array_elements(&structure->fields),
+			side_array_length(&structure->fields), false, &type);
+
+	return ret ? ret : described(type, out);
+}
+
+static int describe_array(
+		struct describer *d, const struct side_type_array *array, struct described *out)
+{
+	struct ctf_type *element;
+	int ret = describe_element(d, side_ptr_get(array->elem_type), &element);
+
+	return ret ? ret : described(ctf_type_array(d->arena, element, array->length), out);
+}
+
+/*
+ * Lengths are recorded unsigned, in host order, in as many bytes as the length type has, at most
+ * 8.
+ */
+static int describe_vla(struct describer *d, const struct side_type *element_type,
+		const struct side_type *length_type, struct described *out)
+{
+	const struct side_type_integer *integer =
+			side_enum_get(length_type->type) == SIDE_TYPE_GATHER_INTEGER
+			? &length_type->u.side_gather.u.side_integer.type
+			: &length_type->u.side_integer;
+	unsigned int size = integer->integer_size > 8 ? 8 : integer->integer_size;
+	struct ctf_type *element;
+	int ret = describe_element(d, element_type, &element);
+
+	if (ret)
+		return ret;
+	*out = (struct described){
+			.type = ctf_type_sequence(d->arena, element, NULL),
+			.companion = ctf_type_integer(d->arena, size * 8, false),
+			.companion_suffix = "_length",
+			.wrapped_name = "_elements",
+	};
+	return out->type && out->companion ? 0 : -ENOMEM;
+}
+
+static int describe_optional(struct describer *d, const struct side_type_optional *optional,
+		struct described *out)
+{
+	struct ctf_type *u8 = ctf_type_integer(d->arena, 8, false);
+	struct ctf_type *tag = u8 ? ctf_type_enum(d->arena, u8, 2) : NULL;
+	struct ctf_type *variant = ctf_type_variant(d->arena, 2, NULL);
+	struct ctf_type *none = ctf_type_struct(d->arena, 0), *some;
+	int ret;
+
+	if (!tag || !variant || !none)
+		return -ENOMEM;
+	ret = describe_element(d, side_ptr_get(optional->elem_type), &some);
+	if (ret)
+		return ret;
+	tag->labels[0] = (struct ctf_label){"none", 0, 0};
+	tag->labels[1] = (struct ctf_label){"some", 1, 1};
+	variant->optional = true;
+	ctf_member_set(&variant->members[0], "none", none, false);
+	ctf_member_set(&variant->members[1], "some", some, false);
+	*out = (struct described){variant, tag, "_tag", "_value"};
+	return 0;
+}
+
+static const char *describe_option_name(struct ctf_arena *arena, uint32_t index)
+{
+	char name[16];
+
+	return ctf_arena_copy(arena, name, (size_t)snprintf(name, sizeof(name), "o%u", index));
+}
+
+static int describe_variant(
+		struct describer *d, const struct side_type_variant *variant, struct described *out)
+{
+	uint32_t count = side_array_length(&variant->options), kept = 0;
+	const struct side_variant_option *options = side_array_elements(&variant->options);
+	bool *used = calloc((size_t)count + 1, sizeof(*used));
+	struct side_type_integer selector = variant->selector.u.side_integer;
+	struct described integer;
+	struct ctf_type *tag = NULL, *type;
+	int ret = -ENOMEM;
+
+	if (!used)
+		return -ENOMEM;
+	if (selector.integer_size == 16) {
+		/* Its low half, in host order. */
+		selector.integer_size = 8;
+		selector.len_bits = 0;
+		side_enum_set(selector.byte_order, SIDE_TYPE_BYTE_ORDER_HOST);
+	}
+	ret = describe_integer(d, &selector, 0, 10, &integer);
+	if (!ret)
+		ret = ctf_describe_tag(d->arena, variant, integer.type, &tag, used);
+	if (ret)
+		goto out;
+	for (uint32_t i = 0; i <= count; i++)
+		kept += used[i];
+	ret = -ENOMEM;
+	type = ctf_type_variant(d->arena, kept, NULL);
+	if (!type)
+		goto out;
+	kept = 0;
+	for (uint32_t i = 0; i <= count; i++) {
+		const char *name = i < count ? describe_option_name(d->arena, i) : "none";
+		struct ctf_type *option = NULL;
+
+		if (!used[i])
+			continue;
+		ret = i < count ? describe_element(d, &options[i].side_type, &option) : 0;
+		if (ret)
+			goto out;
+		if (i == count)
+			option = ctf_type_struct(d->arena, 0);
+		ret = -ENOMEM;
+		if (!name || !option)
+			goto out;
+		ctf_member_set(&type->members[kept++], name, option, false);
+	}
+	*out = (struct described){type, tag, "_selector", "_value"};
+	ret = 0;
+out:
+	free(used);
+	return ret;
+}
+
+static int describe_enum(struct describer *d, const struct side_enum_mappings *mappings,
+		const struct side_type *element, struct described *out)
+{
+	int ret = describe(d, element, out);
+
+	if (ret || out->type->kind != CTF_INTEGER) /* 128 bits: labels are in the JSON only. */
+		return ret;
+	return ctf_describe_labels(d->arena, mappings, out->type, &out->type);
+}
+
+/*
+ * Integers of a bitmap are shown in hexadecimal, unless the program asked for another base. Names
+ * of bits beyond one integer are in the JSON only.
+ */
+static int describe_bitmap(struct describer *d, const struct side_type_enum_bitmap *bitmap,
+		struct described *out)
+{
+	struct ctf_type *type;
+	int ret = describe(d, side_ptr_get(bitmap->elem_type), out);
+
+	if (ret)
+		return ret;
+	type = out->type;
+	if (type->kind == CTF_INTEGER) {
+		ret = ctf_describe_flags(d->arena, side_ptr_get(bitmap->mappings), type);
+		if (ret)
+			return ret;
+	}
+	if (type->kind == CTF_ARRAY || type->kind == CTF_SEQUENCE)
+		type = type->element;
+	type->byte = false;
+	if (type->kind == CTF_INTEGER && type->base == 10)
+		type->base = 16;
+	for (uint32_t i = 0; type->kind == CTF_STRUCT && i < type->member_count; i++) {
+		if (type->members[i].type->base == 10)
+			type->members[i].type->base = 16;
+	}
+	return 0;
+}
+
+static int describe_dynamic(struct describer *d, struct described *out)
+{
+	if (!d->node)
+		d->node = ctf_describe_node(d->arena);
+	if (!d->node)
+		return -ENOMEM;
+	*out = (struct described){
+			.type = ctf_type_sequence(d->arena, d->node, NULL),
+			.companion = ctf_type_integer(d->arena, 32, false),
+			.companion_suffix = "_length",
+			.wrapped_name = "_nodes",
+	};
+	return out->type && out->companion ? 0 : -ENOMEM;
+}
+
+static int describe_gather(struct describer *d, const struct side_type *type, struct described *out)
+{
+	const struct side_type_gather *gather = &type->u.side_gather;
+
+	switch (side_enum_get(type->type)) {
+	case SIDE_TYPE_GATHER_BOOL: return described(ctf_describe_bool(d->arena), out);
+	case SIDE_TYPE_GATHER_INTEGER:
+		return describe_integer(d, &gather->u.side_integer.type,
+				gather->u.side_integer.offset_bits, 10, out);
+	case SIDE_TYPE_GATHER_POINTER:
+		return describe_integer(d, &gather->u.side_integer.type,
+				gather->u.side_integer.offset_bits, 16, out);
+	case SIDE_TYPE_GATHER_BYTE: return describe_byte(d, out);
+	case SIDE_TYPE_GATHER_FLOAT: return describe_float(d, &gather->u.side_float.type, out);
+	case SIDE_TYPE_GATHER_STRING: return described(ctf_type_string(d->arena), out);
+	case SIDE_TYPE_GATHER_STRUCT:
+		return describe_struct(d, side_ptr_get(gather->u.side_struct.type), out);
+	case SIDE_TYPE_GATHER_ARRAY: return describe_array(d, &gather->u.side_array.type, out);
+	case SIDE_TYPE_GATHER_VLA:
+		return describe_vla(d, side_ptr_get(gather->u.side_vla.type.elem_type),
+				side_ptr_get(gather->u.side_vla.type.length_type), out);
+	case SIDE_TYPE_GATHER_ENUM:
+		return describe_enum(d, side_ptr_get(gather->u.side_enum.mappings),
+				side_ptr_get(gather->u.side_enum.elem_type), out);
+	default:
+		return ctf_fail(d->error, -EINVAL, "type label %u cannot be recorded",
+				(unsigned int)side_enum_get(type->type));
+	}
+}
+
+static int describe_type(struct describer *d, const struct side_type *type, struct described *out)
+{
+	const struct side_type_vla_visitor *visitor;
+	const struct side_type_vla *vla;
+
+	switch (side_enum_get(type->type)) {
+	case SIDE_TYPE_NULL: return described(ctf_type_struct(d->arena, 0), out);
+	case SIDE_TYPE_BOOL: return described(ctf_describe_bool(d->arena), out);
+	case SIDE_TYPE_BYTE: return describe_byte(d, out);
+	case SIDE_TYPE_U8:
+	case SIDE_TYPE_U16:
+	case SIDE_TYPE_U32:
+	case SIDE_TYPE_U64:
+	case SIDE_TYPE_U128:
+	case SIDE_TYPE_S8:
+	case SIDE_TYPE_S16:
+	case SIDE_TYPE_S32:
+	case SIDE_TYPE_S64:
+	case SIDE_TYPE_S128: return describe_integer(d, &type->u.side_integer, 0, 10, out);
+	case SIDE_TYPE_POINTER: return describe_integer(d, &type->u.side_integer, 0, 16, out);
+	case SIDE_TYPE_FLOAT_BINARY16:
+	case SIDE_TYPE_FLOAT_BINARY32:
+	case SIDE_TYPE_FLOAT_BINARY64:
+	case SIDE_TYPE_FLOAT_BINARY128: return describe_float(d, &type->u.side_float, out);
+	case SIDE_TYPE_STRING_UTF8:
+	case SIDE_TYPE_STRING_UTF16:
+	case SIDE_TYPE_STRING_UTF32: return described(ctf_type_string(d->arena), out);
+	case SIDE_TYPE_STRUCT: return describe_struct(d, side_ptr_get(type->u.side_struct), out);
+	case SIDE_TYPE_VARIANT: return describe_variant(d, side_ptr_get(type->u.side_variant), out);
+	case SIDE_TYPE_OPTIONAL:
+		return describe_optional(d, side_ptr_get(type->u.side_optional), out);
+	case SIDE_TYPE_ARRAY: return describe_array(d, side_ptr_get(type->u.side_array), out);
+	case SIDE_TYPE_VLA:
+		vla = side_ptr_get(type->u.side_vla);
+		return describe_vla(d, side_ptr_get(vla->elem_type), side_ptr_get(vla->length_type),
+				out);
+	case SIDE_TYPE_VLA_VISITOR:
+		visitor = side_ptr_get(type->u.side_vla_visitor);
+		return describe_vla(d, side_ptr_get(visitor->elem_type),
+				side_ptr_get(visitor->length_type), out);
+	case SIDE_TYPE_ENUM:
+		return describe_enum(d, side_ptr_get(type->u.side_enum.mappings),
+				side_ptr_get(type->u.side_enum.elem_type), out);
+	case SIDE_TYPE_ENUM_BITMAP: return describe_bitmap(d, &type->u.side_enum_bitmap, out);
+	case SIDE_TYPE_DYNAMIC: return describe_dynamic(d, out);
+	default: return describe_gather(d, type, out);
+	}
+}
+
+static int describe(struct describer *d, const struct side_type *type, struct described *out)
+{
+	int ret;
+
+	if (d->depth >= VISIT_DEPTH_MAX) {
+		ctf_fail(d->error, -EINVAL, "types are nested deeper than %d", VISIT_DEPTH_MAX);
+		return -EINVAL;
+	}
+	d->depth++;
+	ret = describe_type(d, type, out);
+	d->depth--;
+	return ret;
+}
+
+int ctf_type_from_description(struct ctf_arena *arena,
+		const struct side_event_description *description, struct ctf_type **type,
+		struct ctf_error *error)
+{
+	struct describer d = {.arena = arena, .error = error};
+	struct visit_error why = {0};
+	char sentence[sizeof(error->text)];
+	int ret = visit_description_check(description, 0, &why);
+
+	if (ret)
+		return ctf_fail(error, ret, "%s",
+				visit_error_sentence(&why, sentence, sizeof(sentence)));
+	ret = describe_members(&d, side_array_elements(&description->fields),
+			side_array_length(&description->fields),
+			description->flags & SIDE_EVENT_FLAG_VARIADIC, type);
+	if (ret == -ENOMEM)
+		ctf_fail(error, ret, "out of memory for the description of an event");
+	return ret;
+}

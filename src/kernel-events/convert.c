@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a record as the kernel wrote it to the same as CTF: fields one after the other, in the form that the event's types have. The sink
+ * gets each event once, before its first record, and then its records.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "kernel-events/parts.h"
+
+#define CLASSES_MAX 4096 /* of one tracepoint: who makes a description for each record gets bytes */
+#define LEVEL_INFO 6
+
+/* ---- the kernel's own ---- */
+
+int kernel_describe_kind(struct kernel_record *record, struct kind *kind)
+{
+	struct ctf_arena *arena = ctf_arena_create();
+	struct ctf_type *type = NULL;
+	int ret = arena ? layout_make(&kind->format, kind->format.event_header, arena,
+					  &kind->layout, &type)
+			: -ENOMEM;
+
+	kind->event = (struct kernel_event){
+			.system = kind->system, .name = kind->name, .level = -1, .fields = type};
+	if (!ret)
+		ret = record->sink->describe(record, &kind->event);
+	else
+		kernel_trace_problem(record, "an event cannot be described: out of memory", "");
+	kind->described = !ret;
+	if (ret || !record->sink->chooses) {
+		ctf_arena_destroy(arena);
+		arena = NULL;
+	}
+	kind->arena = arena;
+	return ret;
+}
+
+/* ---- EventHeader ---- */
+
+/* CRITICAL to VERBOSE as log levels of ours. */
+static int loglevel(uint8_t level)
+{
+	static const int levels[] = {LEVEL_INFO, 2, 3, 4, 6, 7};
+
+	return level < sizeof(levels) / sizeof(levels[0]) ? levels[level] : 7;
+}
+
+/* What stands beside the fields, if anything does: the numbers of the header, and the activity. */
+static bool has_numbers(const struct eventheader *header)
+{
+	return header->id || header->version || header->tag || header->opcode;
+}
+
+static struct ctf_type *bytes_type(struct ctf_arena *arena)
+{
+	struct ctf_type *byte = ctf_type_integer(arena, 8, false);
+
+	if (!byte)
+		return NULL;
+	byte->base = 16;
+	byte->byte = true;
+	return ctf_type_array(arena, byte, 16);
+}
+
+static struct ctf_type *header_context(struct ctf_arena *arena, const struct eventheader *header)
+{
+	static const char *const names[] = {
+			"_event_id", "_event_version", "_event_tag", "_event_opcode"};
+	static const unsigned int bits[] = {16, 8, 16, 8};
+	struct ctf_type *type = ctf_type_struct(arena, 6), *member;
+	uint32_t count = 0, i;
+
+	if (!type)
+		return NULL;
+	for (i = 0; has_numbers(header) && i < 4; i++) {
+		member = ctf_type_integer(arena, bits[i], false);
+		if (!member)
+			return NULL;
+		ctf_member_set(&type->members[count++], names[i], member, false);
+	}
+	for (i = 0; i < header->activity_size / 16; i++) {
+		member = bytes_type(arena);
+		if (!member)
+			return NULL;
+		ctf_member_set(&type->members[count++], i ? "_related_activity" : "_activity",
+				member, false);
+	}
+	type->member_count = count;
+	return type;
+}
+
+static void put_header_context(struct bytes *to, const struct eventheader *header)
+{
+	if (has_numbers(header)) {
+		bytes_put(to, &header->id, sizeof(header->id));
+		bytes_put(to, &header->version, sizeof(header->version));
+		bytes_put(to, &header->tag, sizeof(header->tag));
+		bytes_put(to, &header->opcode, sizeof(header->opcode));
+	}
+	bytes_put(to, header->activity, header->activity_size);
+}
+
+static uint64_t hash(const uint8_t *bytes, size_t size, uint64_t seed)
+{
+	uint64_t value = seed ^ 0xcbf29ce484222325;
+
+	while (size--)
+		value = (value ^ *bytes++) * 0x100000001b3;
+	return value;
+}
+
+static struct kind_class *find_class(const struct kind *kind, const struct eventheader *header,
+		const uint8_t shape[3], uint64_t sum)
+{
+	struct kind_class *class;
+
+	for (class = kind->classes; class; class = class->next)
+		if (class->hash == sum && class->key_size == header->metadata_size + 3 &&
+				!memcmp(class->key, shape, 3) &&
+				!memcmp(class->key + 3, header->metadata, header->metadata_size))
+			return class;
+	return NULL;
+}
+
+static struct kind_class *make_class(struct kind *kind, const struct eventheader *header,
+		const uint8_t shape[3], uint64_t sum)
+{
+	struct kind_class *class = calloc(1, sizeof(*class));
+
+	if (!class)
+		return NULL;
+	class->hash = sum;
+	class->key_size = header->metadata_size + 3;
+	class->key = malloc(class->key_size);
+	class->arena = ctf_arena_create();
+	if (!class->key || !class->arena) {
+		free(class->key);
+		ctf_arena_destroy(class->arena);
+		free(class);
+		return NULL;
+	}
+	memcpy(class->key, shape, 3);
+	memcpy(class->key + 3, header->metadata, header->metadata_size);
+	if (eventheader_describe(header, class->arena, &class->class)) {
+		ctf_arena_destroy(class->arena);
+		class->arena = NULL;
+	}
+	class->next = kind->classes;
+	kind->classes = class;
+	kind->nr_classes++;
+	return class;
+}
+
+static int describe_class(struct kernel_record *record, const struct kind *kind,
+		struct kind_class *class, const struct eventheader *header)
+{
+	struct kernel_event *event = &class->event;
+	size_t size = strlen(kind->name) + strlen(class->class.name) + 2;
+	char *name = ctf_arena_alloc(class->arena, size, 1);
+
+	if (!name)
+		return -ENOMEM;
+	(void)snprintf(name, size, "%s:%s", kind->name, class->class.name);
+	*event = (struct kernel_event){
+			.system = kind->system,
+			.name = name,
+			.level = loglevel(header->level),
+			.fields = class->class.type,
+			.comes_by_another = true,
+	};
+	if (has_numbers(header) || header->activity) {
+		event->context = header_context(class->arena, header);
+		if (!event->context)
+			return -ENOMEM;
+	}
+	return record->sink->describe(record, event);
+}
+
+/*
+ * The class of a record and its fields, converted: it is described when a record has fitted for the first time, so that
+ * what readers have to reckon with is bounded by what was really there. NULL: it cannot be decoded.
+ */
+static struct kind_class *decode(
+		struct kernel_record *record, struct kind *kind, const struct eventheader *header)
+{
+	const uint8_t shape[3] = {(uint8_t)(has_numbers(header) | header->foreign << 1),
+			(uint8_t)(header->activity_size / 16), header->level};
+	uint64_t sum = hash(header->metadata, header->metadata_size,
+			shape[0] | shape[1] << 8 | shape[2] << 16);
+	struct kind_class *class = find_class(kind, header, shape, sum);
+
+	if (!class && kind->nr_classes < CLASSES_MAX)
+		class = make_class(kind, header, shape, sum);
+	if (!class || !class->arena || eventheader_convert(&class->class, header, &record->fields))
+		return NULL;
+	if (!class->described && describe_class(record, kind, class, header)) {
+		ctf_arena_destroy(class->arena);
+		class->arena = NULL;
+		return NULL;
+	}
+	class->described = true;
+	return class;
+}
+
+/* ---- records ---- */
+
+void kernel_put(struct kernel_record *record, uint32_t number, uint64_t ticks, pid_t pid, pid_t tid,
+		const char comm[COMM_SIZE], const uint8_t *data, size_t size)
+{
+	const struct converted converted = {.cpu = number,
+			.ticks = ticks,
+			.pid = pid,
+			.tid = tid,
+			.comm = comm,
+			.context = &record->context,
+			.fields = &record->fields};
+	struct eventheader header;
+	struct kind_class *class = NULL;
+	struct kind *kind;
+	uint16_t id;
+
+	if (number >= record->nr_cpus || size < FORMAT_COMMON_SIZE)
+		return;
+	memcpy(&id, data, sizeof(id));
+	kind = record->by_id[id];
+	if (!kind)
+		return;
+	kind->received[number]++;
+	record->context.size = record->fields.size = 0;
+	if (kind->format.event_header &&
+			!eventheader_split(data + FORMAT_COMMON_SIZE, size - FORMAT_COMMON_SIZE,
+					&header))
+		class = decode(record, kind, &header);
+	record->summary.plain += kind->format.event_header && !class;
+	if (!class && !kind->described && kernel_describe_kind(record, kind))
+		return;
+	if (class)
+		put_header_context(&record->context, &header);
+	else
+		layout_run(&kind->layout, data, size, &record->fields);
+	if (!record->fields.failed && !record->context.failed) {
+		record->sink->put(record, class ? &class->event : &kind->event, &converted);
+		return;
+	}
+	kernel_trace_problem(record, "records were left out: out of memory", "");
+	record->fields.failed = record->context.failed = false;
+}

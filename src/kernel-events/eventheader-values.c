@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* The values of a record, in the form that the types of eventheader.c have. */
+#include <errno.h>
+
+#include "kernel-events/eventheader-parts.h"
+
+struct reader {
+	const struct eventheader_node *nodes;
+	const uint8_t *at, *end;
+	struct bytes *to;
+	size_t limit; /* of what is written */
+	bool foreign;
+};
+
+static size_t left(const struct reader *r)
+{
+	return (size_t)(r->end - r->at);
+}
+
+static bool take16(struct reader *r, uint16_t *value)
+{
+	if (left(r) < sizeof(*value))
+		return false;
+	*value = eventheader_u16(r->at, r->foreign);
+	r->at += sizeof(*value);
+	return true;
+}
+
+/* ---- texts: always UTF-8, ended by a zero ---- */
+
+static void put_utf8(struct bytes *to, uint32_t c)
+{
+	uint8_t text[4];
+	size_t size = 1;
+
+	if (c > 0x10ffff)
+		c = 0xfffd;
+	if (c < 0x80) {
+		text[0] = (uint8_t)c;
+	} else if (c < 0x800) {
+		text[0] = (uint8_t)(0xc0 | c >> 6);
+		size = 2;
+	} else if (c < 0x10000) {
+		text[0] = (uint8_t)(0xe0 | c >> 12);
+		size = 3;
+	} else {
+		text[0] = (uint8_t)(0xf0 | c >> 18);
+		size = 4;
+	}
+	for (size_t i = size - 1, rest = c; i > 0; i--, rest >>= 6)
+		text[i] = (uint8_t)(0x80 | (rest & 0x3f));
+	bytes_put(to, text, size);
+}
+
+static uint32_t unit_at(const uint8_t *from, unsigned int size, bool foreign)
+{
+	if (size == 1)
+		return *from;
+	return size == 2 ? eventheader_u16(from, foreign) : eventheader_u32(from, foreign);
+}
+
+/* Up to the first zero: what stands behind it is not a text's. */
+static void put_text(struct reader *r, size_t count, unsigned int size, bool latin)
+{
+	const uint8_t *from = r->at;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		uint32_t c = unit_at(from + i * size, size, r->foreign), low;
+
+		if (!c)
+			break;
+		if (size == 1 && !latin) {
+			bytes_put(r->to, from + i, 1);
+			continue;
+		}
+		if (size == 2 && c >= 0xd800 && c < 0xdc00 && i + 1 < count) {
+			low = unit_at(from + (i + 1) * size, size, r->foreign);
+			if (low >= 0xdc00 && low < 0xe000) {
+				c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+				i++;
+			}
+		}
+		put_utf8(r->to, c);
+	}
+	bytes_put_zeros(r->to, 1);
+}
+
+static int take_text(struct reader *r, const struct eventheader_node *node)
+{
+	bool latin = node->format == EH_FORMAT_TEXT8;
+	uint16_t counted;
+	size_t count = 0;
+
+	if (node->encoding >= EH_COUNTED8) {
+		if (!take16(r, &counted) || left(r) / node->size < counted)
+			return -EINVAL;
+		count = counted;
+		put_text(r, count, node->size, latin);
+	} else {
+		while (count < left(r) / node->size &&
+				unit_at(r->at + count * node->size, node->size, r->foreign))
+			count++;
+		if (count == left(r) / node->size)
+			return -EINVAL;
+		put_text(r, count, node->size, latin);
+		count++; /* the zero */
+	}
+	r->at += count * node->size;
+	return 0;
+}
+
+/* ---- others ---- */
+
+/* So many bytes as they stand, or, of another machine, the other way round. */
+static void put_ordered(struct bytes *to, const uint8_t *from, size_t size, bool turn)
+{
+	uint8_t *at = bytes_grow(to, size);
+
+	for (size_t i = 0; at && i < size; i++)
+		at[i] = from[turn ? size - 1 - i : i];
+}
+
+/* Those that are texts or addresses of a network, not numbers, have one order on all machines. */
+static bool has_order(const struct eventheader_node *node)
+{
+	switch (node->format) {
+	case EH_FORMAT_HEX_BYTES: return false;
+	case EH_FORMAT_IP:
+	case EH_FORMAT_IP_OLD: return node->size != 4;
+	case EH_FORMAT_PORT: return node->size != 2;
+	default: return node->size <= 8;
+	}
+}
+
+/* The number that so many bytes are, as eight. False: they are none. */
+static bool widen(const uint8_t *from, uint16_t size, uint8_t format, bool foreign, uint64_t *value)
+{
+	bool is_signed = format == EH_FORMAT_SIGNED || format == EH_FORMAT_ERRNO ||
+			format == EH_FORMAT_PID || format == EH_FORMAT_TIME;
+	bool big = CTF_HOST_BIG_ENDIAN != foreign;
+	uint32_t half;
+	double number;
+	float small;
+
+	*value = 0;
+	if (size != 1 && size != 2 && size != 4 && size != 8)
+		return false;
+	for (uint16_t i = 0; i < size; i++)
+		*value |= (uint64_t)from[big ? size - 1 - i : i] << 8 * i;
+	if (format == EH_FORMAT_FLOAT) {
+		if (size == sizeof(small)) {
+			half = (uint32_t)*value;
+			memcpy(&small, &half, sizeof(small));
+			number = small;
+			memcpy(value, &number, sizeof(number));
+		}
+		return size >= sizeof(small);
+	}
+	if (is_signed && size < 8)
+		*value = (uint64_t)((int64_t)(*value << (64 - 8 * size)) >> (64 - 8 * size));
+	return true;
+}
+
+static int take_optional(struct reader *r, const struct eventheader_node *node)
+{
+	uint8_t tag = 1;
+	uint16_t size;
+	uint64_t value;
+
+	if (!take16(r, &size) || left(r) < size)
+		return -EINVAL;
+	if (!size) {
+		bytes_put_zeros(r->to, 1);
+		return 0;
+	}
+	/* A number of no fitting length has no place in this type. */
+	if (!widen(r->at, size, node->format, r->foreign, &value))
+		return -EINVAL;
+	r->at += size;
+	bytes_put(r->to, &tag, 1);
+	if (node->format == EH_FORMAT_BOOLEAN) {
+		tag = value > UINT8_MAX ? UINT8_MAX : (uint8_t)value;
+		bytes_put(r->to, &tag, 1);
+	} else {
+		bytes_put(r->to, &value, sizeof(value));
+	}
+	return 0;
+}
+
+static int take_bytes(struct reader *r)
+{
+	uint16_t size;
+
+	if (!take16(r, &size) || left(r) < size)
+		return -EINVAL;
+	bytes_put(r->to, &size, sizeof(size));
+	bytes_put(r->to, r->at, size);
+	r->at += size;
+	return 0;
+}
+
+static int take_fields(struct reader *r, uint32_t begin, uint32_t end);
+
+static int take_value(struct reader *r, uint32_t index)
+{
+	const struct eventheader_node *node = &r->nodes[index];
+
+	/* An array of structures without bytes could be very long. */
+	if (r->to->size > r->limit || r->to->failed)
+		return -EINVAL;
+	switch (node->form) {
+	case EH_FORM_STRUCT: return take_fields(r, index + 1, node->end);
+	case EH_FORM_TEXT: return take_text(r, node);
+	case EH_FORM_BYTES: return take_bytes(r);
+	case EH_FORM_OPTIONAL: return take_optional(r, node);
+	case EH_FORM_COPY: break;
+	}
+	if (left(r) < node->size)
+		return -EINVAL;
+	put_ordered(r->to, r->at, node->size, r->foreign && has_order(node));
+	r->at += node->size;
+	return 0;
+}
+
+static int take_field(struct reader *r, uint32_t index)
+{
+	const struct eventheader_node *node = &r->nodes[index];
+	uint16_t count = 1;
+	int ret = 0;
+
+	if (node->array == EH_FIXED_ARRAY)
+		count = node->count;
+	if (node->array == EH_COUNTED_ARRAY) {
+		if (!take16(r, &count))
+			return -EINVAL;
+		bytes_put(r->to, &count, sizeof(count));
+	}
+	while (count-- && !ret)
+		ret = take_value(r, index);
+	return ret;
+}
+
+static int take_fields(struct reader *r, uint32_t begin, uint32_t end)
+{
+	int ret = 0;
+
+	for (uint32_t i = begin; i < end && !ret; i = r->nodes[i].end)
+		ret = take_field(r, i);
+	return ret;
+}
+
+int eventheader_convert(const struct eventheader_class *class, const struct eventheader *header,
+		struct bytes *to)
+{
+	struct reader reader = {
+			.nodes = class->nodes,
+			.at = header->payload,
+			.end = header->payload + header->payload_size,
+			.to = to,
+			.limit = to->size + EVENTHEADER_BYTES_MAX,
+			.foreign = header->foreign,
+	};
+	size_t before = to->size;
+	int ret = take_fields(&reader, 0, class->nr_nodes);
+
+	if (ret)
+		to->size = before;
+	return ret;
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel's events by an instance of ftrace that is ours: where perf_event_open() is not permitted, but tracefs may be
+ * written to.
+ *
+ * An instance outlives who made it. Its name, side-PID-START, says whose it is; whoever comes next removes those whose
+ * process is gone, and no others. Our own system calls are left out, which would fill the buffers. Buffers do not overwrite, so the kernel counts what found no room. Threads' names and
+ * processes are those that /proc has when a record is read: what has ended by then has none.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernel-events/tasks.h"
+
+#define PREFIX "side-"
+#define PAGE_MAX ((size_t)64 << 10)
+#define POLL_MS 20
+#define ROUND_PAGES 256 /* of a CPU; who reads may make more than that, by reading */
+
+/* Records of a page, as events/header_page and events/header_event say. */
+#define PAGE_HEADER 16
+#define COMMIT_MASK 0xfffffu
+#define TYPE_PADDING 29
+#define TYPE_EXTEND 30
+#define TYPE_STAMP 31
+#define DELTA_BITS 27
+#define STAMP_BITS 59
+
+struct instance {
+	char path[200];
+	char name[100];
+	int *pipes; /* by CPU */
+	uint8_t *page;
+	bool made;
+	bool calls;        /* system calls are switched on, and we make some */
+	bool foreign;      /* somebody else has done something */
+	bool apart;        /* ours are left out */
+	bool reader_apart; /* ... at least those of the thread that reads */
+	pid_t pid;         /* asked once: each time would be a call more to record */
+	pid_t opener;      /* the thread that opened it, and starts the command */
+};
+
+/* ---- whose ---- */
+
+/* Field 22 of its stat: when it began, in clock ticks since the boot. 0: there is none. */
+static unsigned long long start_of(long pid)
+{
+	char path[64], *text = NULL, *at;
+	unsigned long long start = 0;
+	int field;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	/* tracefs_read() allocates the text of an empty file, too. */
+	if (tracefs_read(path, &text) <= 0) {
+		free(text);
+		return 0;
+	}
+	at = strrchr(text, ')');
+	/* One that nobody has waited for has ended all the same. */
+	if (at && (!strncmp(at, ") Z", 3) || !strncmp(at, ") X", 3)))
+		at = NULL;
+	for (field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		start = strtoull(at, NULL, 10);
+	free(text);
+	return start;
+}
+
+static void remove_instance(const char *path)
+{
+	char file[500];
+
+	(void)snprintf(file, sizeof(file), "%s/events/enable", path);
+	(void)tracefs_write(file, "0");
+	(void)rmdir(path);
+}
+
+void kernel_instances_clean(const struct kernel_record *record)
+{
+	char folder[100], path[400];
+	struct dirent *entry;
+	DIR *instances;
+
+	(void)snprintf(folder, sizeof(folder), "%s/instances", record->tracefs);
+	instances = opendir(folder);
+	while (instances && (entry = readdir(instances))) {
+		unsigned long long start;
+		long pid;
+		char end;
+
+		if (sscanf(entry->d_name, PREFIX "%ld-%llu%c", &pid, &start, &end) != 2 ||
+				pid <= 0 || start_of(pid) == start)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		remove_instance(path);
+	}
+	if (instances)
+		closedir(instances);
+}
+
+/* ---- opening ---- */
+
+static int put(const struct instance *instance, const char *file, const char *text)
+{
+	char path[300];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", instance->path, file);
+	return tracefs_write(path, text);
+}
+
+static int set_up(struct kernel_record *record, struct instance *instance)
+{
+	char text[64];
+	int ret = put(instance, "trace_clock",
+			record->options.clock == RING_CLOCK_TSC ? "x86-tsc" : "mono");
+
+	(void)snprintf(text, sizeof(text), "%llu",
+			(unsigned long long)record->options.buffer_size >> 10);
+	if (!ret)
+		ret = put(instance, "buffer_size_kb", text);
+	if (!ret)
+		ret = put(instance, "options/overwrite", "0");
+	/* Switching on thousands of events is thousands of calls of our own, which would fill the buffers: nothing before way_start(). */
+	if (!ret)
+		ret = put(instance, "tracing_on", "0");
+	if (ret || record->options.machine)
+		return ret;
+	/* Ours, whose children follow; what we do ourselves is left out. */
+	ret = put(instance, "options/event-fork", "1");
+	instance->opener = (pid_t)syscall(SYS_gettid);
+	(void)snprintf(text, sizeof(text), "%d", (int)instance->opener);
+	return ret ? ret : put(instance, "set_event_pid", text);
+}
+
+static void way_close(struct kernel_record *record)
+{
+	struct instance *instance = record->way_state;
+	uint32_t i;
+
+	if (!instance)
+		return;
+	for (i = 0; instance->pipes && i < record->nr_cpus; i++)
+		if (instance->pipes[i] >= 0)
+			close(instance->pipes[i]);
+	if (instance->made)
+		remove_instance(instance->path);
+	free(instance->pipes);
+	free(instance->page);
+	free(instance);
+	record->way_state = NULL;
+}
+
+/* Fill the error in. The caller then calls way_close(). */
+static int fail(struct kernel_record_error *error, int code)
+{
+	return record_fail(error, code, code == -EACCES || code == -EPERM ? "run it as root" : "",
+			"an instance of tracefs cannot be made: %s", strerror(-code));
+}
+
+static int way_open(struct kernel_record *record, struct kernel_record_error *error)
+{
+	struct instance *instance = calloc(1, sizeof(*instance));
+	char path[300];
+	uint32_t i;
+	int ret;
+
+	record->way_state = instance;
+	if (!instance)
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
+	instance->pipes = calloc(record->nr_cpus, sizeof(*instance->pipes));
+	instance->page = malloc(PAGE_MAX);
+	instance->pid = getpid();
+	if (!instance->pipes || !instance->page)
+		return fail(error, -ENOMEM);
+	for (i = 0; i < record->nr_cpus; i++)
+		instance->pipes[i] = -1;
+	(void)snprintf(instance->path, sizeof(instance->path), "%s/instances/" PREFIX "%ld-%llu",
+			record->tracefs, (long)getpid(), start_of(getpid()));
+	(void)snprintf(instance->name, sizeof(instance->name), "the tracefs instance %s",
+			strrchr(instance->path, '/') + 1);
+	if (mkdir(instance->path, 0700))
+		return fail(error, -errno);
+	instance->made = true;
+	ret = set_up(record, instance);
+	if (ret)
+		return fail(error, ret);
+	for (i = 0; i < record->nr_cpus; i++) {
+		(void)snprintf(path, sizeof(path), "%s/per_cpu/cpu%u/trace_pipe_raw",
+				instance->path, i);
+		instance->pipes[i] = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (instance->pipes[i] < 0 && errno != ENOENT)
+			return fail(error, -errno);
+	}
+	return 0;
+}
+
+static int way_add(
+		struct kernel_record *record, struct kind *kind, struct kernel_record_error *error)
+{
+	struct instance *instance = record->way_state;
+	char file[600];
+	int ret = 0;
+
+	instance->calls |= strstr(kind->system, "syscalls") != NULL;
+	if (kind->filter) {
+		(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/filter", instance->path,
+				kind->system, kind->name);
+		ret = tracefs_write(file, kind->filter);
+		if (ret)
+			return record_fail(error, ret,
+					"`cat /sys/kernel/tracing/events/SYSTEM/EVENT/format` shows the fields",
+					"the kernel refuses the filter `%s` for %s:%s: %s",
+					kind->filter, kind->system, kind->name, strerror(-ret));
+	}
+	/* What is there before the command begins is only ours, which is left out. */
+	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/enable", instance->path,
+			kind->system, kind->name);
+	ret = tracefs_write(file, "1");
+	if (ret)
+		return record_fail(error, ret, NULL, "cannot record %s:%s: %s", kind->system,
+				kind->name, strerror(-ret));
+	return 0;
+}
+
+static void way_remove(struct kernel_record *record, struct kind *kind)
+{
+	const struct instance *instance = record->way_state;
+	char file[600];
+
+	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/enable", instance->path,
+			kind->system, kind->name);
+	(void)tracefs_write(file, "0");
+	if (!kind->filter)
+		return;
+	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/filter", instance->path,
+			kind->system, kind->name);
+	(void)tracefs_write(file, "0");
+}
+
+/* The kernel puts one filter in the place of the other. */
+static int way_widen(
+		struct kernel_record *record, struct kind *kind, const char *more, const char *all)
+{
+	const struct instance *instance = record->way_state;
+	char file[600];
+
+	(void)more;
+	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/filter", instance->path,
+			kind->system, kind->name);
+	return tracefs_write(file, all ? all : "0");
+}
+
+static int way_start(struct kernel_record *record)
+{
+	return put(record->way_state, "tracing_on", "1");
+}
+
+static void way_stop(struct kernel_record *record)
+{
+	(void)put(record->way_state, "tracing_on", "0");
+}
+
+/* ---- draining ---- */
+
+static void way_wait(struct kernel_record *record, int timeout_ms)
+{
+	struct pollfd wake[3] = {{.fd = record->wake, .events = POLLIN},
+			{.fd = record->also, .events = POLLIN},
+			{.fd = record->notice, .events = POLLIN}};
+
+	(void)poll(wake, 3, timeout_ms < POLL_MS ? timeout_ms : POLL_MS);
+}
+
+static void put_record(struct kernel_record *record, uint32_t cpu, uint64_t ticks,
+		const uint8_t *data, size_t size)
+{
+	struct instance *instance = record->way_state;
+	const char *comm;
+	int32_t tid;
+	pid_t pid = -1;
+
+	if (size < FORMAT_COMMON_SIZE)
+		return;
+	memcpy(&tid, data + 4, sizeof(tid));
+	comm = tasks_comm(record->tasks, tid, ticks, cpu, &pid);
+	if (!record->options.machine && pid == instance->pid)
+		return;
+	instance->foreign = true;
+	kernel_put(record, cpu, ticks, pid, tid, comm, data, size);
+}
+
+static void put_page(struct kernel_record *record, uint32_t cpu, const uint8_t *page, size_t size)
+{
+	uint64_t ticks, commit;
+	size_t at = PAGE_HEADER, end;
+
+	if (size < PAGE_HEADER)
+		return;
+	memcpy(&ticks, page, sizeof(ticks));
+	memcpy(&commit, page + 8, sizeof(commit));
+	end = PAGE_HEADER + (commit & COMMIT_MASK);
+	if (end > size)
+		end = size;
+	while (end - at >= 4) {
+		uint32_t word, more = 0, type, delta;
+		size_t length;
+
+		memcpy(&word, page + at, sizeof(word));
+		type = word & 31;
+		delta = word >> 5;
+		at += 4;
+		if (end - at >= 4)
+			memcpy(&more, page + at, sizeof(more));
+		if (type == TYPE_EXTEND) {
+			ticks += (uint64_t)more << DELTA_BITS | delta;
+			at += 4;
+		} else if (type == TYPE_STAMP) {
+			/* The upper bits are those of before. */
+			ticks = (ticks & ~(((uint64_t)1 << STAMP_BITS) - 1)) |
+					((uint64_t)more << DELTA_BITS | delta);
+			at += 4;
+		} else if (type == TYPE_PADDING) {
+			if (!delta)
+				return;
+			ticks += delta;
+			at += more;
+		} else {
+			length = type ? type * 4 : more - 4;
+			if (!type) {
+				at += 4;
+				if (more < 4)
+					return;
+			}
+			ticks += delta;
+			if (at > end || length > end - at)
+				return;
+			put_record(record, cpu, ticks, page + at, length);
+			at += (length + 3) & ~(size_t)3;
+		}
+		if (at > end)
+			return;
+	}
+}
+
+static void leave_out(const struct instance *instance, const char *thread)
+{
+	(void)put(instance, "set_event_notrace_pid", thread);
+}
+
+/*
+ * Each page that is read is two system calls. Children of who is left out would be, too, where children follow: so whoever starts the
+ * command is not before it is there. (Before Linux 5.7 nobody can be left out.)
+ */
+static void stand_apart(struct kernel_record *record, struct instance *instance)
+{
+	pid_t thread = (pid_t)syscall(SYS_gettid);
+	const struct dirent *entry;
+	DIR *threads;
+	char text[16];
+
+	if (instance->apart || !instance->calls)
+		return;
+	if (!record->options.machine && !instance->foreign) {
+		if (thread != instance->opener && !instance->reader_apart) {
+			(void)snprintf(text, sizeof(text), "%d", (int)thread);
+			leave_out(instance, text);
+			instance->reader_apart = true;
+		}
+		return;
+	}
+	instance->apart = true;
+	threads = opendir("/proc/self/task");
+	while (threads && (entry = readdir(threads)))
+		if (*entry->d_name != '.')
+			leave_out(instance, entry->d_name);
+	if (threads)
+		closedir(threads);
+}
+
+/* A page, full or not, as it is. */
+static bool way_drain(struct kernel_record *record)
+{
+	struct instance *instance = record->way_state;
+	bool found = false;
+	uint32_t i;
+
+	stand_apart(record, instance);
+	for (i = 0; i < record->nr_cpus; i++) {
+		uint32_t pages = 0;
+		ssize_t size;
+
+		while (instance->pipes[i] >= 0 && pages++ < ROUND_PAGES &&
+				(size = read(instance->pipes[i], instance->page, PAGE_MAX)) > 0) {
+			put_page(record, i, instance->page, (size_t)size);
+			found = true;
+		}
+		record->sink->flush(record, i);
+	}
+	return found;
+}
+
+/* ---- the end ---- */
+
+/* The kernel does not say which events they were: they are told with the first kind. */
+static uint64_t way_lost(struct kernel_record *record, const struct kind *kind, uint32_t cpu)
+{
+	const struct instance *instance = record->way_state;
+	char path[300], *text = NULL, *at;
+	uint64_t lost = 0;
+
+	if (kind != record->kinds)
+		return 0;
+	(void)snprintf(path, sizeof(path), "%s/per_cpu/cpu%u/stats", instance->path, cpu);
+	if (tracefs_read(path, &text) <= 0) {
+		free(text);
+		return 0;
+	}
+	at = strstr(text, "\ndropped events: ");
+	if (at)
+		lost += strtoull(at + 17, NULL, 10);
+	at = strstr(text, "\noverrun: ");
+	if (at)
+		lost += strtoull(at + 10, NULL, 10);
+	free(text);
+	return lost;
+}
+
+static const char *way_name(const struct kernel_record *record)
+{
+	const struct instance *instance = record->way_state;
+
+	return instance->name;
+}
+
+const struct way way_instance = {
+		.open = way_open,
+		.add = way_add,
+		.widen = way_widen,
+		.remove = way_remove,
+		.start = way_start,
+		.wait = way_wait,
+		.drain = way_drain,
+		.stop = way_stop,
+		.lost = way_lost,
+		.close = way_close,
+		.name = way_name,
+};

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording of the kernel's events: the choice of the way, and the thread that drains.
+ *
+ * All of the room's state belongs to one thread at a time: who opens it, until the thread runs; the thread; and again who
+ * stops it, after it has ended.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernel-events/tasks.h"
+
+#define ROUND_MS 100
+#define LATE_MS 50 /* how often it is looked for events that programs have registered */
+
+/* ---- options ---- */
+
+static char *copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+static int copy_options(struct kernel_record *record, const struct kernel_record_options *options)
+{
+	struct kernel_record_choice *choices = calloc(options->nr_choices + 1, sizeof(*choices));
+	size_t i;
+
+	record->options = *options;
+	record->options.choices = choices;
+	record->options.directory = copy(options->directory ? options->directory : "");
+	record->options.hostname = copy(options->hostname ? options->hostname : "");
+	if (!choices || !record->options.directory || !record->options.hostname)
+		return -ENOMEM;
+	for (i = 0; i < options->nr_choices; i++) {
+		choices[i].pattern = copy(options->choices[i].pattern);
+		choices[i].filter = copy(options->choices[i].filter);
+		if (!choices[i].pattern || (options->choices[i].filter && !choices[i].filter))
+			return -ENOMEM;
+	}
+	if (!options->buffer_size)
+		record->options.buffer_size = KERNEL_RECORD_BUFFER_DEFAULT;
+	/* A power of two, as perf wants it. */
+	for (uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);; size *= 2)
+		if (size >= record->options.buffer_size || size >= (uint64_t)1 << 30) {
+			record->options.buffer_size = size;
+			return 0;
+		}
+}
+
+static void free_options(struct kernel_record *record)
+{
+	struct kernel_record_options *options = &record->options;
+	size_t i;
+
+	/* All of these were made by copy_options(). */
+	for (i = 0; options->choices && i < options->nr_choices; i++) {
+		free((void *)(uintptr_t)options->choices[i].pattern);
+		free((void *)(uintptr_t)options->choices[i].filter);
+		free((void *)(uintptr_t)options->choices[i].expression);
+	}
+	free((void *)(uintptr_t)options->choices);
+	free((void *)(uintptr_t)options->directory);
+	free((void *)(uintptr_t)options->hostname);
+}
+
+/* ---- the way ---- */
+
+static const char *word_of(const struct way *way)
+{
+	return way == &way_perf ? "perf" : "tracefs";
+}
+
+/* perf first: its buffers are ours alone, and go with us however we end. */
+static int choose_way(struct kernel_record *record, struct kernel_record_error *error)
+{
+	static const struct way *const ways[] = {&way_perf, &way_instance};
+	enum kernel_record_way wanted = record->options.way;
+	struct kernel_record_error first = {.code = 0};
+	size_t i;
+	int ret = 0;
+
+	/* Whichever way it will be: what was left behind costs all of the machine. */
+	kernel_instances_clean(record);
+	for (i = 0; i < 2; i++) {
+		if ((wanted == KERNEL_RECORD_PERF && i) || (wanted == KERNEL_RECORD_TRACEFS && !i))
+			continue;
+		record->way = ways[i];
+		ret = record->way->open(record, error);
+		if (!ret && (!record->sink->chooses || record->all_on))
+			ret = kernel_kinds_look(record, false, error);
+		if (!ret || ret == -EINVAL)
+			break;
+		record->way->close(record);
+		kernel_kinds_forget(record);
+		if (!first.code)
+			first = *error;
+	}
+	if (!ret && first.code)
+		(void)snprintf(record->why, sizeof(record->why), "%s", first.text);
+	else if (!ret && wanted != KERNEL_RECORD_BEST)
+		(void)snprintf(record->why, sizeof(record->why), "%s was asked for",
+				word_of(record->way));
+	else if (ret && ret != -EINVAL && first.code) {
+		*error = first;
+		ret = first.code;
+	}
+	if (ret) {
+		record->way->close(record);
+		record->way = NULL;
+	}
+	return ret;
+}
+
+int kernel_record_prepare(const struct kernel_record_options *options, const struct sink *sink,
+		const struct kernel_listener *listener, struct kernel_record **result,
+		struct kernel_record_error *error)
+{
+	struct kernel_record *record = calloc(1, sizeof(*record));
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int ret;
+
+	*result = NULL;
+	*error = (struct kernel_record_error){.code = 0};
+	if (!record)
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
+	record->sink = sink;
+	if (listener)
+		record->listener = *listener;
+	record->all_on = listener && options->nr_choices;
+	record->wake = record->also = record->notice = -1;
+	record->nr_cpus = cpus > 0 ? (uint32_t)cpus : 1;
+	record->by_id = calloc(KIND_IDS, sizeof(struct kind *));
+	record->tasks = tasks_create();
+	record->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (copy_options(record, options) || !record->by_id || !record->tasks || record->wake < 0)
+		ret = record_fail(error, -ENOMEM, NULL, "out of memory");
+	else
+		ret = tracefs_find(record->tracefs, sizeof(record->tracefs), error);
+	if (!ret)
+		ret = kernel_kinds_take_choices(record, error);
+	if (!ret)
+		ret = choose_way(record, error);
+	if (ret)
+		kernel_record_close(record);
+	else
+		*result = record;
+	return ret;
+}
+
+int kernel_record_open(const struct kernel_record_options *options, struct kernel_record **result,
+		struct kernel_record_error *error)
+{
+	struct kernel_record *record;
+	int ret = kernel_record_prepare(options, &sink_trace, NULL, &record, error);
+
+	*result = NULL;
+	if (!ret)
+		ret = kernel_trace_open(record, error);
+	if (!ret)
+		*result = record;
+	else if (record)
+		kernel_record_close(record);
+	return ret;
+}
+
+void kernel_record_way(const struct kernel_record *record, const char **way, const char **why)
+{
+	*way = record->way->name(record);
+	*why = record->why;
+}
+
+/* ---- the thread ---- */
+
+/* What is found this way was there before, and nobody has told us. */
+static void look_late(struct kernel_record *record)
+{
+	struct kernel_record_error ignored;
+	uint64_t before = record->summary.kinds;
+
+	if (kernel_notice_take(record))
+		return;
+	kernel_kinds_look(record, true, &ignored);
+	kernel_late_found(&record->late, record->summary.kinds - before);
+}
+
+static void *run(void *user)
+{
+	struct kernel_record *record = user;
+	struct kernel_record_error ignored;
+	uint64_t looked = 0;
+
+	/* Of a command all is heard of. */
+	if (record->options.machine)
+		tasks_look_around(record->tasks);
+	/* Acquire: pairs with the release in kernel_record_stop(), whose caller's events were before. */
+	while (!atomic_load_explicit(&record->stop, memory_order_acquire)) {
+		if (kernel_late_now() - looked >= LATE_MS) {
+			look_late(record);
+			looked = kernel_late_now();
+		}
+		record->way->wait(record, record->waits_for_late ? LATE_MS : ROUND_MS);
+		record->way->drain(record);
+		/* Behind the draining: whoever tells is known by then. */
+		if (kernel_notice_take(record)) {
+			kernel_kinds_look(record, true, &ignored);
+			kernel_late_told(&record->late);
+			kernel_notice_answer(record);
+		}
+	}
+	return NULL;
+}
+
+int kernel_record_start(struct kernel_record *record, struct kernel_record_error *error)
+{
+	sigset_t all, old;
+	int ret;
+
+	if (record->waits_for_late)
+		kernel_notice_open(record);
+	ret = record->way->start(record);
+
+	if (ret)
+		return record_fail(error, ret, NULL, "cannot switch on the kernel's events: %s",
+				strerror(-ret));
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&record->thread, NULL, run, record);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret)
+		return record_fail(error, -ret, NULL, "cannot start a thread: %s", strerror(ret));
+	record->runs = true;
+	pthread_setname_np(record->thread, "side-kernel");
+	return 0;
+}
+
+static void join(struct kernel_record *record)
+{
+	uint64_t one = 1;
+
+	if (!record->runs)
+		return;
+	/* Release: pairs with the acquire in run(). */
+	atomic_store_explicit(&record->stop, true, memory_order_release);
+	/* Should that fail, it wakes up by itself. */
+	(void)!write(record->wake, &one, sizeof(one));
+	pthread_join(record->thread, NULL);
+	record->runs = false;
+}
+
+void kernel_record_drain_all(struct kernel_record *record)
+{
+	record->way->stop(record);
+	while (record->way->drain(record))
+		;
+}
+
+const struct kernel_record_summary *kernel_record_stop(
+		struct kernel_record *record, const struct ctf_clock *clock)
+{
+	join(record);
+	kernel_record_drain_all(record);
+	kernel_trace_end(record, ring_clock_now(record->options.clock), clock);
+	record->summary.late = kernel_late_all(&record->late);
+	record->summary.way = record->way->name(record);
+	record->summary.why = record->why;
+	record->summary.problem = record->problem;
+	record->summary.problem_hint = record->problem_hint;
+	return &record->summary;
+}
+
+/* Its files, and nothing else. */
+static void remove_trace(const char *path)
+{
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+
+	while (folder && (entry = readdir(folder)))
+		(void)unlinkat(dirfd(folder), entry->d_name, 0);
+	if (folder)
+		closedir(folder);
+	(void)rmdir(path);
+}
+
+void kernel_record_discard(struct kernel_record *record)
+{
+	if (!record)
+		return;
+	join(record);
+	kernel_trace_close(record);
+	remove_trace(record->options.directory);
+	kernel_record_close(record);
+}
+
+void kernel_record_close(struct kernel_record *record)
+{
+	if (!record)
+		return;
+	join(record);
+	kernel_notice_close(record);
+	if (record->way)
+		record->way->close(record);
+	kernel_trace_close(record);
+	kernel_kinds_free(record);
+	tasks_free(record->tasks);
+	free(record->losses);
+	free(record->context.data);
+	free(record->fields.data);
+	free_options(record);
+	if (record->wake >= 0)
+		close(record->wake);
+	free(record);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+
+#include "ctf/write/describe.h"
+#include "ctf/names.h"
+#include "kernel-events/layout.h"
+
+#include <side/abi/type-description.h>
+
+#define BITS 8
+
+/* ---- types ---- */
+
+/* Values that are named: one text a value, one value a text, as readers want it. */
+static bool is_repeated(const struct format_field *field, uint32_t index)
+{
+	uint32_t i;
+
+	for (i = 0; i < index; i++)
+		if (field->labels[i].value == field->labels[index].value ||
+				!strcmp(field->labels[i].text, field->labels[index].text))
+			return true;
+	return false;
+}
+
+static bool fits(const struct format_field *field, uint64_t value)
+{
+	unsigned int bits = field->unit * BITS;
+
+	if (bits >= 64)
+		return true;
+	if (field->is_signed)
+		return (int64_t)value >= -((int64_t)1 << (bits - 1)) &&
+				(int64_t)value < (int64_t)1 << (bits - 1);
+	return value < (uint64_t)1 << bits;
+}
+
+/* The number of the only bit, or -1. */
+static int single_bit(uint64_t value)
+{
+	return value && !(value & (value - 1)) ? __builtin_ctzll(value) : -1;
+}
+
+static struct ctf_type *label_values(
+		struct ctf_arena *arena, const struct format_field *field, struct ctf_type *integer)
+{
+	struct ctf_type *type = ctf_type_enum(arena, integer, field->nr_labels);
+	uint32_t i, kept = 0;
+
+	for (i = 0; type && i < field->nr_labels; i++) {
+		const char *text;
+		uint64_t value = field->labels[i].value;
+
+		if (is_repeated(field, i) || !fits(field, value))
+			continue;
+		text = ctf_describe_text(
+				arena, field->labels[i].text, 1, SIDE_TYPE_BYTE_ORDER_HOST);
+		if (!text)
+			return NULL;
+		type->labels[kept++] = (struct ctf_label){text, value, value};
+	}
+	if (!type)
+		return NULL;
+	type->label_count = kept;
+	return kept ? type : integer;
+}
+
+static struct ctf_type *label_bits(
+		struct ctf_arena *arena, const struct format_field *field, struct ctf_type *integer)
+{
+	struct ctf_label *labels = ctf_arena_alloc(arena, field->nr_labels, sizeof(*labels));
+	uint32_t i, kept = 0;
+
+	if (!labels)
+		return NULL;
+	for (i = 0; i < field->nr_labels; i++) {
+		int bit = single_bit(field->labels[i].value);
+		const char *text;
+
+		if (bit < 0 || bit >= integer->size || is_repeated(field, i))
+			continue;
+		text = ctf_describe_text(
+				arena, field->labels[i].text, 1, SIDE_TYPE_BYTE_ORDER_HOST);
+		if (!text)
+			return NULL;
+		labels[kept++] = (struct ctf_label){text, (uint64_t)bit, (uint64_t)bit};
+	}
+	integer->base = 16;
+	/* Bits of a signed number have no names in CTF 2. */
+	if (!kept || integer->is_signed)
+		return integer;
+	integer->bitmap = true;
+	integer->labels = labels;
+	integer->label_count = kept;
+	return integer;
+}
+
+static struct ctf_type *byte_type(struct ctf_arena *arena)
+{
+	struct ctf_type *byte = ctf_type_integer(arena, 8, false);
+
+	if (byte) {
+		byte->base = 16;
+		byte->byte = true;
+	}
+	return byte;
+}
+
+static struct ctf_type *one_type(
+		struct ctf_arena *arena, const struct format_field *field, enum format_kind kind)
+{
+	struct ctf_type *type;
+
+	switch (kind) {
+	case FORMAT_BOOL: return ctf_describe_bool(arena);
+	case FORMAT_FLOAT: return ctf_type_float(arena, field->unit * BITS);
+	case FORMAT_FLOAT128: return ctf_describe_float128(arena);
+	case FORMAT_INT128:
+		return ctf_describe_int128(arena, field->is_signed, CTF_HOST_BIG_ENDIAN, 10);
+	case FORMAT_TEXT:
+		type = ctf_type_integer(arena, 8, false);
+		if (type)
+			type->text = true;
+		return type;
+	case FORMAT_POINTER:
+		type = ctf_type_integer(arena, field->unit * BITS, false);
+		if (type)
+			type->base = 16;
+		return type;
+	case FORMAT_INTEGER:
+		type = ctf_type_integer(arena, field->unit * BITS, field->is_signed);
+		if (!type || !field->nr_labels)
+			return type;
+		return field->flags ? label_bits(arena, field, type)
+				    : label_values(arena, field, type);
+	case FORMAT_BYTES:
+	case FORMAT_LOCATION: break;
+	}
+	return byte_type(arena);
+}
+
+/* ---- making ---- */
+
+struct maker {
+	struct ctf_arena *arena;
+	struct ctf_names names;
+	struct layout *layout;
+	struct ctf_type *type;
+};
+
+static int put_member(struct maker *maker, const char *name, struct ctf_type *type, bool hidden)
+{
+	if (!name || !type)
+		return -ENOMEM;
+	ctf_member_set(&maker->type->members[maker->type->member_count++], name, type, hidden);
+	return 0;
+}
+
+/* Fields that stand side by side are one copy. */
+static void put_step(struct maker *maker, struct layout_step step)
+{
+	struct layout *layout = maker->layout;
+
+	if (layout->nr_steps && step.kind == LAYOUT_COPY) {
+		struct layout_step *last = &layout->steps[layout->nr_steps - 1];
+
+		if (last->kind == LAYOUT_COPY && last->offset + last->size == step.offset) {
+			last->size += step.size;
+			return;
+		}
+	}
+	layout->steps[layout->nr_steps++] = step;
+}
+
+static int put_sequence(struct maker *maker, const char *name, struct ctf_type *element)
+{
+	size_t size = strlen(name), with = size + sizeof("_length");
+	char *text = ctf_arena_alloc(maker->arena, with, 1);
+	const char *length;
+	int ret;
+
+	if (!text || !element)
+		return -ENOMEM;
+	(void)snprintf(text, with, "%s_length", name);
+	length = ctf_names_take(&maker->names, text);
+	ret = put_member(maker, length, ctf_type_integer(maker->arena, 32, false), true);
+	return ret ? ret
+		   : put_member(maker, name, ctf_type_sequence(maker->arena, element, length),
+				     false);
+}
+
+static int make_field(struct maker *maker, const struct format_field *field)
+{
+	const char *name = ctf_name_escape(maker->arena, field->name);
+	struct layout_step step = {.kind = LAYOUT_COPY,
+			.relative = field->relative,
+			.offset = field->offset,
+			.size = field->size};
+	struct ctf_type *type;
+
+	name = name ? ctf_names_take(&maker->names, name) : NULL;
+	if (!name)
+		return -ENOMEM;
+	if (field->kind != FORMAT_LOCATION) {
+		type = one_type(maker->arena, field, field->kind);
+		if (type && field->count)
+			type = ctf_type_array(maker->arena, type, field->count);
+		put_step(maker, step);
+		return put_member(maker, name, type, false);
+	}
+	if (field->element == FORMAT_TEXT) {
+		step.kind = LAYOUT_TEXT;
+		put_step(maker, step);
+		return put_member(maker, name, ctf_type_string(maker->arena), false);
+	}
+	step.kind = LAYOUT_ARRAY;
+	step.size = field->unit;
+	put_step(maker, step);
+	return put_sequence(maker, name, one_type(maker->arena, field, field->element));
+}
+
+static int make_rest(struct maker *maker, const struct format *format)
+{
+	struct layout_step step = {.kind = LAYOUT_REST, .offset = FORMAT_COMMON_SIZE, .size = 1};
+	const char *name = ctf_names_take(&maker->names, "_rest");
+	uint32_t i;
+
+	for (i = 0; i < format->nr_fields; i++) {
+		const struct format_field *field = &format->fields[i];
+
+		if (field->offset + field->size > step.offset)
+			step.offset = field->offset + field->size;
+	}
+	if (!name)
+		return -ENOMEM;
+	put_step(maker, step);
+	return put_sequence(maker, name, byte_type(maker->arena));
+}
+
+int layout_make(const struct format *format, bool rest, struct ctf_arena *arena,
+		struct layout *layout, struct ctf_type **type)
+{
+	uint32_t members = (format->nr_fields + 1) * 2, i;
+	struct maker maker = {.arena = arena, .layout = layout};
+	int ret = ctf_names_init(&maker.names, arena, members * 2);
+
+	*layout = (struct layout){.steps = calloc(format->nr_fields + 1, sizeof(*layout->steps))};
+	maker.type = ctf_type_struct(arena, members);
+	if (ret || !layout->steps || !maker.type) {
+		ctf_names_free(&maker.names);
+		return -ENOMEM;
+	}
+	maker.type->member_count = 0;
+	for (i = 0; i < format->nr_fields && !ret; i++)
+		ret = make_field(&maker, &format->fields[i]);
+	if (!ret && rest)
+		ret = make_rest(&maker, format);
+	ctf_names_free(&maker.names);
+	*type = maker.type;
+	return ret;
+}
+
+void layout_free(struct layout *layout)
+{
+	free(layout->steps);
+	*layout = (struct layout){.steps = NULL};
+}
+
+/* ---- running ---- */
+
+/* Where the word at this place points to. What leads out of the record is nothing. */
+static const uint8_t *locate(
+		const struct layout_step *step, const uint8_t *record, size_t size, size_t *length)
+{
+	uint32_t word = 0;
+	size_t begin;
+
+	*length = 0;
+	if (size < sizeof(word) || step->offset > size - sizeof(word))
+		return record;
+	memcpy(&word, record + step->offset, sizeof(word));
+	begin = (word & UINT16_MAX) + (step->relative ? step->offset + sizeof(word) : 0);
+	if (begin > size)
+		return record;
+	*length = word >> 16;
+	if (*length > size - begin)
+		*length = size - begin;
+	return record + begin;
+}
+
+static void copy(const struct layout_step *step, const uint8_t *record, size_t size,
+		struct bytes *to)
+{
+	size_t there = step->offset < size ? size - step->offset : 0;
+
+	if (there > step->size)
+		there = step->size;
+	bytes_put(to, record + step->offset, there);
+	bytes_put_zeros(to, step->size - there);
+}
+
+static void put_array(const uint8_t *from, size_t length, uint32_t unit, struct bytes *to)
+{
+	uint32_t count = (uint32_t)(length / unit);
+
+	bytes_put(to, &count, sizeof(count));
+	bytes_put(to, from, (size_t)count * unit);
+}
+
+void layout_run(const struct layout *layout, const uint8_t *record, size_t size, struct bytes *to)
+{
+	uint32_t i;
+
+	for (i = 0; i < layout->nr_steps; i++) {
+		const struct layout_step *step = &layout->steps[i];
+		const uint8_t *from = record;
+		size_t length;
+
+		switch (step->kind) {
+		case LAYOUT_COPY: copy(step, record, size, to); break;
+		case LAYOUT_TEXT:
+			from = locate(step, record, size, &length);
+			bytes_put(to, from, strnlen((const char *)from, length));
+			bytes_put_zeros(to, 1);
+			break;
+		case LAYOUT_ARRAY:
+			from = locate(step, record, size, &length);
+			put_array(from, length, step->size, to);
+			break;
+		case LAYOUT_REST:
+			length = step->offset < size ? size - step->offset : 0;
+			put_array(record + (length ? step->offset : 0), length, 1, to);
+			break;
+		}
+	}
+}

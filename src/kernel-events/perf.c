@@ -1,0 +1,735 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel's events by perf_event_open(): a buffer a CPU, into which all events of that CPU write, and a second one
+ * with what threads are called, so that what is lost in the first is events and nothing else.
+ *
+ * Time. With the TSC as clock, perf's own time is turned back into ticks by the conversion that the kernel publishes
+ * (cap_user_time_zero); else the kernel is asked for CLOCK_MONOTONIC, which needs no conversion.
+ *
+ * Losses. PERF_RECORD_LOST says them as soon as there is room again; what was lost at the end, and of which event, each
+ * event says itself (PERF_FORMAT_LOST, Linux 6.0).
+ *
+ * Of a command: the events are opened on our own thread, for all that it starts (inherit), and the kernel switches them on
+ * at exec. An event that appears later is opened on each thread that has been heard of.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernel-events/tasks.h"
+
+#define NAMES_SIZE ((size_t)256 << 10)
+#define BUFFER_MIN ((uint64_t)16 << 10)
+
+/* An event of a kind on a CPU (of a thread). */
+struct counter {
+	struct counter *next;
+	const struct kind *kind;
+	uint32_t cpu;
+	int fd;
+};
+
+struct buffer {
+	int fd;
+	struct perf_event_mmap_page *page;
+	uint8_t *data;
+	uint64_t size; /* a power of two; 0: there is none */
+};
+
+struct sample {
+	uint64_t time;
+	uint64_t at; /* in `flat` */
+};
+
+struct perf {
+	struct counter *counters;
+	struct buffer *events, *names; /* by CPU */
+	struct pollfd *polls;
+	struct bytes flat; /* of one buffer, in one piece */
+	struct sample *samples;
+	size_t room;
+	uint64_t *heads; /* of one round, by CPU */
+	uint64_t size;   /* of a buffer */
+	int *gone;       /* events that are switched off and will be closed */
+	size_t nr_gone, room_gone;
+	bool started;
+	/*
+	 * Of the whole machine, in ticks: CPUs are switched on and off one after the other, and threads go from one to another, so only
+	 * what happened while all of them were on has no gaps.
+	 */
+	uint64_t from, until;
+	struct ring_clock_conversion conversion; /* from perf's time to ticks */
+	bool says_lost;                          /* since Linux 6.0, by event */
+	char name[80];
+};
+
+static int perf_open(struct perf_event_attr *attributes, pid_t pid, int cpu)
+{
+	int fd = (int)syscall(SYS_perf_event_open, attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* ---- time ---- */
+
+static bool ask_conversion(struct ring_clock_conversion *conversion)
+{
+	return ring_clock_kernel_conversion(conversion) && conversion->has_zero;
+}
+
+bool kernel_record_knows_tsc(void)
+{
+	struct ring_clock_conversion conversion;
+
+	return ask_conversion(&conversion);
+}
+
+static uint64_t ticks_of(const struct kernel_record *record, uint64_t time)
+{
+	const struct perf *perf = record->way_state;
+	const struct ring_clock_conversion *conversion = &perf->conversion;
+	unsigned __int128 since = 0;
+
+	if (record->options.clock != RING_CLOCK_TSC)
+		return time;
+	if (time > conversion->zero)
+		since = (unsigned __int128)(time - conversion->zero) << conversion->shift;
+	return (uint64_t)(since / conversion->multiplier);
+}
+
+/* ---- opening ---- */
+
+static struct perf_event_attr attributes_of(const struct kernel_record *record)
+{
+	struct perf_event_attr attributes = {
+			.size = sizeof(attributes),
+			.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+			.disabled = 1,
+			.inherit = !record->options.machine,
+			.watermark = 1,
+	};
+
+	if (record->options.clock != RING_CLOCK_TSC) {
+		attributes.use_clockid = 1;
+		attributes.clockid = CLOCK_MONOTONIC;
+	}
+	return attributes;
+}
+
+static void unmap(struct buffer *buffer)
+{
+	if (buffer->page)
+		munmap(buffer->page, (size_t)buffer->size + (size_t)sysconf(_SC_PAGESIZE));
+	buffer->page = NULL;
+	buffer->size = 0;
+}
+
+static int map(struct buffer *buffer, uint64_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *memory = mmap(NULL, (size_t)size + page, PROT_READ | PROT_WRITE, MAP_SHARED,
+			buffer->fd, 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	buffer->page = memory;
+	buffer->data = (uint8_t *)memory + page;
+	buffer->size = size;
+	return 0;
+}
+
+/* A buffer hangs on an event of its own that never happens: kinds come and go. */
+static int open_buffer(const struct kernel_record *record, struct buffer *buffer, int cpu,
+		uint64_t size, bool names)
+{
+	struct perf_event_attr attributes = attributes_of(record);
+	int ret;
+
+	attributes.type = PERF_TYPE_SOFTWARE;
+	attributes.config = PERF_COUNT_SW_DUMMY;
+	attributes.sample_id_all = 1;
+	attributes.wakeup_watermark = (uint32_t)(size / 4);
+	if (names) {
+		attributes.comm = 1;
+		attributes.comm_exec = 1;
+		attributes.task = 1;
+		attributes.disabled = 0;
+	}
+	buffer->fd = perf_open(&attributes, record->options.machine ? -1 : 0, cpu);
+	if (buffer->fd < 0)
+		return buffer->fd;
+	ret = map(buffer, size);
+	if (ret) {
+		close(buffer->fd);
+		buffer->fd = -1;
+	}
+	return ret;
+}
+
+/* As large as is allowed: who has no CAP_IPC_LOCK has kernel.perf_event_mlock_kb. */
+static int open_cpu(struct kernel_record *record, struct perf *perf, uint32_t cpu)
+{
+	int ret;
+
+	for (;;) {
+		ret = open_buffer(record, &perf->events[cpu], (int)cpu, perf->size, false);
+		if ((ret != -EPERM && ret != -ENOMEM) || perf->size <= BUFFER_MIN || cpu)
+			break;
+		perf->size /= 2;
+	}
+	/* Without the names of threads /proc has to do. */
+	if (!ret)
+		(void)open_buffer(record, &perf->names[cpu], (int)cpu,
+				perf->size < NAMES_SIZE ? perf->size : NAMES_SIZE, true);
+	return ret;
+}
+
+/* "-1", "2", ... of a file in /proc/sys/kernel. */
+static void say_denied(struct kernel_record_error *error, int code)
+{
+	char *level = NULL;
+
+	if (tracefs_read("/proc/sys/kernel/perf_event_paranoid", &level) > 0)
+		level[strcspn(level, "\n")] = '\0';
+	if (code == -ENOSYS)
+		record_fail(error, code, "", "the kernel has no perf_event_open()");
+	else
+		record_fail(error, code, "run it as root, or give it CAP_PERFMON",
+				"perf_event_open() is not permitted (kernel.perf_event_paranoid is %s)",
+				level ? level : "not known");
+	free(level);
+}
+
+/* Each event has a file on each CPU. */
+static void raise_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int way_open(struct kernel_record *record, struct kernel_record_error *error)
+{
+	struct perf *perf = calloc(1, sizeof(*perf));
+	uint32_t i, opened = 0;
+	int ret = 0;
+
+	record->way_state = perf;
+	if (!perf)
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
+	perf->events = calloc(record->nr_cpus, sizeof(*perf->events));
+	perf->names = calloc(record->nr_cpus, sizeof(*perf->names));
+	perf->polls = calloc(record->nr_cpus + 3, sizeof(*perf->polls));
+	perf->heads = calloc(record->nr_cpus, sizeof(*perf->heads));
+	perf->says_lost = true;
+	perf->size = record->options.buffer_size;
+	if (!perf->heads || !perf->events || !perf->names || !perf->polls)
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
+	for (i = 0; i < record->nr_cpus; i++)
+		perf->events[i].fd = perf->names[i].fd = perf->polls[i].fd = -1;
+	if (record->options.clock == RING_CLOCK_TSC && !ask_conversion(&perf->conversion))
+		return record_fail(error, -ENOTSUP, "",
+				"perf does not provide the conversion of its time to that of the programs' traces");
+	raise_files();
+	for (i = 0; i < record->nr_cpus && (!ret || ret == -ENODEV); i++) {
+		ret = open_cpu(record, perf, i);
+		opened += !ret;
+		perf->polls[i] = (struct pollfd){.fd = perf->events[i].fd, .events = POLLIN};
+	}
+	if (opened && (!ret || ret == -ENODEV)) { /* -ENODEV: a CPU that is off */
+		(void)snprintf(perf->name, sizeof(perf->name), "perf buffers of %llu KiB a CPU",
+				(unsigned long long)perf->size >> 10);
+		return 0;
+	}
+	if (ret == -EACCES || ret == -EPERM || ret == -ENOSYS)
+		say_denied(error, ret);
+	else
+		record_fail(error, ret, "", "perf_event_open() fails: %s", strerror(-ret));
+	return ret;
+}
+
+/* ---- events ---- */
+
+static int open_counter(struct kernel_record *record, const struct kind *kind, const char *filter,
+		pid_t pid, uint32_t cpu, struct kernel_record_error *error)
+{
+	struct perf_event_attr attributes = attributes_of(record);
+	struct perf *perf = record->way_state;
+	struct counter *counter = calloc(1, sizeof(*counter));
+	int fd, ret = 0;
+
+	if (!counter)
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
+	attributes.type = PERF_TYPE_TRACEPOINT;
+	attributes.config = kind->id;
+	attributes.sample_period = 1;
+	/* With the period in it a record is one sample, also where an event counts something, such as nanoseconds. */
+	attributes.sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
+	attributes.read_format = perf->says_lost ? PERF_FORMAT_LOST : 0;
+	attributes.enable_on_exec = !record->options.machine && !perf->started;
+	fd = perf_open(&attributes, pid, (int)cpu);
+	if (fd == -EINVAL && perf->says_lost) {
+		attributes.read_format = 0;
+		fd = perf_open(&attributes, pid, (int)cpu);
+		perf->says_lost = fd < 0;
+	}
+	if (fd < 0) {
+		ret = fd;
+	} else if (filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter)) {
+		ret = -errno;
+		close(fd);
+		free(counter);
+		return record_fail(error, ret,
+				"`cat /sys/kernel/tracing/events/SYSTEM/EVENT/format` shows the fields",
+				"the kernel refuses the filter `%s` for %s:%s: %s", filter,
+				kind->system, kind->name, strerror(-ret));
+	} else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, perf->events[cpu].fd) ||
+			(perf->started && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))) {
+		ret = -errno;
+		close(fd);
+	}
+	if (ret) {
+		free(counter);
+		return record_fail(error, ret,
+				ret == -EMFILE ? "raise `ulimit -n`, or choose fewer events"
+						: ret == -EPERM || ret == -EACCES
+						? "run it as root, or set kernel.perf_event_paranoid to -1"
+						: NULL,
+				"cannot record %s:%s: %s", kind->system, kind->name,
+				strerror(-ret));
+	}
+	*counter = (struct counter){.next = perf->counters, .kind = kind, .cpu = cpu, .fd = fd};
+	perf->counters = counter;
+	return 0;
+}
+
+struct late {
+	struct kernel_record *record;
+	const struct kind *kind;
+};
+
+static void open_late(void *user, pid_t tid)
+{
+	struct late *late = user;
+	struct perf *perf = late->record->way_state;
+	struct kernel_record_error error;
+	uint32_t cpu;
+
+	for (cpu = 0; cpu < late->record->nr_cpus; cpu++)
+		if (perf->events[cpu].size)
+			(void)open_counter(late->record, late->kind, late->kind->filter, tid, cpu,
+					&error);
+}
+
+/* Soon, together with others: close_gone(). */
+static void drop_counter(struct perf *perf, struct counter *counter)
+{
+	if (perf->nr_gone == perf->room_gone) {
+		size_t room = perf->room_gone * 2 + 64;
+		int *gone = realloc(perf->gone, room * sizeof(*gone));
+
+		if (gone) {
+			perf->gone = gone;
+			perf->room_gone = room;
+		}
+	}
+	(void)ioctl(counter->fd, PERF_EVENT_IOC_DISABLE, 0);
+	if (perf->nr_gone < perf->room_gone)
+		perf->gone[perf->nr_gone++] = counter->fd;
+	else
+		close(counter->fd);
+	free(counter);
+}
+
+static void close_gone(struct perf *perf)
+{
+	if (perf->nr_gone)
+		kernel_close_many(perf->gone, perf->nr_gone);
+	perf->nr_gone = 0;
+}
+
+static void way_remove(struct kernel_record *record, struct kind *kind)
+{
+	struct perf *perf = record->way_state;
+	struct counter **at = &perf->counters, *counter;
+
+	while ((counter = *at)) {
+		if (counter->kind != kind) {
+			at = &counter->next;
+			continue;
+		}
+		*at = counter->next;
+		drop_counter(perf, counter);
+	}
+}
+
+static int way_add(
+		struct kernel_record *record, struct kind *kind, struct kernel_record_error *error)
+{
+	struct perf *perf = record->way_state;
+	uint32_t cpu;
+	int ret = 0;
+
+	if (perf->started && !record->options.machine) {
+		struct late late = {record, kind};
+
+		tasks_each_alive(record->tasks, open_late, &late);
+		return 0;
+	}
+	for (cpu = 0; cpu < record->nr_cpus && !ret; cpu++)
+		if (perf->events[cpu].size)
+			ret = open_counter(record, kind, kind->filter,
+					record->options.machine ? -1 : 0, cpu, error);
+	if (ret) /* The kind goes: nothing may refer to it. */
+		way_remove(record, kind);
+	return ret;
+}
+
+/* Another event beside the one that there is, because perf changes no filter: it has nothing in common with that. */
+static int way_widen(
+		struct kernel_record *record, struct kind *kind, const char *more, const char *all)
+{
+	struct perf *perf = record->way_state;
+	struct kernel_record_error ignored;
+	const struct counter *before = perf->counters;
+	uint32_t cpu;
+	int ret = 0;
+
+	(void)all;
+	for (cpu = 0; cpu < record->nr_cpus && !ret; cpu++)
+		if (perf->events[cpu].size)
+			ret = open_counter(record, kind, more, -1, cpu, &ignored);
+	while (ret && perf->counters != before) {
+		struct counter *next = perf->counters->next;
+
+		drop_counter(perf, perf->counters);
+		perf->counters = next;
+	}
+	return ret;
+}
+
+static int way_start(struct kernel_record *record)
+{
+	struct perf *perf = record->way_state;
+	const struct counter *counter;
+
+	perf->started = true;
+	perf->until = UINT64_MAX;
+	if (!record->options.machine)
+		return 0; /* at exec */
+	for (counter = perf->counters; counter; counter = counter->next)
+		if (ioctl(counter->fd, PERF_EVENT_IOC_ENABLE, 0))
+			return -errno;
+	perf->from = ring_clock_now(record->options.clock);
+	return 0;
+}
+
+static void way_stop(struct kernel_record *record)
+{
+	struct perf *perf = record->way_state;
+	const struct counter *counter;
+
+	if (record->options.machine)
+		perf->until = ring_clock_now(record->options.clock);
+	for (counter = perf->counters; counter; counter = counter->next)
+		(void)ioctl(counter->fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/* ---- draining ---- */
+
+static void way_wait(struct kernel_record *record, int timeout_ms)
+{
+	struct perf *perf = record->way_state;
+
+	close_gone(perf);
+	perf->polls[record->nr_cpus] = (struct pollfd){.fd = record->wake, .events = POLLIN};
+	perf->polls[record->nr_cpus + 1] = (struct pollfd){.fd = record->also, .events = POLLIN};
+	perf->polls[record->nr_cpus + 2] = (struct pollfd){.fd = record->notice, .events = POLLIN};
+	(void)poll(perf->polls, record->nr_cpus + 3, timeout_ms);
+}
+
+/* Acquire: the records before the head. Pairs with the kernel's barrier before it stores data_head. */
+static uint64_t head_of(const struct buffer *buffer)
+{
+	return buffer->size ? __atomic_load_n(&buffer->page->data_head, __ATOMIC_ACQUIRE) : 0;
+}
+
+/* All up to the head in one piece. Its bytes, or 0. */
+static uint64_t flatten(struct perf *perf, const struct buffer *buffer, uint64_t head)
+{
+	uint64_t tail = buffer->size ? buffer->page->data_tail : 0, size = head - tail, first;
+	uint64_t from = buffer->size ? tail & (buffer->size - 1) : 0;
+
+	perf->flat.size = 0;
+	if (!size || size > buffer->size || !bytes_grow(&perf->flat, size))
+		return 0;
+	first = buffer->size - from < size ? buffer->size - from : size;
+	memcpy(perf->flat.data, buffer->data + from, first);
+	memcpy(perf->flat.data + first, buffer->data, size - first);
+	return size;
+}
+
+static void release(const struct buffer *buffer, uint64_t head)
+{
+	/* Release: our reads before the kernel writes there again. Pairs with the kernel's load of data_tail. */
+	if (buffer->size)
+		__atomic_store_n(&buffer->page->data_tail, head, __ATOMIC_RELEASE);
+}
+
+/* The record at this place; NULL: that is none. */
+static const struct perf_event_header *record_at(
+		const struct perf *perf, uint64_t at, uint64_t size)
+{
+	const struct perf_event_header *header;
+
+	if (size - at < sizeof(*header))
+		return NULL;
+	header = (const void *)(perf->flat.data + at);
+	return header->size < sizeof(*header) || header->size > size - at ? NULL : header;
+}
+
+struct names_record {
+	struct perf_event_header header;
+	uint32_t pid, second, tid,
+			fourth; /* FORK, EXIT: pid, ppid, tid, ptid. COMM: pid, tid, text */
+};
+
+struct trailer {
+	uint32_t pid, tid;
+	uint64_t time;
+};
+
+static void take_name(struct kernel_record *record, const struct perf_event_header *header)
+{
+	const struct names_record *names = (const void *)header;
+	const uint8_t *bytes = (const void *)header;
+	struct trailer trailer;
+	char comm[COMM_SIZE] = "";
+	size_t room;
+
+	if (header->size < sizeof(*names) + sizeof(trailer))
+		return;
+	memcpy(&trailer, bytes + header->size - sizeof(trailer), sizeof(trailer));
+	switch (header->type) {
+	case PERF_RECORD_COMM:
+		room = header->size - sizeof(*header) - 8 - sizeof(trailer);
+		memcpy(comm, bytes + sizeof(*header) + 8,
+				room < COMM_SIZE - 1 ? room : COMM_SIZE - 1);
+		tasks_named(record->tasks, (pid_t)names->second, (pid_t)names->pid, trailer.time,
+				comm);
+		break;
+	case PERF_RECORD_FORK:
+		tasks_forked(record->tasks, (pid_t)names->fourth, (pid_t)names->tid,
+				(pid_t)names->pid, trailer.time);
+		break;
+	case PERF_RECORD_EXIT: tasks_ended(record->tasks, (pid_t)names->tid, trailer.time); break;
+	default: break;
+	}
+}
+
+static void drain_names(struct kernel_record *record, uint32_t cpu)
+{
+	struct perf *perf = record->way_state;
+	const struct buffer *buffer = &perf->names[cpu];
+	const struct perf_event_header *header;
+	uint64_t head = head_of(buffer), size = flatten(perf, buffer, head), at;
+
+	for (at = 0; at < size && (header = record_at(perf, at, size)); at += header->size)
+		take_name(record, header);
+	release(buffer, head);
+}
+
+/* The body of a sample, behind the header. */
+struct sample_body {
+	uint32_t pid, tid;
+	uint64_t time;
+	uint64_t period;
+	uint32_t size;
+};
+
+#define BODY_SIZE 28
+#define COMMON_PID 4 /* in the kernel's record */
+
+static void put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
+{
+	const struct perf *perf = record->way_state;
+	const struct perf_event_header *header = (const void *)(perf->flat.data + at);
+	const uint8_t *bytes = (const void *)header;
+	struct sample_body body;
+	const char *comm;
+	uint64_t ticks;
+	pid_t pid, tid;
+
+	memcpy(&body, bytes + sizeof(*header), BODY_SIZE);
+	ticks = ticks_of(record, body.time);
+	if (body.size > header->size - sizeof(*header) - BODY_SIZE || ticks < perf->from ||
+			ticks > perf->until)
+		return;
+	/* -1: what ends has none any more. The event itself has the thread, and the table may know its process. */
+	tid = (pid_t)body.tid;
+	if (tid < 0 && body.size >= FORMAT_COMMON_SIZE)
+		memcpy(&tid, bytes + sizeof(*header) + BODY_SIZE + COMMON_PID, sizeof(tid));
+	pid = (pid_t)body.pid;
+	comm = tasks_comm(record->tasks, tid, body.time, cpu, &pid);
+	if ((pid_t)body.pid > 0)
+		pid = (pid_t)body.pid;
+	kernel_put(record, cpu, ticks, pid, tid, comm, bytes + sizeof(*header) + BODY_SIZE,
+			body.size);
+}
+
+static bool add_sample(struct perf *perf, size_t *nr, uint64_t time, uint64_t at)
+{
+	size_t i = *nr;
+
+	if (i == perf->room) {
+		size_t room = perf->room * 2 + 1024;
+		struct sample *samples = realloc(perf->samples, room * sizeof(*samples));
+
+		if (!samples)
+			return false;
+		perf->samples = samples;
+		perf->room = room;
+	}
+	/* One that was interrupted took its time before, and its place after. */
+	for (; i && perf->samples[i - 1].time > time; i--)
+		perf->samples[i] = perf->samples[i - 1];
+	perf->samples[i] = (struct sample){time, at};
+	++*nr;
+	return true;
+}
+
+static size_t put_samples(struct kernel_record *record, uint32_t cpu, size_t nr)
+{
+	const struct perf *perf = record->way_state;
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		put_sample(record, cpu, perf->samples[i].at);
+	return 0;
+}
+
+static bool drain_events(struct kernel_record *record, uint32_t cpu, uint64_t head)
+{
+	struct perf *perf = record->way_state;
+	const struct buffer *buffer = &perf->events[cpu];
+	const struct perf_event_header *header;
+	uint64_t size = flatten(perf, buffer, head), at, time, lost;
+	size_t nr = 0;
+
+	for (at = 0; at < size && (header = record_at(perf, at, size)); at += header->size) {
+		if (header->type == PERF_RECORD_LOST && header->size >= sizeof(*header) + 16) {
+			memcpy(&lost, (const uint8_t *)header + sizeof(*header) + 8, sizeof(lost));
+			nr = put_samples(record, cpu, nr);
+			record->sink->discard(record, cpu, lost);
+		}
+		if (header->type != PERF_RECORD_SAMPLE ||
+				header->size < sizeof(*header) + BODY_SIZE)
+			continue;
+		memcpy(&time, (const uint8_t *)header + sizeof(*header) + 8, sizeof(time));
+		if (!add_sample(perf, &nr, time, at))
+			kernel_trace_problem(record, "records were left out: out of memory", "");
+	}
+	put_samples(record, cpu, nr);
+	release(buffer, head);
+	record->sink->flush(record, cpu);
+	return size;
+}
+
+/*
+ * The heads of events are read before those of names: a name that holds for one of these records was written earlier, and
+ * so is there.
+ */
+static bool way_drain(struct kernel_record *record)
+{
+	struct perf *perf = record->way_state;
+	uint64_t *heads = perf->heads;
+	bool found = false;
+	uint32_t cpu;
+
+	for (cpu = 0; cpu < record->nr_cpus; cpu++)
+		heads[cpu] = head_of(&perf->events[cpu]);
+	for (cpu = 0; cpu < record->nr_cpus; cpu++)
+		drain_names(record, cpu);
+	for (cpu = 0; cpu < record->nr_cpus; cpu++)
+		found |= drain_events(record, cpu, heads[cpu]);
+	tasks_settle(record->tasks);
+	return found;
+}
+
+/* ---- the end ---- */
+
+static uint64_t way_lost(struct kernel_record *record, const struct kind *kind, uint32_t cpu)
+{
+	const struct perf *perf = record->way_state;
+	const struct counter *counter;
+	uint64_t sum = 0, value[2]; /* count, lost */
+
+	for (counter = perf->counters; counter; counter = counter->next)
+		if (counter->kind == kind && counter->cpu == cpu &&
+				read(counter->fd, value, sizeof(value)) == sizeof(value))
+			sum += value[1];
+	return sum;
+}
+
+static void way_close(struct kernel_record *record)
+{
+	struct perf *perf = record->way_state;
+	uint32_t i;
+
+	if (!perf)
+		return;
+	while (perf->counters) {
+		struct counter *next = perf->counters->next;
+
+		drop_counter(perf, perf->counters);
+		perf->counters = next;
+	}
+	close_gone(perf);
+	free(perf->gone);
+	for (i = 0; perf->events && perf->names && i < record->nr_cpus; i++) {
+		unmap(&perf->events[i]);
+		unmap(&perf->names[i]);
+		if (perf->events[i].fd >= 0)
+			close(perf->events[i].fd);
+		if (perf->names[i].fd >= 0)
+			close(perf->names[i].fd);
+	}
+	free(perf->events);
+	free(perf->names);
+	free(perf->polls);
+	free(perf->heads);
+	free(perf->flat.data);
+	free(perf->samples);
+	free(perf);
+	record->way_state = NULL;
+}
+
+static const char *way_name(const struct kernel_record *record)
+{
+	const struct perf *perf = record->way_state;
+
+	return perf->name;
+}
+
+const struct way way_perf = {
+		.open = way_open,
+		.add = way_add,
+		.widen = way_widen,
+		.remove = way_remove,
+		.start = way_start,
+		.wait = way_wait,
+		.drain = way_drain,
+		.stop = way_stop,
+		.lost = way_lost,
+		.close = way_close,
+		.name = way_name,
+};

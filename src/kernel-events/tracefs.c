@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* The files of tracefs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "kernel-events/parts.h"
+
+#define FILE_MAX ((size_t)1 << 20)
+
+static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+
+int record_fail(struct kernel_record_error *error, int code, const char *mend, const char *format,
+		...)
+{
+	va_list arguments;
+
+	error->code = code;
+	(void)snprintf(error->mend, sizeof(error->mend), "%s", mend ? mend : "");
+	va_start(arguments, format);
+	(void)vsnprintf(error->text, sizeof(error->text), format, arguments);
+	va_end(arguments);
+	return code;
+}
+
+int tracefs_find(char *path, size_t room, struct kernel_record_error *error)
+{
+	char events[96];
+	int code = ENOENT;
+	size_t i;
+
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		(void)snprintf(events, sizeof(events), "%s/events/header_page", places[i]);
+		if (!access(events, R_OK)) {
+			(void)snprintf(path, room, "%s", places[i]);
+			return 0;
+		}
+		if (errno == EACCES || errno == EPERM)
+			code = EACCES;
+	}
+	if (code == EACCES)
+		return record_fail(error, -EACCES, "run it as root",
+				"no permission to read the kernel's events in %s", places[0]);
+	return record_fail(error, -ENOENT,
+			"mount it: `mount -t tracefs none /sys/kernel/tracing`\na container needs it mounted into it",
+			"tracefs is not there");
+}
+
+ssize_t tracefs_read(const char *path, char **text)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t room = 8192, size = 0;
+	ssize_t got = 0;
+	char *all;
+
+	*text = NULL;
+	if (fd < 0)
+		return -errno;
+	all = malloc(room);
+	while (all && size < FILE_MAX && (got = read(fd, all + size, room - 1 - size)) > 0) {
+		size += (size_t)got;
+		if (room - 1 == size) {
+			char *more = realloc(all, room * 2);
+
+			if (!more)
+				break;
+			all = more;
+			room *= 2;
+		}
+	}
+	if (got < 0)
+		got = -errno;
+	close(fd);
+	if (!all || got < 0) {
+		free(all);
+		return all ? got : -ENOMEM;
+	}
+	all[size] = '\0';
+	*text = all;
+	return (ssize_t)size;
+}
+
+int tracefs_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
+	size_t size = strlen(text);
+	ssize_t written;
+
+	if (fd < 0)
+		return -errno;
+	written = write(fd, text, size);
+	if (written != (ssize_t)size)
+		ret = written < 0 ? -errno : -EIO;
+	close(fd);
+	return ret;
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/* Which of the kernel's events are wanted: globs over the folders of tracefs. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "kernel-events/parts.h"
+
+/* Groups whose events come and go with programs. */
+static const char *const late_systems[] = {"user_events", "user_events_multi"};
+
+/* ---- what was asked for ---- */
+
+static int take_pattern(
+		struct kernel_record *record, const char *text, struct kernel_record_error *error)
+{
+	struct pattern_error wrong;
+	char sentence[256];
+	int count = pattern_parse_kernel(text, &record->patterns[record->nr_patterns], &wrong);
+
+	if (count < 0) {
+		pattern_error_text(sentence, sizeof(sentence), text, &wrong);
+		return record_fail(error, -EINVAL, NULL, "%s", sentence);
+	}
+	record->nr_patterns += (size_t)count;
+	return 0;
+}
+
+int kernel_kinds_take_choices(struct kernel_record *record, struct kernel_record_error *error)
+{
+	const struct kernel_record_options *options = &record->options;
+	size_t i;
+	int ret = 0;
+
+	free(record->patterns);
+	record->nr_patterns = 0;
+	record->patterns = calloc(
+			PATTERN_KERNEL_MAX * options->nr_choices + 1, sizeof(*record->patterns));
+	if (!record->patterns)
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
+	for (i = 0; i < options->nr_choices && !ret; i++)
+		ret = take_pattern(record, options->choices[i].pattern, error);
+	return ret;
+}
+
+/* The filter of the last choice that means this event. */
+static const char *filter_of(
+		const struct kernel_record *record, const char *system, const char *name)
+{
+	const char *filter = NULL;
+	size_t i;
+
+	for (i = 0; i < record->options.nr_choices; i++) {
+		const struct kernel_record_choice *choice = &record->options.choices[i];
+		struct pattern patterns[PATTERN_KERNEL_MAX];
+		struct pattern_error wrong;
+		int count;
+
+		if (!choice->filter)
+			continue;
+		count = pattern_parse_kernel(choice->pattern, patterns, &wrong);
+		while (count-- > 0)
+			if (pattern_matches(&patterns[count], system, name, 0))
+				filter = choice->filter;
+	}
+	return filter;
+}
+
+/* ---- one event ---- */
+
+static void free_kind(struct kernel_record *record, struct kind *kind)
+{
+	while (kind->classes) {
+		struct kind_class *next = kind->classes->next;
+
+		if (kind->classes->described && record->sink->gone)
+			record->sink->gone(record, &kind->classes->event);
+		ctf_arena_destroy(kind->classes->arena);
+		free(kind->classes->key);
+		free(kind->classes);
+		kind->classes = next;
+	}
+	if (kind->described && record->sink->gone)
+		record->sink->gone(record, &kind->event);
+	kernel_ask_end(kind);
+	kernel_format_free(&kind->format);
+	layout_free(&kind->layout);
+	ctf_arena_destroy(kind->arena);
+	free(kind->received);
+	free(kind->told);
+	free(kind->system);
+	free(kind->name);
+	free(kind);
+}
+
+void kernel_kinds_forget(struct kernel_record *record)
+{
+	while (record->kinds) {
+		struct kind *next = record->kinds->next;
+
+		record->by_id[record->kinds->id] = NULL;
+		free_kind(record, record->kinds);
+		record->kinds = next;
+	}
+	record->summary.kinds = 0;
+}
+
+void kernel_kinds_free(struct kernel_record *record)
+{
+	kernel_kinds_forget(record);
+	free(record->by_id);
+	free(record->patterns);
+	record->by_id = NULL;
+	record->patterns = NULL;
+}
+
+static bool is_known(const struct kernel_record *record, const char *system, const char *name)
+{
+	const struct kind *kind;
+
+	for (kind = record->kinds; kind; kind = kind->next)
+		if (!strcmp(kind->name, name) && !strcmp(kind->system, system))
+			return true;
+	return false;
+}
+
+static int read_format(
+		struct kernel_record *record, struct kind *kind, struct kernel_record_error *error)
+{
+	char path[700], *text;
+	ssize_t size;
+	int ret;
+
+	(void)snprintf(path, sizeof(path), "%s/events/%.255s/%.300s/format", record->tracefs,
+			kind->system, kind->name);
+	size = tracefs_read(path, &text);
+	if (size < 0)
+		return record_fail(error, (int)size, size == -EACCES ? "run it as root" : NULL,
+				"cannot read %s: %s", path, strerror((int)-size));
+	ret = kernel_format_parse(text, (size_t)size, &kind->format);
+	free(text);
+	if (ret == -ENOMEM)
+		return record_fail(error, ret, NULL, "out of memory");
+	if (ret)
+		return record_fail(error, ret, NULL, "%s cannot be understood", path);
+	kind->id = kind->format.id;
+	return 0;
+}
+
+/* An event that was removed leaves its number to another one: the trace keeps both. */
+static void link_kind(struct kernel_record *record, struct kind *kind)
+{
+	record->by_id[kind->id] = kind;
+	kind->next = record->kinds;
+	record->kinds = kind;
+	record->summary.kinds++;
+}
+
+static int add_kind(struct kernel_record *record, const char *system, const char *name,
+		struct kernel_record_error *error)
+{
+	struct kind *kind = calloc(1, sizeof(*kind));
+	int ret = -ENOMEM;
+
+	if (!kind)
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
+	kind->system = strdup(system);
+	kind->name = strdup(name);
+	kind->received = calloc(record->nr_cpus, sizeof(*kind->received));
+	kind->told = calloc(record->nr_cpus, sizeof(*kind->told));
+	kind->filter = filter_of(record, system, name);
+	if (kind->system && kind->name && kind->received && kind->told)
+		ret = read_format(record, kind, error);
+	else
+		record_fail(error, -ENOMEM, NULL, "out of memory");
+	if (!ret && record->sink->chooses)
+		ret = kernel_describe_kind(record, kind);
+	/* Records may come at once. */
+	if (!ret && (!record->sink->chooses || record->all_on))
+		ret = record->way->add(record, kind, error);
+	kind->on = !ret && record->all_on;
+	if (ret) {
+		free_kind(record, kind);
+		return ret;
+	}
+	link_kind(record, kind);
+	return 0;
+}
+
+/* ---- looking ---- */
+
+/* What has files `id` and `format` is an event; ftrace's own ones cannot be switched on. */
+static int look_into(struct kernel_record *record, const char *system, bool late,
+		struct kernel_record_error *error)
+{
+	struct dirent *entry;
+	char path[400];
+	DIR *folder;
+	int ret = 0;
+
+	(void)snprintf(path, sizeof(path), "%s/events/%.255s", record->tracefs, system);
+	folder = opendir(path);
+	while (folder && !ret && (entry = readdir(folder))) {
+		if (entry->d_name[0] == '.' || entry->d_type == DT_REG ||
+				!pattern_set_wants(record->patterns, record->nr_patterns, system,
+						entry->d_name, 0) ||
+				is_known(record, system, entry->d_name))
+			continue;
+		ret = add_kind(record, system, entry->d_name, error);
+		/* It may have gone just now. */
+		if (ret == -ENOENT || ret == -ENODEV || late ||
+				(record->sink->chooses && !record->all_on))
+			ret = 0;
+	}
+	if (folder)
+		closedir(folder);
+	return ret;
+}
+
+static int look_everywhere(struct kernel_record *record, struct kernel_record_error *error)
+{
+	struct dirent *entry;
+	char path[100];
+	DIR *folder;
+	int ret = 0;
+
+	(void)snprintf(path, sizeof(path), "%s/events", record->tracefs);
+	folder = opendir(path);
+	if (!folder)
+		return record_fail(error, -errno, "run it as root", "cannot read %s: %s", path,
+				strerror(errno));
+	while (!ret && (entry = readdir(folder))) {
+		if (entry->d_name[0] != '.' && entry->d_type != DT_REG &&
+				strcmp(entry->d_name, "ftrace") != 0)
+			ret = look_into(record, entry->d_name, false, error);
+	}
+	closedir(folder);
+	return ret;
+}
+
+/* May events come later that this pattern means? `*:name` means one that is there: else each slip would wait. */
+static bool may_come(const struct pattern *pattern)
+{
+	const char *colon = strchr(pattern->glob, ':');
+	char system[PATTERN_TEXT_MAX + 3];
+	struct pattern one;
+	struct pattern_error wrong;
+	size_t i;
+
+	if (!colon || (!strncmp(pattern->glob, "*:", 2) && strcmp(pattern->glob, "*:*") != 0))
+		return false;
+	(void)snprintf(system, sizeof(system), "%.*s", (int)(colon - pattern->glob), pattern->glob);
+	if (pattern_parse(system, &one, &wrong))
+		return true;
+	for (i = 0; i < sizeof(late_systems) / sizeof(late_systems[0]); i++)
+		if (pattern_matches(&one, late_systems[i], "x", 0))
+			return true;
+	return false;
+}
+
+static int look_for(const char *tracefs, const struct pattern *patterns, size_t nr,
+		kernel_record_name *call, void *user)
+{
+	struct dirent *system, *event;
+	char path[400];
+	DIR *systems, *folder;
+	int ret = 0;
+
+	(void)snprintf(path, sizeof(path), "%s/events", tracefs);
+	systems = opendir(path);
+	while (systems && !ret && (system = readdir(systems))) {
+		if (system->d_name[0] == '.' || system->d_type == DT_REG ||
+				!strcmp(system->d_name, "ftrace"))
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/events/%.255s", tracefs, system->d_name);
+		folder = opendir(path);
+		while (folder && !ret && (event = readdir(folder)))
+			if (event->d_name[0] != '.' && event->d_type != DT_REG &&
+					pattern_set_wants(patterns, nr, system->d_name,
+							event->d_name, 0))
+				ret = call(user, system->d_name, event->d_name);
+		if (folder)
+			closedir(folder);
+	}
+	if (systems)
+		closedir(systems);
+	return ret;
+}
+
+static int found_one(void *user, const char *system, const char *name)
+{
+	(void)user;
+	(void)system;
+	(void)name;
+	return 1;
+}
+
+int kernel_record_each(const char *const *texts, size_t nr, kernel_record_name *call, void *user,
+		struct kernel_record_error *error)
+{
+	struct kernel_record *record = calloc(1, sizeof(*record));
+	struct kernel_record_choice *choices = calloc(nr + 1, sizeof(*choices));
+	int ret;
+	size_t i;
+
+	if (!record || !choices) {
+		free(record);
+		free(choices);
+		return record_fail(error, -ENOMEM, NULL, "out of memory");
+	}
+	for (i = 0; i < nr; i++)
+		choices[i].pattern = texts[i];
+	ret = tracefs_find(record->tracefs, sizeof(record->tracefs), error);
+	if (!ret) {
+		record->options.choices = choices;
+		record->options.nr_choices = nr;
+		ret = kernel_kinds_take_choices(record, error);
+	}
+	if (!ret)
+		ret = look_for(record->tracefs, record->patterns, record->nr_patterns, call, user);
+	free(choices);
+	free(record ? record->patterns : NULL);
+	free(record);
+	return ret;
+}
+
+bool kernel_kinds_knows(const struct kernel_record *record, const char *text)
+{
+	struct pattern patterns[PATTERN_KERNEL_MAX];
+	struct pattern_error wrong;
+	int count = pattern_parse_kernel(text, patterns, &wrong), i;
+
+	if (count < 0)
+		return false;
+	for (i = 0; i < count; i++)
+		if (may_come(&patterns[i]))
+			return true;
+	return look_for(record->tracefs, patterns, (size_t)count, found_one, NULL);
+}
+
+/* Those that nobody holds end with their programs, and another one may have the name, or the number. */
+static void drop_ended(struct kernel_record *record)
+{
+	struct kind **at = &record->kinds, *kind;
+
+	while ((kind = *at)) {
+		char path[700], *text = NULL;
+		size_t i;
+		bool late = false, there = true;
+
+		for (i = 0; i < sizeof(late_systems) / sizeof(late_systems[0]); i++)
+			late |= !strcmp(kind->system, late_systems[i]);
+		if (late && !kind->on) {
+			(void)snprintf(path, sizeof(path), "%s/events/%.255s/%.300s/id",
+					record->tracefs, kind->system, kind->name);
+			there = tracefs_read(path, &text) > 0 &&
+					strtoul(text, NULL, 10) == kind->id;
+			free(text);
+		}
+		if (there) {
+			at = &kind->next;
+			continue;
+		}
+		*at = kind->next;
+		if (record->by_id[kind->id] == kind)
+			record->by_id[kind->id] = NULL;
+		free_kind(record, kind);
+	}
+}
+
+/* Is one of them no event, but a system call, as strace and lttng name them? */
+static bool means_call(const struct kernel_record *record)
+{
+	char call[128];
+
+	for (size_t i = 0; i < record->options.nr_choices; i++) {
+		const char *name = record->options.choices[i].pattern;
+
+		(void)snprintf(call, sizeof(call), "syscalls:sys_enter_%.100s", name);
+		if (!strpbrk(name, ":*!") && kernel_kinds_knows(record, call))
+			return true;
+	}
+	return false;
+}
+
+int kernel_kinds_look(struct kernel_record *record, bool late, struct kernel_record_error *error)
+{
+	size_t i;
+	int ret;
+
+	if (late && !record->waits_for_late)
+		return 0;
+	/* Whoever has chosen nothing wants nothing, and not all. */
+	if (record->sink->chooses && !record->nr_patterns)
+		return 0;
+	if (record->sink->chooses)
+		drop_ended(record);
+	if (late) {
+		for (i = 0; i < sizeof(late_systems) / sizeof(late_systems[0]); i++)
+			(void)look_into(record, late_systems[i], true, error);
+		return 0;
+	}
+	record->waits_for_late = false;
+	ret = look_everywhere(record, error);
+	for (i = 0; i < record->nr_patterns; i++)
+		record->waits_for_late |=
+				!record->patterns[i].exclude && may_come(&record->patterns[i]);
+	/* `sched:swich` means nothing, `user_events:*` what programs will register. */
+	if (ret || record->kinds || record->waits_for_late ||
+			(record->sink->chooses && !record->all_on))
+		return ret;
+	return record_fail(error, -EINVAL,
+			means_call(record) ? "`--syscall NAME` means a system call"
+					   : "`side list -k` shows those that there are",
+			"the kernel has no trace event that %s means",
+			record->options.nr_choices == 1 ? record->options.choices[0].pattern
+							: "any of the patterns");
+}

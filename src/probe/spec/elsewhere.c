@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Variables and types by name that another unit of the file has. All units are looked through. */
+#include "debug.h"
+
+#include "symbolize/demangle.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MAX 8
+
+struct search {
+	const char *name;
+	int tag;
+	Dwarf_Die found;
+	bool has;
+};
+
+static bool is_there(Dwarf_Die *die)
+{
+	return dwarf_hasattr(die, DW_AT_location) || dwarf_hasattr(die, DW_AT_const_value);
+}
+
+/* A member of a class, or of a namespace, that is defined at another place than it was declared at. */
+static bool has_linkage_name(Dwarf_Die *die, const char *name)
+{
+	Dwarf_Attribute attribute;
+	const char *linkage;
+	char *readable;
+	bool is;
+
+	if (!dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute))
+		return false;
+	linkage = dwarf_formstring(&attribute);
+	readable = linkage ? names_readable(linkage) : NULL;
+	is = readable && !strcmp(readable, name);
+	free(readable);
+	return is;
+}
+
+static bool is_wanted(Dwarf_Die *die, const char *rest, const struct search *search)
+{
+	const char *name = dwarf_diename(die);
+
+	if (dwarf_tag(die) != search->tag)
+		return false;
+	if (search->tag != DW_TAG_variable)
+		return name && !strcmp(name, rest) && !dwarf_hasattr(die, DW_AT_declaration);
+	return is_there(die) &&
+			((name && !strcmp(name, rest)) || has_linkage_name(die, search->name));
+}
+
+/* What is left of the name inside a namespace; NULL: it is not in that one. */
+static const char *inside(Dwarf_Die *die, const char *rest)
+{
+	const char *name = dwarf_diename(die);
+	size_t length = name ? strlen(name) : 0;
+
+	if (dwarf_tag(die) != DW_TAG_namespace)
+		return NULL;
+	/* Those without a name are not written. */
+	if (!name)
+		return rest;
+	return !strncmp(rest, name, length) && !strncmp(rest + length, "::", 2) ? rest + length + 2
+										: NULL;
+}
+
+static void look_into(
+		struct search *search, Dwarf_Die *parent, const char *rest, unsigned int depth)
+{
+	Dwarf_Die child;
+
+	if (!rest || depth > DEPTH_MAX || dwarf_child(parent, &child))
+		return;
+	do {
+		const char *next = inside(&child, rest);
+
+		if (is_wanted(&child, rest, search)) {
+			search->found = child;
+			search->has = true;
+		} else if (next) {
+			look_into(search, &child, next, depth + 1);
+		}
+	} while (!search->has && !dwarf_siblingof(&child, &child));
+}
+
+static int look_at_unit(void *user, Dwarf_Die *unit)
+{
+	struct search *search = user;
+
+	look_into(search, unit, search->name, 0);
+	return search->has;
+}
+
+static bool find(struct debug *debug, const char *name, int tag, Dwarf_Die *found)
+{
+	struct search search = {.name = name, .tag = tag};
+
+	(void)debug_units(debug, look_at_unit, &search);
+	*found = search.found;
+	return search.has;
+}
+
+bool debug_global(struct debug *debug, const char *name, Dwarf_Die *variable)
+{
+	return find(debug, name, DW_TAG_variable, variable);
+}
+
+bool debug_type(struct debug *debug, Dwarf_Die *declared, Dwarf_Die *type)
+{
+	const char *name = dwarf_diename(declared);
+
+	return name && find(debug, name, dwarf_tag(declared), type);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Find functions by name.
+ *
+ * The first pass compares the symbol itself. The second pass selects copies that the compiler made of the function (foo.isra.0), because a
+ * call of a copy is a call of the function. If neither finds a function, the name is compared with names of C++, Rust or Fortran: the
+ * whole name, without parameters, or without the return type; at last the end of the name. A call of a piece is not a call of the
+ * function. The seldom-used part (foo.cold) is never probed. Other pieces (foo.part.0) are probed only by their own symbol or by a pattern
+ * that matches it.
+ */
+#include "parts.h"
+
+#include "symbolize/demangle.h"
+#include "spec.h"
+#include "written.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMER_MAX 16
+
+int places_add(struct places *places, const struct place *place)
+{
+	/* One place may have several names. */
+	for (size_t i = places->count; i-- > 0 && places->count - i < 64;) {
+		if (places->items[i].module == place->module &&
+				places->items[i].address == place->address)
+			return 0;
+	}
+	if (places->count == RESOLVE_PLACES_MAX)
+		return -E2BIG;
+	if (places->count == places->room) {
+		size_t room = places->room ? 2 * places->room : 64;
+		void *more = reallocarray(places->items, room, sizeof(*place));
+
+		if (!more)
+			return -ENOMEM;
+		places->items = more;
+		places->room = room;
+	}
+	places->items[places->count++] = *place;
+	return 0;
+}
+
+static bool is_cold(const char *name)
+{
+	const char *dot = strstr(name, ".cold");
+
+	return dot && (!dot[5] || dot[5] == '.');
+}
+
+/* NAME@VERSION, as linkers and debuggers say also of the version that programs of today get, which is NAME@@VERSION. */
+static bool is_version(const char *wanted, const char *name)
+{
+	const char *at = strchr(wanted, '@');
+	size_t length = at ? (size_t)(at - wanted) : 0;
+
+	return length && at[1] != '@' && !strncmp(wanted, name, length) &&
+			!strncmp(name + length, "@@", 2) && !strcmp(name + length + 2, at + 1);
+}
+
+static bool fits(const char *wanted, bool glob, const char *name)
+{
+	return glob ? !fnmatch(wanted, name, 0) : !strcmp(wanted, name) || is_version(wanted, name);
+}
+
+static bool version_fits(const void *user, const char *name)
+{
+	const struct spec *spec = user;
+
+	return fits(spec->name, false, name);
+}
+
+/*
+ * Without debug symbols a name has no version in it, but .dynsym has one beside it. Not for globs, which would search the table once for
+ * each name.
+ */
+static bool matches_version(const struct resolve_module *module, const struct spec *spec,
+		const struct code_function *function, size_t index)
+{
+	const char *name = code_name(module->code, function, index), *at = strchr(spec->name, '@');
+	size_t length = at ? (size_t)(at - spec->name) : 0;
+
+	return at && !spec->glob && !strncmp(spec->name, name, length) && !name[length] &&
+			code_name_version(module->code, function, index, version_fits, spec);
+}
+
+/* The end of a name, as people write it who are inside of its namespace: `Class::method`. */
+static bool ends_with(const char *name, const char *wanted)
+{
+	size_t length = strlen(name), end = strlen(wanted);
+
+	return length > end + 2 && !strcmp(name + length - end, wanted) &&
+			!strncmp(name + length - end - 2, "::", 2);
+}
+
+static bool part_fits(const struct spec *spec, const char *wanted, const char *name, bool whole)
+{
+	return whole ? fits(wanted, spec->glob, name) : ends_with(name, wanted);
+}
+
+/* `readable` is changed. */
+static bool readable_fits(const struct spec *spec, const char *wanted, char *readable, bool whole)
+{
+	size_t length, begin, end;
+
+	written_plainly(readable);
+	if (part_fits(spec, wanted, readable, whole))
+		return true;
+	length = written_name(readable, &begin);
+	if (part_fits(spec, wanted, readable + begin, whole))
+		return true;
+	/* Of a method it may be left out that it changes nothing. */
+	end = strlen(readable);
+	if (end > 6 && !strcmp(readable + end - 6, ")const")) {
+		readable[end - 5] = '\0';
+		if (part_fits(spec, wanted, readable + begin, whole))
+			return true;
+	}
+	readable[length] = '\0';
+	if (part_fits(spec, wanted, readable, whole) ||
+			part_fits(spec, wanted, readable + begin, whole))
+		return true;
+	/* All that were made from one template. */
+	return !spec->glob && !strchr(wanted, '<') && written_template(readable + begin) &&
+			part_fits(spec, wanted, readable + begin, whole);
+}
+
+enum match { MATCH_NAME, MATCH_COPY, MATCH_READABLE, MATCH_END };
+
+static bool matches_copy(const struct spec *spec, const char *name)
+{
+	char *original = names_without_copy(name);
+	bool found = original && fits(spec->name, spec->glob, original);
+
+	free(original);
+	return found;
+}
+
+static bool matches_readable(const struct spec *spec, const char *wanted, const char *name,
+		enum names_copy copy, bool whole)
+{
+	/* A demangler marks the name of a copy; users do not write this mark. */
+	char *original = copy == NAMES_NO_COPY ? NULL : names_without_copy(name);
+	char *readable = names_readable(original ? original : name);
+	bool found = readable && readable_fits(spec, wanted, readable, whole);
+
+	free(readable);
+	free(original);
+	return found;
+}
+
+/* Whether the name matches. Sets `*ret_piece` if it matches but is the name of a piece. */
+static bool matches(const struct spec *spec, const char *wanted, const char *name, enum match match,
+		bool *ret_piece)
+{
+	enum names_copy copy;
+	size_t length;
+	bool found;
+
+	if (is_cold(name))
+		return false;
+	if (match == MATCH_NAME)
+		return fits(spec->name, spec->glob, name);
+	copy = names_copy(name, &length);
+	if (match == MATCH_COPY)
+		found = copy != NAMES_NO_COPY && matches_copy(spec, name);
+	else
+		found = matches_readable(spec, wanted, name, copy, match == MATCH_READABLE);
+	*ret_piece |= found && copy == NAMES_PIECE;
+	return found && copy != NAMES_PIECE;
+}
+
+/* Drop functions of old symbol versions, unless there are no others. */
+static void drop_former(struct places *places, size_t before,
+		const struct code_function *const *former, size_t count)
+{
+	size_t kept = before;
+
+	if (!count || places->count - before == count)
+		return;
+	for (size_t i = before; i < places->count; i++) {
+		bool is = false;
+
+		for (size_t j = 0; j < count && !is; j++)
+			is = former[j] == places->items[i].function;
+		if (!is)
+			places->items[kept++] = places->items[i];
+	}
+	places->count = kept;
+}
+
+/* One pass over the functions of a module. */
+struct pass {
+	struct resolve_module *module;
+	const struct spec *spec;
+	char *wanted; /* the name of `spec`, rewritten by written_plainly() */
+	enum match match;
+	struct places *places;
+	const struct code_function *former[FORMER_MAX];
+	size_t nr_former;
+};
+
+/* Returns the first name of the function that matches, or NULL. */
+static const char *matching_name(struct pass *pass, const struct code_function *function)
+{
+	const struct spec *spec = pass->spec;
+	const struct code_file *code = pass->module->code;
+	const char *found = NULL;
+
+	for (size_t i = 0; i < function->nr_names && !found; i++) {
+		const char *name = code_name(code, function, i);
+		bool piece = false;
+
+		if (matches(spec, pass->wanted, name, pass->match, &piece) ||
+				(pass->match == MATCH_NAME &&
+						matches_version(pass->module, spec, function, i)))
+			found = name;
+		if (piece && !pass->places->piece.name)
+			pass->places->piece = (struct place){.module = pass->module,
+					.function = function,
+					.address = function->address,
+					.name = name};
+		if (found && !spec->glob && code_name_is_former(code, function, i) &&
+				pass->nr_former < FORMER_MAX)
+			pass->former[pass->nr_former++] = function;
+	}
+	/* The pattern `*` also selects functions without a name. */
+	if (!function->nr_names && pass->match == MATCH_NAME && !strcmp(spec->name, "*"))
+		found = "";
+	return found;
+}
+
+/* Returns a flag for each function of the module that earlier passes found. NULL: out of memory. */
+static bool *functions_found_before(
+		const struct pass *pass, const struct code_function *functions, size_t nr_functions)
+{
+	bool *found = calloc(nr_functions + 1, sizeof(*found));
+
+	for (size_t i = 0; found && i < pass->places->count; i++) {
+		const struct place *place = &pass->places->items[i];
+
+		if (place->module == pass->module && place->function)
+			found[place->function - functions] = true;
+	}
+	return found;
+}
+
+static int run_pass(struct pass *pass)
+{
+	const struct code_function *functions;
+	size_t count = code_functions(pass->module->code, &functions);
+	bool *found = functions_found_before(pass, functions, count);
+	int ret = found ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && !ret; i++) {
+		struct place place = {.module = pass->module,
+				.function = &functions[i],
+				.address = functions[i].address,
+				.entry = true};
+
+		if (!found[i])
+			place.name = matching_name(pass, &functions[i]);
+		if (place.name)
+			ret = places_add(pass->places, &place);
+	}
+	free(found);
+	return ret;
+}
+
+static int find(struct resolve_module *module, const struct spec *spec, enum match match,
+		struct places *places)
+{
+	struct pass pass = {.module = module,
+			.spec = spec,
+			.wanted = strdup(spec->name),
+			.match = match,
+			.places = places};
+	size_t before = places->count;
+	int ret = -ENOMEM;
+
+	if (pass.wanted) {
+		written_plainly(pass.wanted);
+		ret = run_pass(&pass);
+	}
+	free(pass.wanted);
+	drop_former(places, before, pass.former, pass.nr_former);
+	return ret;
+}
+
+int names_find(struct resolve_module *module, const struct spec *spec, struct places *places)
+{
+	size_t before = places->count;
+	bool all = !strcmp(spec->name, "*");
+	int ret = find(module, spec, MATCH_NAME, places);
+
+	/* With an offset, do not select copies: their code differs. */
+	if (!ret && !all && (!spec->number || places->count == before))
+		ret = find(module, spec, MATCH_COPY, places);
+	if (!ret && (places->count == before || spec->glob) && !all)
+		ret = find(module, spec, MATCH_READABLE, places);
+	if (!ret && places->count == before && !spec->glob)
+		ret = find(module, spec, MATCH_END, places);
+	return ret;
+}

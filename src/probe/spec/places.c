@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a place that was said to those that there are.
+ *
+ * Without LIB: the program itself is meant, and if it has no such function, the one library that has it.
+ */
+#include "parts.h"
+
+#include "debug.h"
+#include "base/nearest/nearest.h"
+#include "spec.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct finding {
+	struct resolve *resolve;
+	const struct spec *spec;
+	struct places *places;
+	struct resolve_error *error;
+	/* What is looked at just now. */
+	struct resolve_module *module;
+	int nearest;
+	bool has_debug;
+};
+
+static const char *program_name(const struct resolve *resolve)
+{
+	for (size_t i = 0; i < resolve->nr_modules; i++) {
+		if (resolve->modules[i].executable)
+			return resolve->modules[i].name;
+	}
+	return "the program";
+}
+
+static bool is_loader(const struct resolve_module *module)
+{
+	return !strncmp(module->name, "ld-linux", 8) || !strncmp(module->name, "ld-musl", 7);
+}
+
+/* ---- each module that is meant ---- */
+
+typedef int look_fn(struct finding *finding);
+
+static int look_at(struct finding *finding, struct resolve_module *module, look_fn *look)
+{
+	/* A library that cannot be read is no reason to fail, if there are others. */
+	if (module->refused || module_code(module, finding->error))
+		return 0;
+	finding->module = module;
+	return look(finding);
+}
+
+/* "libc" of libc.so.6: what module_is() takes. */
+static void short_name(const struct resolve_module *module, char *name, size_t size)
+{
+	const char *end = strstr(module->name, ".so");
+
+	snprintf(name, size, "%.*s", end ? (int)(end - module->name) : 128, module->name);
+}
+
+/* "the loaded ones are libc, libm" */
+static void list_libraries(const struct resolve *resolve, char *text, size_t size)
+{
+	size_t used = 0, count = 0;
+
+	for (size_t i = 0; i < resolve->nr_modules && used + 64 < size; i++) {
+		char name[160];
+
+		if (resolve->modules[i].executable || !strstr(resolve->modules[i].name, ".so"))
+			continue;
+		short_name(&resolve->modules[i], name, sizeof(name));
+		used += (size_t)snprintf(text + used, size - used, "%s%.60s",
+				count++ ? ", " : "the loaded ones are ", name);
+	}
+	if (!count)
+		snprintf(text, size, "`ldd` lists what a program will load");
+}
+
+/* Those that the LIB: names. */
+static int look_in_library(struct finding *finding, look_fn *look)
+{
+	const char *library = finding->spec->library;
+	struct nearest nearest;
+	bool found = false;
+	int ret = 0;
+	char hint[NEAREST_TEXT_SIZE], name[160];
+
+	nearest_begin(&nearest, library);
+	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+
+		short_name(module, name, sizeof(name));
+		nearest_offer(&nearest, name);
+		nearest_offer(&nearest, module->name);
+		if (!module_is(module, library))
+			continue;
+		found = true;
+		ret = look_at(finding, module, look);
+	}
+	if (found || ret)
+		return ret;
+	if (!nearest_text(&nearest, "", hint, sizeof(hint)))
+		list_libraries(finding->resolve, hint, 320);
+	return resolve_fail(finding->error, -ENOENT, hint, "%s has not loaded `%.128s`",
+			program_name(finding->resolve), library);
+}
+
+/* The program; then all libraries, and it must be in one only. */
+static int look_everywhere(struct finding *finding, look_fn *look)
+{
+	const struct resolve_module *found = NULL;
+	int ret = 0;
+
+	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
+		if (finding->resolve->modules[i].executable)
+			ret = look_at(finding, &finding->resolve->modules[i], look);
+	}
+	if (ret || finding->places->count || finding->spec->glob)
+		return ret;
+	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+		size_t before = finding->places->count;
+
+		/* The loader has a small malloc of its own, which is not meant. */
+		if (module->executable || is_loader(module))
+			continue;
+		ret = look_at(finding, module, look);
+		if (ret || finding->places->count == before)
+			continue;
+		if (found)
+			return resolve_fail(finding->error, -EEXIST,
+					"write which one is meant, as LIBRARY:SYMBOL",
+					"`%.128s` is in %s and in %s", finding->spec->name,
+					found->name, module->name);
+		found = module;
+	}
+	return ret;
+}
+
+static int look(struct finding *finding, look_fn *each)
+{
+	return finding->spec->library ? look_in_library(finding, each)
+				      : look_everywhere(finding, each);
+}
+
+/* ---- symbols ---- */
+
+static int find_names(struct finding *finding)
+{
+	int ret = names_find(finding->module, finding->spec, finding->places);
+
+	if (ret == -E2BIG)
+		return resolve_fail(finding->error, ret, "name fewer of them",
+				"more than %d functions are meant", RESOLVE_PLACES_MAX);
+	return ret ? resolve_fail(finding->error, ret, "", "out of memory") : 0;
+}
+
+static void offer_names(struct resolve_module *module, struct nearest *nearest)
+{
+	const struct code_function *functions;
+	size_t count = code_functions(module->code, &functions);
+
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < functions[i].nr_names; j++)
+			nearest_offer_function(nearest, code_name(module->code, &functions[i], j));
+	}
+}
+
+/* The program, if its file is known at all. */
+static const struct resolve_module *program_module(const struct resolve *resolve)
+{
+	for (size_t i = 0; i < resolve->nr_modules; i++) {
+		if (resolve->modules[i].executable)
+			return &resolve->modules[i];
+	}
+	return NULL;
+}
+
+static int no_functions(struct finding *finding)
+{
+	const struct spec *spec = finding->spec;
+
+	if (!spec->library && !program_module(finding->resolve))
+		return resolve_fail(finding->error, -ENOENT,
+				"`side probe list PID` lists the files whose functions are known",
+				"the program's code is not mapped from its file, so its functions cannot be found");
+	return resolve_fail(finding->error, -ENOENT, "addresses can be probed (--probe 0xADDR)",
+			"%s has neither symbols nor .eh_frame, so none of its functions is known",
+			spec->library ? spec->library : program_name(finding->resolve));
+}
+
+/* A function of the library that the glob matches. Its code is read for that. */
+static bool has_match(struct finding *finding, struct resolve_module *module)
+{
+	const struct code_function *functions;
+	struct resolve_error ignored;
+	size_t count;
+
+	if (module->executable || module->refused || module_code(module, &ignored))
+		return false;
+	count = code_functions(module->code, &functions);
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < functions[i].nr_names; j++) {
+			if (!fnmatch(finding->spec->name, code_name(module->code, &functions[i], j),
+					    0))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What the libraries have of a name without LIBRARY: that the program does not have. */
+static bool hint_at_libraries(struct finding *finding, char *hint, size_t size)
+{
+	const char *name = finding->spec->name;
+	struct nearest nearest;
+
+	nearest_begin(&nearest, name);
+	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+		char library[160];
+
+		if (!finding->spec->glob && !module->executable && module->code)
+			offer_names(module, &nearest);
+		if (!finding->spec->glob || is_loader(module) || !has_match(finding, module))
+			continue;
+		short_name(module, library, sizeof(library));
+		snprintf(hint, size, "`--function '%s:%.128s'` probes those of the library",
+				library, name);
+		return true;
+	}
+	return nearest_text(&nearest, "", hint, size);
+}
+
+const char *piece_hint(const struct place *piece, char *text, size_t size)
+{
+	bool executable = piece->module->executable;
+
+	snprintf(text, size, "`--function '%.128s%s%.300s'` probes it",
+			executable ? "" : piece->module->name, executable ? "" : ":", piece->name);
+	return text;
+}
+
+/* Whether the probe spec names this module: the libraries of its LIB:, or the program without LIB:. */
+static bool is_meant(const struct finding *finding, const struct resolve_module *module)
+{
+	return finding->spec->library ? module_is(module, finding->spec->library)
+				      : module->executable;
+}
+
+/* Report the error of a module that the probe spec names and that cannot be read. */
+static int fail_refused(struct finding *finding)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+
+		if (module->refused && is_meant(finding, module))
+			ret = module_code(module, finding->error);
+	}
+	return ret;
+}
+
+/* A file that may have the function could not be read, because a call failed. */
+static int fail_unread(struct finding *finding)
+{
+	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
+		const struct resolve_module *module = &finding->resolve->modules[i];
+
+		if (is_meant(finding, module) && module->unread)
+			return resolve_fail(finding->error, module->unread, "",
+					"cannot read the functions of %s: %s", module->name,
+					strerror(-module->unread));
+	}
+	return 0;
+}
+
+static int no_symbol(struct finding *finding)
+{
+	const struct spec *spec = finding->spec;
+	const struct code_function *functions;
+	struct nearest nearest;
+	char hint[512];
+	size_t known = 0;
+	int ret = fail_unread(finding);
+
+	if (ret)
+		return ret;
+	if (finding->places->piece.name)
+		return resolve_fail(finding->error, -ENOENT,
+				piece_hint(&finding->places->piece, hint, sizeof(hint)),
+				"%s has only a piece of `%.128s`, `%.128s`: the beginning is inlined in callers",
+				finding->places->piece.module->name, spec->name,
+				finding->places->piece.name);
+	nearest_begin(&nearest, spec->name);
+	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+
+		if (!is_meant(finding, module) || !module->code)
+			continue;
+		known += code_functions(module->code, &functions);
+		if (!spec->glob)
+			offer_names(module, &nearest);
+	}
+	if (!known)
+		return no_functions(finding);
+	if (!nearest_text(&nearest, "", hint, sizeof(hint)) &&
+			(spec->library || !hint_at_libraries(finding, hint, sizeof(hint))))
+		snprintf(hint, sizeof(hint), "`side probe list` shows what there is%s",
+				spec->glob && !spec->library ? ", and LIBRARY:GLOB is for libraries"
+							     : "");
+	return resolve_fail(finding->error, -ENOENT, hint,
+			spec->glob ? "%s has no function that matches `%.128s`"
+				   : "%s has no function `%.128s`",
+			spec->library ? spec->library : program_name(finding->resolve), spec->name);
+}
+
+/* Some way behind the begin of one function. */
+static int add_offset(struct finding *finding)
+{
+	struct place *place = &finding->places->items[0];
+
+	if (!finding->spec->number)
+		return 0;
+	if (finding->places->count > 1)
+		return resolve_fail(finding->error, -EINVAL,
+				"`side probe list` has their addresses; write the address",
+				"there are %zu functions `%.128s`", finding->places->count,
+				finding->spec->name);
+	if (finding->spec->number >= place->function->size)
+		return resolve_fail(finding->error, -ERANGE, "",
+				"`%.128s` has only 0x%" PRIx64 " bytes", finding->spec->name,
+				place->function->size);
+	place->address += finding->spec->number;
+	place->entry = false;
+	return 0;
+}
+
+/* ---- functions that choose others ---- */
+
+static int no_choice(struct finding *finding, const struct place *place, bool outside)
+{
+	return resolve_fail(finding->error, -ENOTSUP,
+			outside ? "use a probe of the kernel's, or of the function that calls it"
+				: "`side probe list` shows those that it may choose from, and they can be named by their addresses",
+			outside ? "`%.128s` of %s leads to a function of the kernel's in this process (vDSO), which is in no file"
+				: "`%.128s` of %s only chooses a function for this processor when the program is loaded, and its code does not list them",
+			place->name, place->module->name);
+}
+
+static bool has_place(const struct places *places, const struct place *wanted)
+{
+	for (size_t i = 0; i < places->count; i++) {
+		if (places->items[i].module == wanted->module &&
+				places->items[i].address == wanted->address)
+			return true;
+	}
+	return false;
+}
+
+/* What it chooses takes its place, by its own name if it has one. */
+static int add_chosen(struct finding *finding, const struct place *chooser, struct places *places)
+{
+	struct resolve_choices choices;
+	int ret = 0;
+
+	choose(finding->resolve, chooser->module, chooser->function, &choices);
+	if ((!choices.count || choices.outside) && !finding->spec->glob)
+		return no_choice(finding, chooser, choices.outside);
+	for (size_t i = 0; i < choices.count && !ret && !choices.outside; i++) {
+		struct place place = *chooser;
+
+		place.address = choices.addresses[i];
+		place.function = code_function_at(place.module->code, place.address);
+		if (place.function && place.function->nr_names)
+			place.name = code_name(place.module->code, place.function, 0);
+		if (!has_place(places, &place))
+			ret = places_add(places, &place);
+	}
+	if (!finding->spec->glob && !places->told && !ret)
+		places->told = choose_text(
+				chooser->module, chooser->function, chooser->name, &choices);
+	return ret ? resolve_fail(finding->error, ret, "", "out of memory") : 0;
+}
+
+/* Functions that only choose another one for this processor, when the program is loaded, are never meant themselves. */
+static int follow_choosers(struct finding *finding)
+{
+	struct places *places = finding->places, old = *places;
+	size_t i = 0;
+	int ret = 0;
+
+	while (i < old.count && !(old.items[i].function && old.items[i].function->chooses))
+		i++;
+	if (i == old.count)
+		return 0;
+	*places = (struct places){.piece = old.piece, .one_name = old.one_name};
+	for (i = 0; i < old.count && !ret; i++) {
+		if (!old.items[i].function || !old.items[i].function->chooses)
+			ret = places_add(places, &old.items[i]);
+	}
+	for (i = 0; i < old.count && !ret; i++) {
+		if (old.items[i].function && old.items[i].function->chooses)
+			ret = add_chosen(finding, &old.items[i], places);
+	}
+	free(old.items);
+	return ret;
+}
+
+/* ---- addresses ---- */
+
+static int add_address(struct finding *finding, struct resolve_module *module, uint64_t address)
+{
+	struct place place = {.module = module, .address = address, .name = ""};
+
+	place.function = code_function_at(module->code, address);
+	if (place.function && place.function->nr_names)
+		place.name = code_name(module->code, place.function, 0);
+	place.entry = place.function && place.function->address == address;
+	return places_add(finding->places, &place)
+			? resolve_fail(finding->error, -ENOMEM, "", "out of memory")
+			: 0;
+}
+
+/* Of the file that the LIB: names. */
+static int find_file_address(struct finding *finding)
+{
+	return add_address(finding, finding->module, finding->spec->number);
+}
+
+/* As the process has it, if it is running; else as its file has it. */
+static int find_address(struct finding *finding)
+{
+	uint64_t address = finding->spec->number;
+	int ret;
+
+	if (finding->spec->library) {
+		ret = look(finding, find_file_address);
+		return ret || finding->places->count ? ret : fail_refused(finding);
+	}
+	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+
+		if (!module->loaded || address < module->begin || address >= module->end)
+			continue;
+		ret = module_code(module, finding->error);
+		return ret ? ret : add_address(finding, module, address - module->bias);
+	}
+	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
+		struct resolve_module *module = &finding->resolve->modules[i];
+
+		if (!module->executable)
+			continue;
+		ret = module_code(module, finding->error);
+		return ret ? ret : add_address(finding, module, address);
+	}
+	return resolve_fail(finding->error, -ENOENT, "write LIBRARY:ADDRESS",
+			"there is nothing at 0x%" PRIx64, address);
+}
+
+/* ---- functions that are there only within others ---- */
+
+static int add_piece(void *user, uint64_t address)
+{
+	struct finding *finding = user;
+	struct places *places = finding->places;
+	size_t before = places->count;
+	int ret = add_address(finding, finding->module, address);
+
+	if (!ret && places->count > before) {
+		places->items[before].entry = false;
+		places->items[before].inlined = true;
+	}
+	return ret;
+}
+
+static int find_pieces(struct finding *finding)
+{
+	struct debug *debug = module_debug(finding->module);
+
+	return debug ? debug_inlined(debug, finding->spec->name, add_piece, finding)
+		     : debug_failed(finding->module, finding->error);
+}
+
+static int find_symbol(struct finding *finding)
+{
+	int ret = look(finding, find_names);
+
+	finding->places->one_name = !finding->spec->glob;
+	if (!ret && !finding->places->count && !finding->spec->glob && !finding->spec->number) {
+		ret = look(finding, find_pieces);
+		if (ret || finding->places->count)
+			return ret;
+	}
+	if (!ret && !finding->places->count)
+		ret = no_symbol(finding);
+	if (!ret)
+		ret = follow_choosers(finding);
+	return ret ? ret : add_offset(finding);
+}
+
+/* ---- lines ---- */
+
+/* The first statement of the line in each function. */
+static int add_statement(void *user, uint64_t address)
+{
+	struct finding *finding = user;
+	const struct code_function *function = code_function_at(finding->module->code, address);
+
+	for (size_t i = 0; i < finding->places->count; i++) {
+		struct place *place = &finding->places->items[i];
+
+		if (place->module != finding->module || !function || place->function != function)
+			continue;
+		if (address < place->address) {
+			place->address = address;
+			place->entry = function->address == address;
+		}
+		return 0;
+	}
+	return add_address(finding, finding->module, address);
+}
+
+static int find_statements(struct finding *finding)
+{
+	struct debug *debug = module_debug(finding->module);
+
+	if (!debug)
+		return debug_failed(finding->module, finding->error);
+	finding->has_debug = true;
+	return debug_lines(debug, finding->spec->name, (int)finding->spec->number, add_statement,
+			finding, &finding->nearest);
+}
+
+static int find_line(struct finding *finding)
+{
+	const struct spec *spec = finding->spec;
+	const char *where = spec->library ? spec->library : program_name(finding->resolve);
+	int ret = look(finding, find_statements);
+	char mend[256];
+
+	if (ret || finding->places->count)
+		return ret;
+	ret = fail_refused(finding);
+	if (ret)
+		return ret;
+	if (!finding->has_debug)
+		return resolve_fail(finding->error, -ENODATA,
+				"compile it with -g, or install its package of debug symbols; names and addresses work without",
+				"there is no debug information for %s, so it is unknown where the lines of %.128s are",
+				where, spec->name);
+	if (!finding->nearest)
+		return resolve_fail(finding->error, -ENOENT,
+				"its debug information has source files by the names that the compiler got",
+				"%s has no code behind line %" PRIu64 " of a source file %.128s",
+				where, spec->number, spec->name);
+	snprintf(mend, sizeof(mend), "did you mean `%.128s:%d`?", spec->name, finding->nearest);
+	return resolve_fail(finding->error, -ENOENT, mend, "line %" PRIu64 " of %.128s has no code",
+			spec->number, spec->name);
+}
+
+/* ---- markers ---- */
+
+struct marker_search {
+	struct finding *finding;
+	const char *said, *provider, *name;
+	struct nearest nearest;
+};
+
+static int add_marker(void *user, const struct resolve_marker *marker)
+{
+	struct marker_search *search = user;
+	struct finding *finding = search->finding;
+	struct place *place;
+	char full[512];
+
+	snprintf(full, sizeof(full), "%.250s:%.250s", marker->provider, marker->name);
+	nearest_offer(&search->nearest, full);
+	/* Both may have colons and brackets of their own. */
+	if (strcmp(search->said, full) != 0 && fnmatch(search->said, full, 0) != 0 &&
+			(fnmatch(search->provider, marker->provider, 0) != 0 ||
+					fnmatch(search->name, marker->name, 0) != 0))
+		return 0;
+	if (add_address(finding, finding->module, marker->address))
+		return -ENOMEM;
+	place = &finding->places->items[finding->places->count - 1];
+	if (place->address == marker->address) {
+		place->entry = false;
+		place->operands = marker->arguments;
+		place->semaphore = marker->semaphore;
+	}
+	return 0;
+}
+
+static int find_markers(struct resolve *resolve, const char *said, struct places *places,
+		struct resolve_error *error)
+{
+	struct finding finding = {.resolve = resolve, .places = places, .error = error};
+	const char *colon = strchr(said, ':');
+	struct marker_search search = {
+			.finding = &finding, .said = said, .name = colon ? colon + 1 : NULL};
+	char *provider = colon ? strndup(said, (size_t)(colon - said)) : NULL, mend[400];
+	int ret = 0;
+
+	if (!provider)
+		return resolve_fail(error, -EINVAL, "write PROVIDER:NAME",
+				"`%.128s` is no name of a marker", said);
+	search.provider = provider;
+	nearest_begin(&search.nearest, said);
+	for (size_t i = 0; i < resolve->nr_modules && !ret; i++) {
+		finding.module = &resolve->modules[i];
+		if (!finding.module->refused && !module_code(finding.module, error))
+			ret = module_markers(finding.module, add_marker, &search);
+	}
+	free(provider);
+	for (size_t i = 0; i < resolve->nr_modules && !ret && !places->count; i++) {
+		if (resolve->modules[i].unread)
+			ret = module_code(&resolve->modules[i], error);
+	}
+	if (ret || places->count)
+		return ret;
+	if (!nearest_text(&search.nearest, "", mend, sizeof(mend)))
+		snprintf(mend, sizeof(mend), "`side probe list` shows those that there are");
+	return resolve_fail(error, -ENOENT, mend, "%s and its libraries have no marker `%.128s`",
+			program_name(resolve), said);
+}
+
+/* ---- all ---- */
+
+int places_find(struct resolve *resolve, const struct resolve_wish *wish, struct places *places,
+		struct resolve_error *error)
+{
+	struct finding finding = {.resolve = resolve, .places = places, .error = error};
+	struct spec spec;
+	int ret;
+
+	if (wish->kind == RESOLVE_MARKER)
+		return find_markers(resolve, wish->said, places, error);
+	ret = spec_parse(wish->said, &spec, error);
+	finding.spec = &spec;
+	if (!ret && spec.kind == SPEC_SYMBOL)
+		ret = find_symbol(&finding);
+	else if (!ret && spec.kind == SPEC_ADDRESS)
+		ret = find_address(&finding);
+	else if (!ret)
+		ret = find_line(&finding);
+	if (!ret && !places->count)
+		ret = resolve_fail(error, -ENOENT, "", "there is nothing at `%.128s`", wish->said);
+	for (size_t i = 0; i < places->count && !ret && wish->kind == RESOLVE_FUNCTION; i++) {
+		if (!places->items[i].entry && !places->items[i].inlined)
+			ret = resolve_fail(error, -EINVAL,
+					"`--probe` accepts locations inside of functions",
+					"`%.128s` is not the begin of a function", wish->said);
+	}
+	spec_free(&spec);
+	return ret;
+}

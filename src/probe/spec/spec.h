@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROBE_RESOLVE_SPEC_H
+#define PROBE_RESOLVE_SPEC_H
+
+/* What a person says of a place, taken apart. Nothing here looks at a file. */
+
+#include "probe/spec/resolve.h"
+
+#define SPEC_TEXT_MAX 4096
+
+enum spec_kind {
+	SPEC_ADDRESS,
+	SPEC_SYMBOL, /* + offset */
+	SPEC_LINE,   /* of a source file */
+};
+
+struct spec {
+	enum spec_kind kind;
+	char *library;   /* a glob, or a begin of a name; NULL: it is not said */
+	char *name;      /* of the symbol or source file */
+	bool glob;       /* the name is one */
+	uint64_t number; /* address, offset, line */
+};
+
+/* Octal with a 0 before it, hexadecimal with 0x, else decimal; false: it is none, or larger than 64 bits. */
+bool spec_number(const char *text, size_t length, uint64_t *number);
+/* spec_free() in both cases. */
+int spec_parse(const char *text, struct spec *spec, struct resolve_error *error);
+void spec_free(struct spec *spec);
+
+#endif /* PROBE_RESOLVE_SPEC_H */

@@ -1,0 +1,853 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A wish put together: its places, what is fetched at each, and the one or two events that they are.
+ *
+ * All places of a wish are the same events, unless each is to be one of its own, so the first one decides which fields these have, and a place where
+ * one of them is of another kind is refused. Where there may be several places, the events say which one it was.
+ */
+#include "parts.h"
+
+#include "symbolize/demangle.h"
+#include "operand.h"
+#include "said.h"
+#include "type.h"
+#include "variable.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MEMBERS_MAX \
+	40 /* of a structure that is asked for as a whole, so that other things have room beside it */
+#define LEFT_OUT                                                                               \
+	"not all members of a structure fit or can be had; ask for the others by name, as in " \
+	"`p->name`"
+#define SOME_LEFT_OUT                                                                           \
+	"some variables are left out, which the compiler has not kept there, which the kernel " \
+	"cannot have, or for which there is no space; request one by name to see why"
+#define RESULT_LEFT_OUT "the return value is left out: no field can hold a number of that form"
+#define LEVEL 6 /* SIDE_LOGLEVEL_INFO */
+
+struct values {
+	struct value items[PROBE_TABLE_FIELDS_MAX];
+	size_t count;
+};
+
+struct making {
+	const struct resolve_wish *wish;
+	struct probe_table_writer *writer;
+	resolve_refused_fn *refused;
+	void *user;
+	struct resolve_error *error;
+	struct places places;
+	bool many; /* events have a field with the location */
+	bool apart;
+	bool same_result;   /* all functions return values of the same type, or none */
+	struct apart names; /* of the events, if they are apart */
+	bool has_events;
+	bool sign[OPERANDS_MAX]; /* of the operands of the marker, in any place */
+	size_t nr_operands;
+	struct values entry, exit; /* as the events have them */
+	uint32_t entry_event, exit_event;
+	uint64_t added;
+	bool warned; /* of exceptions */
+};
+
+static int no_memory(struct resolve_error *error)
+{
+	return resolve_fail(error, -ENOMEM, "", "out of memory");
+}
+
+static void refuse_with_hint(const struct making *making, const struct place *place,
+		const char *reason, const char *hint, enum resolve_refused what)
+{
+	const struct resolve_refusal refusal = {.what = what,
+			.module = place->module->name,
+			.function = place->name,
+			.reason = reason,
+			.hint = hint,
+			.address = place->address};
+
+	if (making->refused)
+		making->refused(making->user, &refusal);
+}
+
+static void refuse(const struct making *making, const struct place *place, const char *reason,
+		enum resolve_refused what)
+{
+	refuse_with_hint(making, place, reason, NULL, what);
+}
+
+/* ---- values of a place ---- */
+
+/* Itself, and those that are in it. */
+static size_t values_of(const struct value *value)
+{
+	return value->type == PROBE_FIELD_STRUCT ? 1u + value->size : 1;
+}
+
+/* Both with all that is in them. */
+static bool same_values(const struct value *one, const struct value *other)
+{
+	size_t count = values_of(one);
+
+	for (size_t i = 0; i < count; i++)
+		if (one[i].type != other[i].type || one[i].size != other[i].size ||
+				one[i].fetch.nr_ops != other[i].fetch.nr_ops ||
+				memcmp(one[i].fetch.ops, other[i].fetch.ops,
+						one[i].fetch.nr_ops * sizeof(*one[i].fetch.ops)))
+			return false;
+	return true;
+}
+
+/* One value, or a structure and what is in it. */
+static int add_value(struct values *values, const struct value *value, struct resolve_error *error)
+{
+	struct value *added = &values->items[values->count];
+	size_t count = values_of(value), i = 0;
+	unsigned int number = 1;
+
+	if (values->count + count > PROBE_TABLE_FIELDS_MAX)
+		return resolve_fail(error, -E2BIG, "ask for less", "an event has at most %d fields",
+				PROBE_TABLE_FIELDS_MAX);
+	memcpy(added, value, count * sizeof(*value));
+	while (i < values->count) {
+		const struct value *other = &values->items[i];
+
+		i += values_of(other);
+		if (strcmp(other->name, added->name) != 0)
+			continue;
+		/* Asked for twice. */
+		if (same_values(other, value))
+			return 0;
+		snprintf(added->name, sizeof(added->name), "%.100s_%u", value->name, ++number);
+		i = 0;
+	}
+	values->count += count;
+	return 0;
+}
+
+static int add_simple(struct values *values, const char *name, enum probe_field_type type,
+		enum probe_fetch_code code, struct resolve_error *error)
+{
+	struct value value = {.type = (uint8_t)type, .size = 8};
+
+	if (type == PROBE_FIELD_STRING) {
+		value.size = 1;
+		value.limit = 256;
+	}
+	snprintf(value.name, sizeof(value.name), "%s", name);
+	(void)fetch_op(&value.fetch, code, 0, 0, 0);
+	return add_value(values, &value, error);
+}
+
+static int add_place(const struct making *making, struct values *values)
+{
+	if (!making->many || making->apart)
+		return 0;
+	return add_simple(values, "function", PROBE_FIELD_STRING, PROBE_FETCH_FUNCTION,
+			       making->error) ||
+					add_simple(values, "address", PROBE_FIELD_HEX,
+							PROBE_FETCH_SITE, making->error)
+			? -E2BIG
+			: 0;
+}
+
+static int add_operands(
+		const struct making *making, const struct place *place, struct values *values)
+{
+	struct value operands[OPERANDS_MAX];
+	size_t count;
+	int ret = operands_read(place->operands, place->module, operands, &count, making->error);
+
+	for (size_t i = 0; i < making->nr_operands && !ret; i++) {
+		/* The marker may stand in code with fewer operands, too. */
+		if (i >= count) {
+			operands[i] = (struct value){.type = PROBE_FIELD_UNSIGNED, .size = 8};
+			snprintf(operands[i].name, sizeof(operands[i].name), "arg%zu", i + 1);
+			(void)fetch_op(&operands[i].fetch, PROBE_FETCH_CONSTANT, 0, 0, 0);
+		}
+		if (operands[i].type == PROBE_FIELD_UNSIGNED && making->sign[i])
+			operands[i].type = PROBE_FIELD_SIGNED;
+		ret = add_value(values, &operands[i], making->error);
+	}
+	return ret;
+}
+
+static int add_variable(const struct making *making, const struct place *place, const char *text,
+		bool exit, struct values *values)
+{
+	size_t room = PROBE_TABLE_FIELDS_MAX - values->count, count;
+	struct value *found = calloc(room + 1, sizeof(*found));
+	bool left_out;
+	int ret;
+
+	if (!found)
+		return no_memory(making->error);
+	ret = variable_values(place, text, exit, found, room < MEMBERS_MAX ? room : MEMBERS_MAX,
+			&count, &left_out, making->error);
+	if (!ret)
+		ret = add_value(values, found, making->error);
+	if (!ret && left_out && !making->has_events)
+		refuse(making, place, LEFT_OUT, RESOLVE_TOLD);
+	free(found);
+	return ret;
+}
+
+static bool are_of_kernel(const struct values *values, size_t from)
+{
+	for (size_t i = from; i < values->count; i++)
+		if (!fetch_is_of_kernel(&values->items[i].fetch))
+			return false;
+	return true;
+}
+
+/* As many of them as can be had there; of the others it is said how many. */
+static int add_several(const struct making *making, const struct place *place, const char *text,
+		struct values *values)
+{
+	struct variable_names names;
+	size_t missing = 0;
+	int ret = variable_names(place, text, &names, making->error);
+
+	/* Of many functions some are as a rule of a compiler's library. */
+	if (ret == -ENODATA && making->apart)
+		return 0;
+	for (size_t i = 0; i < names.count && !ret; i++) {
+		size_t before = values->count;
+
+		ret = add_variable(making, place, names.names[i], false, values);
+		if (ret == -ENOMEM)
+			return ret;
+		if (making->wish->kernel && !are_of_kernel(values, before)) {
+			values->count = before;
+			ret = -ENOTSUP;
+		}
+		missing += ret != 0;
+		ret = 0;
+	}
+	if (!ret && (missing || names.left_out))
+		refuse(making, place, SOME_LEFT_OUT, RESOLVE_TOLD);
+	return ret;
+}
+
+static int add_argument(const struct making *making, const struct place *place, const char *text,
+		bool exit, struct values *values)
+{
+	struct value value;
+	int ret;
+
+	if (!exit && resolve_is_several(text))
+		return add_several(making, place, text, values);
+	if (!said_seems_value(text))
+		return add_variable(making, place, text, exit, values);
+	ret = said_value(text, place->module, &value, making->error);
+	return ret ? ret : add_value(values, &value, making->error);
+}
+
+static int add_context(const struct making *making, const struct place *place, const char *text,
+		struct values *values)
+{
+	struct value found[SAID_CONTEXT_MAX];
+	size_t count;
+	int ret = said_context(text, place->module, found, &count, making->error);
+
+	for (size_t i = 0; i < count && !ret; i++)
+		ret = add_value(values, &found[i], making->error);
+	return ret;
+}
+
+/* Those of the entry, or those of the exit. */
+static int add_contexts(const struct making *making, const struct place *place, bool exit,
+		struct values *values)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < making->wish->nr_contexts && !ret; i++) {
+		const char *text = making->wish->contexts[i], *at_exit = said_at_exit(text);
+
+		if (exit == !!at_exit)
+			ret = add_context(making, place, exit ? at_exit : text, values);
+	}
+	return ret;
+}
+
+static int make_entry(const struct making *making, const struct place *place, struct values *values)
+{
+	const struct resolve_wish *wish = making->wish;
+	int ret = add_place(making, values);
+
+	if (!ret && wish->exits)
+		ret = add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
+				making->error);
+	if (!ret && place->operands)
+		ret = add_operands(making, place, values);
+	for (size_t i = 0; i < wish->nr_arguments && !ret; i++)
+		ret = add_argument(making, place, wish->arguments[i], false, values);
+	return ret ? ret : add_contexts(making, place, false, values);
+}
+
+static int make_exit(const struct making *making, const struct place *place, struct values *values)
+{
+	struct value result[VARIABLE_RESULT_MAX] = {
+			{.name = "return_value", .type = PROBE_FIELD_SIGNED, .size = 8}};
+	bool nothing = false, left_out = false, is_known = false;
+	int ret = add_place(making, values) ||
+			add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
+					making->error) ||
+			add_simple(values, "duration", PROBE_FIELD_UNSIGNED, PROBE_FETCH_DURATION,
+					making->error);
+
+	if (ret)
+		return -E2BIG;
+	/* Functions that return different things have what the register has in common. */
+	if (!making->many || making->apart || making->same_result) {
+		ret = variable_result(place, result, &nothing, &left_out, making->error);
+		if (ret < 0)
+			return ret;
+		is_known = ret;
+	}
+	if (!is_known)
+		(void)fetch_op(&result[0].fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
+	if (left_out && !making->has_events)
+		refuse(making, place, RESULT_LEFT_OUT, RESOLVE_TOLD);
+	ret = nothing ? 0 : add_value(values, result, making->error);
+	for (size_t i = 0; i < making->wish->nr_results && !ret; i++)
+		ret = add_argument(making, place, making->wish->results[i], true, values);
+	return ret ? ret : add_contexts(making, place, true, values);
+}
+
+/* ---- events ---- */
+
+static void derive_name(char *name, size_t room, const char *said)
+{
+	const char *colon = strrchr(said, ':'), *plain = said;
+	char full[FETCH_NAME_MAX];
+
+	if (colon && colon > said && colon[-1] != ':' && (colon[1] < '0' || colon[1] > '9'))
+		plain = colon + 1;
+	fetch_name(full, plain);
+	snprintf(name, room, "%s", strcmp(full, "_") != 0 ? full : "function");
+}
+
+/* An event is recorded by a pattern, in which these mean something else. */
+static void replace_each(char *text, const char *characters)
+{
+	for (text = strpbrk(text, characters); text; text = strpbrk(text, characters))
+		*text = '_';
+}
+
+static void event_name(const struct resolve_wish *wish, char provider[256], char name[256])
+{
+	const char *said = wish->name ? wish->name : wish->said;
+	/* The provider of a marker may have colons. */
+	const char *colon = wish->name ? strchr(said, ':') : strrchr(said, ':');
+	bool parts = colon && colon > said && colon[1];
+
+	snprintf(provider, 256, RESOLVE_PROVIDER);
+	if (!wish->name && wish->kind != RESOLVE_MARKER) {
+		derive_name(name, EVENT_NAME_MAX, said);
+		return;
+	}
+	if (parts)
+		snprintf(provider, 256, "%.*s", (int)(colon - said), said);
+	snprintf(name, EVENT_NAME_MAX, "%s", parts ? colon + 1 : said);
+	if (!wish->name) {
+		replace_each(provider, ":[]\\");
+		replace_each(name, ":[]\\");
+	}
+}
+
+/* That of the function, without what it takes; those of several files or of several types are numbered. */
+static void function_name(struct making *making, const struct place *place, char name[256])
+{
+	char *readable = names_readable(place->name), plain[FETCH_NAME_MAX];
+
+	if (readable)
+		readable[strcspn(readable, "(")] = '\0';
+	fetch_name(plain, readable && *readable ? readable : place->name);
+	free(readable);
+	snprintf(name, EVENT_NAME_MAX, "%s", strcmp(plain, "_") != 0 ? plain : "function");
+	apart_take(&making->names, name);
+}
+
+static void name_values(struct probe_table_field *field, const struct value *value)
+{
+	Dwarf_Die enumeration = value->enumeration;
+
+	if (enumeration.addr && value->type != PROBE_FIELD_BOOL)
+		field->labels = item_labels(&enumeration);
+}
+
+/* Registers and the stack can be read; memory behind a pointer may be unmapped. */
+static bool is_guarded(const struct value *value)
+{
+	const struct fetch *fetch = &value->fetch;
+	bool loads = false;
+
+	if (value->type == PROBE_FIELD_STRUCT || value->type == PROBE_FIELD_BACKTRACE)
+		return false;
+	for (uint32_t i = 0; i < fetch->nr_ops; i++)
+		loads |= fetch->ops[i].code == PROBE_FETCH_LOAD;
+	/* The address of a text or an array is a value by itself, unless it is a location of this function or its module. */
+	if (value->limit &&
+			(loads ||
+					(fetch->nr_ops == 1 &&
+							fetch->ops[0].code ==
+									PROBE_FETCH_REGISTER)))
+		return true;
+	return value->guarded;
+}
+
+static int add_event(struct making *making, const char *provider, const char *name,
+		const struct values *values, uint32_t *number)
+{
+	struct probe_table_field fields[PROBE_TABLE_FIELDS_MAX];
+	const struct probe_table_event event = {.provider = provider,
+			.name = name,
+			.loglevel = LEVEL,
+			.nr_fields = (uint32_t)values->count,
+			.fields = fields};
+	int64_t added;
+
+	for (size_t i = 0; i < values->count; i++) {
+		fields[i] = (struct probe_table_field){.name = values->items[i].name,
+				.type = values->items[i].type,
+				.size = values->items[i].size,
+				.limit = values->items[i].limit,
+				.guarded = is_guarded(&values->items[i])};
+		name_values(&fields[i], &values->items[i]);
+	}
+	added = probe_table_add_event(making->writer, &event);
+	for (size_t i = 0; i < values->count; i++)
+		free((char *)(uintptr_t)fields[i].labels);
+	if (added < 0)
+		return resolve_fail(making->error, (int)added,
+				added == -EINVAL ? "choose another NAME, and ask for less" : "",
+				"there cannot be an event %.128s:%.128s with these fields: %s",
+				provider, name, strerror((int)-added));
+	*number = (uint32_t)added;
+	return 0;
+}
+
+static int add_events(struct making *making, const struct place *place, const struct values *entry,
+		const struct values *exit)
+{
+	char provider[256], name[256];
+	int ret;
+
+	making->entry = *entry;
+	making->exit = *exit;
+	making->entry_event = making->exit_event = PROBE_TABLE_NONE;
+	event_name(making->wish, provider, name);
+	if (making->apart)
+		function_name(making, place, name);
+	ret = add_event(making, provider, name, entry, &making->entry_event);
+	strcat(name, "_return");
+	if (!ret && making->wish->exits)
+		ret = add_event(making, provider, name, exit, &making->exit_event);
+	making->has_events = !ret;
+	return ret;
+}
+
+/* What is of the exit needs one. */
+static int check_exit(const struct resolve_wish *wish, struct resolve_error *error)
+{
+	for (size_t i = 0; i < wish->nr_contexts && !wish->exits; i++) {
+		if (said_at_exit(wish->contexts[i]))
+			return resolve_fail(error, -EINVAL,
+					wish->kind == RESOLVE_FUNCTION ? "add `--exit`"
+								       : "leave it out",
+					"`%.128s` is of the exit, which is not asked for",
+					wish->contexts[i]);
+	}
+	return 0;
+}
+
+/* Two enumerations with different labels are not the same, though both are numbers of that size. */
+static bool same_labels(const struct value *left, const struct value *right)
+{
+	Dwarf_Die one = left->enumeration, other = right->enumeration;
+	char *labels, *others;
+	bool same;
+
+	if (!one.addr || !other.addr || one.addr == other.addr)
+		return true;
+	labels = item_labels(&one);
+	others = item_labels(&other);
+	same = labels && others && !strcmp(labels, others);
+	free(labels);
+	free(others);
+	return same;
+}
+
+/* Are they what the event has? */
+static int same_fields(const struct values *wanted, const struct values *values,
+		struct resolve_error *error)
+{
+	for (size_t i = 0; i < wanted->count; i++) {
+		const struct value *left = &wanted->items[i], *right = &values->items[i];
+
+		if (i >= values->count || strcmp(left->name, right->name) != 0)
+			return resolve_fail(
+					error, -EINVAL, "", "`%s` is missing there", left->name);
+		if (left->type != right->type || left->size != right->size ||
+				left->limit != right->limit || !same_labels(left, right))
+			return resolve_fail(error, -EINVAL, "", "`%s` is of another type there",
+					left->name);
+	}
+	return 0;
+}
+
+/* ---- probes ---- */
+
+static int add_module(const struct making *making, struct resolve_module *module)
+{
+	/* The kernel opens the file in our namespace. */
+	struct probe_table_module said = {.path = making->wish->kernel && module->our_path
+					? module->our_path
+					: module->path,
+			.name = module->name,
+			.flags = module->executable ? PROBE_MODULE_EXECUTABLE : 0,
+			.build_id_size = module->build_id_size};
+	int64_t number;
+
+	if (module->writer == making->writer)
+		return 0;
+	memcpy(said.build_id, module->build_id, module->build_id_size);
+	number = probe_table_add_module(making->writer, &said);
+	if (number < 0)
+		return resolve_fail(making->error, (int)number, "",
+				"%s cannot be named in a table: %s", module->path,
+				strerror((int)-number));
+	module->writer = making->writer;
+	module->number = (uint32_t)number;
+	return 0;
+}
+
+static bool copy_fetches(struct probe_fetch *fetches, const struct values *values)
+{
+	bool all = false;
+
+	for (size_t i = 0; i < values->count; i++) {
+		fetches[i].ops = values->items[i].fetch.ops;
+		fetches[i].nr_ops = values->items[i].fetch.nr_ops;
+		all |= fetch_needs_all(&values->items[i].fetch);
+	}
+	return all;
+}
+
+static int add_probe(struct making *making, const struct place *place,
+		const struct probe_site *site, const struct values *entry,
+		const struct values *exit)
+{
+	struct probe_fetch entries[PROBE_TABLE_FIELDS_MAX], exits[PROBE_TABLE_FIELDS_MAX];
+	char *readable = names_readable(place->name), number[32];
+	struct probe_table_probe probe = {.entry = making->entry_event,
+			.exit = making->exit_event,
+			.semaphore = place->semaphore,
+			.site = *site,
+			.entry_fetches = entries,
+			.exit_fetches = exits,
+			.function = readable ? readable : place->name};
+	int64_t added;
+
+	snprintf(number, sizeof(number), "0x%" PRIx64, site->address);
+	if (!*probe.function)
+		probe.function = number;
+	if (copy_fetches(entries, entry))
+		probe.flags |= PROBE_ENTRY_ALL;
+	(void)copy_fetches(exits, exit);
+	if (site->no_exit)
+		probe.exit = PROBE_TABLE_NONE;
+	probe.site.runtime = 0;
+	added = add_module(making, place->module);
+	probe.module = place->module->number;
+	if (!added)
+		added = probe_table_add_probe(making->writer, &probe);
+	free(readable);
+	making->added += added >= 0;
+	return added >= 0 ? 0
+			  : resolve_fail(making->error, (int)added, "",
+					    "the probe at 0x%" PRIx64
+					    " does not fit into a table: %s",
+					    site->address, strerror((int)-added));
+}
+
+static int no_instruction(struct making *making, const struct place *place)
+{
+	char mend[128] = "";
+	struct probe_site site;
+
+	for (uint64_t back = 1; back < 16 && !*mend; back++) {
+		if (!code_site(place->module->code, place->address - back, &site) &&
+				site.nr_pieces &&
+				site.address + site.pieces[0].length > place->address)
+			snprintf(mend, sizeof(mend),
+					"one begins at 0x%" PRIx64 ", the next one at 0x%" PRIx64,
+					site.address, site.address + site.pieces[0].length);
+	}
+	return resolve_fail(making->error, -EINVAL, mend,
+			"no instruction of %s begins at 0x%" PRIx64, place->module->name,
+			place->address);
+}
+
+static int no_function(struct making *making, const struct place *place)
+{
+	const struct code_function *functions;
+
+	if (!code_functions(place->module->code, &functions))
+		return resolve_fail(making->error, -ENOENT,
+				"install its debug symbols, or use a build of it that is not stripped",
+				"%s has neither symbols nor .eh_frame, and from its entry nothing leads to 0x%" PRIx64
+				", so it is not known whether an instruction begins there",
+				place->module->name, place->address);
+	return resolve_fail(making->error, -ENOENT, "`side probe list` shows where functions begin",
+			"there is no code of a known function at 0x%" PRIx64 " of %s",
+			place->address, place->module->name);
+}
+
+#define EXCEPTIONS_END                                                                          \
+	"the kernel watches the returns: an exception that leaves one of these functions ends " \
+	"the program"
+
+/*
+ * The kernel also replaces return addresses, and no unwinder knows them. Nothing shows whether exceptions pass through files without
+ * handlers.
+ */
+static int check_exceptions(struct making *making, const struct place *place)
+{
+	if (!making->wish->kernel || !making->wish->exits ||
+			!code_has_exceptions(place->module->code))
+		return 0;
+	if (!making->wish->forced)
+		return resolve_fail(making->error, -ENOTSUP,
+				"leave `--exit` out, or add `--allow-unsafe-exit` (or `--force`, if it need not overwrite a trace) where no exception leaves it",
+				"cannot watch returns from %s: %s handles exceptions, and one that leaves a function whose return the kernel watches ends the program",
+				*place->name ? place->name : "that address", place->module->name);
+	if (!making->warned)
+		refuse(making, place, EXCEPTIONS_END, RESOLVE_TOLD);
+	making->warned = true;
+	return 0;
+}
+
+/* How it can be probed. -EINVAL with a sentence, also if it cannot. */
+static int find_site(struct making *making, const struct place *place, struct probe_site *site)
+{
+	int ret = place->entry ? code_entry(place->module->code, place->function, site)
+			       : code_site(place->module->code, place->address, site);
+
+	if (ret == -EINVAL)
+		return no_instruction(making, place);
+	if (ret == -ENOENT)
+		return no_function(making, place);
+	if (ret)
+		return no_memory(making->error);
+	if (making->wish->kernel)
+		code_for_kernel(site);
+	if (site->method == PROBE_NONE)
+		return resolve_fail(making->error, -ENOTSUP,
+				"`side probe list` shows what can be probed",
+				"%s at 0x%" PRIx64 " cannot be probed: %s",
+				*place->name ? place->name : place->module->name, site->address,
+				site->reason ? site->reason : "nothing is known of it");
+	if (making->wish->exits && place->inlined)
+		return resolve_fail(making->error, -ENOTSUP,
+				"leave `--exit` and `--ret` out, or compile it with `-fno-inline`",
+				"`%.128s` is inlined into %s by the compiler, where its end is unknown",
+				making->wish->said,
+				*place->name ? place->name : "another function");
+	if (making->wish->exits && site->no_exit && !making->many)
+		return resolve_fail(making->error, -ENOTSUP, "leave `--exit` out",
+				"returns from %s cannot be seen: %s", place->name, site->no_exit);
+	return 0;
+}
+
+/* Of the files that compilers put into every program: nobody waits for these to return. */
+static bool is_of_compiler(const char *name)
+{
+	static const char *const names[] = {"_start", "_init", "_fini", "frame_dummy",
+			"register_tm_clones", "deregister_tm_clones", "__do_global_dtors_aux"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* With room for the values of both events. */
+static int make_probe(struct making *making, const struct place *place, struct values *entry,
+		struct values *exit)
+{
+	struct probe_site site = {.reason = NULL};
+	int ret = find_site(making, place, &site);
+
+	if (!ret)
+		ret = make_entry(making, place, entry);
+	if (!ret && making->wish->exits)
+		ret = make_exit(making, place, exit);
+	if (!ret && making->has_events)
+		ret = same_fields(&making->entry, entry, making->error);
+	if (!ret && making->has_events && making->wish->exits)
+		ret = same_fields(&making->exit, exit, making->error);
+	if (!ret && !making->has_events)
+		ret = add_events(making, place, entry, exit);
+	if (!ret)
+		ret = add_probe(making, place, &site, entry, exit);
+	if (!ret && making->wish->exits && site.no_exit && !is_of_compiler(place->name))
+		refuse(making, place, site.no_exit, RESOLVE_NO_RETURN);
+	return ret;
+}
+
+static int make_place(struct making *making, const struct place *place)
+{
+	struct values *values = calloc(2, sizeof(*values));
+	int ret;
+
+	if (!values)
+		return no_memory(making->error);
+	making->has_events &= !making->apart;
+	ret = make_probe(making, place, &values[0], &values[1]);
+	free(values);
+	return ret;
+}
+
+/* Which operands the marker has in all of its places. */
+static int survey_operands(struct making *making)
+{
+	struct value *operands = calloc(OPERANDS_MAX, sizeof(*operands));
+
+	if (!operands)
+		return no_memory(making->error);
+	for (size_t i = 0; i < making->places.count; i++) {
+		const struct place *place = &making->places.items[i];
+		size_t count;
+
+		if (!place->operands ||
+				operands_read(place->operands, place->module, operands, &count,
+						making->error))
+			continue;
+		making->nr_operands = count > making->nr_operands ? count : making->nr_operands;
+		for (size_t j = 0; j < count; j++)
+			making->sign[j] |= operands[j].type == PROBE_FIELD_SIGNED;
+	}
+	free(operands);
+	return 0;
+}
+
+#define RESULTS_MAX 64 /* do not compare results of more functions than this */
+
+/* Whether all locations return values of the same type, as copies of one function do. Returns 1, 0 or a negative errno. */
+static int is_same_result(const struct places *places, struct resolve_error *error)
+{
+	struct value first[VARIABLE_RESULT_MAX] = {{.type = 0}};
+	bool nothing = false, left_out = false;
+	int has = 0;
+
+	if (!places->one_name || places->count > RESULTS_MAX)
+		return 0;
+	for (size_t i = 0; i < places->count; i++) {
+		struct value result[VARIABLE_RESULT_MAX] = {{.type = 0}};
+		bool none, out;
+		int found = variable_result(&places->items[i], result, &none, &out, error);
+
+		if (found < 0)
+			return found;
+		if (!i) {
+			memcpy(first, result, sizeof(first));
+			has = found;
+			nothing = none;
+			left_out = out;
+		} else if (found != has || none != nothing || out != left_out ||
+				(found && !none &&
+						(!same_values(first, result) ||
+								!same_labels(first, result)))) {
+			return 0;
+		}
+	}
+	return has || nothing;
+}
+
+/*
+ * Report a piece, whose calls are not recorded. No report if the first location is inlined code: it contains the beginning, so nothing is
+ * missing.
+ */
+static void report_piece(const struct making *making)
+{
+	const struct place *piece = &making->places.piece;
+	char hint[512];
+
+	if (piece->name && !making->places.items[0].inlined)
+		refuse_with_hint(making, piece,
+				"it is only a piece of the function, whose beginning is inlined in callers",
+				piece_hint(piece, hint, sizeof(hint)), RESOLVE_LEFT_OUT);
+}
+
+static int make_all(struct making *making)
+{
+	int ret = survey_operands(making);
+
+	if (!ret && making->wish->exits) {
+		ret = is_same_result(&making->places, making->error);
+		making->same_result = ret > 0;
+		ret = ret < 0 ? ret : 0;
+	}
+	for (size_t i = 0; i < making->places.count && !ret; i++)
+		ret = check_exceptions(making, &making->places.items[i]);
+	for (size_t i = 0; i < making->places.count && !ret; i++) {
+		const struct place *place = &making->places.items[i];
+
+		ret = make_place(making, place);
+		if (!ret || ret == -ENOMEM || making->places.count == 1)
+			continue;
+		refuse(making, place, making->error->text, RESOLVE_LEFT_OUT);
+		ret = 0;
+	}
+	if (!ret && making->added && making->places.told)
+		refuse(making, &making->places.items[0], making->places.told, RESOLVE_TOLD);
+	if (!ret && making->added)
+		report_piece(making);
+	/* The sentence is the one of the last place. */
+	if (!ret && !making->added)
+		ret = -ENOTSUP;
+	return ret;
+}
+
+int resolve_wish(struct resolve *resolve, const struct resolve_wish *wish,
+		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
+		struct resolve_error *error)
+{
+	struct making *making = calloc(1, sizeof(*making));
+	int ret;
+
+	if (!making)
+		return no_memory(error);
+	*making = (struct making){.wish = wish,
+			.writer = writer,
+			.refused = refused,
+			.user = user,
+			.error = error};
+	/* Another table may have stood where this one is. */
+	for (size_t i = 0; i < resolve->nr_modules; i++)
+		resolve->modules[i].writer = NULL;
+	if (wish->exits && wish->kind != RESOLVE_FUNCTION)
+		ret = resolve_fail(
+				error, -EINVAL, "use `--function`", "only functions have an exit");
+	else
+		ret = check_exit(wish, error);
+	if (!ret)
+		ret = places_find(resolve, wish, &making->places, error);
+	making->many = making->places.count > 1;
+	making->apart = making->many && wish->apart;
+	if (!ret && making->apart)
+		ret = apart_begin(&making->names, making->places.count) ? 0 : no_memory(error);
+	if (!ret)
+		ret = make_all(making);
+	apart_end(&making->names);
+	free(making->places.told);
+	free(making->places.items);
+	free(making);
+	return ret;
+}

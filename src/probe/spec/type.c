@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/* From a thing to its members, elements, and what it points to. */
+#include "type.h"
+
+#include "library.h"
+#include "base/nearest/nearest.h"
+#include "numbers.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MEMBERS_MAX 10000
+#define DEPTH_MAX 8
+
+int item_too_long(struct resolve_error *error)
+{
+	return resolve_fail(error, -E2BIG, "", "that takes too many steps to fetch");
+}
+
+/* Rust has pointers that are called as the source has them. */
+static bool is_borrowed(Dwarf_Die *type)
+{
+	const char *name = dwarf_diename(type);
+
+	return dwarf_tag(type) == DW_TAG_pointer_type && name && *name == '&';
+}
+
+bool type_is_reference(Dwarf_Die *type)
+{
+	int tag = dwarf_tag(type);
+
+	return tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type ||
+			is_borrowed(type);
+}
+
+/* So many bytes of a piece, from `at` of it on. */
+static int load_piece(const struct located_piece *piece, uint64_t at, unsigned int size,
+		struct fetch *fetch)
+{
+	*fetch = piece->fetch;
+	if (piece->kind == LOCATED_VALUE)
+		return at ? fetch_op(fetch, PROBE_FETCH_SHIFT_RIGHT, 0, 8 * (unsigned int)at, 0)
+			  : 0;
+	if (fetch_add(fetch, (int64_t)at))
+		return -E2BIG;
+	return fetch_op(fetch, PROBE_FETCH_LOAD, 0, size, 0);
+}
+
+/* Moves them to where they are in the whole, and puts them together. */
+static int join_piece(struct fetch *whole, struct fetch *part, unsigned int at, unsigned int size)
+{
+	struct fetch left = {.nr_ops = 0};
+	int ret = fetch_op(part, PROBE_FETCH_ZERO_EXTEND, 0, 8 * size, 0);
+
+	(void)fetch_op(&left, PROBE_FETCH_CONSTANT, 0, 0, 8 * (int64_t)at);
+	if (!ret && at)
+		ret = fetch_calculate(part, PROBE_SUM_LEFT, &left);
+	if (ret)
+		return ret;
+	if (at)
+		return fetch_calculate(whole, PROBE_SUM_OR, part);
+	*whole = *part;
+	return 0;
+}
+
+static int part_not_kept(struct resolve_error *error)
+{
+	return resolve_fail(error, -ENOENT, "probe another location, or compile with -O0 or -Og",
+			"the compiler has not kept this part of it at this location");
+}
+
+/* Some bytes of a thing that is in several places. */
+static int load_pieces(struct item *item, unsigned int size, struct resolve_error *error)
+{
+	struct fetch whole = {.nr_ops = 0}, part;
+	unsigned int done = 0;
+
+	for (uint32_t i = 0; i < item->where.nr_pieces && done < size; i++) {
+		const struct located_piece *piece = &item->where.pieces[i];
+		uint64_t begin = item->at + done, inside = begin - piece->offset, rest;
+		unsigned int length;
+
+		if (begin < piece->offset || inside >= piece->size)
+			continue;
+		if (piece->kind == LOCATED_NOWHERE)
+			return part_not_kept(error);
+		rest = piece->size - inside;
+		length = rest < size - done ? (unsigned int)rest : size - done;
+		if (piece->kind == LOCATED_MEMORY && (length & (length - 1)))
+			return resolve_fail(error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
+					"its bytes are in several pieces");
+		if (load_piece(piece, inside, length, &part) ||
+				(length < size && join_piece(&whole, &part, done, length)))
+			return item_too_long(error);
+		if (length == size)
+			whole = part;
+		done += length;
+	}
+	if (done < size)
+		return part_not_kept(error);
+	item->where.fetch = whole;
+	return 0;
+}
+
+/* A vector register is of 16 bytes, of which a fetch has one half. */
+static void enter_vector(struct item *item)
+{
+	struct probe_fetch_op *op = item->where.fetch.ops;
+
+	if (item->where.fetch.nr_ops != 1 || op->code != PROBE_FETCH_VECTOR || op->value ||
+			item->at < 8 || item->at >= 16)
+		return;
+	op->value = 8;
+	item->at -= 8;
+}
+
+int item_load(struct item *item, unsigned int size, struct resolve_error *error)
+{
+	int ret = 0;
+
+	switch (item->where.kind) {
+	case LOCATED_MEMORY:
+		ret = fetch_op(&item->where.fetch, PROBE_FETCH_LOAD, 0, size, 0)
+				? item_too_long(error)
+				: 0;
+		break;
+	case LOCATED_VALUE:
+		enter_vector(item);
+		if (item->at > 8 || item->at + size > 8)
+			ret = part_not_kept(error);
+		else if (item->at &&
+				fetch_op(&item->where.fetch, PROBE_FETCH_SHIFT_RIGHT, 0,
+						8 * (unsigned int)item->at, 0))
+			ret = item_too_long(error);
+		break;
+	case LOCATED_PIECES: ret = load_pieces(item, size, error); break;
+	default:
+		ret = resolve_fail(error, -ENOENT, "ask for what it points to, as in `*p`",
+				"it points to a thing that the compiler has put into registers, so it has no number");
+	}
+	item->where.kind = LOCATED_VALUE;
+	item->at = 0;
+	return ret;
+}
+
+/* What has no address, but a place that is known. */
+static int follow_nowhere(struct item *item, struct resolve_error *error)
+{
+	Dwarf_Die target = item->where.target;
+	int64_t offset = item->where.target_offset;
+	int ret = locate(item->place, &target, &item->where, error);
+
+	item->at = 0;
+	if (ret)
+		return ret;
+	if (item->where.kind == LOCATED_MEMORY)
+		return fetch_add(&item->where.fetch, offset) ? item_too_long(error) : 0;
+	if (offset < 0 || (offset && item->where.kind == LOCATED_POINTER))
+		return resolve_fail(error, -ENOTSUP, "",
+				"it points beside a thing that the compiler has put into registers");
+	item->at = (uint64_t)offset;
+	return 0;
+}
+
+static int follow(struct item *item, struct resolve_error *error)
+{
+	Dwarf_Die target;
+	int ret;
+
+	if (!type_of(&item->type, &target))
+		return resolve_fail(
+				error, -EINVAL, "", "a pointer to void points to nothing known");
+	item->type = target;
+	if (item->where.kind == LOCATED_POINTER)
+		return follow_nowhere(item, error);
+	ret = item_load(item, 8, error);
+	item->where.kind = LOCATED_MEMORY;
+	item->guarded = true;
+	return ret;
+}
+
+int item_follow_reference(struct item *item, struct resolve_error *error)
+{
+	bool borrowed = is_borrowed(&item->type);
+	int ret = type_is_reference(&item->type) ? follow(item, error) : 0;
+
+	item->borrowed = borrowed;
+	return ret;
+}
+
+int item_dereference(struct item *item, struct resolve_error *error)
+{
+	int tag = dwarf_tag(&item->type), ret;
+	Dwarf_Die element;
+
+	if (item->is_address) {
+		item->is_address = false;
+		item->where.kind = LOCATED_MEMORY;
+		return 0;
+	}
+	if (tag == DW_TAG_array_type && type_of(&item->type, &element)) {
+		struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
+
+		if (++item->dimension < type_dimensions(&item->type, dimensions))
+			return 0;
+		item->dimension = 0;
+		item->type = element;
+		return 0;
+	}
+	/* `*r` of Rust is what has been meant by `r` already. */
+	if (item->borrowed) {
+		item->borrowed = false;
+		return 0;
+	}
+	if (library_dereference(item, &ret, error))
+		return ret;
+	if (tag != DW_TAG_pointer_type || item->is_count)
+		return resolve_fail(error, -EINVAL, "", "it is not a pointer");
+	return follow(item, error);
+}
+
+int item_address(struct item *item, struct resolve_error *error)
+{
+	if (item->where.kind != LOCATED_MEMORY || item->bits || item->is_address)
+		return resolve_fail(error, -EINVAL, "leave the `&` out",
+				"a value in a register has no address");
+	item->where.kind = LOCATED_VALUE;
+	item->is_address = true;
+	return 0;
+}
+
+bool item_size(struct item *item, uint64_t *size)
+{
+	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
+	unsigned int count;
+	Dwarf_Die element;
+
+	if (!item->dimension)
+		return type_size(&item->type, size);
+	if (!type_of(&item->type, &element) || !type_size(&element, size))
+		return false;
+	count = type_dimensions(&item->type, dimensions);
+	for (unsigned int i = item->dimension; i < count; i++) {
+		if (__builtin_mul_overflow(*size, dimensions[i].count, size) || *size > INT32_MAX)
+			return false;
+	}
+	return true;
+}
+
+/* Which one of its dimension the first element is. */
+static int64_t first_index(struct item *item)
+{
+	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
+
+	if (item->is_address || dwarf_tag(&item->type) != DW_TAG_array_type ||
+			item->dimension >= type_dimensions(&item->type, dimensions))
+		return 0;
+	return dimensions[item->dimension].lower;
+}
+
+int item_index(struct item *item, uint64_t index, struct resolve_error *error)
+{
+	int64_t lower = first_index(item), offset;
+	uint64_t size;
+	int ret;
+
+	item->borrowed = false;
+	ret = item_dereference(item, error);
+	if (ret)
+		return ret;
+	if (!item_size(item, &size))
+		return resolve_fail(error, -EINVAL, "", "the elements have no size that is known");
+	if (__builtin_mul_overflow((int64_t)index - lower, (int64_t)size, &offset) ||
+			offset > INT32_MAX || offset < INT32_MIN)
+		return resolve_fail(error, -ERANGE, "", "the element is too far away");
+	if (item->where.kind != LOCATED_MEMORY) {
+		item->at += (uint64_t)offset;
+		return 0;
+	}
+	return fetch_add(&item->where.fetch, offset) ? item_too_long(error) : 0;
+}
+
+/* ---- members ---- */
+
+struct member_search {
+	const char *name;
+	Dwarf_Die found;
+	uint64_t offset; /* bytes */
+	struct nearest nearest;
+};
+
+static uint64_t member_offset(Dwarf_Die *member)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word at = 0;
+
+	if (dwarf_attr_integrate(member, DW_AT_data_member_location, &attribute))
+		(void)dwarf_formudata(&attribute, &at);
+	return at;
+}
+
+/* A static member belongs to the class. Before DWARF 5 it is a DW_TAG_member like the others, but has no location in an object. */
+static bool is_static(Dwarf_Die *member)
+{
+	return dwarf_hasattr(member, DW_AT_external) || dwarf_hasattr(member, DW_AT_declaration) ||
+			dwarf_hasattr(member, DW_AT_const_value);
+}
+
+/* Also of what it is derived from, and of members without a name. */
+static bool search_members(Dwarf_Die *type, struct member_search *search, unsigned int depth)
+{
+	unsigned int count = 0;
+	Dwarf_Die child, inner;
+
+	if (depth > DEPTH_MAX || dwarf_child(type, &child))
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+		const char *name = dwarf_diename(&child);
+
+		/* What Rust has in one of several ways stands by its name in a part of its own. */
+		if ((tag == DW_TAG_variant_part || tag == DW_TAG_variant) &&
+				search_members(&child, search, depth + 1))
+			return true;
+		if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || is_static(&child))
+			continue;
+		if (name && tag == DW_TAG_member)
+			nearest_offer(&search->nearest, name);
+		if (name && tag == DW_TAG_member && !strcmp(name, search->name)) {
+			search->found = child;
+			search->offset += member_offset(&child);
+			return true;
+		}
+		if ((!name || tag == DW_TAG_inheritance) && type_of(&child, &inner) &&
+				search_members(&inner, search, depth + 1)) {
+			search->offset += member_offset(&child);
+			return true;
+		}
+	} while (count++ < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
+	return false;
+}
+
+static bool number_of(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr_integrate(die, name, &attribute) && !dwarf_formudata(&attribute, number);
+}
+
+/* Counted from the begin of the structure; in older forms from the highest bit of what is stored. */
+static void read_bits(struct item *item, Dwarf_Die *member, uint64_t *offset)
+{
+	Dwarf_Word bits, first, stored;
+	uint64_t size;
+
+	if (!number_of(member, DW_AT_bit_size, &bits) || !bits || bits > 64 ||
+			!type_size(&item->type, &size) || !size || size > 8)
+		return;
+	if (number_of(member, DW_AT_data_bit_offset, &first)) {
+		*offset += first / (8 * size) * size;
+		first %= 8 * size;
+	} else if (number_of(member, DW_AT_bit_offset, &first)) {
+		if (!number_of(member, DW_AT_byte_size, &stored))
+			stored = size;
+		first = 8 * stored - first - bits;
+	} else {
+		first = 0;
+	}
+	if (first >= 64)
+		return;
+	item->bits = (unsigned int)bits;
+	item->bit = (unsigned int)first;
+}
+
+void item_complete(struct item *item)
+{
+	Dwarf_Die whole;
+
+	if (item->place && dwarf_hasattr(&item->type, DW_AT_declaration) &&
+			debug_type(item->place->debug, &item->type, &whole))
+		item->type = whole;
+}
+
+/* The member at that offset. */
+static int enter(struct item *item, Dwarf_Die *member, uint64_t offset, struct resolve_error *error)
+{
+	const char *name = dwarf_diename(member) ? dwarf_diename(member) : "";
+
+	if (!type_of(member, &item->type))
+		return resolve_fail(error, -EINVAL, "", "the member `%.128s` has no type", name);
+	read_bits(item, member, &offset);
+	if (offset > INT32_MAX)
+		return resolve_fail(
+				error, -EINVAL, "", "the member `%.128s` is too far away", name);
+	if (item->where.kind != LOCATED_MEMORY)
+		item->at += offset;
+	else if (fetch_add(&item->where.fetch, (int64_t)offset))
+		return item_too_long(error);
+	return 0;
+}
+
+/* As gdb and the sources of Rust have it, `.` goes through a pointer, too. */
+static int through_pointer(struct item *item, struct resolve_error *error)
+{
+	bool is = dwarf_tag(&item->type) == DW_TAG_pointer_type && !item->is_address &&
+			!item->is_count;
+	int ret = is ? item_dereference(item, error) : 0;
+
+	if (!ret)
+		item_complete(item);
+	return ret;
+}
+
+int item_own_member(struct item *item, const char *name)
+{
+	struct member_search search = {.name = name};
+	struct resolve_error ignored;
+
+	nearest_begin(&search.nearest, name);
+	if (through_pointer(item, &ignored) || !search_members(&item->type, &search, 0))
+		return -ENOENT;
+	return enter(item, &search.found, search.offset, &ignored) ||
+					item_follow_reference(item, &ignored)
+			? -ENOENT
+			: 0;
+}
+
+int item_member(struct item *item, const char *name, struct resolve_error *error)
+{
+	struct member_search search = {.name = name};
+	char mend[320] = "";
+	bool has = false;
+	uint64_t size;
+	int ret = through_pointer(item, error);
+
+	if (!ret && !item->is_part && number_part(&item->type, &size) > NUMBER_NONE &&
+			(!strcmp(name, "real") || !strcmp(name, "imag")))
+		return number_enter(item, *name == 'i', error);
+	nearest_begin(&search.nearest, name);
+	/* Nor do pointers of libraries keep anybody. */
+	for (unsigned int i = 0; i < DEPTH_MAX && !ret && !has; i++) {
+		search.offset = 0;
+		has = search_members(&item->type, &search, 0);
+		if (has || !library_pointee(item, &ret, error))
+			break;
+		item_complete(item);
+	}
+	if (ret)
+		return ret;
+	if (has) {
+		ret = enter(item, &search.found, search.offset, error);
+		return ret ? ret : item_follow_reference(item, error);
+	}
+	nearest_text(&search.nearest, "", mend, sizeof(mend));
+	return resolve_fail(error, -ENOENT, mend, "%s has no member `%.128s`",
+			dwarf_diename(&item->type) ? dwarf_diename(&item->type) : "the value",
+			name);
+}
+
+int item_enter(struct item *item, Dwarf_Die *member, struct resolve_error *error)
+{
+	return enter(item, member, member_offset(member), error);
+}

@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the static configuration of early boot: boot.h says what may stand there. */
+#include "protocol/boot.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "protocol/context.h"
+#include "protocol/pattern.h"
+#include "protocol/runtime.h"
+#include "protocol/protocol.h"
+
+#define ALIGNMENT sizeof(void *)
+#define CHANNEL_NAME_MAX 32
+#define THREADS_MAX 4096
+#define BLOCK_MAX_US 3600000000u
+#define RING_SIZE_MAX (UINT64_C(1) << 30)
+/* A list that was said in several lines is copied into one: so often each byte at most. */
+#define COPIES 2
+
+struct reader {
+	struct boot_config *config;
+	struct boot_session *session;
+	struct boot_channel *channel;
+	struct boot_rule *rule;
+	char *room, *room_end;
+	unsigned int line;
+	struct boot_error *error;
+};
+
+/* ---- errors ---- */
+
+static int fail(struct reader *reader, const char *mend, const char *format, ...)
+		__attribute__((format(printf, 3, 4)));
+
+static int fail(struct reader *reader, const char *mend, const char *format, ...)
+{
+	va_list arguments;
+
+	reader->error->line = reader->line;
+	va_start(arguments, format);
+	vsnprintf(reader->error->text, sizeof(reader->error->text), format, arguments);
+	va_end(arguments);
+	snprintf(reader->error->mend, sizeof(reader->error->mend), "%s", mend);
+	return -EINVAL;
+}
+
+/* What stands in the file goes to terminals. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+void boot_error_text(char *buffer, size_t size, const char *file, const struct boot_error *error)
+{
+	char where[16] = "";
+
+	if (error->line)
+		snprintf(where, sizeof(where), "%u: ", error->line);
+	snprintf(buffer, size, "%s:%s%s%s%s%s", file, *where ? "" : " ", where, error->text,
+			*error->mend ? "; " : "", error->mend);
+	make_printable(buffer);
+}
+
+/* ---- memory ---- */
+
+size_t boot_room(size_t size)
+{
+	/* Each structure has a line of its own, of eight bytes at least ("event *\n"). */
+	const size_t most = sizeof(struct boot_rule) + sizeof(struct boot_channel) + 64;
+
+	return sizeof(struct boot_config) + sizeof(struct boot_session) + (size / 8 + 2) * most +
+			COPIES * size * 64;
+}
+
+static void *take(struct reader *reader, size_t size)
+{
+	char *taken = reader->room;
+
+	size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	if (size > (size_t)(reader->room_end - taken))
+		return NULL;
+	reader->room += size;
+	memset(taken, 0, size);
+	return taken;
+}
+
+static int no_room(struct reader *reader)
+{
+	return fail(reader, "write it shorter", "the file is too large");
+}
+
+/* ---- values ---- */
+
+/* Digits and a unit. False: it is none, or too large. */
+static bool read_number(const char *text, uint64_t max, uint64_t *number, const char **unit)
+{
+	uint64_t value = 0;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		unsigned int digit = (unsigned int)(*text - '0');
+
+		if (value > (max - digit) / 10)
+			return false;
+		value = value * 10 + digit;
+	}
+	*number = value;
+	*unit = text;
+	return value <= max;
+}
+
+static int take_size(struct reader *reader, const char *value, uint64_t least, uint64_t most,
+		uint64_t *size)
+{
+	static const char units[] = "KMG";
+	const char *unit, *found;
+	unsigned int shift = 0;
+
+	if (!read_number(value, most, size, &unit))
+		return fail(reader, "use a size like 256K or 1M",
+				"\"%.40s\" is no size, or too large", value);
+	if (*unit) {
+		found = strchr(units, *unit >= 'a' ? *unit - 'a' + 'A' : *unit);
+		if (!found || unit[1])
+			return fail(reader, "use a size like 256K or 1M",
+					"\"%.40s\" has no unit that is known", value);
+		shift = (unsigned int)(found - units + 1) * 10;
+	}
+	if (*size > most >> shift || *size << shift < least)
+		return fail(reader, "use a size between them",
+				"\"%.40s\" is not between %llu and %llu bytes", value,
+				(unsigned long long)least, (unsigned long long)most);
+	*size <<= shift;
+	return 0;
+}
+
+static int take_time(struct reader *reader, const char *value, uint32_t *us)
+{
+	static const struct {
+		const char *name;
+		uint64_t us;
+	} units[] = {{"us", 1}, {"ms", 1000}, {"s", 1000000}, {"min", 60000000}};
+	uint64_t number;
+	const char *unit;
+	size_t i;
+
+	if (!read_number(value, BLOCK_MAX_US, &number, &unit))
+		return fail(reader, "use a time like 10ms or 1s",
+				"\"%.40s\" is no time, or too long", value);
+	for (i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (strcmp(unit, units[i].name) != 0)
+			continue;
+		if (!number || number > BLOCK_MAX_US / units[i].us)
+			return fail(reader, "use a time between 1us and 1h",
+					"a program cannot be made to wait for %.40s", value);
+		*us = (uint32_t)(number * units[i].us);
+		return 0;
+	}
+	return fail(reader, "use us, ms, s or min", "\"%.40s\" has no unit that is known", value);
+}
+
+/* A path that can be said in text and followed: absolute, and nothing in it speaks to terminals. */
+static int check_path(struct reader *reader, const char *value)
+{
+	const char *at;
+
+	if (*value != '/')
+		return fail(reader, "begin it with a \"/\"", "\"%.80s\" is not an absolute path",
+				value);
+	for (at = value; *at; at++)
+		if ((unsigned char)*at <= ' ' || *at == 0x7f)
+			return fail(reader, "choose another directory",
+					"the path %.80s has blanks or control characters in it",
+					value);
+	return 0;
+}
+
+/* ---- lists with commas ---- */
+
+static int check_pattern(struct reader *reader, const char *word)
+{
+	struct pattern pattern;
+	struct pattern_error why;
+
+	if (!pattern_parse(word, &pattern, &why))
+		return 0;
+	return fail(reader, "`side help patterns` describes them",
+			"the pattern \"%.60s\": column %u: %s", word, why.column, why.reason);
+}
+
+static int check_context(struct reader *reader, const char *word)
+{
+	struct context_spec spec;
+	struct context_error why;
+
+	if (!context_parse(word, &spec, &why))
+		return 0;
+	return fail(reader, "`side help contexts` lists them", "the context \"%.60s\": %.160s",
+			word, why.text);
+}
+
+/* Behind those that are there already, each with `before` in front. */
+static int add_word(struct reader *reader, struct boot_words *words, const char *before,
+		const char *word, size_t size, char **end)
+{
+	size_t whole = strlen(before) + size + 1;
+	char *to = *end;
+
+	if (whole > (size_t)(reader->room_end - to))
+		return no_room(reader);
+	memcpy(to, before, strlen(before));
+	memcpy(to + strlen(before), word, size);
+	to[whole - 1] = 0;
+	*end = to + whole;
+	words->size += whole;
+	words->nr++;
+	return 0;
+}
+
+static size_t trimmed(const char **word, size_t size)
+{
+	while (size && (**word == ' ' || **word == '\t')) {
+		(*word)++;
+		size--;
+	}
+	while (size && ((*word)[size - 1] == ' ' || (*word)[size - 1] == '\t'))
+		size--;
+	return size;
+}
+
+static int add_words(struct reader *reader, struct boot_words *words, const char *before,
+		const char *value, uint32_t most, int (*check)(struct reader *, const char *))
+{
+	char *copy = reader->room, *end = copy;
+	int ret = 0;
+
+	/* A list stands in a row: what was there before comes along. */
+	if (words->size > (size_t)(reader->room_end - end))
+		return no_room(reader);
+	if (words->size)
+		memcpy(end, words->texts, words->size);
+	end += words->size;
+	while (!ret) {
+		size_t size = strcspn(value, ","), kept;
+		const char *word = value, *begin = end;
+
+		kept = trimmed(&word, size);
+		if (!kept)
+			return fail(reader, "take the comma away, or write what is missing",
+					"there is nothing between two commas");
+		if (words->nr == most)
+			return fail(reader, "write less", "more than %u in one list", most);
+		ret = add_word(reader, words, before, word, kept, &end);
+		if (!ret)
+			ret = check(reader, begin);
+		if (!value[size])
+			break;
+		value += size + 1;
+	}
+	words->texts = copy;
+	reader->room += (size_t)(end - copy + (long)ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	return ret;
+}
+
+/* ---- what belongs to what ---- */
+
+static struct boot_channel *add_channel(struct reader *reader, const char *name)
+{
+	struct boot_channel *channel = take(reader, sizeof(*channel));
+	struct boot_session *session = reader->session;
+
+	if (!channel)
+		return NULL;
+	channel->name = name;
+	channel->ring_size = BOOT_RING_SIZE;
+	channel->rules_end = &channel->rules;
+	*session->channels_end = channel;
+	session->channels_end = &channel->next;
+	session->nr_channels++;
+	reader->channel = channel;
+	reader->rule = NULL;
+	return channel;
+}
+
+static int need_session(struct reader *reader, const char *word)
+{
+	if (reader->session)
+		return 0;
+	return fail(reader, "write a line `session NAME` before it", "%s belongs to a session",
+			word);
+}
+
+/* The one that needs no name. */
+static int need_channel(struct reader *reader, const char *word)
+{
+	int ret = need_session(reader, word);
+
+	if (ret || reader->channel)
+		return ret;
+	return add_channel(reader, "ring") ? 0 : no_room(reader);
+}
+
+static int need_no_rule(struct reader *reader, const char *word)
+{
+	int ret = need_channel(reader, word);
+
+	if (ret || !reader->rule)
+		return ret;
+	return fail(reader, "write it before the channel's first event",
+			"%s belongs to a channel, not to an event", word);
+}
+
+static int need_rule(struct reader *reader, const char *word)
+{
+	if (reader->rule)
+		return 0;
+	return fail(reader, "write a line `event PATTERN` before it", "%s belongs to an event",
+			word);
+}
+
+/* ---- words ---- */
+
+static int take_place(struct reader *reader, const char *value)
+{
+	if (reader->config->place)
+		return fail(reader, "keep one of them", "the state directory is given twice");
+	if (reader->session)
+		return fail(reader, "write it before the first session",
+				"the state directory is that of all sessions");
+	reader->config->place = value;
+	return check_path(reader, value);
+}
+
+static int take_session(struct reader *reader, const char *value)
+{
+	struct boot_config *config = reader->config;
+	struct boot_session *session;
+
+	if (!config->place)
+		return fail(reader, "write a line `place /run/side/boot` first",
+				"the state directory for the rings is missing");
+	if (!wire_session_name_valid(value))
+		return fail(reader, "use 1 to 64 letters, digits, \"_\", \".\" and \"-\"",
+				"\"%.80s\" cannot name a session", value);
+	if (strlen(config->place) + strlen(value) + sizeof("//" BOOT_SOCKET) - 1 > BOOT_SOCKET_MAX)
+		return fail(reader, "choose a shorter one",
+				"state directory and session together are too long for a socket's name");
+	for (session = config->sessions; session; session = session->next)
+		if (!strcmp(session->name, value))
+			return fail(reader, "give one of them another name",
+					"there are two sessions %s", value);
+	if (config->nr_sessions == BOOT_SESSIONS_MAX)
+		return fail(reader, "write less", "there are more than %d sessions",
+				BOOT_SESSIONS_MAX);
+	session = take(reader, sizeof(*session));
+	if (!session)
+		return no_room(reader);
+	session->name = value;
+	session->channels_end = &session->channels;
+	*config->sessions_end = session;
+	config->sessions_end = &session->next;
+	config->nr_sessions++;
+	reader->session = session;
+	reader->channel = NULL;
+	reader->rule = NULL;
+	return 0;
+}
+
+static int take_output(struct reader *reader, const char *value)
+{
+	int ret = need_session(reader, "output");
+
+	if (!ret && reader->session->output)
+		return fail(reader, "keep one of them", "the session's output is given twice");
+	if (!ret)
+		reader->session->output = value;
+	return ret ? ret : check_path(reader, value);
+}
+
+static int take_memory_limit(struct reader *reader, const char *value)
+{
+	int ret = need_session(reader, "memory-limit");
+
+	return ret ? ret
+		   : take_size(reader, value, 1 << 20, UINT64_C(1) << 50,
+				     &reader->session->memory_limit);
+}
+
+static bool is_channel_name(const char *name)
+{
+	static const char allowed[] =
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	size_t size = strlen(name);
+
+	return size && size <= CHANNEL_NAME_MAX && *name != '-' && strspn(name, allowed) == size;
+}
+
+static int take_channel(struct reader *reader, const char *value)
+{
+	const struct boot_channel *channel;
+	int ret = need_session(reader, "channel");
+
+	if (ret)
+		return ret;
+	if (!is_channel_name(value))
+		return fail(reader, "use 1 to 32 letters, digits, \"_\" and \"-\"",
+				"\"%.80s\" cannot name a channel", value);
+	for (channel = reader->session->channels; channel; channel = channel->next)
+		if (!strcmp(channel->name, value))
+			return fail(reader, "give one of them another name",
+					"there are two channels %s", value);
+	if (reader->session->nr_channels == WIRE_CHANNELS_MAX)
+		return fail(reader, "write less", "a session has at most %d channels",
+				WIRE_CHANNELS_MAX);
+	return add_channel(reader, value) ? 0 : no_room(reader);
+}
+
+static int take_mode(struct reader *reader, const char *value)
+{
+	static const char *const words[] = {"discard", "overwrite", "block"};
+	unsigned int i;
+	int ret = need_no_rule(reader, "mode");
+
+	if (ret)
+		return ret;
+	for (i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(value, words[i])) {
+			reader->channel->mode = (enum boot_mode)i;
+			return 0;
+		}
+	return fail(reader, "use discard, overwrite or block", "\"%.40s\" is no mode", value);
+}
+
+static int take_buffer_size(struct reader *reader, const char *value)
+{
+	uint64_t size = 0;
+	int ret = need_no_rule(reader, "buffer-size");
+
+	if (!ret)
+		ret = take_size(reader, value, BOOT_RING_SIZE_MIN, RING_SIZE_MAX, &size);
+	if (!ret)
+		reader->channel->ring_size = UINT64_C(1) << (63 - __builtin_clzll(size));
+	return ret;
+}
+
+static int take_per_thread(struct reader *reader, const char *value)
+{
+	const char *unit;
+	uint64_t number;
+	int ret = need_no_rule(reader, "per-thread");
+
+	if (ret)
+		return ret;
+	if (!read_number(value, THREADS_MAX, &number, &unit) || *unit || !number)
+		return fail(reader, "set how many threads have rings at one time, like 64",
+				"\"%.40s\" is no number from 1 to %d", value, THREADS_MAX);
+	reader->channel->threads_max = (uint32_t)number;
+	return 0;
+}
+
+static int take_block_timeout(struct reader *reader, const char *value)
+{
+	int ret = need_no_rule(reader, "block-timeout");
+
+	return ret ? ret : take_time(reader, value, &reader->channel->block_timeout_us);
+}
+
+static int take_context(struct reader *reader, const char *value)
+{
+	int ret = need_channel(reader, "context");
+
+	if (ret)
+		return ret;
+	return add_words(reader,
+			reader->rule ? &reader->rule->contexts : &reader->channel->contexts, "",
+			value, WIRE_CONTEXTS_MAX, check_context);
+}
+
+static int take_event(struct reader *reader, const char *value)
+{
+	struct boot_rule *rule;
+	int ret = need_channel(reader, "event");
+
+	if (ret)
+		return ret;
+	if (reader->channel->nr_rules == WIRE_RULES_MAX)
+		return fail(reader, "put several patterns into one line",
+				"a channel has at most %d rules", WIRE_RULES_MAX);
+	rule = take(reader, sizeof(*rule));
+	if (!rule)
+		return no_room(reader);
+	rule->line = reader->line;
+	*reader->channel->rules_end = rule;
+	reader->channel->rules_end = &rule->next;
+	reader->channel->nr_rules++;
+	reader->rule = rule;
+	return add_words(reader, &rule->patterns, "", value, WIRE_PATTERNS_MAX, check_pattern);
+}
+
+static int take_exclude(struct reader *reader, const char *value)
+{
+	int ret = need_rule(reader, "exclude");
+
+	return ret ? ret
+		   : add_words(reader, &reader->rule->patterns, "!", value, WIRE_PATTERNS_MAX,
+				     check_pattern);
+}
+
+static int take_filter(struct reader *reader, const char *value)
+{
+	int ret = need_rule(reader, "filter");
+
+	if (!ret && reader->rule->filter)
+		return fail(reader, "join them with &&, or write a second event",
+				"the event has two filters");
+	if (ret)
+		return ret;
+	reader->rule->filter = value;
+	reader->rule->filter_line = reader->line;
+	return 0;
+}
+
+static const struct {
+	const char *word;
+	int (*take)(struct reader *reader, const char *value);
+} known[] = {
+		{"place", take_place},
+		{"session", take_session},
+		{"output", take_output},
+		{"memory-limit", take_memory_limit},
+		{"channel", take_channel},
+		{"mode", take_mode},
+		{"buffer-size", take_buffer_size},
+		{"per-thread", take_per_thread},
+		{"block-timeout", take_block_timeout},
+		{"context", take_context},
+		{"event", take_event},
+		{"exclude", take_exclude},
+		{"filter", take_filter},
+};
+
+/* ---- lines ---- */
+
+static int take_line(struct reader *reader, char *line)
+{
+	char *value, *end = line + strlen(line);
+	size_t i;
+
+	while (end > line && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
+		*--end = 0;
+	line += strspn(line, " \t");
+	if (!*line || *line == '#')
+		return 0;
+	value = line + strcspn(line, " \t");
+	if (*value)
+		*value++ = 0;
+	value += strspn(value, " \t");
+	for (i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		if (strcmp(known[i].word, line) != 0)
+			continue;
+		if (*value)
+			return known[i].take(reader, value);
+		return fail(reader, "write it in the same line", "nothing follows \"%s\"", line);
+	}
+	return fail(reader,
+			"known words: place, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter",
+			"unknown word \"%.40s\"", line);
+}
+
+static int check_whole(struct reader *reader)
+{
+	const struct boot_channel *channel;
+	const struct boot_session *session;
+
+	reader->line = 0;
+	if (!reader->config->sessions)
+		return fail(reader, "write `place DIR`, `session NAME` and `event PATTERN`",
+				"no session is given");
+	for (session = reader->config->sessions; session; session = session->next) {
+		if (!session->channels)
+			return fail(reader, "write a line `event PATTERN`",
+					"the session %s has no event to record", session->name);
+		for (channel = session->channels; channel; channel = channel->next)
+			if (!channel->rules)
+				return fail(reader, "write a line `event PATTERN`",
+						"the channel %s of the session %s has no event to record",
+						channel->name, session->name);
+	}
+	return 0;
+}
+
+static int parse(struct reader *reader, char *text, size_t size)
+{
+	char *line = text;
+	int ret = 0;
+
+	if (size > BOOT_SIZE_MAX)
+		return fail(reader, "write less", "the file has more than %u bytes", BOOT_SIZE_MAX);
+	reader->config = take(reader, sizeof(*reader->config));
+	if (!reader->config)
+		return no_room(reader);
+	reader->config->sessions_end = &reader->config->sessions;
+	text[size] = 0;
+	while (line < text + size && !ret) {
+		char *end = memchr(line, '\n', (size_t)(text + size - line));
+
+		reader->line++;
+		end = end ? end : text + size;
+		if (memchr(line, 0, (size_t)(end - line)))
+			return fail(reader, "write text only", "there is a zero byte in it");
+		*end = 0;
+		ret = take_line(reader, line);
+		line = end + 1;
+	}
+	return ret ? ret : check_whole(reader);
+}
+
+int boot_parse(char *text, size_t size, void *room, struct boot_config **config,
+		struct boot_error *error)
+{
+	struct reader reader = {.room = room, .error = error};
+	int ret;
+
+	*error = (struct boot_error){.line = 0};
+	*config = NULL;
+	reader.room_end = reader.room + boot_room(size);
+	ret = parse(&reader, text, size);
+	make_printable(error->text);
+	if (!ret)
+		*config = reader.config;
+	return ret;
+}
+
+/* ---- names ---- */
+
+const char *boot_file(const char *value)
+{
+	if (!value || !*value || !strcmp(value, "0"))
+		return NULL;
+	return strcmp(value, "1") != 0 ? value : BOOT_FILE;
+}
+
+bool boot_path(char *path, size_t room, const char *place, const char *session, const char *name)
+{
+	int size = snprintf(
+			path, room, "%s/%s%s%s", place, session, name ? "/" : "", name ? name : "");
+
+	return size > 0 && (size_t)size < room;
+}

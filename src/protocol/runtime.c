@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the runtime directory is, and whether it may be trusted. */
+#include "protocol/runtime.h"
+#include "protocol/raw.h"
+#include "base/environment/environment.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+/* Text that grows in a buffer; once it did not fit it stays too long. */
+struct text {
+	char *bytes;
+	size_t room, size;
+};
+
+static void append(struct text *text, const char *from)
+{
+	size_t length = strlen(from);
+
+	if (text->size + length < text->room)
+		memcpy(text->bytes + text->size, from, length + 1);
+	text->size += length;
+}
+
+static void append_number(struct text *text, unsigned long number)
+{
+	char digits[24];
+	char *at = digits + sizeof(digits) - 1;
+
+	*at = 0;
+	do {
+		*--at = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	append(text, at);
+}
+
+static int text_end(const struct text *text)
+{
+	return text->size < text->room ? 0 : -ENAMETOOLONG;
+}
+
+/* Empty is the same as not set. */
+static const char *runtime_variable(const char *name)
+{
+	const char *value = environment_get(name);
+
+	return value && *value ? value : NULL;
+}
+
+/* By its number: the C library's functions may be what is traced. */
+static int mode_of(const char *path, struct statx *status)
+{
+	long ret = raw_call(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW,
+			STATX_TYPE | STATX_MODE | STATX_UID, status);
+
+	return (int)ret;
+}
+
+/* Of the user: what the login made, or else something below /tmp. */
+static void append_users(struct text *text, uint32_t user)
+{
+	const char *given = runtime_variable("XDG_RUNTIME_DIR");
+	struct statx status;
+
+	if (given && *given == '/') {
+		append(text, given);
+		append(text, "/side");
+		return;
+	}
+	append(text, "/run/user/");
+	append_number(text, user);
+	if (text_end(text) || mode_of(text->bytes, &status)) {
+		text->size = 0;
+		append(text, "/tmp/side-");
+		append_number(text, user);
+	} else {
+		append(text, "/side");
+	}
+}
+
+static int directory(char *path, size_t room, bool system)
+{
+	struct text text = {.bytes = path, .room = room};
+	const char *given = runtime_variable(WIRE_RUNTIME_ENV);
+	uint32_t user = (uint32_t)raw_call(SYS_geteuid);
+
+	if (!room)
+		return -ENAMETOOLONG;
+	*path = 0;
+	if (given) {
+		if (system)
+			return -ENOENT;
+		if (*given != '/')
+			return -EINVAL;
+		append(&text, given);
+	} else if (system || !user) {
+		append(&text, WIRE_RUNTIME_SYSTEM);
+	} else {
+		append_users(&text, user);
+	}
+	return text_end(&text);
+}
+
+int wire_runtime_own(char *path, size_t room)
+{
+	struct text text = {.bytes = path, .room = room};
+	uint32_t user = (uint32_t)raw_call(SYS_geteuid);
+	int error = errno;
+
+	if (!room)
+		return -ENAMETOOLONG;
+	*path = 0;
+	if (user)
+		append_users(&text, user);
+	else
+		append(&text, WIRE_RUNTIME_SYSTEM);
+	errno = error;
+	return text_end(&text);
+}
+
+int wire_runtime_directory(char *path, size_t room, bool system)
+{
+	int error = errno, ret = directory(path, room, system);
+
+	errno = error;
+	return ret;
+}
+
+int wire_runtime_path(char *path, size_t room, bool system, const char *file)
+{
+	struct text text = {.bytes = path, .room = room};
+	int ret = wire_runtime_directory(path, room, system);
+
+	if (ret)
+		return ret;
+	text.size = strlen(path);
+	append(&text, "/");
+	append(&text, file);
+	if (text.size >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+		return -ENAMETOOLONG;
+	return text_end(&text);
+}
+
+int wire_runtime_check(const char *path)
+{
+	struct statx status;
+	int error = errno;
+	int ret = mode_of(path, &status);
+	uint32_t user = (uint32_t)raw_call(SYS_geteuid);
+
+	errno = error;
+	if (ret)
+		return ret;
+	if (!S_ISDIR(status.stx_mode))
+		return -ENOTDIR;
+	if (status.stx_uid != 0 && status.stx_uid != user)
+		return -EPERM;
+	return status.stx_mode & (S_IWGRP | S_IWOTH) ? -EPERM : 0;
+}
+
+bool wire_session_name_valid(const char *name)
+{
+	static const char allowed[] =
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+	size_t length = strlen(name);
+
+	if (!length || length > WIRE_SESSION_NAME_MAX || *name == '.' || *name == '-')
+		return false;
+	return strspn(name, allowed) == length;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Connections: each call ends at its deadline, whatever the other side does.
+ */
+#include "protocol/protocol.h"
+#include "protocol/raw.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+/* How long to sleep when the listener's queue is full; nothing tells when it has room again. */
+#define CONNECT_RETRY_NS 2000000ull
+
+/*
+ * What one thread did before it sent a message happened before what another does after it received
+ * one: within a process (tests have both ends in one) the kernel's socket orders that. The checker of
+ * races does not look into system calls that have no name of the C library, so it is told: each send
+ * releases, and each receive acquires, one word for all connections.
+ */
+#ifdef RAW_IS_WATCHED
+void __tsan_acquire(void *word);
+void __tsan_release(void *word);
+
+static char order_of_messages;
+
+static void before_send(void)
+{
+	__tsan_release(&order_of_messages);
+}
+
+static void after_receive(void)
+{
+	__tsan_acquire(&order_of_messages);
+}
+#else
+static void before_send(void) {}
+
+static void after_receive(void) {}
+#endif
+
+/* The timespec of SYS_ppoll, whatever time_t is. */
+struct raw_timespec {
+	long seconds;
+	long nanoseconds;
+};
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t wire_deadline(unsigned int timeout_ms)
+{
+	return monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
+}
+
+/* Wait for `events` (or, with nr_fds 0, only for time to pass). 0, -ETIMEDOUT or another error. */
+static int wait_until(int fd, short events, uint64_t deadline)
+{
+	for (;;) {
+		struct pollfd poll = {.fd = fd, .events = events};
+		uint64_t now = monotonic_ns();
+		struct raw_timespec left;
+		long ret;
+
+		if (now >= deadline)
+			return -ETIMEDOUT;
+		left.seconds = (long)((deadline - now) / 1000000000u);
+		left.nanoseconds = (long)((deadline - now) % 1000000000u);
+		ret = raw_call(SYS_ppoll, &poll, fd < 0 ? 0 : 1, &left, NULL, 0);
+		if (ret > 0)
+			return 0;
+		if (ret < 0 && ret != -EINTR)
+			return (int)ret;
+	}
+}
+
+int wire_wait(int socket, uint64_t deadline)
+{
+	struct pollfd poll = {.fd = socket, .events = POLLIN};
+	struct raw_timespec none = {0, 0};
+	long ret = raw_call(SYS_ppoll, &poll, 1, &none, NULL, 0);
+
+	if (ret > 0)
+		return 0;
+	return ret < 0 && ret != -EINTR ? (int)ret : wait_until(socket, POLLIN, deadline);
+}
+
+void wire_close(int fd)
+{
+	if (fd >= 0)
+		raw_close(fd);
+}
+
+socklen_t wire_socket_name(struct sockaddr_un *address)
+{
+	size_t size;
+
+	if (address->sun_path[0] != '@')
+		return sizeof(*address);
+	size = strnlen(address->sun_path, sizeof(address->sun_path));
+	address->sun_path[0] = '\0';
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
+}
+
+int wire_connect(const char *path, uint64_t deadline)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t size = strlen(path);
+	socklen_t length;
+	long fd, ret;
+
+	if (!size || size >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, size);
+	length = wire_socket_name(&address);
+	fd = raw_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return (int)fd;
+	for (;;) {
+		uint64_t retry;
+
+		ret = raw_call(SYS_connect, (int)fd, &address, (long)length);
+		if (!ret)
+			return (int)fd;
+		if (ret != -EAGAIN && ret != -EINTR)
+			break;
+		retry = monotonic_ns() + CONNECT_RETRY_NS;
+		if (retry > deadline) {
+			ret = -ETIMEDOUT;
+			break;
+		}
+		wait_until(-1, 0, retry);
+	}
+	raw_close((int)fd);
+	return (int)ret;
+}
+
+int wire_send(int socket, const void *message, size_t size, const int *fds, size_t nr_fds,
+		uint64_t deadline)
+{
+	union {
+		char bytes[CMSG_SPACE(WIRE_FDS_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec iov = {.iov_len = size};
+	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (nr_fds > WIRE_FDS_MAX)
+		return -EINVAL;
+	/* struct iovec has no const; sendmsg() only reads. */
+	memcpy(&iov.iov_base, &message, sizeof(message));
+	if (nr_fds) {
+		struct cmsghdr *cmsg;
+
+		header.msg_control = control.bytes;
+		header.msg_controllen = CMSG_SPACE(nr_fds * sizeof(int));
+		cmsg = CMSG_FIRSTHDR(&header);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(nr_fds * sizeof(int));
+		memcpy(CMSG_DATA(cmsg), fds, nr_fds * sizeof(int));
+	}
+	before_send();
+	for (;;) {
+		long ret = raw_call(SYS_sendmsg, socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (ret >= 0)
+			return (size_t)ret == size ? 0 : -EPROTO;
+		if (ret == -EINTR)
+			continue;
+		if (ret != -EAGAIN || !deadline)
+			return (int)ret;
+		ret = wait_until(socket, POLLOUT, deadline);
+		if (ret)
+			return (int)ret;
+	}
+}
+
+/* Take the descriptors out of a received message; what does not fit is closed. False: too many. */
+static bool take_fds(struct msghdr *header, int *fds, size_t room, size_t *nr_fds)
+{
+	struct cmsghdr *cmsg;
+	bool fits = true;
+
+	*nr_fds = 0;
+	for (cmsg = CMSG_FIRSTHDR(header); cmsg; cmsg = CMSG_NXTHDR(header, cmsg)) {
+		size_t nr, i;
+
+		if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS)
+			continue;
+		nr = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < nr; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(int));
+			if (*nr_fds < room) {
+				fds[(*nr_fds)++] = fd;
+			} else {
+				raw_close(fd);
+				fits = false;
+			}
+		}
+	}
+	return fits;
+}
+
+ssize_t wire_receive(int socket, void *message, size_t capacity, int *fds, size_t *nr_fds,
+		uint64_t deadline)
+{
+	union {
+		char bytes[CMSG_SPACE(WIRE_FDS_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {.iov_base = message, .iov_len = capacity};
+	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
+	size_t room = nr_fds ? *nr_fds : 0;
+	size_t got = 0;
+	long ret;
+
+	for (;;) {
+		header.msg_control = control.bytes;
+		header.msg_controllen = sizeof(control.bytes);
+		header.msg_flags = 0;
+		ret = raw_call(SYS_recvmsg, socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		if (ret >= 0)
+			break;
+		if (ret == -EINTR)
+			continue;
+		if (ret != -EAGAIN || !deadline)
+			return ret;
+		ret = wait_until(socket, POLLIN, deadline);
+		if (ret)
+			return ret;
+	}
+	after_receive();
+	if (!take_fds(&header, fds, room, &got) || (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
+		while (got)
+			raw_close(fds[--got]);
+		if (nr_fds)
+			*nr_fds = 0;
+		return -EPROTO;
+	}
+	if (nr_fds)
+		*nr_fds = got;
+	return ret;
+}

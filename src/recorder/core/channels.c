@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Channels as every process of the session gets them: options checked, patterns, filters and contexts
+ * parsed once, before anything starts, so that a mistake is a mistake of the command line.
+ *
+ * The filter of a rule is checked by each process against its own events. What a person wants to
+ * know is whether it could match at all: so each event that is described here is held against the
+ * rules of its channel, and a rule whose filter fitted none of its events is told at the end.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/core/parts.h"
+
+static const char *const symbols_patterns[] = {"side:library_*", "side:statedump_*"};
+const struct session_rule session_symbols_rule = {.patterns = symbols_patterns, .nr_patterns = 2};
+
+static const struct session_rule everything;
+static const struct session_channel standard = {.name = SESSION_CHANNEL_NAME};
+
+static int fail_memory(struct session_error *error)
+{
+	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+}
+
+/* ---- contexts ---- */
+
+void context_list_free(struct context_list *list)
+{
+	free(list->names);
+	free(list->specs);
+	*list = (struct context_list){0};
+}
+
+/* The specs' names in a row. */
+static bool join_names(struct context_list *list)
+{
+	char *at;
+	uint32_t i;
+
+	for (i = 0; i < list->nr; i++)
+		list->size += strlen(list->specs[i].name) + 1;
+	list->names = at = malloc(list->size + 1);
+	for (i = 0; at && i < list->nr; i++)
+		at = stpcpy(at, list->specs[i].name) + 1;
+	return list->names;
+}
+
+static bool has_context(const struct context_list *list, const struct context_spec *spec)
+{
+	uint32_t i;
+
+	for (i = 0; i < list->nr; i++)
+		if (context_same(&list->specs[i], spec))
+			return true;
+	return false;
+}
+
+/* Can this machine have them? */
+static int check_contexts(
+		const struct context_list *list, const char *text, struct session_error *error)
+{
+	struct context_error why;
+	uint32_t i;
+
+	for (i = 0; i < list->nr; i++) {
+		const char *found;
+
+		if (context_check(&list->specs[i], &why))
+			continue;
+		session_fail(error, SESSION_ERROR_USAGE, EOPNOTSUPP, "%s", why.text);
+		session_hint(error, "%s", why.hint);
+		found = strstr(text, list->specs[i].name);
+		error->where = text;
+		error->column = found ? (unsigned int)(found - text) + 1 : 1;
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* Each text is a list with commas, as the user wrote it. */
+static int take_contexts(struct context_list *list, const char *const *texts, size_t nr,
+		struct session_error *error)
+{
+	struct context_spec found[WIRE_CONTEXTS_MAX];
+	size_t i;
+	int k;
+
+	list->specs = calloc(WIRE_CONTEXTS_MAX, sizeof(*list->specs));
+	if (!list->specs)
+		return fail_memory(error);
+	for (i = 0; i < nr; i++) {
+		struct context_error where = {0};
+		int count = context_parse_list(texts[i], found, WIRE_CONTEXTS_MAX, &where);
+		int ret;
+
+		if (count < 0) {
+			session_fail(error, SESSION_ERROR_USAGE, EINVAL, "contexts, column %u: %s",
+					where.column, where.text);
+			session_hint(error, "%s",
+					*where.hint ? where.hint
+						    : "`side help contexts` lists them");
+			error->where = texts[i];
+			error->column = where.column;
+			return -EINVAL;
+		}
+		for (k = 0; k < count; k++) {
+			if (has_context(list, &found[k]))
+				continue;
+			if (list->nr == WIRE_CONTEXTS_MAX)
+				return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+						"there are more than %d contexts for one event",
+						WIRE_CONTEXTS_MAX);
+			list->specs[list->nr++] = found[k];
+		}
+		ret = check_contexts(list, texts[i], error);
+		if (ret)
+			return ret;
+	}
+	if (!join_names(list))
+		return fail_memory(error);
+	return 0;
+}
+
+/* From a socket or a file. */
+int context_list_read(struct context_list *list, const char *names, uint32_t nr, size_t size)
+{
+	struct context_error error;
+
+	*list = (struct context_list){0};
+	if (nr > WIRE_CONTEXTS_MAX || !wire_strings_valid(names, nr, size))
+		return -EPROTO;
+	list->specs = calloc(nr + 1, sizeof(*list->specs));
+	if (!list->specs)
+		return -ENOMEM;
+	for (; list->nr < nr; list->nr++) {
+		if (context_parse(names, &list->specs[list->nr], &error)) {
+			context_list_free(list);
+			return -EINVAL;
+		}
+		names += strlen(names) + 1;
+	}
+	if (join_names(list))
+		return 0;
+	context_list_free(list);
+	return -ENOMEM;
+}
+
+/* ---- rules ---- */
+
+static int take_patterns(
+		struct rule *rule, const struct session_rule *options, struct session_error *error)
+{
+	size_t size = 0, i;
+	char *at;
+
+	if (options->nr_patterns > WIRE_PATTERNS_MAX)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"%zu patterns are more than %d", options->nr_patterns,
+				WIRE_PATTERNS_MAX);
+	rule->parsed = calloc(PATTERN_KERNEL_MAX * options->nr_patterns + 1, sizeof(*rule->parsed));
+	if (!rule->parsed)
+		return fail_memory(error);
+	for (i = 0; i < options->nr_patterns; i++) {
+		const char *text = options->patterns[i];
+		struct pattern *next = &rule->parsed[rule->nr_parsed];
+		struct pattern_error where;
+		int count = pattern_is_kernel(text) ? pattern_parse_kernel(text, next, &where)
+				: pattern_parse(text, next, &where) ? -EINVAL
+								    : 1;
+
+		if (count < 0) {
+			session_fail(error, SESSION_ERROR_USAGE, EINVAL, "bad pattern");
+			pattern_error_text(error->text, sizeof(error->text), text, &where);
+			return -EINVAL;
+		}
+		rule->nr_parsed += (uint32_t)count;
+		size += strlen(options->patterns[i]) + 1;
+	}
+	if (size > LIMIT_RULE_TEXT)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"the patterns together are longer than 32 KiB");
+	rule->patterns = at = malloc(size + 1);
+	if (!at)
+		return fail_memory(error);
+	for (i = 0; i < options->nr_patterns; i++)
+		at = stpcpy(at, options->patterns[i]) + 1;
+	rule->nr_patterns = (uint32_t)options->nr_patterns;
+	return 0;
+}
+
+static int fail_filter(struct session_error *error, const char *filter, unsigned int column,
+		const char *what, const char *hint)
+{
+	if (column)
+		session_fail(error, SESSION_ERROR_USAGE, EINVAL, "filter, column %u: %s", column,
+				what);
+	else
+		session_fail(error, SESSION_ERROR_USAGE, EINVAL, "filter: %s", what);
+	session_hint(error, "%s", hint);
+	error->where = filter;
+	error->column = column;
+	return -EINVAL;
+}
+
+struct filter_check {
+	const char *filter;
+	struct session_error *error;
+};
+
+/* Is there such a context, and here? */
+static int check_filter_context(void *user, const char *name)
+{
+	struct filter_check *check = user;
+	struct context_error where;
+	struct context_spec spec;
+	char text[768];
+	const char *bare = name, *found;
+
+	if (context_parse(name, &spec, &where))
+		snprintf(text, sizeof(text), "the context %s cannot be had: %s", name, where.text);
+	else if (context_check(&spec, &where))
+		return 0;
+	else
+		snprintf(text, sizeof(text), "%s", where.text);
+	if (!strncmp(name, "app:", 4))
+		bare = name + 4;
+	found = strstr(check->filter, bare);
+	return fail_filter(check->error, check->filter,
+			found ? (unsigned int)(found - check->filter) + 1 : 0, text,
+			*where.hint ? where.hint : "`side help contexts` lists them");
+}
+
+static int take_filter(struct rule *rule, const char *filter, struct session_error *error)
+{
+	struct filter_check check = {.filter = filter, .error = error};
+	struct filter_error where = {0};
+	int ret;
+
+	if (!filter)
+		return 0;
+	rule->filter = strdup(filter);
+	if (!rule->filter)
+		return fail_memory(error);
+	ret = filter_parse(filter, &rule->program, &rule->program_size, &where);
+	if (ret == -ENOMEM)
+		return fail_memory(error);
+	if (ret)
+		return fail_filter(error, filter, where.column, where.text,
+				*where.hint ? where.hint
+					    : "`side help filters` describes the syntax");
+	return filter_each_context(rule->program, rule->program_size, check_filter_context, &check);
+}
+
+static int take_rule(
+		struct rule *rule, const struct session_rule *options, struct session_error *error)
+{
+	int ret = take_patterns(rule, options, error);
+
+	if (!ret)
+		ret = take_filter(rule, options->filter, error);
+	_Static_assert(WIRE_CONTEXTS_MAX * (CONTEXT_NAME_MAX + 1) <= LIMIT_RULE_TEXT / 2,
+			"the names of all contexts fit");
+	if (!ret)
+		ret = take_contexts(
+				&rule->contexts, options->contexts, options->nr_contexts, error);
+	return ret;
+}
+
+/* ---- channels ---- */
+
+bool channel_is_name(const char *name)
+{
+	static const char allowed[] =
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	return *name && *name != '-' && strlen(name) <= SESSION_CHANNEL_NAME_MAX &&
+			strspn(name, allowed) == strlen(name);
+}
+
+static enum ring_mode mode_of(enum session_channel_mode mode)
+{
+	switch (mode) {
+	case SESSION_DISCARD: break;
+	case SESSION_OVERWRITE: return RING_MODE_OVERWRITE;
+	case SESSION_BLOCK: return RING_MODE_BLOCK;
+	}
+	return RING_MODE_DISCARD;
+}
+
+static uint64_t power_of_two_below(uint64_t value)
+{
+	return value ? 1ull << (63 - __builtin_clzll(value)) : 0;
+}
+
+static int take_size(struct session *session, struct channel *channel, uint64_t wanted,
+		struct session_error *error)
+{
+	struct ring_geometry geometry;
+	uint64_t size = SESSION_RING_SUM_DEFAULT / channel->rings;
+
+	if (size > SESSION_RING_MAX_DEFAULT)
+		size = SESSION_RING_MAX_DEFAULT;
+	size = power_of_two_below(wanted ? wanted : size);
+	if (size < SESSION_RING_MIN && !wanted)
+		size = SESSION_RING_MIN;
+	geometry = (struct ring_geometry){
+			.rings = channel->rings,
+			.event_slots = EVENT_SLOTS,
+			.size = size,
+			.mode = channel->mode,
+			.clock = session->clock,
+			.placement = channel->placement,
+			.block_timeout_us = channel->block_timeout_us,
+	};
+	if (size < SESSION_RING_MIN || !ring_memory_size(&geometry))
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"a ring of %llu bytes (--buffer-size) is not between 64 KiB and 4 GiB",
+				(unsigned long long)wanted);
+	channel->ring_size = size;
+	return 0;
+}
+
+static int take_rings(struct session *session, struct channel *channel,
+		const struct session_channel *options, struct session_error *error)
+{
+	channel->mode = mode_of(options->mode);
+	channel->placement = options->per_thread ? RING_PER_THREAD : RING_PER_CPU;
+	channel->rings = ring_possible_cpus();
+	if (options->per_thread)
+		channel->rings = options->threads_max ? options->threads_max
+						      : SESSION_THREADS_DEFAULT;
+	if (channel->rings > SESSION_THREADS_MAX && options->per_thread)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"%u threads are more than %d", channel->rings, SESSION_THREADS_MAX);
+	if (options->block_timeout_us > SESSION_BLOCK_MAX_US)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"a program cannot be made to wait for more than an hour");
+	if (channel->mode == RING_MODE_BLOCK)
+		channel->block_timeout_us = options->block_timeout_us ? options->block_timeout_us
+								      : SESSION_BLOCK_DEFAULT_US;
+	if (session->mode == SESSION_LIST)
+		return 0;
+	return take_size(session, channel, options->ring_size, error);
+}
+
+static int take_channel(struct session *session, struct channel *channel,
+		const struct session_channel *options, struct session_error *error)
+{
+	/* Of a live session every rule was said, or will be. */
+	bool all = !options->nr_rules && !session->service;
+	const struct session_rule *rules = all ? &everything : options->rules;
+	size_t nr = all ? 1 : options->nr_rules, i;
+	int ret;
+
+	if (!options->name || !channel_is_name(options->name))
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"\"%s\" cannot name a channel: a name has at most %d letters, digits, \"_\" and \"-\"",
+				options->name ? options->name : "", SESSION_CHANNEL_NAME_MAX);
+	if (nr > WIRE_RULES_MAX)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"the channel %s has more than %d rules", options->name,
+				WIRE_RULES_MAX);
+	channel->name = strdup(options->name);
+	channel->rules = calloc(nr + 1, sizeof(*channel->rules));
+	if (!channel->name || !channel->rules)
+		return fail_memory(error);
+	ret = take_rings(session, channel, options, error);
+	if (!ret)
+		ret = take_contexts(
+				&channel->contexts, options->contexts, options->nr_contexts, error);
+	for (i = 0; i < nr && !ret; i++) {
+		channel->nr_rules++;
+		ret = take_rule(&channel->rules[i], &rules[i], error);
+	}
+	return ret;
+}
+
+static bool is_taken(const struct session *session, uint32_t nr, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (session->channels[i].name && !strcmp(session->channels[i].name, name))
+			return true;
+	return false;
+}
+
+static int check_names(const struct session *session, struct session_error *error)
+{
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels; i++) {
+		const char *name = session->channels[i].name;
+
+		if (name && is_taken(session, i, name))
+			return session_fail(error, SESSION_ERROR_USAGE, EEXIST,
+					"two channels are called \"%s\"", name);
+	}
+	return 0;
+}
+
+int channels_take(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	const struct session_channel *channels =
+			options->nr_channels ? options->channels : &standard;
+	size_t nr = options->nr_channels ? options->nr_channels : 1, i;
+	int ret = 0;
+
+	if (nr > SESSION_CHANNELS_MAX)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"%zu channels are more than %d", nr, SESSION_CHANNELS_MAX);
+	session->channels = calloc(SESSION_CHANNELS_MAX, sizeof(*session->channels));
+	if (!session->channels)
+		return fail_memory(error);
+	for (i = 0; i < nr && !ret; i++) {
+		session->nr_channels++;
+		session->nr_all_channels++;
+		ret = take_channel(session, &session->channels[i], &channels[i], error);
+	}
+	return ret ? ret : check_names(session, error);
+}
+
+static bool has_name(const struct channel *channel, const char *name)
+{
+	return channel->name && !strcmp(channel->name, name);
+}
+
+static bool are_same_contexts(const struct context_list *one, const struct context_list *other)
+{
+	return one->nr == other->nr && one->size == other->size && one->names && other->names &&
+			!memcmp(one->names, other->names, one->size);
+}
+
+/* Rings are there, and records of this layout: what of `wanted` cannot be had any more? */
+static int check_change(const struct channel *wanted, const struct channel *now, const char *name,
+		struct session_error *error)
+{
+	if (wanted->mode != now->mode || wanted->placement != now->placement ||
+			wanted->rings != now->rings || wanted->ring_size != now->ring_size ||
+			wanted->block_timeout_us != now->block_timeout_us)
+		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
+				"mode and size of the channel %s stay what they are once the session has begun",
+				name);
+	if (!are_same_contexts(&wanted->contexts, &now->contexts)) {
+		session_fail(error, SESSION_ERROR_USAGE, EBUSY,
+				"the contexts of the channel %s cannot change once the session has begun",
+				name);
+		return session_hint(error,
+				"`side enable-event --context` gives events more of their own");
+	}
+	return 0;
+}
+
+/* What becomes of one of the session's channels. */
+struct change {
+	struct channel wanted;
+	struct channel *now; /* NULL: nothing yet */
+};
+
+/* `changes` has a place for each of the session's channels. */
+static int take_change(struct session *session, struct change *changes,
+		const struct session_channel *options, struct session_error *error)
+{
+	const char *name = options->name ? options->name : "";
+	uint32_t i = 0;
+	int ret;
+
+	while (i < session->nr_channels && !has_name(&session->channels[i], name))
+		i++;
+	if (i == session->nr_channels)
+		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
+				"the session has no channel %s, and gets none once it has begun",
+				name);
+	if (changes[i].now)
+		return session_fail(error, SESSION_ERROR_USAGE, EEXIST,
+				"two channels are called \"%s\"", name);
+	changes[i].now = &session->channels[i];
+	ret = take_channel(session, &changes[i].wanted, options, error);
+	return ret ? ret : check_change(&changes[i].wanted, changes[i].now, name, error);
+}
+
+static void swap_rules(struct channel *one, struct channel *other)
+{
+	struct rule *rules = one->rules;
+	uint32_t nr = one->nr_rules;
+
+	one->rules = other->rules;
+	one->nr_rules = other->nr_rules;
+	other->rules = rules;
+	other->nr_rules = nr;
+}
+
+int channels_change(struct session *session, const struct session_channel *channels, size_t nr,
+		struct session_error *error)
+{
+	struct change *changes = calloc(session->nr_channels + 1, sizeof(*changes));
+	uint32_t i;
+	size_t k;
+	int ret = 0;
+
+	if (!changes)
+		return fail_memory(error);
+	for (k = 0; k < nr && !ret; k++)
+		ret = take_change(session, changes, &channels[k], error);
+	for (i = 0; i < session->nr_channels && !ret; i++)
+		if (changes[i].now)
+			swap_rules(changes[i].now, &changes[i].wanted);
+	/* With the rules that were, or those that shall not be. */
+	for (i = 0; i < session->nr_channels; i++)
+		channel_free(&changes[i].wanted);
+	free(changes);
+	return ret;
+}
+
+/* Behind the others, and in no trace: its rings count. */
+int channels_add_counter(struct session *session, const struct session_rule *rule, uint32_t *index,
+		struct session_error *error)
+{
+	char name[SESSION_CHANNEL_NAME_MAX];
+	const struct session_channel options = {
+			.name = name, .ring_size = SESSION_RING_MIN, .rules = rule, .nr_rules = 1};
+	uint32_t i = session->nr_all_channels;
+
+	if (i == SESSION_CHANNELS_MAX)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"there are more than %d channels, with those that watch for events",
+				SESSION_CHANNELS_MAX);
+	session->nr_all_channels++;
+	session->channels[i].counts = true;
+	*index = i;
+	/* A name that no user gives. */
+	snprintf(name, sizeof(name), "_counter-%u", i);
+	return take_channel(session, &session->channels[i], &options, error);
+}
+
+static void rule_free(struct rule *rule)
+{
+	free(rule->patterns);
+	free(rule->parsed);
+	context_list_free(&rule->contexts);
+	free(rule->filter);
+	free(rule->program);
+	free(rule->missing);
+}
+
+void channel_free(struct channel *channel)
+{
+	uint32_t i;
+
+	for (i = 0; i < channel->nr_rules; i++)
+		rule_free(&channel->rules[i]);
+	free(channel->rules);
+	free(channel->name);
+	context_list_free(&channel->contexts);
+}
+
+/* ---- what rules have to do with the events that came ---- */
+
+static bool rule_wants(const struct rule *rule, const struct side_event_description *event)
+{
+	return !rule->nr_patterns ||
+			pattern_set_wants(rule->parsed, rule->nr_parsed,
+					side_ptr_get(event->provider_name),
+					side_ptr_get(event->event_name),
+					(unsigned int)side_enum_get(event->loglevel));
+}
+
+bool channel_wants(const struct channel *channel, const struct side_event_description *event)
+{
+	uint32_t i;
+
+	for (i = 0; i < channel->nr_rules; i++)
+		if (rule_wants(&channel->rules[i], event))
+			return true;
+	return false;
+}
+
+/* Contexts were looked at when the filter was parsed: any index will do. */
+static int any_context(void *user, const char *name)
+{
+	(void)user;
+	(void)name;
+	return 0;
+}
+
+static void rule_meet(struct rule *rule, const struct side_event_description *event)
+{
+	const struct filter_names names = {.resolve = any_context};
+	struct filter_error error = {0};
+	ssize_t size;
+
+	if (!rule->program || rule->met || !rule_wants(rule, event))
+		return;
+	size = filter_link_size(rule->program, rule->program_size, event, &names, &error);
+	if (size >= 0)
+		rule->met = true;
+	else if (!rule->missing &&
+			asprintf(&rule->missing, "%s%s%s", error.text, *error.hint ? "\n" : "",
+					error.hint) < 0)
+		rule->missing = NULL;
+}
+
+void channel_meet(struct channel *channel, const struct side_event_description *event)
+{
+	uint32_t i;
+
+	for (i = 0; i < channel->nr_rules; i++)
+		rule_meet(&channel->rules[i], event);
+}
+
+/* A process does not describe what none of its rules can match, so the reason may not be known. */
+static void report_filter(struct session *session, const struct rule *rule)
+{
+	if (!rule->program || rule->met)
+		return;
+	if (rule->missing)
+		report(session, false,
+				"the filter `%s` fits none of the events that it was meant for: %s",
+				rule->filter, rule->missing);
+	else
+		report(session, false,
+				"the filter `%s` fits none of the events that it was meant for: there was none, or none that has the fields that it names",
+				rule->filter);
+}
+
+void channels_report(struct session *session)
+{
+	uint32_t i, k;
+
+	if (!session->instances)
+		return;
+	for (i = 0; i < session->nr_all_channels; i++)
+		for (k = 0; k < session->channels[i].nr_rules; k++)
+			report_filter(session, &session->channels[i].rules[k]);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Options looked at without a recording: by the same functions that begin one. */
+#include "recorder/core/check.h"
+
+#include <errno.h>
+
+#include "recorder/core/parts.h"
+
+int session_check(const struct session_options *options, struct session_error *error)
+{
+	struct session *session = session_allocate();
+	struct session_options plain = *options;
+	int ret;
+
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	if (!session)
+		return session_fail_allocation(error);
+	/* Huge pages are tried by taking some, and are no reason to refuse. */
+	plain.huge_pages = false;
+	session->mode = options->mode;
+	/* Any will do: which one there is takes longer to find out than all the rest. */
+	session->clock = RING_CLOCK_MONOTONIC;
+	ret = channels_take(session, &plain, error);
+	if (!ret && (options->compress < 0 || options->compress > SESSION_COMPRESS_MAX))
+		ret = session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"there is no compression level %d: they go from 1 to %d",
+				options->compress, SESSION_COMPRESS_MAX);
+	if (!ret)
+		ret = trigger_take(session, &plain, error);
+	if (!ret)
+		ret = memory_check(session, &plain, error);
+	if (!ret)
+		ret = rotate_take(session, &plain, error);
+	session_destroy(session);
+	return ret;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Why a command may never meet the agent: the loader preloads nothing into programs that are
+ * statically linked, that run with more rights than their caller, or that are of another word size.
+ * Looked at before the start (the file may be gone afterwards), said only if no agent came.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+
+/* Whether a 64- or 32-bit program's headers ask for an interpreter, that is, for the loader. */
+static bool has_loader(int fd, const unsigned char ident[EI_NIDENT])
+{
+	union {
+		Elf64_Ehdr of64;
+		Elf32_Ehdr of32;
+	} head;
+	uint64_t offset;
+	unsigned int nr, size, i;
+
+	if (pread(fd, &head, sizeof(head), 0) < (ssize_t)sizeof(head.of32))
+		return true;
+	if (ident[EI_CLASS] == ELFCLASS64) {
+		offset = head.of64.e_phoff;
+		nr = head.of64.e_phnum;
+		size = head.of64.e_phentsize;
+	} else {
+		offset = head.of32.e_phoff;
+		nr = head.of32.e_phnum;
+		size = head.of32.e_phentsize;
+	}
+	for (i = 0; i < nr; i++) {
+		uint32_t type;
+
+		if (pread(fd, &type, sizeof(type), (off_t)(offset + (uint64_t)i * size)) !=
+				(ssize_t)sizeof(type))
+			return true;
+		if (type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+static bool gains_rights(int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return false;
+	if ((status.st_mode & S_ISUID) && status.st_uid != getuid())
+		return true;
+	if ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) && status.st_gid != getgid())
+		return true;
+	return getuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0;
+}
+
+static const char *why_never(int fd)
+{
+	unsigned char ident[EI_NIDENT];
+
+	if (pread(fd, ident, sizeof(ident), 0) != sizeof(ident) ||
+			memcmp(ident, ELFMAG, SELFMAG) != 0)
+		return NULL;
+	if (gains_rights(fd))
+		return "runs with more rights than its caller (set-user-ID, set-group-ID or file capabilities), so the loader does not preload the agent\nrun it as the user whose rights it gains";
+	if (ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32))
+		return "is a program of another word size than the installed agent";
+	if (!has_loader(fd, ident))
+		return "is statically linked, so the agent cannot be preloaded into it";
+	return NULL;
+}
+
+char *session_never_meets(const char *name)
+{
+	char path[PATH_MAX];
+	const char *why;
+	char *sentence;
+	int fd;
+
+	if (session_program(name, path) < 0)
+		return NULL;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	why = why_never(fd);
+	close(fd);
+	if (!why || asprintf(&sentence, "%s %s", path, why) < 0)
+		return NULL;
+	return sentence;
+}

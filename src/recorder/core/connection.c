@@ -1,0 +1,947 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an agent says, and the answers. The kernel says who speaks (SO_PEERCRED): only our own user
+ * and root are heard (and who knows the name of root's socket: runtime.c), and only the process itself may add to its instance. Whoever breaks the
+ * protocol or takes too long is cut off, which costs nobody but itself.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "recorder/core/live.h"
+#include "recorder/core/parts.h"
+#include "recorder/core/peer.h"
+#include "recorder/storage/state-directory.h"
+
+static void lose_process(struct session *session, struct instance *instance);
+
+/* The memory stays until connections_free_closed(): an event of this turn may point to it. */
+static void connection_close(struct session *session, struct connection *connection)
+{
+	struct connection **at = &session->connections;
+
+	if (connection->watch.fd < 0)
+		return;
+	while (*at != connection)
+		at = &(*at)->next;
+	*at = connection->next;
+	shares_give_back(&session->connection_shares, connection->uid, 1);
+	/* Another process can have the socket, too (session_take_connection()): then a close alone would not end its events. */
+	epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
+	peer_close(connection->watch.fd, connection->refuses_fds);
+	if (connection->process.fd >= 0) {
+		epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->process.fd, NULL);
+		close(connection->process.fd);
+	}
+	if (connection->is_introducing && !outbox_is_empty(&connection->outbox))
+		lose_process(session, connection->instance);
+	outbox_free(&connection->outbox);
+	connection->watch.fd = connection->process.fd = -1;
+	connection->instance = NULL;
+	connection->next = session->closed_connections;
+	session->closed_connections = connection;
+}
+
+void connections_free_closed(struct session *session)
+{
+	while (session->closed_connections) {
+		struct connection *connection = session->closed_connections;
+
+		session->closed_connections = connection->next;
+		kind_stream_free(&connection->stream);
+		free(connection->refused);
+		free(connection);
+	}
+}
+
+/* ---- sending ---- */
+
+/* The limit of queued bytes for this connection, considering the other connections of its user. */
+static size_t unread_limit(const struct session *session, const struct connection *of)
+{
+	const struct connection *connection;
+	size_t used = 0, left;
+
+	for (connection = session->connections; connection; connection = connection->next)
+		if (connection->uid == of->uid && connection != of)
+			used += connection->outbox.size;
+	left = used < LIMIT_UNREAD_OF_USER ? LIMIT_UNREAD_OF_USER - used : 0;
+	return left < LIMIT_UNREAD ? left : LIMIT_UNREAD;
+}
+
+/* While messages wait for the peer, the recorder reads none of its messages, so their number does not grow. */
+static void watch_connection(struct session *session, struct connection *connection)
+{
+	struct epoll_event event = {
+			.events = outbox_is_empty(&connection->outbox) ? EPOLLIN : EPOLLOUT,
+			.data.ptr = &connection->watch,
+	};
+
+	connection->send_deadline = wire_deadline(LIMIT_UNREAD_MS);
+	epoll_ctl(session->epoll, EPOLL_CTL_MOD, connection->watch.fd, &event);
+}
+
+static int connection_send(struct session *session, struct connection *connection,
+		const void *message, size_t size, int fd)
+{
+	bool waited = !outbox_is_empty(&connection->outbox);
+	int ret = outbox_send(&connection->outbox, connection->watch.fd, message, size, fd,
+			unread_limit(session, connection));
+
+	if (!ret && !waited && !outbox_is_empty(&connection->outbox))
+		watch_connection(session, connection);
+	return ret;
+}
+
+/* ---- accepting ---- */
+
+/* Messages that a process may have sent before it exited: one, or a batch of descriptions. */
+#define LAST_MESSAGES 16
+
+/* Identify the peer. False: its connection is refused. */
+static bool is_welcome(struct session *session, int fd, struct connection *connection)
+{
+	struct ucred cred;
+	socklen_t size = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size)) {
+		report(session, true,
+				"a process is not recorded: its connection cannot be read: %s",
+				strerror(errno));
+		return false;
+	}
+	connection->process.fd = peer_open_process(fd, &cred);
+	if (connection->process.fd < 0 && connection->process.fd != -ESRCH) {
+		report_about(session, cred.uid, cred.pid, true,
+				"process %d is not recorded: it cannot be watched: %s",
+				(int)cred.pid, strerror(-connection->process.fd));
+		return false;
+	}
+	connection->peer = cred.pid;
+	connection->uid = cred.uid;
+	connection->gid = cred.gid;
+	/* A session that records on behalf of a user has programs of that user only. */
+	if (session->service && session->service->is_owned)
+		return cred.pid > 0 && cred.uid == session->service->owner;
+	return cred.pid > 0 &&
+			(cred.uid == geteuid() || cred.uid == 0 || session->socket_is_secret ||
+					(session->service && session->service->any_user));
+}
+
+/* The user's share is used up: close the connection of this user that has been silent for the longest time. */
+static void evict(struct session *session, uid_t uid)
+{
+	struct connection *connection, *oldest = NULL;
+
+	for (connection = session->connections; connection; connection = connection->next)
+		if (!connection->instance && connection->uid == uid)
+			oldest = connection; /* the list is youngest first */
+	if (oldest)
+		connection_close(session, oldest);
+}
+
+static int connection_handle(struct session *session, struct connection *connection);
+
+/* False with errno. */
+static bool watch_both(struct session *session, struct connection *connection)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->watch};
+	int code;
+
+	if (epoll_ctl(session->epoll, EPOLL_CTL_ADD, connection->watch.fd, &event))
+		return false;
+	if (connection->process.fd < 0)
+		return true;
+	event.data.ptr = &connection->process;
+	if (!epoll_ctl(session->epoll, EPOLL_CTL_ADD, connection->process.fd, &event))
+		return true;
+	code = errno;
+	epoll_ctl(session->epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
+	errno = code;
+	return false;
+}
+
+/* The process has exited: receive its remaining messages. */
+static void hear_last_words(struct session *session, struct connection *connection)
+{
+	int messages = LAST_MESSAGES;
+
+	while (messages-- && !connection_handle(session, connection))
+		;
+	connection_close(session, connection);
+}
+
+static bool take_share(struct session *session, const struct connection *connection)
+{
+	if (!shares_left(&session->connection_shares, connection->uid))
+		evict(session, connection->uid);
+	return shares_take(&session->connection_shares, connection->uid, 1);
+}
+
+static bool admit(struct session *session, struct connection *connection)
+{
+	if (!is_welcome(session, connection->watch.fd, connection) ||
+			!take_share(session, connection))
+		return false;
+	if (watch_both(session, connection))
+		return true;
+	report_about(session, connection->uid, connection->peer, true,
+			"process %d is not recorded: it cannot be watched: %s",
+			(int)connection->peer, strerror(errno));
+	shares_give_back(&session->connection_shares, connection->uid, 1);
+	return false;
+}
+
+static void take_connection(struct session *session, int fd, bool refuses_fds)
+{
+	struct connection *connection = calloc(1, sizeof(*connection));
+
+	if (!connection) {
+		report(session, true, "a process is not recorded: the recorder is out of memory");
+		peer_close(fd, refuses_fds);
+		return;
+	}
+	connection->process = (struct watch){.kind = WATCH_PEER, .fd = -1};
+	connection->watch = (struct watch){.kind = WATCH_CONNECTION, .fd = fd};
+	connection->refuses_fds = refuses_fds;
+	connection->hello_deadline = wire_deadline(LIMIT_HELLO_MS);
+	connection->deadline = wire_deadline(LIMIT_CONNECTION_MS);
+	if (!admit(session, connection)) {
+		if (connection->process.fd >= 0)
+			close(connection->process.fd);
+		free(connection);
+		peer_close(fd, refuses_fds);
+		return;
+	}
+	connection->next = session->connections;
+	session->connections = connection;
+	if (connection->process.fd < 0)
+		hear_last_words(session, connection);
+}
+
+void session_take_connection(struct session *session, int fd)
+{
+	/* Messages that are in its queue already can have descriptors. */
+	(void)peer_refuse_fds(fd);
+	take_connection(session, fd, false);
+}
+
+void connection_accept(struct session *session)
+{
+	int fd = accept4(session->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		take_connection(session, fd, session->listener_refuses_fds);
+}
+
+void connection_peer_exited(struct session *session, struct watch *process)
+{
+	char *connection = (char *)process - offsetof(struct connection, process);
+
+	connection_close(session, (struct connection *)(void *)connection);
+}
+
+/* True if the process that made this connection still runs. Otherwise another process can have its process id. */
+static bool peer_lives(const struct connection *connection)
+{
+	return connection->process.fd >= 0 && !peer_has_exited(connection->process.fd);
+}
+
+/* ---- HELLO ---- */
+
+struct answer {
+	struct session *session;
+	struct connection *connection;
+	const int *ring_fds;  /* NULL: the program has the rings already */
+	struct news *for_all; /* nobody has asked: here it is kept */
+};
+
+struct news {
+	char *bytes;
+	size_t size, room;
+};
+
+static int keep(struct news *news, const void *message, size_t size)
+{
+	if (size > news->room - news->size)
+		return -EMSGSIZE;
+	memcpy(news->bytes + news->size, message, size);
+	news->size += size;
+	return 0;
+}
+
+static int send_part(const struct answer *answer, ssize_t size, int fd)
+{
+	if (size < 0)
+		return (int)size;
+	if (answer->for_all)
+		return fd < 0 ? keep(answer->for_all, answer->session->message, (size_t)size)
+			      : -EINVAL;
+	return connection_send(answer->session, answer->connection, answer->session->message,
+			(size_t)size, fd);
+}
+
+static int send_rule(const struct answer *answer, uint32_t channel, const struct rule *rule)
+{
+	struct wire_rule message = {
+			.channel = channel,
+			.nr_patterns = rule->nr_patterns,
+			.patterns = rule->patterns,
+			.nr_contexts = rule->contexts.nr,
+			.contexts = rule->contexts.names,
+			.filter_size = (uint32_t)rule->program_size,
+			.filter = rule->program,
+	};
+
+	return send_part(answer,
+			wire_encode_rule(answer->session->message, WIRE_MESSAGE_MAX, &message), -1);
+}
+
+/* Those of a session that is stopped rest. */
+static uint32_t nr_rules_of(const struct session *session, const struct channel *channel)
+{
+	return session->service && !session->service->active ? 0 : channel->nr_rules;
+}
+
+static int send_channel(const struct answer *answer, const struct channel *of, uint64_t memory,
+		uint32_t index)
+{
+	uint32_t nr_rules = nr_rules_of(answer->session, of);
+	struct wire_channel message = {
+			.index = index,
+			.ring_memory = answer->ring_fds ? memory : 0,
+			.nr_rules = nr_rules,
+			.nr_contexts = of->contexts.nr,
+			.name = of->name,
+			.contexts = of->contexts.names,
+	};
+	int ret = send_part(answer,
+			wire_encode_channel(answer->session->message, WIRE_MESSAGE_MAX, &message),
+			answer->ring_fds ? answer->ring_fds[index] : -1);
+	uint32_t i;
+
+	for (i = 0; i < nr_rules && !ret; i++)
+		ret = send_rule(answer, index, &of->rules[i]);
+	return ret;
+}
+
+/* The smallest that any channel of the instance takes. */
+static uint32_t payload_max(const struct instance *instance)
+{
+	size_t least = RING_PAYLOAD_MAX;
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++) {
+		size_t max = ring_payload_max(instance->channels[i].geometry.size);
+
+		if (max < least)
+			least = max;
+	}
+	return (uint32_t)least;
+}
+
+static struct wire_config accepting(const struct session *session, const struct instance *instance)
+{
+	bool lists = session->mode == SESSION_LIST;
+
+	return (struct wire_config){
+			.accepted = true,
+			.reason = "",
+			.flags = lists ? WIRE_CONFIG_LIST_ONLY : 0,
+			.instance = instance->number,
+			.clock = session->clock,
+			.max_events = LIMIT_EVENTS,
+			.max_description = LIMIT_DESCRIPTION,
+			.max_payload = payload_max(instance),
+			.frequency = session->ctf_clock.frequency,
+			.offset_s = session->ctf_clock.offset_s,
+			.offset = session->ctf_clock.offset,
+			.generation = session->service ? session->service->generation : 1,
+			.statedump = session->service ? session->service->statedump : 0,
+			.nr_channels = lists ? 0 : instance->nr_all_channels,
+	};
+}
+
+static int send_table(const struct answer *answer, const struct instance *instance,
+		const struct probe_offer *offer)
+{
+	bool other = offer->others >= 0 && !instance->is_command;
+	struct wire_probes message = {.table = offer->number,
+			.size = other ? offer->size_of_others : offer->size};
+
+	return send_part(answer,
+			wire_encode_probes(answer->session->message, WIRE_MESSAGE_MAX, &message),
+			other ? offer->others : offer->table);
+}
+
+/* With the tables of probes that are for this process; to whom keeps its rules, nothing of that. */
+static int send_head(
+		const struct answer *answer, struct instance *instance, struct wire_config *config)
+{
+	struct session *session = answer->session;
+	struct probe_offer *offers[SESSION_PROBES_MAX];
+	int nr = config->nr_channels ? probes_choose(session, instance, offers) : 0, i, ret;
+
+	if (nr < 0)
+		return nr;
+	config->nr_tables = (uint32_t)nr;
+	ret = send_part(answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, config), -1);
+	for (i = 0; i < nr && !ret; i++)
+		ret = send_table(answer, instance, offers[i]);
+	return ret;
+}
+
+/* Tables of probes, now or until now: who has them is told by name. */
+static bool any_has_probes(const struct session *session)
+{
+	const struct instance *instance;
+
+	for (instance = session->live; instance; instance = instance->next_live)
+		if (instance->nr_given)
+			return true;
+	return session->probes.nr;
+}
+
+/* Whatever differs from one program to the next, or comes with a descriptor, does not go this way. */
+size_t session_news(struct session *session, void *bytes, size_t room)
+{
+	struct news news = {.bytes = bytes, .room = room};
+	const struct answer answer = {.session = session, .for_all = &news};
+	/* To REFRESH nothing else of it counts. */
+	const struct wire_config config = {
+			.accepted = true,
+			.reason = "",
+			.generation = session->service->generation,
+			.statedump = session->service->statedump,
+			.nr_channels = session->nr_all_channels,
+	};
+	uint32_t i;
+	int ret;
+
+	if (session->service->nr_track || session->service->boot || any_has_probes(session))
+		return 0;
+	ret = send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
+			-1);
+	for (i = 0; i < config.nr_channels && !ret; i++)
+		ret = send_channel(&answer, &session->channels[i], 0, i);
+	return ret ? 0 : news.size;
+}
+
+static int send_config(struct session *session, struct connection *connection,
+		struct instance *instance, struct wire_config *config, const int *ring_fds)
+{
+	const struct answer answer = {
+			.session = session,
+			.connection = connection,
+			.ring_fds = ring_fds,
+	};
+	int ret = send_head(&answer, instance, config);
+	uint32_t i;
+
+	for (i = 0; i < config->nr_channels && !ret; i++)
+		ret = send_channel(&answer, instance->channels[i].channel,
+				instance->channels[i].memory, i);
+	if (!ret)
+		instance->generation = config->generation;
+	return ret;
+}
+
+/* flags: WIRE_CONFIG_RETRY or 0. */
+static int send_refusal(struct session *session, struct connection *connection, const char *reason,
+		uint32_t flags)
+{
+	const struct answer answer = {.session = session, .connection = connection};
+	const struct wire_config config = {.reason = reason, .flags = flags};
+
+	return send_part(&answer, wire_encode_config(session->message, WIRE_MESSAGE_MAX, &config),
+			-1);
+}
+
+static bool is_tracked(const struct session *session, const struct connection *connection,
+		const char *procname)
+{
+	const struct service *service = session->service;
+	struct track_peer peer = {
+			.pid = connection->peer,
+			.uid = connection->uid,
+			.gid = connection->gid,
+	};
+	bool tracked;
+	char *name;
+
+	/* What the kernel's events are of is no program that could be tracked. */
+	if (!service || !service->nr_track || !strcmp(procname, SESSION_KERNEL_PROGRAM))
+		return true;
+	name = instance_clean_name(procname);
+	peer.name = name ? name : "";
+	tracked = track_wants(service->track, service->nr_track, &peer);
+	free(name);
+	return tracked;
+}
+
+/* Nobody's fault, and no loss: it is what the user wants. */
+static int refuse_untracked(struct session *session, struct connection *connection)
+{
+	session->service->nr_untracked++;
+	send_refusal(session, connection, "not tracked", 0);
+	return -ECONNREFUSED;
+}
+
+#define TOO_LATE "its wait for the rings timed out: the recorder was busy"
+#define OTHER_VERSION \
+	"its agent is of another release: restart it with the libside of this recorder"
+#define NO_DESCRIPTOR "the recorder has no descriptor left"
+
+/* One sentence for all of them: refusals_report(). */
+static void note_refusal(
+		struct session *session, uid_t uid, pid_t pid, const char *name, const char *reason)
+{
+	if (!session->nr_refused++ &&
+			asprintf(&session->refused, "process %d (%s) is not recorded: %s", (int)pid,
+					name ? name : "?", reason) < 0)
+		session->refused = NULL;
+	if (session->nr_refused == 1 && session->service && session->refused)
+		report_about(session, uid, pid, true, "%s", session->refused);
+}
+
+static int refuse_process(struct session *session, struct connection *connection,
+		const struct wire_hello *hello, const char *reason)
+{
+	char *name = instance_clean_name(hello->procname);
+
+	if (refusals_note(session, connection, name, reason,
+			    hello->features & WIRE_FEATURE_RETRY)) {
+		note_refusal(session, connection->uid, connection->peer, name, reason);
+		instance_count_refused(session, hello);
+	}
+	free(name);
+	send_refusal(session, connection, reason, WIRE_CONFIG_RETRY);
+	return -ECONNREFUSED;
+}
+
+/* The name of its executable is in a message that cannot be read. */
+static int refuse_version(struct session *session, struct connection *connection)
+{
+	char path[64], name[64] = "?";
+	struct wire_hello hello = {.procname = name};
+	FILE *file;
+
+	if (connection->instance || !peer_lives(connection))
+		return -EPROTO;
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)connection->peer);
+	file = fopen(path, "re");
+	if (file && fgets(name, sizeof(name), file))
+		name[strcspn(name, "\n")] = 0;
+	if (file)
+		fclose(file);
+	return refuse_process(session, connection, &hello, OTHER_VERSION);
+}
+
+/* It has no rings, whatever it records. */
+static void lose_process(struct session *session, struct instance *instance)
+{
+	note_refusal(session, instance->account, instance->peer, instance->procname, TOO_LATE);
+	/* Relaxed: a statistics counter. */
+	__atomic_fetch_add(&instance->refused, 1, __ATOMIC_RELAXED);
+	instance_end(session, instance);
+}
+
+static int handle_hello(struct session *session, struct connection *connection, size_t size)
+{
+	int ring_fds[SESSION_CHANNELS_MAX];
+	struct wire_hello hello;
+	const char *reason = NULL;
+	struct wire_config config;
+	struct instance *instance;
+	int pidfd, ret;
+	uint32_t i;
+
+	if (connection->instance || wire_decode_hello(session->message, size, &hello))
+		return -EPROTO;
+	if (!peer_lives(connection))
+		return refuse_process(session, connection, &hello, TOO_LATE);
+	instance_end_predecessor(session, connection->peer);
+	if (!is_tracked(session, connection, hello.procname))
+		return refuse_untracked(session, connection);
+	pidfd = fcntl(connection->process.fd, F_DUPFD_CLOEXEC, 0);
+	if (pidfd < 0)
+		return refuse_process(session, connection, &hello,
+				errno == EMFILE ? NO_DESCRIPTOR : strerror(errno));
+	instance = instance_create(session, &hello, connection, pidfd, ring_fds, &reason);
+	if (!instance)
+		return refuse_process(session, connection, &hello, reason);
+	refusals_remove(session, connection->peer);
+	config = accepting(session, instance);
+	ret = send_config(session, connection, instance, &config, ring_fds);
+	for (i = 0; i < session->nr_all_channels; i++)
+		if (ring_fds[i] >= 0)
+			close(ring_fds[i]);
+	connection->instance = instance;
+	connection->is_introducing = !ret;
+	if (ret)
+		lose_process(session, instance);
+	return ret;
+}
+
+/* One that makes its rings itself may not have been seen yet. */
+static struct instance *find_speaker(struct session *session, uint64_t token, pid_t peer)
+{
+	struct instance *instance = instance_find(session, token, peer);
+
+	if (instance || !session->service || !session->service->boot)
+		return instance;
+	adopt_new(session, true);
+	return instance_find(session, token, peer);
+}
+
+/* ---- REFRESH ---- */
+
+/* Whoever is not known, or not wanted any more, leaves: we do not read its rings. */
+static int handle_refresh(struct session *session, struct connection *connection, size_t size)
+{
+	struct wire_refresh refresh;
+	struct wire_config config;
+	struct instance *instance;
+
+	if (connection->instance || !session->service ||
+			wire_decode_refresh(session->message, size, &refresh))
+		return -EPROTO;
+	instance = find_speaker(session, refresh.token, connection->peer);
+	if (!instance) {
+		send_refusal(session, connection, "the session does not know this process", 0);
+		return -ECONNREFUSED;
+	}
+	if (!is_tracked(session, connection, instance->procname)) {
+		instance_end(session, instance);
+		return refuse_untracked(session, connection);
+	}
+	connection->instance = instance;
+	instance->uid = connection->uid;
+	instance->gid = connection->gid;
+	config = accepting(session, instance);
+	if (refresh.generation == config.generation) {
+		config.flags |= WIRE_CONFIG_UNCHANGED;
+		config.nr_channels = 0;
+	}
+	return send_config(session, connection, instance, &config, NULL);
+}
+
+/* ---- EVENTS ---- */
+
+static bool refuse(struct connection *connection, const struct wire_event_head *head,
+		enum wire_refusal reason)
+{
+	if (connection->nr_refused == connection->room_refused) {
+		uint32_t room = connection->room_refused ? connection->room_refused * 2 : 64;
+		struct wire_refused *refused;
+
+		if (room > 2 * LIMIT_EVENTS)
+			return false;
+		refused = realloc(connection->refused, room * sizeof(*refused));
+		if (!refused)
+			return false;
+		connection->refused = refused;
+		connection->room_refused = room;
+	}
+	connection->refused[connection->nr_refused++] = (struct wire_refused){
+			.id = head->id, .channel = head->channel, .reason = (uint16_t)reason};
+	return true;
+}
+
+struct batch {
+	struct session *session;
+	struct connection *connection;
+};
+
+static bool take_kind(void *user, const struct wire_event_head *head, const void *bytes,
+		enum wire_refusal refusal)
+{
+	struct batch *batch = user;
+	struct connection *connection = batch->connection;
+
+	if (!refusal)
+		refusal = kinds_add(batch->session, connection->instance, head, bytes);
+	if (!refusal)
+		connection->accepted++;
+	return !refusal || refuse(connection, head, refusal);
+}
+
+static int send_acks(struct session *session, struct connection *connection)
+{
+	uint32_t sent = 0;
+
+	do {
+		uint32_t nr = connection->nr_refused - sent;
+		struct wire_ack ack = {0};
+		ssize_t size;
+		int ret;
+
+		ack.nr_refused = nr < WIRE_ACK_REFUSALS_MAX ? nr : WIRE_ACK_REFUSALS_MAX;
+		if (ack.nr_refused)
+			ack.refused = connection->refused + sent;
+		sent += ack.nr_refused;
+		ack.last = sent == connection->nr_refused;
+		ack.accepted = ack.last ? connection->accepted : 0;
+		size = wire_encode_ack(session->message, WIRE_MESSAGE_MAX, &ack);
+		if (size < 0)
+			return (int)size;
+		ret = connection_send(session, connection, session->message, (size_t)size, -1);
+		if (ret)
+			return ret;
+	} while (sent < connection->nr_refused);
+	return 0;
+}
+
+static void report_refusals(struct session *session, const struct connection *connection)
+{
+	const struct instance *instance = connection->instance;
+	uint32_t i;
+
+	for (i = 0; i < connection->nr_refused && i < 5; i++)
+		report_instance(session, instance, true,
+				"event %u of process %d (%s) is not recorded: %s",
+				connection->refused[i].id, (int)instance->peer, instance->procname,
+				wire_refusal_text(connection->refused[i].reason));
+	if (i < connection->nr_refused)
+		report_instance(session, instance, true,
+				"%u more events of process %d (%s) are not recorded",
+				connection->nr_refused - i, (int)instance->peer,
+				instance->procname);
+}
+
+static int handle_events(struct session *session, struct connection *connection, size_t size)
+{
+	struct batch batch = {.session = session, .connection = connection};
+	struct wire_events events;
+	int ret;
+
+	if (wire_decode_events(session->message, size, &events))
+		return -EPROTO;
+	if (!connection->instance)
+		connection->instance = find_speaker(session, events.token, connection->peer);
+	if (!connection->instance || connection->instance->token != events.token ||
+			events.sequence != connection->sequence)
+		return -EPROTO;
+	connection->sequence++;
+	ret = kind_stream_feed(&connection->stream, events.bytes, events.size, take_kind, &batch);
+	if (ret || !events.last)
+		return ret;
+	if (!kind_stream_is_whole(&connection->stream))
+		return -EPROTO;
+	report_refusals(session, connection);
+	if (connection->accepted) {
+		maps_read(session, connection->instance);
+		leases_matched(session, connection->instance);
+	}
+	ret = send_acks(session, connection);
+	/* It has no callback on events for which it received no answer. */
+	if (ret && connection->accepted)
+		report_instance(session, connection->instance, true,
+				"%u events of process %d (%s) are not recorded: its wait for the answer timed out: the recorder was busy",
+				connection->accepted, (int)connection->instance->peer,
+				connection->instance->procname);
+	connection->sequence = connection->accepted = connection->nr_refused = 0;
+	/* The next batch on the first connection has its own time. */
+	connection->deadline = wire_deadline(LIMIT_CONNECTION_MS);
+	return ret;
+}
+
+/* ---- PROBED ---- */
+
+static int handle_probed(struct session *session, struct connection *connection, size_t size)
+{
+	struct wire_probed probed;
+
+	if (wire_decode_probed(session->message, size, &probed))
+		return -EPROTO;
+	if (!connection->instance)
+		connection->instance = find_speaker(session, probed.token, connection->peer);
+	if (!connection->instance || connection->instance->token != probed.token)
+		return -EPROTO;
+	return probes_hear(connection->instance, &probed);
+}
+
+/* ---- MISSED ---- */
+
+static const char *missed_reason(uint32_t reason)
+{
+	switch (reason) {
+	case WIRE_MISSED_WORD_SIZE:
+		return "it is a 32-bit program, and the installed agent is a 64-bit library";
+	case WIRE_MISSED_C_LIBRARY:
+		return "its C library is not the GNU C library, which the agent needs";
+	case WIRE_MISSED_LIBSIDE:
+		return "the libside.so.0 that it loads (see its RUNPATH and LD_LIBRARY_PATH) is not the one that the agent is part of";
+	case WIRE_MISSED_MEMORY:
+		return "its limit of address space (ulimit -v) leaves no space for the buffers\nraise the limit, or make the buffers smaller with `--buffer-size`";
+	case WIRE_MISSED_FILES:
+		return "its limit of open files (ulimit -n) leaves no descriptor for the buffers\nraise the limit";
+	case WIRE_MISSED_LOADER:
+		return "its loader could not load the agent, and has printed the reason";
+	case WIRE_MISSED_STATIC:
+		return "it is linked statically with libside and the C library, so it cannot load the agent\nlink it without -static";
+	case WIRE_MISSED_ERROR:
+		return "a system call that receives or maps its buffers failed\n`SIDE_DEBUG=1` in its environment prints the error";
+	default: return "the agent cannot work in it";
+	}
+}
+
+static void report_late(struct session *session, const struct connection *connection,
+		const char *name, const struct wire_missed *missed)
+{
+	const char *reason = missed->reason == WIRE_MISSED_LATE_DAEMON
+			? "the daemon did not answer in time"
+			: "the recorder did not answer in time, or a lock of the program was taken";
+
+	report_about(session, connection->uid, connection->peer, true,
+			"process %d (%s) joined late: its events of the first %u ms may be missing: %s",
+			(int)connection->peer, name, missed->elapsed_ms, reason);
+}
+
+/* The program's only message: close the connection, because it waits for that. */
+static int handle_missed(struct session *session, struct connection *connection, size_t size)
+{
+	struct wire_missed missed;
+	char *name;
+
+	if (connection->instance || wire_decode_missed(session->message, size, &missed))
+		return -EPROTO;
+	name = strrchr(missed.name, '/');
+	name = instance_clean_name(name ? name + 1 : missed.name);
+	if (missed.reason == WIRE_MISSED_ALLOCATOR) {
+		report_about(session, connection->uid, connection->peer, false,
+				"calls of malloc() and its like in process %d (%s) are not recorded: its own allocator comes before the wrapper",
+				(int)connection->peer, name ? name : "?");
+		free(name);
+		return -ECONNRESET;
+	}
+	if (missed.reason == WIRE_MISSED_LATE_DAEMON ||
+			missed.reason == WIRE_MISSED_LATE_RECORDER) {
+		report_late(session, connection, name ? name : "?", &missed);
+		free(name);
+		return -ECONNRESET;
+	}
+	if (missed.reason == WIRE_MISSED_COPY) {
+		report_about(session, connection->uid, connection->peer, true,
+				"events of %s in process %d are not recorded: it is linked with libside.a, and the process has another libside\nlink it with -lside",
+				name ? name : "?", (int)connection->peer);
+		free(name);
+		return -ECONNRESET;
+	}
+	/* The instance of the same process before it executed this program. */
+	if (peer_lives(connection))
+		instance_end_predecessor(session, connection->peer);
+	session->nr_refused++;
+	report_about(session, connection->uid, connection->peer, true,
+			"process %d (%s) is not recorded: %s", (int)connection->peer,
+			name ? name : "?", missed_reason(missed.reason));
+	free(name);
+	return -ECONNRESET;
+}
+
+/* ---- */
+
+static int handle_bye(struct session *session, struct connection *connection, size_t size)
+{
+	struct wire_bye bye;
+
+	if (wire_decode_bye(session->message, size, &bye) || !connection->instance ||
+			connection->instance->token != bye.token)
+		return -EPROTO;
+	connection->instance->listed = true;
+	return -ECONNRESET;
+}
+
+/* Errors of the recorder itself. A peer that closed its connection or broke the protocol causes others. */
+static bool is_own_error(int code)
+{
+	return code == EIO || code == ENOMEM || code == ENOBUFS || code == EMFILE || code == ENFILE;
+}
+
+/* One message, if there is one. */
+static int connection_handle(struct session *session, struct connection *connection)
+{
+	ssize_t size = peer_receive(connection->watch.fd, session->message, WIRE_MESSAGE_MAX,
+			connection->refuses_fds);
+
+	if (size == -EAGAIN)
+		return 0;
+	if (size <= 0)
+		return is_own_error((int)-size) ? (int)size : -ECONNRESET;
+	switch (wire_message_type(session->message, (size_t)size)) {
+	case WIRE_HELLO: return handle_hello(session, connection, (size_t)size);
+	case WIRE_REFRESH: return handle_refresh(session, connection, (size_t)size);
+	case WIRE_EVENTS: return handle_events(session, connection, (size_t)size);
+	case WIRE_PROBED: return handle_probed(session, connection, (size_t)size);
+	case WIRE_MISSED: return handle_missed(session, connection, (size_t)size);
+	case WIRE_BYE: return handle_bye(session, connection, (size_t)size);
+	case -EPROTONOSUPPORT: return refuse_version(session, connection);
+	default: return -EPROTO;
+	}
+}
+
+static int connection_flush(struct session *session, struct connection *connection)
+{
+	size_t before = connection->outbox.size;
+	int ret = outbox_flush(&connection->outbox, connection->watch.fd);
+
+	if (ret && ret != -EAGAIN)
+		return ret;
+	connection->is_introducing &= ret != 0;
+	/* A peer that reads slowly gets a new timeout. */
+	if (connection->outbox.size != before)
+		watch_connection(session, connection);
+	return 0;
+}
+
+void connection_ready(struct session *session, struct connection *connection)
+{
+	int ret = outbox_is_empty(&connection->outbox) ? connection_handle(session, connection)
+						       : connection_flush(session, connection);
+
+	if (ret && is_own_error(-ret))
+		report_about(session, connection->uid, connection->peer, true,
+				"the connection with process %d is closed: %s",
+				(int)connection->peer, strerror(-ret));
+	if (ret)
+		connection_close(session, connection);
+}
+
+void connections_expire(struct session *session)
+{
+	struct connection *connection, *next;
+	uint64_t now = wire_deadline(0);
+
+	for (connection = session->connections; connection; connection = next) {
+		next = connection->next;
+		if (now > connection->deadline ||
+				(!connection->instance && now > connection->hello_deadline) ||
+				(!outbox_is_empty(&connection->outbox) &&
+						now > connection->send_deadline))
+			connection_close(session, connection);
+	}
+}
+
+void connections_forget(struct session *session, const struct instance *instance)
+{
+	struct connection *connection, *next;
+
+	for (connection = session->connections; connection; connection = next) {
+		next = connection->next;
+		if (connection->instance == instance)
+			connection_close(session, connection);
+	}
+}
+
+void connections_close(struct session *session)
+{
+	while (session->connections)
+		connection_close(session, session->connections);
+	connections_free_closed(session);
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The thread that moves records from rings to traces. It sleeps at the doorbells of all rings: a program
+ * rings its own when it has filled another part of a ring. It also scans all rings a few times a second, so
+ * that slow programs appear in their traces, too, and a program that spoils its doorbell does not stop it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "recorder/core/parts.h"
+
+#define LOOK_AROUND_MS 200
+/* Of a second. */
+#define ROUND_MARGIN 10
+
+struct drainer {
+	struct session *session;
+	struct instance *active;
+	struct instance *ended[LIMIT_OPEN_WRITERS]; /* with open files, oldest first */
+	unsigned int nr_ended;
+	uint32_t nr_ended_files;
+	uint32_t snapshots;   /* made or tried */
+	uint64_t round_begun; /* ticks; 0: there was none */
+};
+
+/* A trace has its metadata, its directory and the stream of what was lost open, too. */
+static uint32_t files_of(const struct instance *instance)
+{
+	return instance->nr_streams + 3;
+}
+
+/* Without memory for that its rings are scanned a few times a second. */
+static void listen_to(struct session *session, const struct instance *instance)
+{
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++)
+		if (!channel_overwrites(instance->channels[i].channel) ||
+				instance->channels[i].ring_fd >= 0)
+			ring_bells_add(session->bells, instance->channels[i].rings);
+}
+
+static void take_new(struct drainer *drainer)
+{
+	struct session *session = drainer->session;
+
+	pthread_mutex_lock(&session->lock);
+	while (session->fresh) {
+		struct instance *instance = session->fresh;
+
+		session->fresh = instance->next_active;
+		instance->next_active = drainer->active;
+		drainer->active = instance;
+		listen_to(session, instance);
+	}
+	pthread_mutex_unlock(&session->lock);
+}
+
+static bool has_ended(struct session *session, const struct instance *instance)
+{
+	bool ended;
+
+	pthread_mutex_lock(&session->lock);
+	ended = instance->state != INSTANCE_LIVE;
+	pthread_mutex_unlock(&session->lock);
+	return ended;
+}
+
+/* We know nothing of it any more. */
+static void forget(struct session *session, struct instance *instance)
+{
+	pthread_mutex_lock(&session->lock);
+	instance->finished = true;
+	pthread_mutex_unlock(&session->lock);
+	atomic_fetch_add_explicit(&session->nr_finished, 1, memory_order_relaxed);
+}
+
+/* The oldest of those that have ended, with the figures of now. */
+static void close_oldest(struct drainer *drainer)
+{
+	struct session *session = drainer->session;
+	struct ctf_clock clock;
+	bool refined = !session_refined_clock(session, &clock);
+
+	drainer->nr_ended_files -= files_of(drainer->ended[0]);
+	trace_close(session, drainer->ended[0], refined ? &clock : NULL);
+	forget(session, drainer->ended[0]);
+	drainer->nr_ended--;
+	memmove(&drainer->ended[0], &drainer->ended[1],
+			drainer->nr_ended * sizeof(drainer->ended[0]));
+}
+
+/*
+ * Files of ended instances stay open for the clock's final figures, so that all traces of a session
+ * agree; when they become too many, the oldest are closed.
+ */
+static void keep_open(struct drainer *drainer, struct instance *instance)
+{
+	if (!instance->writer) {
+		forget(drainer->session, instance);
+		return;
+	}
+	while (drainer->nr_ended &&
+			(drainer->nr_ended == LIMIT_OPEN_WRITERS ||
+					drainer->nr_ended_files + files_of(instance) >
+							drainer->session->max_ended_files))
+		close_oldest(drainer);
+	drainer->ended[drainer->nr_ended++] = instance;
+	drainer->nr_ended_files += files_of(instance);
+}
+
+/* One round over all rings. */
+static void drain_round(struct drainer *drainer, bool stop)
+{
+	struct session *session = drainer->session;
+	struct instance **at = &drainer->active;
+
+	/* Everything stays in its place, for who comes after us. */
+	if (session->service && session->service->keep)
+		stop = false;
+	take_new(drainer);
+	while (*at) {
+		struct instance *instance = *at;
+
+		/* Looked at before the rings: what it published before its end is found. */
+		if (!stop && !has_ended(session, instance)) {
+			trace_drain(session, instance);
+			at = &instance->next_active;
+		} else if ((!stop && trigger_holds(session, instance)) ||
+				!trace_end(session, instance)) {
+			at = &instance->next_active;
+		} else {
+			*at = instance->next_active;
+			keep_open(drainer, instance);
+		}
+	}
+}
+
+static bool is_pending_in(const struct instance *instance)
+{
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++)
+		if (ring_consumer_pending(instance->channels[i].rings))
+			return true;
+	return false;
+}
+
+static bool is_pending(const struct drainer *drainer)
+{
+	struct instance *instance;
+
+	if (full_waits(drainer->session))
+		return false;
+	for (instance = drainer->active; instance; instance = instance->next_active)
+		if (is_pending_in(instance))
+			return true;
+	return false;
+}
+
+static uint32_t snapshots_wanted(const struct drainer *drainer)
+{
+	/* Acquire: what was published before it was asked for. Pairs with drain_snapshot(). */
+	return atomic_load_explicit(&drainer->session->snapshots_wanted, memory_order_acquire);
+}
+
+static uint32_t rounds_wanted(const struct session *session)
+{
+	/* Acquire: what was published before it was asked for. Pairs with drain_ask(). */
+	return atomic_load_explicit(&session->rounds_wanted, memory_order_acquire);
+}
+
+/* A round that began when this many were wanted is done. */
+static void round_done(struct session *session, uint32_t wanted)
+{
+	/* What waits for room is not in the files. */
+	if (wanted == session->rounds_done || session->full.code)
+		return;
+	pthread_mutex_lock(&session->lock);
+	session->rounds_done = wanted;
+	pthread_cond_broadcast(&session->round_done);
+	pthread_mutex_unlock(&session->lock);
+}
+
+/* Does the main thread have something for us? */
+static bool is_called(struct drainer *drainer)
+{
+	struct session *session = drainer->session;
+	struct instance *instance;
+	bool called;
+
+	/* Acquire: what the main thread did before. Pairs with drain_stop(). */
+	if (atomic_load_explicit(&session->stop, memory_order_acquire) ||
+			snapshots_wanted(drainer) != drainer->snapshots)
+		return true;
+	/* Nothing else can be done. */
+	if (full_waits(session))
+		return false;
+	if (rounds_wanted(session) != session->rounds_done || rotate_is_called(session))
+		return true;
+	pthread_mutex_lock(&session->lock);
+	called = session->fresh != NULL;
+	/* Those that wait for a snapshot do not call. */
+	for (instance = drainer->active; instance && !called && !session->triggers.holding;
+			instance = instance->next_active)
+		called = instance->state != INSTANCE_LIVE;
+	pthread_mutex_unlock(&session->lock);
+	return called;
+}
+
+static void end(struct drainer *drainer)
+{
+	struct session *session = drainer->session;
+	struct ctf_clock clock;
+	bool refined = !session_refined_clock(session, &clock);
+	unsigned int i;
+
+	if (refined)
+		session->final_clock = clock;
+	session->has_final_clock = refined;
+	for (i = 0; i < drainer->nr_ended; i++)
+		trace_close(session, drainer->ended[i], refined ? &clock : NULL);
+	full_report(session);
+	refusals_report(session);
+	report_suppressed(session, true);
+	if (!session->service || !session->service->keep)
+		rotate_end(session);
+}
+
+/* A round begins: what the one before has done is in the files for good. */
+static void count_round(struct drainer *drainer)
+{
+	struct session_rounds *rounds = drainer->session->rounds;
+	uint64_t now;
+
+	if (!rounds)
+		return;
+	/* Who was preempted between looking at the clock and publishing has a moment for it. */
+	now = ring_clock_now(drainer->session->clock) -
+			drainer->session->ctf_clock.frequency / ROUND_MARGIN;
+	/*
+	 * The time before the previous round began, if that round left nothing behind. Sequentially consistent: the time before the
+	 * count. Pairs with the load in ticks().
+	 */
+	if (drainer->round_begun && !drainer->session->full.code)
+		__atomic_store_n(&rounds->ticks, drainer->round_begun, __ATOMIC_SEQ_CST);
+	drainer->round_begun = now;
+	/* Sequentially consistent: after the notes in the journal. Pairs with the load in rounds(). */
+	__atomic_fetch_add(&rounds->begun, 1, __ATOMIC_SEQ_CST);
+}
+
+static bool has_work(struct drainer *drainer)
+{
+	return is_pending(drainer) || is_called(drainer);
+}
+
+/* Until a program or the main thread rings, with a timeout, because programs can spoil their doorbells. */
+static void wait_for_bell(struct drainer *drainer)
+{
+	struct session *session = drainer->session;
+
+	ring_bells_arm(session->bells);
+	if (!has_work(drainer))
+		ring_bells_wait(session->bells, rotate_timeout(session, LOOK_AROUND_MS));
+	ring_bells_disarm(session->bells);
+}
+
+static void *drain_thread(void *argument)
+{
+	struct session *session = argument;
+	struct drainer drainer = {.session = session};
+
+	for (;;) {
+		/*
+		 * Acquire: everything that existed when the stop was requested. The round below must find it. Pairs with the release
+		 * in drain_stop().
+		 */
+		bool stop = atomic_load_explicit(&session->stop, memory_order_acquire);
+		uint32_t wanted = rounds_wanted(session), rotations = rotate_wanted(session);
+
+		count_round(&drainer);
+		if (stop)
+			full_end(session);
+		/* Before the round, too: in the last one rings are given back. */
+		take_new(&drainer);
+		for (; drainer.snapshots != snapshots_wanted(&drainer); drainer.snapshots++)
+			snapshot_make(session, drainer.active, "");
+		trigger_turn(session, drainer.active, stop);
+		leases_turn(session, drainer.active);
+		drain_round(&drainer, stop);
+		if (stop)
+			break;
+		rotate_turn(session, rotations);
+		round_done(session, wanted);
+		/*
+		 * Sleep unless another eighth of a ring has been filled meanwhile: packets of a
+		 * few records would cost more than they bring forward.
+		 */
+		wait_for_bell(&drainer);
+	}
+	round_done(session, rounds_wanted(session));
+	end(&drainer);
+	return NULL;
+}
+
+int drain_start(struct session *session)
+{
+	sigset_t all, old;
+	int ret;
+
+	sigfillset(&all);
+	/* Its own mistakes, and rings in files that somebody truncates (ring.h), are not signals to keep away. */
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGILL);
+	sigdelset(&all, SIGFPE);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&session->drainer, NULL, drain_thread, session);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret)
+		return -ret;
+	pthread_setname_np(session->drainer, "side-drain");
+	session->drainer_runs = true;
+	return 0;
+}
+
+void drain_snapshot(struct session *session)
+{
+	/* Release: pairs with the acquire in snapshots_wanted(). */
+	atomic_fetch_add_explicit(&session->snapshots_wanted, 1, memory_order_release);
+	ring_bells_ring(session->bells);
+}
+
+uint32_t drain_ask(struct session *session)
+{
+	/* Release: pairs with rounds_wanted(). */
+	uint32_t round =
+			atomic_fetch_add_explicit(&session->rounds_wanted, 1, memory_order_release);
+
+	ring_bells_ring(session->bells);
+	return round + 1;
+}
+
+int drain_wait(struct session *session, uint32_t round, unsigned int timeout_ms)
+{
+	uint64_t deadline = wire_deadline(timeout_ms);
+	const struct timespec until = {
+			(time_t)(deadline / 1000000000), (long)(deadline % 1000000000)};
+	int ret = 0;
+
+	pthread_mutex_lock(&session->lock);
+	/* They count up and around. */
+	while ((int32_t)(session->rounds_done - round) < 0 && !ret)
+		ret = -pthread_cond_clockwait(
+				&session->round_done, &session->lock, CLOCK_MONOTONIC, &until);
+	/* What waits for room on the disk is not there yet. */
+	if (!ret)
+		ret = session->full.code;
+	pthread_mutex_unlock(&session->lock);
+	return ret;
+}
+
+/* Returns when everything is on disk and closed. */
+void drain_stop(struct session *session)
+{
+	if (!session->drainer_runs)
+		return;
+	/* Release: all instances are in the list. Pairs with the acquires in is_called() and drain_thread(). */
+	atomic_store_explicit(&session->stop, true, memory_order_release);
+	ring_bells_ring(session->bells);
+	pthread_join(session->drainer, NULL);
+	session->drainer_runs = false;
+}

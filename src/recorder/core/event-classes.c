@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kinds of events that processes describe: the stream in which they come, cut anywhere, and what
+ * is kept of them until the trace is complete.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/core/parts.h"
+
+/* ---- the stream ---- */
+
+bool kind_stream_is_whole(const struct kind_stream *stream)
+{
+	return !stream->size && !stream->skip;
+}
+
+void kind_stream_free(struct kind_stream *stream)
+{
+	free(stream->part);
+	*stream = (struct kind_stream){0};
+}
+
+static bool append_part(struct kind_stream *stream, const unsigned char *bytes, size_t size)
+{
+	if (stream->size + size > stream->room) {
+		size_t room = (stream->size + size) * 2;
+		unsigned char *part = realloc(stream->part, room);
+
+		if (!part)
+			return false;
+		stream->part = part;
+		stream->room = room;
+	}
+	memcpy(stream->part + stream->size, bytes, size);
+	stream->size += size;
+	return true;
+}
+
+/* Deal with the entry that is complete in `part`, or with its head. */
+static bool take_part(struct kind_stream *stream, kind_visit *visit, void *user)
+{
+	struct wire_event_head head;
+
+	memcpy(&head, stream->part, sizeof(head));
+	if (head.size > LIMIT_DESCRIPTION || head.contexts_size > WIRE_EVENT_CONTEXTS_BYTES_MAX) {
+		stream->skip = (uint64_t)head.contexts_size + head.size;
+		stream->size = 0;
+		return visit(user, &head, NULL, WIRE_REFUSAL_TOO_LARGE);
+	}
+	if (stream->size < sizeof(head) + head.contexts_size + head.size)
+		return true;
+	stream->size = 0;
+	return visit(user, &head, stream->part + sizeof(head), WIRE_REFUSAL_NONE);
+}
+
+static size_t least(uint64_t a, size_t b)
+{
+	return a < b ? (size_t)a : b;
+}
+
+int kind_stream_feed(struct kind_stream *stream, const void *data, size_t left, kind_visit *visit,
+		void *user)
+{
+	const unsigned char *bytes = data;
+
+	while (left) {
+		struct wire_event_head head;
+		size_t wanted, part;
+
+		if (stream->skip) {
+			part = least(stream->skip, left);
+			stream->skip -= part;
+			bytes += part;
+			left -= part;
+			continue;
+		}
+		wanted = sizeof(head);
+		if (stream->size >= sizeof(head)) {
+			memcpy(&head, stream->part, sizeof(head));
+			wanted += (size_t)head.contexts_size + head.size;
+		}
+		part = least(wanted - stream->size, left);
+		if (!append_part(stream, bytes, part))
+			return -ENOMEM;
+		bytes += part;
+		left -= part;
+		if (stream->size >= sizeof(head) && !take_part(stream, visit, user))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- what is kept ---- */
+
+/* The refusal after a step that fails with this one, unless there was no memory for it. */
+static enum wire_refusal refusal_of(int ret, enum wire_refusal refusal)
+{
+	if (!ret)
+		return WIRE_REFUSAL_NONE;
+	return ret == -ENOMEM ? WIRE_REFUSAL_MEMORY : refusal;
+}
+
+/* Can this consumer write it down? Says so before the program records the first one. */
+static enum wire_refusal check_kind(const struct visit_owned *owned)
+{
+	struct ctf_arena *arena = ctf_arena_create();
+	struct ctf_error error;
+	struct ctf_type *type;
+	int ret = -ENOMEM;
+
+	if (arena)
+		ret = ctf_type_from_description(arena, owned->desc, &type, &error);
+	ctf_arena_destroy(arena);
+	return refusal_of(ret, WIRE_REFUSAL_UNSUPPORTED);
+}
+
+static bool is_taken(struct session *session, const struct instance_channel *channel, uint32_t id)
+{
+	bool taken;
+
+	pthread_mutex_lock(&session->lock);
+	taken = id < channel->room_ids && channel->by_id[id];
+	pthread_mutex_unlock(&session->lock);
+	return taken;
+}
+
+static bool make_room(struct instance *instance, struct instance_channel *channel, uint32_t id)
+{
+	if (instance->nr_kinds == instance->room_kinds) {
+		uint32_t room = instance->room_kinds ? instance->room_kinds * 2 : 32;
+		struct event_kind *kinds = realloc(instance->kinds, room * sizeof(*kinds));
+
+		if (!kinds)
+			return false;
+		instance->kinds = kinds;
+		instance->room_kinds = room;
+	}
+	if (id >= channel->room_ids) {
+		uint32_t room = channel->room_ids ? channel->room_ids : 32;
+		uint32_t *by_id;
+
+		while (room <= id)
+			room *= 2;
+		by_id = realloc(channel->by_id, room * sizeof(*by_id));
+		if (!by_id)
+			return false;
+		memset(by_id + channel->room_ids, 0, (room - channel->room_ids) * sizeof(*by_id));
+		channel->by_id = by_id;
+		channel->room_ids = room;
+	}
+	return true;
+}
+
+static enum wire_refusal add_kind(struct session *session, struct instance *instance,
+		const struct event_kind *kind, size_t size)
+{
+	struct instance_channel *channel = &instance->channels[kind->channel];
+	enum wire_refusal refusal = WIRE_REFUSAL_NONE;
+
+	pthread_mutex_lock(&session->lock);
+	if (instance->state != INSTANCE_LIVE ||
+			instance->description_bytes + size > LIMIT_INSTANCE_DESCRIPTIONS ||
+			size > shares_left(&session->description_shares, instance->account)) {
+		refusal = WIRE_REFUSAL_TOO_MANY;
+	} else if (!make_room(instance, channel, kind->id) ||
+			!shares_take(&session->description_shares, instance->account, size)) {
+		refusal = WIRE_REFUSAL_MEMORY;
+	} else {
+		instance->kinds[instance->nr_kinds++] = *kind;
+		channel->by_id[kind->id] = instance->nr_kinds;
+		instance->description_bytes += size;
+	}
+	pthread_mutex_unlock(&session->lock);
+	return refusal;
+}
+
+static void free_kind(struct event_kind *kind)
+{
+	visit_owned_free(kind->owned);
+	context_list_free(&kind->contexts);
+}
+
+static enum wire_refusal read_kind(
+		const struct wire_event_head *head, const void *bytes, struct event_kind *kind)
+{
+	struct visit_error error;
+	int ret = visit_description_decode((const char *)bytes + head->contexts_size, head->size,
+			&kind->owned, &error);
+
+	if (ret) {
+		kind->owned = NULL;
+		return refusal_of(ret, WIRE_REFUSAL_MALFORMED);
+	}
+	ret = context_list_read(&kind->contexts, bytes, head->nr_contexts, head->contexts_size);
+	return ret ? refusal_of(ret, WIRE_REFUSAL_CONTEXT) : check_kind(kind->owned);
+}
+
+/* Its records are counted only: nobody needs to understand them. */
+static enum wire_refusal count_kind(
+		struct session *session, const struct wire_event_head *head, const void *bytes)
+{
+	struct event_kind kind = {.channel = head->channel, .id = head->id};
+	enum wire_refusal refusal = read_kind(head, bytes, &kind);
+
+	if (!refusal)
+		channel_meet(&session->channels[head->channel], kind.owned->desc);
+	if (kind.owned)
+		free_kind(&kind);
+	return refusal;
+}
+
+enum wire_refusal kinds_add(struct session *session, struct instance *instance,
+		const struct wire_event_head *head, const void *bytes)
+{
+	struct event_kind kind = {.channel = head->channel, .id = head->id};
+	enum wire_refusal refusal;
+
+	if (head->channel >= instance->nr_all_channels)
+		return WIRE_REFUSAL_CHANNEL;
+	if (head->id >= LIMIT_EVENTS)
+		return WIRE_REFUSAL_TOO_MANY;
+	if (instance->channels[head->channel].channel->counts)
+		return count_kind(session, head, bytes);
+	if (is_taken(session, &instance->channels[head->channel], head->id))
+		return WIRE_REFUSAL_DUPLICATE_ID;
+	refusal = read_kind(head, bytes, &kind);
+	if (!refusal && !instance->own_channels)
+		channel_meet(&session->channels[head->channel], kind.owned->desc);
+	/* Programs describe all their events for a listing. */
+	if (!refusal && session->mode == SESSION_LIST &&
+			!channel_wants(&session->channels[head->channel], kind.owned->desc)) {
+		free_kind(&kind);
+		return WIRE_REFUSAL_NONE;
+	}
+	if (!refusal && buffers_note_kind(instance, head, bytes))
+		refusal = WIRE_REFUSAL_OUTPUT;
+	if (!refusal)
+		refusal = add_kind(session, instance, &kind, head->size);
+	if (refusal && kind.owned)
+		free_kind(&kind);
+	return refusal;
+}
+
+/* ---- names ---- */
+
+char *kinds_name(const struct instance *instance, uint32_t channel, uint32_t slot)
+{
+	const struct instance_channel *of = &instance->channels[channel];
+	const struct side_event_description *desc;
+	char *name;
+
+	if (slot >= of->room_ids || slot >= EVENT_SLOTS - 1 || !of->by_id[slot])
+		return strdup("");
+	desc = instance->kinds[of->by_id[slot] - 1].owned->desc;
+	if (asprintf(&name, "%s:%s", side_ptr_get(desc->provider_name),
+			    side_ptr_get(desc->event_name)) < 0)
+		return NULL;
+	return name;
+}
+
+static int compare_kinds(const void *one, const void *other)
+{
+	const struct side_event_description *a, *b;
+	int order;
+
+	a = (*(const struct event_kind *const *)one)->owned->desc;
+	b = (*(const struct event_kind *const *)other)->owned->desc;
+	order = strcmp(side_ptr_get(a->provider_name), side_ptr_get(b->provider_name));
+	return order ? order : strcmp(side_ptr_get(a->event_name), side_ptr_get(b->event_name));
+}
+
+/* An event that goes into several channels is described in each of them. */
+static uint32_t count_names(const struct instance *instance)
+{
+	const struct event_kind **sorted;
+	uint32_t nr = instance->nr_kinds, i;
+
+	if (instance->nr_channels < 2 || !nr)
+		return nr;
+	sorted = calloc(nr, sizeof(*sorted));
+	if (!sorted)
+		return nr;
+	for (i = 0; i < nr; i++)
+		sorted[i] = &instance->kinds[i];
+	qsort(sorted, nr, sizeof(*sorted), compare_kinds);
+	nr = 1;
+	for (i = 1; i < instance->nr_kinds; i++)
+		nr += compare_kinds(&sorted[i - 1], &sorted[i]) != 0;
+	free(sorted);
+	return nr;
+}
+
+/* Once the trace is complete, nobody asks for them any more. */
+void kinds_forget(struct session *session, struct instance *instance)
+{
+	uint32_t i;
+
+	pthread_mutex_lock(&session->lock);
+	if (instance->kinds)
+		instance->nr_names = count_names(instance);
+	for (i = 0; instance->kinds && i < instance->nr_kinds; i++)
+		free_kind(&instance->kinds[i]);
+	free(instance->kinds);
+	instance->kinds = NULL;
+	instance->room_kinds = 0;
+	for (i = 0; i < instance->nr_channels; i++) {
+		free(instance->channels[i].by_id);
+		instance->channels[i].by_id = NULL;
+		instance->channels[i].room_ids = 0;
+	}
+	shares_give_back(&session->description_shares, instance->account,
+			instance->description_bytes);
+	instance->description_bytes = 0;
+	pthread_mutex_unlock(&session->lock);
+}

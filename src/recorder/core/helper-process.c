@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What watches the command from outside. It is recorded as a program of the session, so the session goes on while the command waits for
+ * it: there is a process already, whose number it can be told.
+ */
+#include <errno.h>
+
+#include "recorder/core/parts.h"
+
+#define STEP_MS 10
+#define END_WAIT_MS 5000 /* what was told to end */
+
+int companion_hold(struct session *session, struct session_error *error)
+{
+	const struct session_companion *companion = session->command.companion;
+	int ret;
+
+	if (!companion)
+		return 0;
+	ret = run_begin(session);
+	if (ret)
+		return session_fail(error, session_error_kind_of(ret), ret,
+				"the recording cannot begin: %s", strerror(-ret));
+	ret = companion->begin(companion->user, session->command.pid, session->socket_path, error);
+	while (!ret) {
+		/* Relaxed: only we set it. */
+		if (atomic_load_explicit(&session->stop, memory_order_relaxed))
+			return session_fail(error, SESSION_ERROR_FAILED, EINTR,
+					"interrupted before the command began");
+		ret = run_turn(session, STEP_MS);
+		if (ret < 0)
+			return session_fail(error, session_error_kind_of(ret), ret,
+					"the recording cannot go on: %s", strerror(-ret));
+		ret = companion->is_ready(companion->user, error);
+	}
+	return ret < 0 ? ret : 0;
+}
+
+bool companion_is_over(const struct session *session)
+{
+	const struct session_companion *companion = session->command.companion;
+
+	return !companion || companion->is_over(companion->user, false);
+}
+
+void companion_end(struct session *session)
+{
+	const struct session_companion *companion = session->command.companion;
+	uint64_t deadline = wire_deadline(END_WAIT_MS);
+
+	while (companion && !companion->is_over(companion->user, true) &&
+			wire_deadline(0) < deadline)
+		if (run_turn(session, STEP_MS) < 0)
+			break;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where libside-agent.so and the wrapper libraries are: in SIDE_LIB_DIR (one or more directories,
+ * separated by ":") if it is set, else beside the running executable: in the library directories of
+ * its prefix, or where the build tree has them.
+ *
+ * LD_PRELOAD names them through a directory (src/tracers/preload/layout.py) that each loader sees in its own way, so that only a loader
+ * that can load them does, and any other one finds a shim that reports why the program is not recorded.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+
+#if defined(__x86_64__)
+#define MULTIARCH "x86_64-linux-gnu"
+#elif defined(__i386__)
+#define MULTIARCH "i386-linux-gnu"
+#elif defined(__aarch64__)
+#define MULTIARCH "aarch64-linux-gnu"
+#else
+#define MULTIARCH "."
+#endif
+
+/* Relative to the directory of the executable. */
+static const char *const installed_places[] = {"../lib", ("../lib/" MULTIARCH), "../lib64",
+		/* of a program in libexec */
+		"../../lib", ("../../lib/" MULTIARCH), "../../lib64"};
+static const char *const built_places[] = {"../../tracers/agent", "../../tracers/wrap",
+		"../../libside", "../../../src/tracers/agent", "../../../src/tracers/wrap",
+		"../../../src/libside"};
+
+/* An absolute path of `name` in `directory`, allocated, or NULL. Changes errno only if a file may exist but cannot be read. */
+static char *look_in(const char *directory, size_t size, const char *name)
+{
+	char path[PATH_MAX], *found = NULL;
+	int before = errno;
+
+	if (!size ||
+			snprintf(path, sizeof(path), "%.*s/%s", (int)size, directory, name) >=
+					(int)sizeof(path))
+		return NULL;
+	if (!access(path, R_OK))
+		found = realpath(path, NULL);
+	if (!found && (errno == ENOENT || errno == ENOTDIR))
+		errno = before;
+	return found;
+}
+
+static char *look_in_list(const char *list, const char *name)
+{
+	while (*list) {
+		size_t size = strcspn(list, ":");
+		char *found = look_in(list, size, name);
+
+		if (found)
+			return found;
+		list += size + (list[size] == ':');
+	}
+	return NULL;
+}
+
+static char *look_beside(const char *const *places, size_t nr, const char *name)
+{
+	char executable[PATH_MAX], directory[PATH_MAX + 64];
+	ssize_t size = readlink("/proc/self/exe", executable, sizeof(executable) - 1);
+	char *slash, *found = NULL;
+	size_t i;
+
+	if (size <= 0)
+		return NULL;
+	executable[size] = 0;
+	slash = strrchr(executable, '/');
+	if (!slash)
+		return NULL;
+	*slash = 0;
+	for (i = 0; i < nr && !found; i++) {
+		int length = snprintf(directory, sizeof(directory), "%s/%s", executable, places[i]);
+
+		found = look_in(directory, (size_t)length, name);
+	}
+	return found;
+}
+
+/* If it returns NULL, errno is 0 if no such file exists, otherwise the reason. */
+static char *find(const char *name)
+{
+	const char *list = getenv("SIDE_LIB_DIR");
+	char *found;
+
+	errno = 0;
+	if (list && *list)
+		return look_in_list(list, name);
+	found = look_beside(built_places, sizeof(built_places) / sizeof(built_places[0]), name);
+	if (!found)
+		found = look_beside(installed_places,
+				sizeof(installed_places) / sizeof(installed_places[0]), name);
+	return found;
+}
+
+char *session_library(const char *name)
+{
+	return find(name);
+}
+
+static bool is_wrapper_name(const char *name)
+{
+	return *name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name) &&
+			strlen(name) < 64;
+}
+
+/* `reason`: the errno of find(). */
+static int fail_missing(
+		struct session_error *error, int reason, const char *wrapper, const char *file)
+{
+	const char *list = getenv("SIDE_LIB_DIR");
+
+	if (reason)
+		return session_fail(error, SESSION_ERROR_FAILED, reason, "cannot read %s: %s", file,
+				strerror(reason));
+	if (list && *list) {
+		session_fail(error, SESSION_ERROR_FAILED, ENOENT,
+				"%s is not in %s, which SIDE_LIB_DIR names", file, list);
+		return session_hint(error, "correct SIDE_LIB_DIR, or `unset SIDE_LIB_DIR`");
+	}
+	if (wrapper)
+		return session_fail(error, SESSION_ERROR_USAGE, ENOENT,
+				"there is no wrapper \"%s\": %s is not installed beside this program (known ones are libc and pthread)",
+				wrapper, file);
+	session_fail(error, SESSION_ERROR_FAILED, ENOENT, "%s is not installed beside this program",
+			file);
+	return session_hint(error, "reinstall it, or name its directory in SIDE_LIB_DIR");
+}
+
+static bool is_in_list(const char *list, const char *path)
+{
+	size_t length = strlen(path);
+
+	while (*list) {
+		size_t size = strcspn(list, ": ");
+
+		if (size == length && !memcmp(list, path, length))
+			return true;
+		list += size + (list[size] != 0);
+	}
+	return false;
+}
+
+/* Whether our loader finds the files of this directory through that path. */
+static bool loader_finds(const char *top)
+{
+	char path[PATH_MAX];
+	void *library;
+
+	if (snprintf(path, sizeof(path), "%s/$LIB/side-preload/libside-preload-empty.so", top) >=
+			(int)sizeof(path))
+		return false;
+	library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	(void)dlerror();
+	if (library)
+		(void)dlclose(library);
+	return library != NULL;
+}
+
+/* The path by which each loader finds the right library, allocated; `path` itself without that directory layout. */
+static char *path_for_loaders(char *path, const char *file)
+{
+	char *top = find("side-preload"), *of_loaders = NULL;
+	const char *end = top ? strrchr(top, '/') : NULL;
+	char *beside = end ? look_in(top, (size_t)(end - top), file) : NULL;
+
+	if (beside && !strcmp(beside, path) && loader_finds(top) &&
+			asprintf(&of_loaders, "%s/$LIB/%s", top, file) < 0)
+		of_loaders = NULL;
+	free(top);
+	free(beside);
+	if (!of_loaders)
+		return path;
+	free(path);
+	return of_loaders;
+}
+
+/* Append a library to ours, unless the user's value of LD_PRELOAD has it. */
+static int add_preload(struct session *session, const char *existing, const char *wrapper,
+		const char *file, struct session_error *error)
+{
+	char *path = find(file);
+	char *joined;
+	int size;
+
+	if (!path)
+		return fail_missing(error, errno, wrapper, file);
+	path = path_for_loaders(path, file);
+	if (strpbrk(path, ": \t\n")) {
+		session_fail(error, SESSION_ERROR_FAILED, EINVAL,
+				"the path %s has a blank or a colon in it, which LD_PRELOAD cannot carry",
+				path);
+		free(path);
+		return session_hint(error, "install side in a directory without blanks and colons");
+	}
+	/* Inside another recording it is there already. */
+	if (is_in_list(existing, path) || is_in_list(session->preload, path)) {
+		free(path);
+		return 0;
+	}
+	size = asprintf(&joined, "%s%s%s", session->preload, *session->preload ? ":" : "", path);
+	free(path);
+	if (size < 0)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	free(session->preload);
+	session->preload = joined;
+	return 0;
+}
+
+/* The shim, which notices when the agent is missing. */
+static int add_check(struct session *session, const char *existing, struct session_error *error)
+{
+	char *top = find("side-preload"), *path = NULL, *joined = NULL;
+	int ret = 0;
+
+	if (top && strstr(session->preload, "/$LIB/") &&
+			asprintf(&path, "%s/$LIB/side-preload/libside-preload-64.so", top) < 0)
+		path = NULL;
+	if (path && !is_in_list(existing, path)) {
+		if (asprintf(&joined, "%s:%s", session->preload, path) < 0) {
+			ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		} else {
+			free(session->preload);
+			session->preload = joined;
+		}
+	}
+	free(top);
+	free(path);
+	return ret;
+}
+
+/* The user's LD_PRELOAD follows: a wrapper sees the calls and passes them on to a preloaded allocator. */
+static int add_existing(struct session *session, const char *existing, struct session_error *error)
+{
+	char *joined;
+
+	if (!*existing)
+		return 0;
+	if (asprintf(&joined, "%s%s%s", session->preload, *session->preload ? ":" : "", existing) <
+			0)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	free(session->preload);
+	session->preload = joined;
+	return 0;
+}
+
+/* LD_PRELOAD: the agent, the wrappers, the user's libraries. */
+int libraries_find(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	const char *existing = getenv("LD_PRELOAD");
+	char file[96];
+	size_t i;
+	int ret;
+
+	existing = existing ? existing : "";
+	session->preload = strdup("");
+	if (!session->preload)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	ret = add_preload(session, existing, NULL, "libside-agent.so", error);
+	for (i = 0; i < options->nr_wrappers && !ret; i++) {
+		if (!is_wrapper_name(options->wrappers[i]))
+			return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+					"\"%s\" is no name of a wrapper (known ones are libc and pthread)",
+					options->wrappers[i]);
+		snprintf(file, sizeof(file), "libside-wrap-%s.so", options->wrappers[i]);
+		ret = add_preload(session, existing, options->wrappers[i], file, error);
+	}
+	if (!ret)
+		ret = add_check(session, existing, error);
+	return ret ? ret : add_existing(session, existing, error);
+}

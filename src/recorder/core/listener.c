@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The socket that agents find.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+#include "recorder/core/peer.h"
+
+/* A socket that is not connected to anything yet. Returns 0 or an errno. */
+static int listener_make(struct session *session)
+{
+	session->listener.kind = WATCH_LISTENER;
+	session->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (session->listener.fd < 0)
+		return errno;
+	session->listener_refuses_fds = peer_refuse_fds(session->listener.fd);
+	return 0;
+}
+
+int listener_open(struct session *session, struct session_error *error)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener};
+	int ret = runtime_make(session);
+
+	if (ret)
+		return session_fail(error, session_error_kind_of(ret), ret,
+				"cannot make a directory for the socket in XDG_RUNTIME_DIR, TMPDIR or /tmp: %s",
+				strerror(-ret));
+	memcpy(address.sun_path, session->socket_path, strlen(session->socket_path) + 1);
+	if (listener_make(session) ||
+			bind(session->listener.fd, (struct sockaddr *)&address, sizeof(address)) ||
+			(session->socket_is_secret && chmod(session->socket_path, 0666)) ||
+			listen(session->listener.fd, LIMIT_CONNECTIONS) ||
+			epoll_ctl(session->epoll, EPOLL_CTL_ADD, session->listener.fd, &event))
+		return session_fail(error, session_error_kind_of(errno), errno,
+				"cannot listen on %s: %s", session->socket_path, strerror(errno));
+	return 0;
+}
+
+static int fail_at(struct session_error *error, const char *path, int code)
+{
+	return session_fail(error, session_error_kind_of(code), code, "cannot listen on %s: %s",
+			path, strerror(code));
+}
+
+/*
+ * With this mode from the beginning: where others can write, too, a link to a file of ours could stand there before it is
+ * changed. Nobody else makes files just then: the session's thread has not begun.
+ */
+static int bind_with(int fd, const struct sockaddr_un *address, mode_t mode)
+{
+	mode_t mask = umask(~mode & 0777);
+	int ret = bind(fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
+
+	(void)umask(mask);
+	return ret;
+}
+
+/* The socket as it shall be, under another name: programs must always find one that works. */
+static int listen_aside(struct session *session, const struct sockaddr_un *address)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener};
+	mode_t mode = session->service->any_user ? 0666 : 0600;
+	int ret;
+
+	ret = listener_make(session);
+	if (ret)
+		return ret;
+	unlink(address->sun_path);
+	ret = bind_with(session->listener.fd, address, mode);
+	if (ret)
+		return ret;
+	if (listen(session->listener.fd, LIMIT_CONNECTIONS) ||
+			epoll_ctl(session->epoll, EPOLL_CTL_ADD, session->listener.fd, &event))
+		return errno;
+	return 0;
+}
+
+/* It has been moved to its place: which one is it, so that we never remove another's? */
+static int remember(struct session *session, const char *path)
+{
+	struct service *service = session->service;
+	struct stat status;
+
+	service->socket = strdup(path);
+	if (!service->socket)
+		return ENOMEM;
+	if (lstat(path, &status))
+		return errno;
+	service->socket_device = status.st_dev;
+	service->socket_inode = status.st_ino;
+	return 0;
+}
+
+/* A name that is in no directory; it goes with us. */
+static int listen_nowhere(struct session *session, const char *path, struct session_error *error)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener};
+	socklen_t size;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return fail_at(error, path, ENAMETOOLONG);
+	memcpy(address.sun_path, path, strlen(path));
+	size = wire_socket_name(&address);
+	if (listener_make(session) ||
+			bind(session->listener.fd, (const struct sockaddr *)&address, size) ||
+			listen(session->listener.fd, LIMIT_CONNECTIONS) ||
+			epoll_ctl(session->epoll, EPOLL_CTL_ADD, session->listener.fd, &event))
+		return fail_at(error, path, errno);
+	return 0;
+}
+
+int listener_open_at(struct session *session, const char *path, struct session_error *error)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat status;
+	int code;
+
+	if (path[0] == '@')
+		return listen_nowhere(session, path, error);
+
+	/* With a byte for the name aside. */
+	if (path[0] != '/' || strlen(path) + 2 > sizeof(address.sun_path))
+		return session_fail(error, SESSION_ERROR_USAGE, ENAMETOOLONG,
+				"%s cannot be the path of a socket: it is absolute, and has at most %zu bytes",
+				path, sizeof(address.sun_path) - 2);
+	if (!lstat(path, &status) && !S_ISSOCK(status.st_mode))
+		return fail_at(error, path, EEXIST);
+	memcpy(stpcpy(address.sun_path, path), "~", 2);
+	code = listen_aside(session, &address);
+	if (!code && rename(address.sun_path, path))
+		code = errno;
+	if (code) {
+		unlink(address.sun_path);
+		return fail_at(error, path, code);
+	}
+	code = remember(session, path);
+	return code ? fail_at(error, path, code) : 0;
+}
+
+static void remove_socket(const struct service *service)
+{
+	struct stat status;
+
+	if (service->socket && !lstat(service->socket, &status) &&
+			status.st_dev == service->socket_device &&
+			status.st_ino == service->socket_inode)
+		unlink(service->socket);
+}
+
+void listener_close(struct session *session)
+{
+	peer_close_listener(session->listener.fd, session->listener_refuses_fds);
+	session->listener.fd = -1;
+	if (session->service)
+		remove_socket(session->service);
+	runtime_remove(session);
+}

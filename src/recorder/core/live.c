@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions without a command: programs find the socket, and somebody else (the broker) changes what
+ * is recorded of them. live.h tells what may be asked; here is how it is done.
+ *
+ * Rules are the main thread's, and every answer to a program is sent whole before anything else
+ * happens, so that a change is an exchange of the rules between two answers. What a program has
+ * is its own affair then: it says which generation it knows when it comes again.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+#include "recorder/storage/state-directory.h"
+
+/* Ends that are there already when a session is closed: so many turns to see them. */
+#define LAST_TURNS 64
+/* So often programs are answered while somebody waits for the disk. */
+#define SERVE_EVERY_MS 10
+
+/* ---- beginning ---- */
+
+static int take_service(struct session *session, const struct session_live *live,
+		struct session_error *error)
+{
+	struct service *service = session->service;
+	int ret = track_take(live->track, live->nr_track, &service->track, error);
+
+	if (ret)
+		return ret;
+	service->nr_track = (uint32_t)live->nr_track;
+	service->any_user = live->any_user;
+	service->is_owned = live->settled;
+	service->owner = live->owner;
+	service->boot = live->boot;
+	service->leave = live->leave;
+	service->only = live->only;
+	service->active = live->active;
+	service->generation = live->generation ? live->generation : 1;
+	service->statedump = live->active ? service->generation : 0;
+	return 0;
+}
+
+static int take_options(struct session *session, const struct session_options *options,
+		const struct session_live *live, struct session_error *error)
+{
+	int ret;
+
+	if (options->mode != SESSION_RECORD || !live->socket)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"a session without a command needs a socket, and records");
+	session->mode = SESSION_RECORD;
+	session->rounds = options->rounds;
+	ret = session_begin_clock(session, error);
+	if (!ret)
+		ret = take_service(session, live, error);
+	if (!ret)
+		ret = channels_take(session, options, error);
+	if (!ret)
+		ret = trigger_take(session, options, error);
+	if (!ret)
+		ret = probes_take(session, options, error);
+	if (!ret)
+		ret = session_take_format(session, options, error);
+	if (!ret)
+		ret = rotate_take(session, options, error);
+	return ret ? ret : memory_check(session, options, error);
+}
+
+/*
+ * What the caller says, and else that of the recorder before: a program of our user may have changed
+ * what that one wrote. Its traces stay.
+ */
+static int open_output(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	const char *before = place_output(session);
+
+	return output_create(session, options->output ? options->output : before,
+			options->force || place_is_adopted(session), error);
+}
+
+static int open_parts(struct session *session, const struct session_options *options,
+		const struct session_live *live, struct session_error *error)
+{
+	uid_t owner = live->settled ? live->owner : geteuid();
+	int ret;
+
+	session_raise_files(session);
+	ret = session_open_shares(session, error);
+	if (!ret)
+		ret = session_open_bells(session, error);
+	if (!ret)
+		ret = live->place ? place_open(session, live->place, owner, error)
+				  : buffers_open(session, options, error);
+	if (!ret)
+		ret = listener_open_at(session, live->socket, error);
+	if (!ret && live->settled && live->settled(live->user))
+		ret = session_fail(error, SESSION_ERROR_PERMISSION, EPERM,
+				"cannot record as user %u: the daemon has no permission to become that user",
+				(unsigned int)live->owner);
+	if (!ret)
+		ret = open_output(session, options, error);
+	if (!ret)
+		output_lock(session);
+	return ret;
+}
+
+static struct session *allocate(void)
+{
+	struct session *session = session_allocate();
+
+	if (!session)
+		return NULL;
+	session->service = calloc(1, sizeof(*session->service));
+	if (session->service)
+		return session;
+	session_destroy(session);
+	errno = ENOMEM;
+	return NULL;
+}
+
+/* What a recorder before has left becomes ours. */
+static int adopt(struct session *session, struct session_error *error)
+{
+	struct service *service = session->service;
+	uint64_t before = place_generation(session);
+	int ret;
+
+	if (!session->place)
+		return 0;
+	/* Programs have those of the recorder before. */
+	if (service->generation <= before)
+		service->generation = before + 1;
+	if (service->active)
+		service->statedump = service->generation;
+	ret = place_save(session, service->generation);
+	if (ret)
+		return session_fail(error, session_error_kind_of(ret), ret,
+				"cannot keep a session in %s: %s", session->buffers,
+				strerror(-ret));
+	totals_read(session);
+	return adopt_all(session, error);
+}
+
+int session_open(const struct session_options *options, const struct session_live *live,
+		struct session **result, struct session_error *error)
+{
+	struct session *session = allocate();
+	int ret;
+
+	*result = NULL;
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	if (!session)
+		return session_fail_allocation(error);
+	ret = take_options(session, options, live, error);
+	if (!ret)
+		ret = open_parts(session, options, live, error);
+	if (!ret)
+		ret = adopt(session, error);
+	if (!ret) {
+		ret = drain_start(session);
+		if (ret)
+			ret = session_fail(error, SESSION_ERROR_FAILED, -ret,
+					"cannot start a thread to write the traces: %s",
+					strerror(-ret));
+	}
+	if (ret)
+		session_destroy(session);
+	else
+		*result = session;
+	return ret;
+}
+
+void service_free(struct session *session)
+{
+	if (!session->service)
+		return;
+	track_free(session->service->track, session->service->nr_track);
+	adopt_forget(session);
+	free(session->service->socket);
+	free(session->service);
+	session->service = NULL;
+}
+
+/* ---- going on ---- */
+
+int session_fd(const struct session *session)
+{
+	return session->epoll;
+}
+
+/* What is left of a process that has ended are sums: totals.c. */
+static void free_finished(struct session *session)
+{
+	struct instance *instance = instances_take_finished(session), *next;
+
+	for (; instance; instance = next) {
+		next = instance->next;
+		connections_forget(session, instance);
+		instance_free(session, instance);
+	}
+}
+
+int session_turn(struct session *session, int timeout_ms, struct session_error *error)
+{
+	int ret = run_turn(session, timeout_ms);
+
+	adopt_new(session, false);
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	free_finished(session);
+	if (ret < 0)
+		return session_fail(error, session_error_kind_of(ret), ret,
+				"the recording cannot go on: %s", strerror(-ret));
+	return 0;
+}
+
+/* ---- changes ---- */
+
+uint64_t session_generation(const struct session *session)
+{
+	return session->service->generation;
+}
+
+bool session_is_active(const struct session *session)
+{
+	return session->service->active;
+}
+
+/* The next recorder in this place counts on from here. */
+static void note_generation(struct session *session)
+{
+	int ret = place_save(session, session->service->generation);
+
+	if (ret)
+		report(session, true, "the generation of the rules is not noted in %s: %s",
+				session->buffers, strerror(-ret));
+}
+
+uint64_t session_statedump(struct session *session)
+{
+	struct service *service = session->service;
+
+	service->statedump = ++service->generation;
+	note_generation(session);
+	return service->generation;
+}
+
+int session_change(struct session *session, const struct session_channel *channels, size_t nr,
+		bool active, const struct session_track *track, size_t nr_track,
+		uint64_t *generation, struct session_error *error)
+{
+	struct service *service = session->service;
+	struct session_track *tracked;
+	int ret;
+
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	*generation = service->generation;
+	ret = track_take(track, nr_track, &tracked, error);
+	if (!ret) {
+		ret = channels_change(session, channels, nr, error);
+		if (ret)
+			track_free(tracked, nr_track);
+	}
+	probes_change(session, !ret);
+	if (ret)
+		return ret;
+	track_free(service->track, service->nr_track);
+	service->track = tracked;
+	service->nr_track = (uint32_t)nr_track;
+	*generation = ++service->generation;
+	if (active && !service->active)
+		service->statedump = service->generation;
+	service->active = active;
+	note_generation(session);
+	return 0;
+}
+
+/* ---- requests ---- */
+
+/* Programs do not wait for the disk meanwhile. */
+static int wait_for_round(struct session *session, unsigned int timeout_ms)
+{
+	uint64_t deadline = wire_deadline(timeout_ms);
+	uint32_t round = drain_ask(session);
+	int ret;
+
+	do {
+		ret = drain_wait(session, round, SERVE_EVERY_MS);
+		if (ret == -ETIMEDOUT)
+			run_turn(session, 0);
+	} while (ret == -ETIMEDOUT && wire_deadline(0) < deadline);
+	return ret;
+}
+
+int session_flush(struct session *session, unsigned int timeout_ms)
+{
+	adopt_new(session, true);
+	return wait_for_round(session, timeout_ms);
+}
+
+int session_snapshot(struct session *session, unsigned int timeout_ms, uint32_t *number,
+		char name[SESSION_SNAPSHOT_NAME_MAX], uint64_t *ret_recorded)
+{
+	uint32_t i;
+	int ret = -EINVAL;
+
+	for (i = 0; i < session->nr_channels; i++)
+		if (channel_overwrites(&session->channels[i]))
+			ret = 0;
+	if (ret)
+		return ret;
+	drain_snapshot(session);
+	ret = wait_for_round(session, timeout_ms);
+	pthread_mutex_lock(&session->lock);
+	*number = session->nr_snapshots;
+	memcpy(name, session->snapshot_last, SESSION_SNAPSHOT_NAME_MAX);
+	*ret_recorded = session->snapshot_last_recorded;
+	pthread_mutex_unlock(&session->lock);
+	return ret;
+}
+
+int session_snapshot_error(struct session *session)
+{
+	int ret;
+
+	pthread_mutex_lock(&session->lock);
+	ret = session->snapshot_error;
+	pthread_mutex_unlock(&session->lock);
+	return ret;
+}
+
+bool session_take_message(struct session *session, struct session_message *message)
+{
+	bool found;
+
+	report_suppressed(session, false);
+	pthread_mutex_lock(&session->lock);
+	found = session->nr_messages > 0;
+	if (found) {
+		*message = session->messages[0];
+		session->nr_messages--;
+		memmove(&session->messages[0], &session->messages[1],
+				session->nr_messages * sizeof(session->messages[0]));
+	}
+	pthread_mutex_unlock(&session->lock);
+	return found;
+}
+
+/* ---- the end ---- */
+
+/* The first thing that went wrong and that nobody has taken. */
+static void tell_failure(struct session *session, struct session_error *error)
+{
+	size_t i;
+
+	if (session->failure == SESSION_ERROR_NONE)
+		return;
+	session_fail(error, session->failure, EIO, "some of the recording could not be written");
+	for (i = 0; i < session->nr_messages; i++) {
+		if (!session->messages[i].is_error)
+			continue;
+		session_fail(error, session->failure, EIO, "%s", session->messages[i].text);
+		return;
+	}
+}
+
+static void end(struct session *session, bool finish)
+{
+	int turns = 0;
+
+	if (session->service->over)
+		return;
+	pthread_mutex_lock(&session->lock);
+	session->service->over = true;
+	pthread_mutex_unlock(&session->lock);
+	/* What is said and who has died by now is part of the recording. */
+	while (finish && turns++ < LAST_TURNS && run_turn(session, 0) > 0)
+		;
+	listener_close(session);
+	connections_close(session);
+	/* Programs that come from now on find nobody. */
+	if (finish)
+		adopt_new(session, true);
+	if (session->service->leave && session->live)
+		finish = false;
+	session->service->keep = !finish;
+	drain_stop(session);
+}
+
+void session_finish(struct session *session)
+{
+	end(session, true);
+}
+
+void session_close(struct session *session, bool finish, struct session_error *error)
+{
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	if (!session)
+		return;
+	end(session, finish);
+	tell_failure(session, error);
+	if (!session->service->keep)
+		place_remove(session);
+	session_destroy(session);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is missing in a trace: records that rings refused, counted by ring, event and reason, and
+ * bytes that found no room on the disk. It is noted in the trace (side:lost) and in the summary. What
+ * a ring that overwrites has given up is no loss: that is what it is for.
+ *
+ * The counters are in memory that the traced program can write: more than LIMIT_LOSSES of them are
+ * added up, so that nobody makes us keep as many as it likes.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/core/parts.h"
+#include "recorder/storage/state-directory.h"
+
+/* A counter, by what it counts. */
+struct told_loss {
+	uint64_t key;
+	uint64_t count;
+};
+
+struct lost {
+	uint64_t key;
+	char *ring, *event, *reason;
+	uint64_t count; /* from the beginning */
+	bool in_bytes;
+};
+
+struct lost_list {
+	struct session *session;
+	struct instance *instance;
+	uint32_t channel;
+	bool incomplete; /* there was no memory */
+	struct lost *lost;
+	size_t nr, room;
+	uint64_t rest; /* beyond the limit */
+};
+
+const char *losses_reason(const struct instance *instance, uint32_t slot, enum ring_loss reason)
+{
+	/* Of those that record for others it says what the kernel had no room for: agent_count_lost(). */
+	bool of_kernel = !strcmp(instance->procname, SESSION_KERNEL_PROGRAM) ||
+			!strcmp(instance->procname, SESSION_UPROBES_PROGRAM);
+
+	if (of_kernel && reason == (slot == EVENT_SLOTS - 1 ? RING_LOST_BUSY : RING_LOST_OTHER))
+		return SESSION_LOST_IN_KERNEL;
+	if (slot == EVENT_SLOTS - 1 && reason == RING_LOST_OTHER)
+		return SESSION_LOST_BY_KIND;
+	if (slot == EVENT_SLOTS - 1 && reason == RING_LOST_NESTED)
+		return SESSION_LOST_IN_CHILD;
+	if (reason == RING_LOST_NESTED)
+		return SESSION_LOST_IN_VFORK;
+	return ring_loss_name(reason);
+}
+
+static uint64_t key_of(
+		const struct lost_list *list, uint32_t ring, uint32_t slot, unsigned int reason)
+{
+	return (uint64_t)list->channel << 48 | (uint64_t)ring << 32 | (uint64_t)slot << 8 | reason;
+}
+
+/* Slots and reasons that are none. */
+#define SLOT_NONE 0xffffffu
+_Static_assert(SESSION_EVENT_BYTES == RING_PAYLOAD_MAX, "what users are told is what rings take");
+
+#define REASON_UNWRITTEN 0xffu
+#define KEY_PROCESSES (UINT64_MAX - 1)
+#define KEY_REST UINT64_MAX
+
+static void free_lost(const struct lost *lost)
+{
+	free(lost->ring);
+	free(lost->event);
+	free(lost->reason);
+}
+
+/* Takes over the event's name. */
+static void add_lost(struct lost_list *list, uint64_t key, const char *ring, char *event,
+		const char *reason, uint64_t count, bool in_bytes)
+{
+	struct lost lost = {
+			.key = key,
+			.ring = strdup(ring),
+			.event = event,
+			.reason = strdup(reason),
+			.count = count,
+			.in_bytes = in_bytes,
+	};
+
+	if (list->nr == list->room) {
+		size_t room = list->room ? list->room * 2 : 16;
+		struct lost *grown = realloc(list->lost, room * sizeof(*grown));
+
+		if (grown) {
+			list->lost = grown;
+			list->room = room;
+		}
+	}
+	if (list->nr < list->room && lost.ring && lost.event && lost.reason) {
+		list->lost[list->nr++] = lost;
+		return;
+	}
+	list->incomplete = true;
+	list->rest += in_bytes ? 0 : count;
+	free_lost(&lost);
+}
+
+static void free_list(struct lost_list *list)
+{
+	size_t i;
+
+	for (i = 0; i < list->nr; i++)
+		free_lost(&list->lost[i]);
+	free(list->lost);
+}
+
+static void name_ring(const struct lost_list *list, uint32_t ring, char name[64])
+{
+	snprintf(name, 64, "%s_%u", list->instance->channels[list->channel].channel->name, ring);
+}
+
+static int visit_lost(void *data, uint32_t ring, uint32_t slot, const uint64_t *counts)
+{
+	struct lost_list *list = data;
+	unsigned int reason;
+	char name[64];
+
+	name_ring(list, ring, name);
+	for (reason = 0; reason < RING_LOSS_REASONS; reason++)
+		if (list->nr >= LIMIT_LOSSES)
+			list->rest += counts[reason];
+		else if (counts[reason])
+			add_lost(list, key_of(list, ring, slot, reason), name,
+					kinds_name(list->instance, list->channel, slot),
+					losses_reason(list->instance, slot, reason), counts[reason],
+					false);
+	return 0;
+}
+
+static void collect_channel(struct lost_list *list)
+{
+	struct instance *instance = list->instance;
+	struct instance_channel *channel = &instance->channels[list->channel];
+	char name[64], reason[128];
+	uint32_t ring;
+
+	/* Out of a core dump: what was counted there was not to be kept. */
+	if (channel->geometry.flags & RING_COUNTS)
+		return;
+	for (ring = 0; ring < channel->geometry.rings; ring++) {
+		if (ring_consumer_lost_total(channel->rings, ring))
+			ring_consumer_lost_each(channel->rings, ring, visit_lost, list);
+		if (!channel->each[ring].unwritten)
+			continue;
+		name_ring(list, ring, name);
+		snprintf(reason, sizeof(reason), CTF_LOST_BYTES "%s",
+				strerror(instance->unwritten_code));
+		add_lost(list, key_of(list, ring, SLOT_NONE, REASON_UNWRITTEN), name, strdup(""),
+				reason, channel->each[ring].unwritten, true);
+	}
+}
+
+/* Each process counts once: the number of its events is unknown. */
+static void add_processes(struct lost_list *list)
+{
+	/* Relaxed: a statistics counter. */
+	uint64_t count = __atomic_load_n(&list->instance->refused, __ATOMIC_RELAXED);
+
+	if (count)
+		add_lost(list, KEY_PROCESSES, "", strdup(""), SESSION_LOST_PROCESS, count, false);
+}
+
+static void add_rest(struct lost_list *list)
+{
+	uint64_t rest = list->rest;
+
+	if (rest)
+		add_lost(list, KEY_REST, "", strdup(""),
+				"other reasons: there are too many kinds of losses", rest, false);
+}
+
+/* ---- into a trace ---- */
+
+static uint64_t told_before(const struct instance *instance, uint64_t key)
+{
+	size_t low = 0, high = instance->nr_told;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (instance->told[middle].key < key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < instance->nr_told && instance->told[low].key == key ? instance->told[low].count
+									 : 0;
+}
+
+/* The list is in the order of its keys, for that is how it was collected. */
+static void remember(struct instance *instance, const struct lost_list *list)
+{
+	struct told_loss *told = calloc(list->nr + 1, sizeof(*told));
+	size_t i;
+
+	if (!told)
+		return;
+	for (i = 0; i < list->nr; i++)
+		told[i] = (struct told_loss){list->lost[i].key, list->lost[i].count};
+	free(instance->told);
+	instance->told = told;
+	instance->nr_told = list->nr;
+	journal_tell(list->session, instance, told, list->nr * sizeof(*told));
+}
+
+void losses_take_told(struct instance *instance, const void *bytes, size_t size)
+{
+	size_t nr = size / sizeof(struct told_loss);
+
+	free(instance->told);
+	instance->told = calloc(nr + 1, sizeof(*instance->told));
+	instance->nr_told = instance->told ? nr : 0;
+	if (instance->told)
+		memcpy(instance->told, bytes, nr * sizeof(*instance->told));
+}
+
+/* What has been lost since it was told last. 1: something; 0: nothing. */
+static int write_list(const struct lost_list *list, bool since, struct ctf_writer *writer,
+		uint64_t ticks, struct ctf_error *error)
+{
+	struct ctf_lost *lost = calloc(list->nr + 1, sizeof(*lost));
+	size_t nr = 0, i;
+	int ret = lost ? 0 : -ENOMEM;
+
+	for (i = 0; i < list->nr && lost; i++) {
+		const struct lost *one = &list->lost[i];
+		uint64_t before = since ? told_before(list->instance, one->key) : 0;
+
+		if (one->count > before)
+			lost[nr++] = (struct ctf_lost){
+					one->ring, one->event, one->reason, one->count - before};
+	}
+	if (nr)
+		ret = ctf_writer_lost(writer, ticks, lost, nr, error);
+	free(lost);
+	return ret;
+}
+
+/* Is there something that was not told? */
+static bool is_news(const struct lost_list *list)
+{
+	size_t i;
+
+	for (i = 0; i < list->nr; i++)
+		if (list->lost[i].count > told_before(list->instance, list->lost[i].key))
+			return true;
+	return false;
+}
+
+/* A last, empty packet carries the counter where it has moved since the last full one. */
+static int write_discarded(struct session *session, struct instance *instance, uint32_t channel,
+		uint64_t ticks, struct ctf_error *error)
+{
+	struct instance_channel *of = &instance->channels[channel];
+	uint32_t ring;
+	int ret = 0;
+
+	if (of->geometry.flags & RING_COUNTS)
+		return 0;
+	for (ring = 0; ring < of->geometry.rings && !ret; ring++) {
+		struct ctf_span empty = {
+				.timestamp_begin = ticks,
+				.timestamp_end = ticks,
+				.events_discarded = ring_consumer_lost_total(of->rings, ring),
+		};
+
+		if (empty.events_discarded > of->each[ring].discarded)
+			ret = trace_append(session, instance, channel, ring, &empty, error);
+	}
+	return ret;
+}
+
+/* Into the trace, with the time of now. */
+static int note(struct lost_list *list)
+{
+	struct session *session = list->session;
+	struct instance *instance = list->instance;
+	uint64_t ticks = session->recovers ? instance->last_ticks : ring_clock_now(session->clock);
+	struct ctf_error error = {.text = "out of memory"};
+	int ret = 0;
+
+	for (list->channel = 0; list->channel < instance->nr_channels && !ret; list->channel++)
+		ret = write_discarded(session, instance, list->channel, ticks, &error);
+	for (list->channel = 0; list->channel < instance->nr_channels; list->channel++)
+		collect_channel(list);
+	add_processes(list);
+	add_rest(list);
+	if (!ret && is_news(list)) {
+		ret = trace_prepare(session, instance, &error);
+		if (!ret)
+			ret = write_list(list, true, instance->writer, ticks, &error);
+		if (!ret)
+			remember(instance, list);
+	}
+	if (ret && full_holds(session, ret))
+		return ret;
+	if (ret)
+		trace_fail(session, instance, ret, &error);
+	return 0;
+}
+
+void losses_note(struct session *session, struct instance *instance)
+{
+	struct lost_list list = {.session = session, .instance = instance};
+
+	note(&list);
+	free_list(&list);
+}
+
+/* ---- at the end ---- */
+
+static void summarize(struct lost_list *list)
+{
+	struct instance *instance = list->instance;
+	size_t i;
+
+	for (i = 0; i < list->nr; i++) {
+		const struct lost *lost = &list->lost[i];
+
+		report_loss(list->session, instance, lost->ring, lost->event, lost->reason,
+				lost->count, lost->in_bytes);
+		if (lost->in_bytes)
+			continue;
+		instance->lost += lost->count;
+		atomic_fetch_add_explicit(&list->session->lost, lost->count, memory_order_relaxed);
+	}
+}
+
+bool losses_end(struct session *session, struct instance *instance)
+{
+	struct lost_list list = {.session = session, .instance = instance};
+	bool done = !note(&list);
+
+	if (done)
+		summarize(&list);
+	free_list(&list);
+	return done;
+}
+
+int losses_write(struct session *session, struct instance *instance, struct ctf_writer *writer,
+		uint64_t ticks, struct ctf_error *error)
+{
+	struct lost_list list = {.session = session, .instance = instance};
+	int ret;
+
+	for (; list.channel < instance->nr_channels; list.channel++)
+		if (channel_overwrites(instance->channels[list.channel].channel))
+			collect_channel(&list);
+	add_rest(&list);
+	ret = write_list(&list, false, writer, ticks, error);
+	free_list(&list);
+	return ret;
+}

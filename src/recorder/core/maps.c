@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What code a process has mapped, so that addresses in its events (the context `ip`, the field
+ * `caller`) can be told apart from each other when it is gone: the file `.maps` in its trace, whose
+ * name keeps readers of CTF from taking it for a stream.
+ *
+ * It is looked at whenever the process says that it has new events, which is when it has started and
+ * after each library that brings some; then it waits for the answer and is surely there. Lines are
+ * only ever added: what was unmapped may still stand in earlier events.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+
+#define MAPS_SIZE_MAX ((size_t)4 << 20)
+
+/* A mapping of a file that can be executed: "begin-end r-xp offset device inode   /path". */
+static bool is_code(const char *line)
+{
+	const char *permissions = strchr(line, ' ');
+
+	return permissions && strlen(permissions) > 4 && permissions[3] == 'x' && strchr(line, '/');
+}
+
+/* ---- known lines ---- */
+
+static uint64_t maps_hash(const char *line, size_t size)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ (unsigned char)line[i]) * 0x100000001b3u;
+	return hash ^ hash >> 32;
+}
+
+/* The slot of the line in the table, or the empty slot for it. A slot has the offset of its line in the text, plus one. */
+static uint32_t *maps_slot(const struct instance_maps *maps, const char *line, size_t size)
+{
+	size_t at = (size_t)maps_hash(line, size) & (maps->slots - 1);
+
+	while (maps->table[at]) {
+		size_t offset = maps->table[at] - 1;
+
+		if (maps->size - offset >= size && !memcmp(maps->text + offset, line, size))
+			break;
+		at = (at + 1) & (maps->slots - 1);
+	}
+	return &maps->table[at];
+}
+
+static bool maps_grow_table(struct instance_maps *maps)
+{
+	struct instance_maps grown = *maps;
+	size_t offset, size;
+
+	if (maps->lines < maps->slots / 2)
+		return true;
+	grown.slots = maps->slots ? maps->slots * 2 : 64;
+	grown.table = calloc(grown.slots, sizeof(*grown.table));
+	if (!grown.table)
+		return false;
+	for (offset = 0; offset < maps->size; offset += size) {
+		const char *end = memchr(maps->text + offset, '\n', maps->size - offset);
+
+		size = end ? (size_t)(end - maps->text) + 1 - offset : maps->size - offset;
+		*maps_slot(&grown, maps->text + offset, size) = (uint32_t)offset + 1;
+	}
+	free(maps->table);
+	*maps = grown;
+	return true;
+}
+
+static bool maps_grow_text(struct instance_maps *maps, size_t size)
+{
+	size_t capacity = maps->capacity ? maps->capacity : 4096;
+	char *grown;
+
+	while (capacity - maps->size < size)
+		capacity *= 2;
+	if (capacity == maps->capacity)
+		return true;
+	grown = realloc(maps->text, capacity);
+	if (!grown)
+		return false;
+	maps->text = grown;
+	maps->capacity = capacity;
+	return true;
+}
+
+/* Under the session's lock: the other thread writes it out. Without memory the line is missing. */
+static void maps_add(struct instance_maps *maps, const char *line, size_t size)
+{
+	uint32_t *slot;
+
+	if (maps->size + size > MAPS_SIZE_MAX || !maps_grow_table(maps))
+		return;
+	slot = maps_slot(maps, line, size);
+	if (*slot || !maps_grow_text(maps, size))
+		return;
+	memcpy(maps->text + maps->size, line, size);
+	*slot = (uint32_t)maps->size + 1;
+	maps->size += size;
+	maps->lines++;
+	maps->is_new = true;
+}
+
+void maps_adopt(struct instance *instance, const char *text, size_t size)
+{
+	const char *end;
+
+	for (; size && (end = memchr(text, '\n', size)); text = end + 1) {
+		size_t line = (size_t)(end - text) + 1;
+
+		maps_add(&instance->maps, text, line);
+		size -= line;
+	}
+}
+
+void maps_free(struct instance *instance)
+{
+	free(instance->maps.text);
+	free(instance->maps.table);
+	instance->maps = (struct instance_maps){0};
+}
+
+/* ---- read and written ---- */
+
+void maps_read(struct session *session, struct instance *instance)
+{
+	char path[64], *line = NULL;
+	size_t room = 0;
+	ssize_t size;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)instance->peer);
+	file = fopen(path, "re");
+	if (!file)
+		return; /* Of another user, or gone: addresses stay numbers. */
+	/* The file stays with the process that was opened. If ours has exited, that can be another one with its id. */
+	if (instance_has_exited(instance)) {
+		fclose(file);
+		return;
+	}
+	while ((size = getline(&line, &room, file)) > 0) {
+		if (!is_code(line))
+			continue;
+		pthread_mutex_lock(&session->lock);
+		maps_add(&instance->maps, line, (size_t)size);
+		pthread_mutex_unlock(&session->lock);
+	}
+	free(line);
+	fclose(file);
+}
+
+/* Other users may be able to put a link or a pipe into the directory: neither is followed, waited for, or written to. */
+static void maps_write_file(const char *path, const char *text, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
+	struct stat status;
+	size_t done = 0;
+	ssize_t some = 1;
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && !ftruncate(fd, 0))
+		for (; some > 0 && done<size; done += some> 0 ? (size_t)some : 0)
+			some = write(fd, text + done, size - done);
+	close(fd);
+}
+
+void maps_write(struct session *session, struct instance *instance)
+{
+	char *path = NULL, *text = NULL;
+	size_t size = 0;
+
+	pthread_mutex_lock(&session->lock);
+	if (instance->maps.is_new && instance->directory) {
+		size = instance->maps.size;
+		text = malloc(size);
+		if (text)
+			memcpy(text, instance->maps.text, size);
+		instance->maps.is_new = false;
+	}
+	pthread_mutex_unlock(&session->lock);
+	if (!text)
+		return;
+	/* Names are a help: that they cannot be written fails nothing. */
+	if (asprintf(&path, "%s/%s/.maps", rotate_path(session), instance->directory) >= 0) {
+		maps_write_file(path, text, size);
+		free(path);
+	}
+	free(text);
+}

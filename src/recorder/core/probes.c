@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probe tables: which there are, whom they are given to, and what programs say of them. All of it is the
+ * main thread's. A table is a descriptor here and nothing more: nobody but the program reads it.
+ *
+ * A probe reads whatever memory its process has, so nobody gets one into a process that is not his: neither
+ * by a session of his own, nor by one of root's in which he may have probes.
+ *
+ * A process is meant by its number and begin, so that nobody who gets the number later is; a child by
+ * fork is of its parent's family, because it has the probes in its memory. Programs say themselves what
+ * file they run: one that lies gets, or misses, probes in itself.
+ */
+#include "recorder/core/probes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+
+/* So many turns to hear what was said before. */
+#define LAST_TURNS 64
+
+/* ---- those that there are ---- */
+
+static void offers_free(struct probe_offers *offers)
+{
+	size_t i;
+
+	for (i = 0; i < offers->nr; i++) {
+		if (offers->list[i].table >= 0)
+			close(offers->list[i].table);
+		if (offers->list[i].others >= 0)
+			close(offers->list[i].others);
+		free(offers->list[i].exe);
+	}
+	free(offers->list);
+	*offers = (struct probe_offers){.list = NULL};
+}
+
+static int take_table(int table, int *taken, uint64_t *size, struct session_error *error)
+{
+	struct stat status;
+
+	*taken = fcntl(table, F_DUPFD_CLOEXEC, 0);
+	if (*taken < 0)
+		return session_fail(error, SESSION_ERROR_FAILED, errno,
+				"a probe table cannot be taken: %s", strerror(errno));
+	if (fstat(*taken, &status))
+		return session_fail(error, SESSION_ERROR_FAILED, errno,
+				"a probe table cannot be read: %s", strerror(errno));
+	if (status.st_size <= 0)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "the probe table is empty");
+	*size = (uint64_t)status.st_size;
+	return 0;
+}
+
+static int take_offer(struct probe_offers *offers, const struct session_probe *probe,
+		struct session_error *error)
+{
+	struct probe_offer *offer = &offers->list[offers->nr];
+	int ret;
+
+	if (!probe->number || (probe->pid && probe->exe))
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"a probe has no number, or is for a process and a file");
+	*offer = (struct probe_offer){
+			.number = probe->number,
+			.table = -1,
+			.others = -1,
+			.pid = probe->pid,
+			.started = probe->started,
+			.of_user = probe->of_user || geteuid() != 0,
+			.access = probe->of_user
+					? (struct access){.uid = probe->uid,
+							  .has_gid = probe->has_gid,
+							  .gid = probe->gid}
+					: (struct access){.uid = geteuid(),
+							  .has_gid = true,
+							  .gid = getegid(),
+							  .capabilities = access_own_capabilities()},
+	};
+	offer->exe = probe->exe ? strdup(probe->exe) : NULL;
+	offers->nr++;
+	ret = take_table(probe->table, &offer->table, &offer->size, error);
+	if (!ret && probe->has_others)
+		ret = take_table(probe->others, &offer->others, &offer->size_of_others, error);
+	if (ret)
+		return ret;
+	return probe->exe && !offer->exe
+			? session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory")
+			: 0;
+}
+
+static int take_all(struct probe_offers *offers, const struct session_probe *probes, size_t nr,
+		struct session_error *error)
+{
+	size_t i;
+	int ret = 0;
+
+	*offers = (struct probe_offers){.set = true};
+	if (nr > SESSION_PROBES_MAX)
+		return session_fail(error, SESSION_ERROR_USAGE, E2BIG,
+				"there are more than %d tables of probes", SESSION_PROBES_MAX);
+	offers->list = calloc(nr + 1, sizeof(*offers->list));
+	if (!offers->list)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	for (i = 0; i < nr && !ret; i++)
+		ret = take_offer(offers, &probes[i], error);
+	if (ret)
+		offers_free(offers);
+	return ret;
+}
+
+int probes_take(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	return take_all(&session->probes, options->probes, options->nr_probes, error);
+}
+
+int session_set_probes(struct session *session, const struct session_probe *probes, size_t nr,
+		struct session_error *error)
+{
+	struct probe_offers next;
+	int ret;
+
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	ret = take_all(&next, probes, nr, error);
+	if (ret)
+		return ret;
+	offers_free(&session->next_probes);
+	session->next_probes = next;
+	return 0;
+}
+
+void probes_change(struct session *session, bool holds)
+{
+	if (!session->next_probes.set)
+		return;
+	if (holds) {
+		struct probe_offers former = session->probes;
+
+		session->probes = session->next_probes;
+		session->next_probes = former;
+	}
+	offers_free(&session->next_probes);
+}
+
+void probes_free(struct session *session)
+{
+	offers_free(&session->probes);
+	offers_free(&session->next_probes);
+}
+
+/* ---- who is meant ---- */
+
+/* When the process of an instance began; 0: it has ended, or a report tells why this is not known. */
+static uint64_t start_of(struct session *session, const struct instance *instance)
+{
+	uint64_t ticks = session_process_start(instance->peer);
+
+	if (!ticks && errno != ENOENT && errno != ESRCH)
+		report_instance(session, instance, true,
+				"cannot read when process %d began, so it may not take its probes: %s",
+				(int)instance->peer, strerror(errno));
+	return ticks;
+}
+
+void probes_inherit(
+		struct session *session, struct instance *instance, const struct instance *parent)
+{
+	size_t i;
+
+	if (!parent)
+		return;
+	if (parent->family) {
+		instance->family = parent->family;
+		instance->family_started = parent->family_started;
+		return;
+	}
+	for (i = 0; i < session->probes.nr && !instance->family; i++)
+		if (session->probes.list[i].pid == (uint32_t)parent->peer)
+			instance->family = (uint32_t)parent->peer;
+	if (instance->family)
+		instance->family_started = start_of(session, parent);
+}
+
+/* When its process began is asked of the system once. */
+static uint64_t started(struct session *session, struct instance *instance)
+{
+	if (!instance->started)
+		instance->started = start_of(session, instance);
+	return instance->started;
+}
+
+/*
+ * Checks its user at the connection, and what the kernel lets this user do with it now. If the process has exited, the answer was about
+ * another one with its id.
+ */
+static bool is_users(const struct instance *instance, const struct access *access)
+{
+	return instance->uid == access->uid && access_is_allowed(access, instance->peer) &&
+			!instance_has_exited(instance);
+}
+
+static bool is_meant(
+		struct session *session, struct instance *instance, const struct probe_offer *offer)
+{
+	if (offer->of_user && !is_users(instance, &offer->access))
+		return false;
+	if (offer->exe)
+		return instance->exe && !strcmp(instance->exe, offer->exe);
+	if (!offer->pid)
+		return true;
+	if (offer->pid == (uint32_t)instance->peer)
+		return offer->started == started(session, instance);
+	return offer->pid == instance->family && offer->started == instance->family_started;
+}
+
+bool probes_has_exe(const struct session *session, const struct instance *instance)
+{
+	size_t i;
+
+	for (i = 0; i < session->probes.nr; i++)
+		if (session->probes.list[i].exe &&
+				!strcmp(session->probes.list[i].exe, instance->exe))
+			return true;
+	return false;
+}
+
+/* ---- what they have been given ---- */
+
+static struct probe_given *find_given(struct instance *instance, uint64_t number)
+{
+	size_t i;
+
+	for (i = 0; i < instance->nr_given; i++)
+		if (instance->given[i].said.number == number)
+			return &instance->given[i];
+	return NULL;
+}
+
+void probes_forget(struct instance *instance)
+{
+	size_t i;
+
+	for (i = 0; i < instance->nr_given; i++)
+		free(instance->given[i].said.refusals);
+	free(instance->given);
+	instance->given = NULL;
+	instance->nr_given = 0;
+}
+
+/* What it said of those that it keeps holds on. */
+static bool note_given(struct instance *instance, struct probe_offer *const *offers, size_t nr)
+{
+	struct probe_given *given = calloc(nr + 1, sizeof(*given));
+	size_t i;
+
+	if (!given)
+		return false;
+	for (i = 0; i < nr; i++) {
+		struct probe_given *former = find_given(instance, offers[i]->number);
+
+		if (former) {
+			given[i] = *former;
+			former->said.refusals = NULL;
+		}
+		given[i].said.number = offers[i]->number;
+		if (instance->takes_probes)
+			continue;
+		given[i].said.answered = true;
+		given[i].said.error = EOPNOTSUPP;
+	}
+	probes_forget(instance);
+	instance->given = given;
+	instance->nr_given = nr;
+	return true;
+}
+
+int probes_choose(struct session *session, struct instance *instance, struct probe_offer **offers)
+{
+	size_t nr = 0, i;
+
+	for (i = 0; i < session->probes.nr; i++)
+		if (is_meant(session, instance, &session->probes.list[i]))
+			offers[nr++] = &session->probes.list[i];
+	if (!note_given(instance, offers, nr))
+		return -ENOMEM;
+	return instance->takes_probes ? (int)nr : 0;
+}
+
+/* ---- what they say ---- */
+
+static void begin_answer(struct probe_given *given, const struct wire_probed *probed)
+{
+	struct session_probe_answer *said = &given->said;
+
+	*said = (struct session_probe_answer){
+			.number = said->number,
+			.answered = said->answered,
+			.error = probed->error,
+			.places = probed->nr_probes,
+			.cut = probed->cut,
+			.lost = probed->lost,
+			.unseen = probed->unseen,
+			.abandoned = probed->abandoned,
+			.traps = probed->traps,
+			.code_bytes = probed->code_bytes,
+			.refusals = said->refusals,
+	};
+	given->sequence = 0;
+	given->next = 0;
+}
+
+/* Those that find no room are counted all the same. */
+static void note_refusal(struct session_probe_answer *said, const struct wire_probe_run *run)
+{
+	if (!said->refusals)
+		said->refusals = calloc(SESSION_PROBE_REFUSALS, sizeof(*said->refusals));
+	if (!said->refusals || said->nr_refusals == SESSION_PROBE_REFUSALS)
+		return;
+	said->refusals[said->nr_refusals++] = (struct session_probe_refusal){
+			.first = run->first, .count = run->count, .error = run->error};
+}
+
+/* The runs of a message lie behind each other and within the table: the decoder has seen to that. */
+int probes_hear(struct instance *instance, const struct wire_probed *probed)
+{
+	struct probe_given *given = find_given(instance, probed->table);
+	uint32_t i;
+
+	/* One that was taken back meanwhile. */
+	if (!given)
+		return 0;
+	if (!probed->sequence)
+		begin_answer(given, probed);
+	if (probed->sequence != given->sequence || probed->nr_probes != given->said.places)
+		return -EPROTO;
+	given->sequence++;
+	for (i = 0; i < probed->nr_runs; i++) {
+		struct wire_probe_run run = wire_probed_at(probed, i);
+
+		if (run.first != given->next)
+			return -EPROTO;
+		given->next = run.first + run.count;
+		given->said.states[run.state] += run.count;
+		if (run.state == WIRE_PROBE_REFUSED)
+			note_refusal(&given->said, &run);
+	}
+	if (probed->last && given->next != given->said.places)
+		return -EPROTO;
+	given->said.answered |= probed->last;
+	return 0;
+}
+
+static bool copy_answer(struct session_probe_answer *answer, const struct instance *instance,
+		const struct probe_given *given)
+{
+	size_t size = given->said.nr_refusals * sizeof(*answer->refusals);
+
+	*answer = given->said;
+	answer->pid = instance->peer;
+	answer->ended = instance->state != INSTANCE_LIVE;
+	answer->procname = strdup(instance->procname);
+	answer->refusals = malloc(size + 1);
+	if (answer->refusals && size)
+		memcpy(answer->refusals, given->said.refusals, size);
+	return answer->procname && answer->refusals;
+}
+
+/* What was sent before we were asked is there, in some socket. */
+static void hear_all(struct session *session)
+{
+	int turns = 0;
+
+	while (session->service && turns++ < LAST_TURNS && run_turn(session, 0) > 0)
+		;
+}
+
+int session_probe_answers(
+		struct session *session, struct session_probe_answer **answers, size_t *nr)
+{
+	const struct instance *instance;
+	size_t room = 0, i;
+
+	*nr = 0;
+	hear_all(session);
+	for (instance = session->instances; instance; instance = instance->next)
+		room += instance->nr_given;
+	*answers = calloc(room + 1, sizeof(**answers));
+	if (!*answers)
+		return -ENOMEM;
+	for (instance = session->instances; instance; instance = instance->next) {
+		for (i = 0; i < instance->nr_given; i++) {
+			if (copy_answer(&(*answers)[(*nr)++], instance, &instance->given[i]))
+				continue;
+			session_probe_answers_free(*answers, *nr);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+void session_probe_answers_free(struct session_probe_answer *answers, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		free(answers[i].procname);
+		free(answers[i].refusals);
+	}
+	free(answers);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs that are not recorded because a share or a limit is used up: their number, and the names of those that still run. They
+ * ask again with growing pauses until they are recorded.
+ *
+ * A program is counted once. The entries of each user are limited. A program without an entry reports itself that it asks again
+ * (WIRE_FEATURE_RETRY): a false report only falsifies the count of this user's programs.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/core/parts.h"
+
+#define REFUSALS_MAX 512
+
+static void refusals_forget(struct session *session, size_t at)
+{
+	free(session->refusals[at].procname);
+	session->refusals[at] = session->refusals[--session->nr_refusals];
+}
+
+static bool refusal_is_live(const struct refusal *refusal)
+{
+	return session_process_start(refusal->peer) == refusal->started;
+}
+
+static void refusals_prune(struct session *session)
+{
+	for (size_t i = session->nr_refusals; i-- > 0;)
+		if (!refusal_is_live(&session->refusals[i]))
+			refusals_forget(session, i);
+}
+
+void refusals_remove(struct session *session, pid_t peer)
+{
+	for (size_t i = session->nr_refusals; i-- > 0;)
+		if (session->refusals[i].peer == peer)
+			refusals_forget(session, i);
+}
+
+static bool refusals_has_space(struct session *session, uid_t uid)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < session->nr_refusals; i++)
+		nr += session->refusals[i].uid == uid;
+	if (nr >= REFUSALS_OF_USER)
+		refusals_prune(session);
+	else if (session->nr_refusals < REFUSALS_MAX)
+		return true;
+	for (size_t i = nr = 0; i < session->nr_refusals; i++)
+		nr += session->refusals[i].uid == uid;
+	return nr < REFUSALS_OF_USER && session->nr_refusals < REFUSALS_MAX;
+}
+
+static void refusals_add(struct session *session, const struct refusal *refusal)
+{
+	struct refusal *more =
+			realloc(session->refusals, (session->nr_refusals + 1) * sizeof(*more));
+
+	if (!more)
+		return;
+	session->refusals = more;
+	more[session->nr_refusals] = *refusal;
+	more[session->nr_refusals].procname = strdup(refusal->procname ? refusal->procname : "?");
+	session->nr_refusals += more[session->nr_refusals].procname != NULL;
+}
+
+bool refusals_note(struct session *session, const struct connection *connection, const char *name,
+		const char *reason, bool again)
+{
+	struct refusal refusal = {.peer = connection->peer,
+			.started = session_process_start(connection->peer),
+			.uid = connection->uid,
+			.procname = (char *)(uintptr_t)name,
+			.reason = reason};
+	bool has_space;
+
+	for (size_t i = 0; i < session->nr_refusals; i++) {
+		struct refusal *known = &session->refusals[i];
+
+		if (known->peer == refusal.peer && known->started == refusal.started) {
+			known->reason = reason;
+			return false;
+		}
+	}
+	has_space = refusals_has_space(session, connection->uid);
+	if (has_space)
+		refusals_add(session, &refusal);
+	/* An earlier recorder counted it, or none has yet. */
+	return has_space || !again;
+}
+
+void refusals_free(struct session *session)
+{
+	for (size_t i = 0; i < session->nr_refusals; i++)
+		free(session->refusals[i].procname);
+	free(session->refusals);
+	session->refusals = NULL;
+	session->nr_refusals = 0;
+}
+
+int refusals_status(struct session *session, struct session_status *status)
+{
+	refusals_prune(session);
+	status->refused = calloc(session->nr_refusals + 1, sizeof(*status->refused));
+	if (!status->refused)
+		return -ENOMEM;
+	for (size_t i = 0; i < session->nr_refusals; i++) {
+		const struct refusal *refusal = &session->refusals[i];
+		struct session_status_refused *shown = &status->refused[i];
+
+		*shown = (struct session_status_refused){.peer = refusal->peer,
+				.uid = refusal->uid,
+				.procname = strdup(refusal->procname),
+				.reason = refusal->reason};
+		status->nr_waiting++;
+		if (!shown->procname)
+			return -ENOMEM;
+	}
+	return 0;
+}

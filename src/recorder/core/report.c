@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the user is told at the end: messages and losses.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/core/parts.h"
+
+enum session_error_kind session_error_kind_of(int code)
+{
+	code = code < 0 ? -code : code;
+	if (code == EACCES || code == EPERM || code == EROFS)
+		return SESSION_ERROR_PERMISSION;
+	return SESSION_ERROR_FAILED;
+}
+
+int session_fail(struct session_error *error, enum session_error_kind kind, int code,
+		const char *format, ...)
+{
+	va_list arguments;
+
+	code = code < 0 ? -code : code;
+	error->kind = kind;
+	error->code = code;
+	*error->hint = '\0';
+	va_start(arguments, format);
+	vsnprintf(error->text, sizeof(error->text), format, arguments);
+	va_end(arguments);
+	return code ? -code : -EINVAL;
+}
+
+int session_hint(struct session_error *error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(error->hint, sizeof(error->hint), format, arguments);
+	va_end(arguments);
+	return error->code ? -error->code : -EINVAL;
+}
+
+/* Room for one more element of `size` bytes. The array keeps its place in `*array` on failure. */
+static bool grow(void *array_pointer, size_t nr, size_t *room, size_t size)
+{
+	void *array;
+	size_t new_room = *room ? *room * 2 : 16;
+
+	if (nr < *room)
+		return true;
+	memcpy(&array, array_pointer, sizeof(array));
+	array = realloc(array, new_room * size);
+	if (!array)
+		return false;
+	memcpy(array_pointer, &array, sizeof(array));
+	*room = new_room;
+	return true;
+}
+
+/* Takes the text over. With the lock held. */
+static void add_message(struct session *session, struct session_message message)
+{
+	char *hint = message.text ? strchr(message.text, '\n') : NULL;
+
+	if (hint) {
+		*hint = '\0';
+		message.hint = hint + 1;
+	}
+	if (message.text && session->nr_messages < LIMIT_MESSAGES &&
+			grow(&session->messages, session->nr_messages, &session->room_messages,
+					sizeof(*session->messages))) {
+		if (session->nr_messages == LIMIT_MESSAGES - 1) {
+			free(message.text);
+			message.text = strdup("more messages like these are not shown");
+			message.hint = NULL;
+		}
+		session->messages[session->nr_messages++] = message;
+		message.text = NULL;
+	}
+	free(message.text);
+}
+
+void report(struct session *session, bool is_error, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	pthread_mutex_lock(&session->lock);
+	add_message(session, (struct session_message){.is_error = is_error, .text = text});
+	pthread_mutex_unlock(&session->lock);
+}
+
+/* With the lock held. */
+static void add_suppressed(struct session *session, uint64_t now)
+{
+	char text[LINES_TEXT];
+	uint64_t suppressed;
+	uid_t uid;
+
+	while (lines_suppressed(&session->lines, now, &uid, &suppressed)) {
+		lines_describe(text, uid, suppressed);
+		add_message(session,
+				(struct session_message){.is_error = true,
+						.is_about_program = true,
+						.uid = uid,
+						.text = strdup(text)});
+	}
+}
+
+void report_about(struct session *session, uid_t uid, pid_t pid, bool is_error, const char *format,
+		...)
+{
+	uint64_t now = wire_deadline(0);
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	pthread_mutex_lock(&session->lock);
+	add_suppressed(session, now);
+	if (lines_take(&session->lines, now, uid, pid))
+		add_message(session,
+				(struct session_message){.is_error = is_error,
+						.is_about_program = true,
+						.uid = uid,
+						.text = text});
+	else
+		free(text);
+	pthread_mutex_unlock(&session->lock);
+}
+
+void report_suppressed(struct session *session, bool ends)
+{
+	pthread_mutex_lock(&session->lock);
+	if (ends)
+		lines_end(&session->lines);
+	add_suppressed(session, wire_deadline(0));
+	pthread_mutex_unlock(&session->lock);
+}
+
+void refusals_report(struct session *session)
+{
+	size_t nr = session->nr_refused;
+	/* In a session that goes on, it was reported when it happened. */
+	bool reported = session->service != NULL;
+
+	if (!session->refused || nr <= reported)
+		return;
+	if (nr == 1)
+		report(session, true, "%s", session->refused);
+	else
+		report(session, true, "%zu processes are not recorded, the first: %s", nr,
+				session->refused);
+}
+
+void report_failure(struct session *session, int code)
+{
+	enum session_error_kind kind = session_error_kind_of(code);
+
+	pthread_mutex_lock(&session->lock);
+	if (session->failure != SESSION_ERROR_PERMISSION)
+		session->failure = kind;
+	pthread_mutex_unlock(&session->lock);
+}
+
+/* The texts are copies of ours. */
+static void free_loss(const struct session_loss *loss)
+{
+	free((void *)(uintptr_t)loss->process);
+	free((void *)(uintptr_t)loss->ring);
+	free((void *)(uintptr_t)loss->event);
+	free((void *)(uintptr_t)loss->reason);
+}
+
+void reports_free(struct session *session)
+{
+	size_t i;
+
+	for (i = 0; i < session->nr_messages; i++)
+		free(session->messages[i].text);
+	free(session->messages);
+	free(session->refused);
+	for (i = 0; i < session->nr_losses; i++)
+		free_loss(&session->losses[i]);
+	free(session->losses);
+}
+
+static char *copy(const char *text)
+{
+	return strdup(text ? text : "");
+}
+
+void report_loss(struct session *session, const struct instance *instance, const char *ring,
+		const char *event, const char *reason, uint64_t count, bool in_bytes)
+{
+	struct session_loss loss = {
+			.process = copy(instance->directory ? instance->directory
+							    : instance->procname),
+			.ring = copy(ring),
+			.event = copy(event),
+			.reason = copy(reason),
+			.count = count,
+			.in_bytes = in_bytes,
+	};
+
+	bool is_whole = loss.process && loss.ring && loss.event && loss.reason;
+
+	pthread_mutex_lock(&session->lock);
+	/* They are in the trace; nobody asks a session for those that goes on for months, but at its end. */
+	if (session->service && !session->service->over) {
+		free_loss(&loss);
+	} else if (is_whole && (session->nr_losses < LIMIT_SESSION_LOSSES || in_bytes) &&
+			grow(&session->losses, session->nr_losses, &session->room_losses,
+					sizeof(loss))) {
+		session->losses[session->nr_losses++] = loss;
+	} else {
+		/* The summary counts this loss too, although memory is missing. */
+		session->losses_rest += in_bytes ? 0 : count;
+		free_loss(&loss);
+	}
+	pthread_mutex_unlock(&session->lock);
+}

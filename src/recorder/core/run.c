@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loop: agents that come and speak, processes that end, signals, and the command's end.
+ *
+ * Signals: SIGINT and SIGQUIT from a terminal reach the command as well, so the first one only
+ * makes us wait for it; a second one ends the recording at once. SIGTERM and SIGHUP are passed on to
+ * the command, and a second one ends the recording, too. SIGUSR1 asks for a snapshot of what rings
+ * that overwrite hold, and SIGUSR2, where there are chunks, for the end of one.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+
+#define TICK_MS 250
+#define BATCH 64
+/* One after the other, in which deaths wait. */
+#define TURNS_OF_WORDS 64
+
+static void handle_snapshot(struct session *session)
+{
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels; i++) {
+		if (!channel_overwrites(&session->channels[i]))
+			continue;
+		drain_snapshot(session);
+		return;
+	}
+	report(session, false,
+			"there is nothing to make a snapshot of: no channel has --mode overwrite");
+}
+
+static void handle_signals(struct session *session)
+{
+	struct signalfd_siginfo info;
+
+	while (read(session->signals.fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue; /* only to look around: is_over() */
+		if (info.ssi_signo == SIGUSR1) {
+			if (session->mode == SESSION_RECORD)
+				handle_snapshot(session);
+			continue;
+		}
+		if (info.ssi_signo == SIGUSR2) {
+			session_rotate(session);
+			continue;
+		}
+		if (++session->interrupts > 1) {
+			session->interrupted = session->command.status == -1;
+			/* Release: why it stops. Pairs with the acquires in is_called() and drain_thread(). */
+			atomic_store_explicit(&session->stop, true, memory_order_release);
+		} else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP ||
+				(session->pass_on && info.ssi_code <= 0)) {
+			if (session->command.status == -1)
+				kill(session->command.pid, (int)info.ssi_signo);
+		}
+	}
+}
+
+static void handle_command_end(struct session *session)
+{
+	int status;
+
+	if (waitpid(session->command.pid, &status, 0) != session->command.pid)
+		status = 0;
+	session->command.status = status;
+	close(session->command.watch.fd);
+	session->command.watch.fd = -1;
+}
+
+static void handle_watch(struct session *session, struct watch *watch)
+{
+	if (watch->fd < 0)
+		return; /* closed by an earlier event of the same batch */
+	switch (watch->kind) {
+	case WATCH_LISTENER: connection_accept(session); break;
+	case WATCH_SIGNALS: handle_signals(session); break;
+	case WATCH_COMMAND: handle_command_end(session); break;
+	case WATCH_CONNECTION: connection_ready(session, (struct connection *)(void *)watch); break;
+	case WATCH_PEER: connection_peer_exited(session, watch); break;
+	case WATCH_INSTANCE:
+		crash_look(session, (struct instance *)(void *)watch);
+		instance_end(session, (struct instance *)(void *)watch);
+		break;
+	}
+}
+
+static bool is_word(const struct watch *watch)
+{
+	return watch->kind == WATCH_LISTENER || watch->kind == WATCH_CONNECTION;
+}
+
+/*
+ * One turn. Deaths come after words: a process may have spoken before it died, on a connection, too, that
+ * is only accepted in this turn. Then the deaths wait for the next one, where epoll tells them again; who
+ * floods us with words cannot make them wait for ever.
+ */
+int run_turn(struct session *session, int timeout_ms)
+{
+	struct epoll_event events[BATCH];
+	int nr = epoll_wait(session->epoll, events, BATCH, timeout_ms);
+	bool spoke = false;
+	int pass, i;
+
+	if (nr < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (pass = 0; pass < 2; pass++) {
+		if (pass == 1 && spoke && ++session->turns_of_words < TURNS_OF_WORDS)
+			break;
+		if (pass == 1)
+			session->turns_of_words = 0;
+		for (i = 0; i < nr; i++) {
+			struct watch *watch = events[i].data.ptr;
+			bool is_death;
+
+			if (!watch)
+				continue;
+			spoke |= is_word(watch);
+			is_death = watch->kind == WATCH_INSTANCE || watch->kind == WATCH_COMMAND ||
+					watch->kind == WATCH_PEER;
+			if (is_death != (pass == 1))
+				continue;
+			/* Each event is handled once. Its connection may be closed by then, and is still in memory. */
+			events[i].data.ptr = NULL;
+			handle_watch(session, watch);
+		}
+	}
+	connections_expire(session);
+	connections_free_closed(session);
+	return nr;
+}
+
+/*
+ * Has every process that the command left behind ended? They are our children then: session_spawn()
+ * has made us their reaper, so this counts those, too, that have no agent, or not yet.
+ */
+static bool reap_all(struct session *session)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		crash_note(session, pid, status);
+	return pid < 0 && errno == ECHILD;
+}
+
+static bool is_over(struct session *session)
+{
+	/* Relaxed: this thread has stored it, or finds it in the next round. */
+	if (atomic_load_explicit(&session->stop, memory_order_relaxed))
+		return true;
+	if (session->command.status == -1)
+		return false;
+	return (!session->wait_all || reap_all(session)) && companion_is_over(session);
+}
+
+static void show_progress(struct session *session, uint64_t *next)
+{
+	uint64_t now = wire_deadline(0);
+
+	if (!session->progress || now < *next)
+		return;
+	*next = wire_deadline(TICK_MS);
+	session->progress(session->progress_user,
+			atomic_load_explicit(&session->written, memory_order_relaxed),
+			session->nr_instances,
+			atomic_load_explicit(&session->lost, memory_order_relaxed));
+}
+
+static int watch(struct session *session, struct watch *watch)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
+
+	return epoll_ctl(session->epoll, EPOLL_CTL_ADD, watch->fd, &event) ? -errno : 0;
+}
+
+static int watch_signals(struct session *session)
+{
+	sigset_t ours = session_signals(session);
+
+	session->signals.kind = WATCH_SIGNALS;
+	session->signals.fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	return session->signals.fd < 0 ? -errno : watch(session, &session->signals);
+}
+
+int run_begin(struct session *session)
+{
+	int ret;
+
+	if (session->begun)
+		return 0;
+	session->begun = true;
+	ret = watch_signals(session);
+	if (!ret)
+		ret = watch(session, &session->command.watch);
+	if (!ret && session->mode == SESSION_RECORD)
+		ret = drain_start(session);
+	return ret;
+}
+
+/* Take in all that is there already: deaths above all, so that "still running" is not said of them. */
+static void settle(struct session *session)
+{
+	int turns = 0;
+
+	while (turns++ < 64 && run_turn(session, 0) > 0)
+		;
+}
+
+static void report_survivors(struct session *session)
+{
+	unsigned int nr = session->interrupted ? 0 : survivors_count(session);
+
+	if (nr)
+		report(session, false,
+				"%u process%s of the command still run%s; what %s from now on is not recorded\n`--wait` waits for all",
+				nr, nr == 1 ? "" : "es", nr == 1 ? "s" : "",
+				nr == 1 ? "it does" : "they do");
+}
+
+/* Nothing recorded, or not all listed: say why. */
+static void report_silence(struct session *session)
+{
+	const char *verb = session->mode == SESSION_LIST ? "listed" : "recorded";
+
+	if (session->instances && session->mode == SESSION_LIST && !session->instances->listed)
+		report(session, true,
+				"the list may be incomplete: %s ended before its main() was reached",
+				session->command.name);
+	/* Refused processes have their own messages. */
+	if (session->instances || session->nr_refused)
+		return;
+	if (session->command.never_meets)
+		report(session, true, "%s nothing: %s", verb, session->command.never_meets);
+	else if (!session->interrupted)
+		report(session, true,
+				"%s nothing: no process of %s has loaded the agent (SIDE_DEBUG=1 in the environment prints the reason)",
+				verb, session->command.name);
+}
+
+int session_run(struct session *session, struct session_error *error)
+{
+	uint64_t next_progress = 0;
+	int ret;
+
+	if (!session->command.pid)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL, "there is no command yet");
+	ret = run_begin(session);
+	while (!ret && !is_over(session)) {
+		ret = run_turn(session, TICK_MS);
+		ret = ret < 0 ? ret : 0;
+		show_progress(session, &next_progress);
+	}
+	companion_end(session);
+	settle(session);
+	if (session->mode == SESSION_RECORD)
+		report_survivors(session);
+	report_silence(session);
+	channels_report(session);
+	listener_close(session);
+	connections_close(session);
+	drain_stop(session);
+	buffers_close(session);
+	if (ret)
+		return session_fail(error, session_error_kind_of(ret), ret,
+				"the recording cannot go on: %s", strerror(-ret));
+	return 0;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The directory of the socket, which only we can enter. Root's can be entered by everybody and read by
+ * nobody else, and the socket's name is a secret that only the environment of the command tells: so
+ * processes that have dropped their privileges since are still recorded when they fork.
+ *
+ * Its owner holds a lock (flock) on the directory itself while it lives. A recorder that was killed
+ * leaves the directory and the socket behind; the next one that makes its own in the same place takes
+ * the lock of each that it finds, and removes it. Between mkdtemp() and flock() a directory is not
+ * locked yet: it has no socket yet, either, and without one it is left alone.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+
+#define PREFIX "side-"
+#define PATTERN PREFIX "XXXXXX"
+#define SOCKET "agent"
+#define SOCKET_NAME_MAX 32
+#define ENTER (S_IXGRP | S_IXOTH)
+
+/* A socket with our name, and nothing else; its name. */
+static bool holds_socket_only(int directory, char name[SOCKET_NAME_MAX])
+{
+	struct dirent *entry;
+	struct stat status;
+	bool found = false, other = false;
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!entries) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while ((entry = readdir(entries))) {
+		if (!found && !strncmp(entry->d_name, SOCKET, strlen(SOCKET)) &&
+				strlen(entry->d_name) < SOCKET_NAME_MAX)
+			found = strcpy(name, entry->d_name) != NULL;
+		else if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			other = true;
+	}
+	closedir(entries);
+	return found && !other && !fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) &&
+			S_ISSOCK(status.st_mode);
+}
+
+static void remove_if_stale(int place, const char *name)
+{
+	char socket_name[SOCKET_NAME_MAX];
+	struct stat status;
+	int fd = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	/* Where there are no locks, flock() fails for the owner and for us: nothing is removed. */
+	if (!fstat(fd, &status) && status.st_uid == geteuid() &&
+			(status.st_mode & 07777 & ~(mode_t)ENTER) == S_IRWXU &&
+			!flock(fd, LOCK_EX | LOCK_NB) && holds_socket_only(fd, socket_name) &&
+			!unlinkat(fd, socket_name, 0))
+		unlinkat(place, name, AT_REMOVEDIR);
+	close(fd);
+}
+
+static void remove_stale(const char *path)
+{
+	DIR *place = opendir(path);
+	struct dirent *entry;
+
+	if (!place)
+		return;
+	while ((entry = readdir(place))) {
+		if (!strncmp(entry->d_name, PREFIX, strlen(PREFIX)) &&
+				strlen(entry->d_name) == strlen(PATTERN))
+			remove_if_stale(dirfd(place), entry->d_name);
+	}
+	closedir(place);
+}
+
+/* Others can go through it, but not look into it. */
+static bool is_passage(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && (status.st_mode & S_IXOTH);
+}
+
+/* Where the socket will be. False: its path would be too long, or there are no random numbers. */
+static bool name_socket(struct session *session)
+{
+	uint64_t secret = 0;
+	int size;
+
+	session->socket_is_secret = geteuid() == 0;
+	if (session->socket_is_secret && getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		return false;
+	size = session->socket_is_secret
+			? snprintf(session->socket_path, sizeof(session->socket_path),
+					  "%s/" SOCKET "-%016" PRIx64, session->runtime, secret)
+			: snprintf(session->socket_path, sizeof(session->socket_path), "%s/" SOCKET,
+					  session->runtime);
+	return size > 0 && size < (int)sizeof(session->socket_path);
+}
+
+static bool make_in(struct session *session, const char *place)
+{
+	errno = ENOENT; /* unless a call has a better reason */
+	if (!place || place[0] != '/' ||
+			snprintf(session->runtime, sizeof(session->runtime), "%s/" PATTERN,
+					place) >= (int)sizeof(session->runtime) ||
+			!name_socket(session) || (session->socket_is_secret && !is_passage(place)))
+		return false;
+	if (!mkdtemp(session->runtime))
+		return false;
+	/* Again: now the directory has its name. */
+	if (name_socket(session) &&
+			(!session->socket_is_secret || !chmod(session->runtime, S_IRWXU | ENTER)))
+		return true;
+	rmdir(session->runtime);
+	return false;
+}
+
+/* XDG_RUNTIME_DIR if it is there and its name leaves room, else TMPDIR or /tmp. */
+int runtime_make(struct session *session)
+{
+	const char *const places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
+	size_t i;
+
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (!make_in(session, places[i]))
+			continue;
+		session->runtime_fd = open(session->runtime, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		/* Waits for whoever looks at it just now; where there are no locks, it goes without. */
+		while (session->runtime_fd >= 0 && flock(session->runtime_fd, LOCK_EX) &&
+				errno == EINTR)
+			;
+		remove_stale(places[i]);
+		return 0;
+	}
+	session->runtime[0] = session->socket_path[0] = 0;
+	return -errno;
+}
+
+void runtime_remove(struct session *session)
+{
+	if (session->socket_path[0])
+		unlink(session->socket_path);
+	if (session->runtime[0])
+		rmdir(session->runtime);
+	session->socket_path[0] = session->runtime[0] = 0;
+	if (session->runtime_fd >= 0)
+		close(session->runtime_fd);
+	session->runtime_fd = -1;
+}

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options, life and summary of a session.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+#include "recorder/storage/state-directory.h"
+
+/*
+ * Descriptors of a living instance: pidfd, directory, metadata, side_session; in files also those of the
+ * descriptions and of the journal. Streams come on top.
+ */
+#define FILES_PER_INSTANCE 6
+#define FILES_OF_OUR_OWN 64
+#define LIVE_MIN 16
+
+/* ---- options ---- */
+
+static int take_environment(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	size_t i;
+
+	session->environment = calloc(options->nr_environment + 1, sizeof(char *));
+	for (i = 0; session->environment && i < options->nr_environment; i++) {
+		const char *equals = strchr(options->environment[i], '=');
+
+		if (!equals || equals == options->environment[i])
+			return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+					"\"%s\" is not of the form NAME=VALUE",
+					options->environment[i]);
+		session->environment[i] = strdup(options->environment[i]);
+		if (!session->environment[i])
+			break;
+		session->nr_environment++;
+	}
+	if (session->nr_environment < options->nr_environment || !session->environment)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	return 0;
+}
+
+int session_take_format(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	session->format = options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
+	session->compress = options->compress;
+	if (options->compress < 0 || options->compress > SESSION_COMPRESS_MAX)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"there is no compression level %d: they go from 1 to %d",
+				options->compress, SESSION_COMPRESS_MAX);
+	return 0;
+}
+
+/* ---- clock ---- */
+
+void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration)
+{
+	*clock = (struct ctf_clock){
+			.name = "monotonic",
+			.description = "Unix time of the recording machine",
+			.frequency = calibration->frequency,
+			.offset_s = calibration->offset_s,
+			.offset = calibration->offset,
+			.precision = 1,
+			.absolute = true,
+	};
+}
+
+int session_begin_clock(struct session *session, struct session_error *error)
+{
+	struct ring_clock_calibration calibration;
+	int ret;
+
+	session->clock = session->monotonic ? RING_CLOCK_MONOTONIC : ring_clock_choose();
+	ret = ring_clock_sample(session->clock, &session->begin);
+	if (!ret)
+		ret = ring_clock_calibrate(session->clock, &session->begin, NULL, &calibration);
+	if (ret)
+		return session_fail(error, session_error_kind_of(ret), ret,
+				"cannot read the clock: %s", strerror(-ret));
+	session_fill_clock(&session->ctf_clock, &calibration);
+	return 0;
+}
+
+static int64_t clock_ns(const struct ctf_clock *clock, uint64_t ticks)
+{
+	const struct ring_clock_calibration calibration = {
+			.frequency = clock->frequency,
+			.offset_s = clock->offset_s,
+			.offset = clock->offset,
+	};
+
+	return ring_clock_unix_ns(&calibration, ticks);
+}
+
+/* Measures the clock by all of the session. Whether the conversion in use leads to wrong times now. */
+static bool measure_clock(struct session *session, struct ctf_clock *ret_clock)
+{
+	const struct ctf_clock *used = session->is_clock_corrected ? &session->corrected_clock
+								   : &session->ctf_clock;
+	struct ring_clock_calibration calibration;
+	struct ring_clock_sample now;
+	int64_t difference;
+
+	if (ring_clock_sample(session->clock, &now) ||
+			ring_clock_calibrate(session->clock, &session->begin, &now, &calibration))
+		return false;
+	session_fill_clock(ret_clock, &calibration);
+	difference = clock_ns(ret_clock, now.ticks) - clock_ns(used, now.ticks);
+	return difference > LIMIT_CLOCK_ERROR_NS || difference < -LIMIT_CLOCK_ERROR_NS;
+}
+
+/*
+ * Each reader of an event must convert its time alike: of a trace that is still recorded, of a snapshot, and of the closed
+ * trace. So a conversion that is exact enough is kept, although that of a longer measurement differs by some nanoseconds.
+ */
+int session_refined_clock(struct session *session, struct ctf_clock *clock)
+{
+	struct ctf_clock measured;
+
+	/* Traces that are closed already have the first figures: those of a session agree. */
+	if (place_is_adopted(session))
+		return -ENODATA;
+	if (measure_clock(session, &measured)) {
+		session->corrected_clock = measured;
+		session->is_clock_corrected = true;
+	}
+	if (!session->is_clock_corrected)
+		return -ENODATA;
+	*clock = session->corrected_clock;
+	return 0;
+}
+
+int session_clock(const struct session *session, struct ctf_clock *figures)
+{
+	*figures = session->has_final_clock ? session->final_clock : session->ctf_clock;
+	return (int)session->clock;
+}
+
+/* ---- life ---- */
+
+/* Rings of a process that have a file open at one time, more or less: of many threads few live long. */
+static uint64_t rings_in_use(const struct session *session)
+{
+	uint64_t rings = 0, few = 4ull * ring_possible_cpus() + 16;
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels; i++)
+		rings += session->channels[i].rings < few ? session->channels[i].rings : few;
+	return rings + session->nr_channels;
+}
+
+/* At the limit of file size a write must fail, not end the recorder. */
+static void raise_file_size(struct session *session)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct rlimit limit;
+
+	sigaction(SIGXFSZ, &ignore, &session->old_size_signal);
+	if (getrlimit(RLIMIT_FSIZE, &limit))
+		limit.rlim_cur = limit.rlim_max = RLIM_INFINITY;
+	session->old_file_size = limit;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+/* As many files as we may have: an instance needs a few. */
+void session_raise_files(struct session *session)
+{
+	struct rlimit limit;
+	uint64_t each = FILES_PER_INSTANCE + session->nr_channels + rings_in_use(session), ended,
+		 live;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		limit.rlim_cur = limit.rlim_max = 1024;
+	session->old_files = limit;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	raise_file_size(session);
+	ended = LIMIT_OPEN_WRITERS * each;
+	if (ended > limit.rlim_cur / 4)
+		ended = limit.rlim_cur / 4;
+	session->max_ended_files = (uint32_t)ended;
+	ended += FILES_OF_OUR_OWN + LIMIT_CONNECTIONS;
+	live = limit.rlim_cur > ended ? (limit.rlim_cur - ended) / each : 0;
+	if (live < LIVE_MIN)
+		live = LIVE_MIN;
+	session->max_live = live < LIMIT_INSTANCES ? (uint32_t)live : LIMIT_INSTANCES;
+}
+
+int session_open_bells(struct session *session, struct session_error *error)
+{
+	if (!ring_bells_create(&session->bells))
+		return 0;
+	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+}
+
+/* For sessions that record programs of all users. In other sessions all programs belong to one user. */
+int session_open_shares(struct session *session, struct session_error *error)
+{
+	uint32_t floors = session->service && session->service->any_user ? LIMIT_FLOORS : 0;
+	struct shares *const all[] = {&session->connection_shares, &session->live_shares,
+			&session->memory_shares, &session->description_shares};
+	size_t i;
+
+	shares_init(&session->connection_shares, LIMIT_CONNECTIONS, floors, 0);
+	shares_init(&session->live_shares, session->max_live, floors, 1);
+	shares_init(&session->memory_shares, session->memory_limit, floors, memory_least(session));
+	shares_init(&session->description_shares, LIMIT_SESSION_DESCRIPTIONS, floors, 0);
+	if (floors)
+		lines_init(&session->lines, geteuid(), LIMIT_LINES_OF_OWNER, LIMIT_LINES_OF_USER,
+				LIMIT_LINES_OF_PROCESS);
+	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (!shares_keep(all[i], geteuid()))
+			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	return 0;
+}
+
+static void session_free_shares(struct session *session)
+{
+	shares_free(&session->connection_shares);
+	shares_free(&session->live_shares);
+	shares_free(&session->memory_shares);
+	shares_free(&session->description_shares);
+}
+
+struct session *session_allocate(void)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	int code;
+
+	if (!session)
+		return NULL;
+	session->epoll = session->runtime_fd = session->buffers_fd = -1;
+	session->output_lock = -1;
+	session->listener.fd = session->signals.fd = session->command.watch.fd = -1;
+	session->command.status = -1;
+	session->instances_end = &session->instances;
+	pthread_mutex_init(&session->lock, NULL);
+	pthread_cond_init(&session->memory_back, NULL);
+	pthread_cond_init(&session->round_done, NULL);
+	if (gethostname(session->hostname, sizeof(session->hostname) - 1))
+		strcpy(session->hostname, "unknown");
+	/* Shares of a session that only reads; see session_open_shares(). */
+	shares_init(&session->description_shares, LIMIT_SESSION_DESCRIPTIONS, 0, 0);
+	lines_init(&session->lines, geteuid(), LIMIT_LINES, LIMIT_LINES, LIMIT_LINES);
+	session->message = malloc(WIRE_MESSAGE_MAX);
+	session->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (session->message && session->epoll >= 0)
+		return session;
+	code = session->message ? errno : ENOMEM;
+	session_destroy(session);
+	errno = code;
+	return NULL;
+}
+
+int session_fail_allocation(struct session_error *error)
+{
+	int code = errno;
+
+	return session_fail(error, SESSION_ERROR_FAILED, code, "%s",
+			code == ENOMEM ? "out of memory" : strerror(code));
+}
+
+/* All that can be wrong is found before anything is started or made. */
+static int take_options(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	int ret;
+
+	session->mode = options->mode;
+	session->wait_all = options->wait_all;
+	session->rounds = options->rounds;
+	session->monotonic = options->monotonic;
+	session->pass_on = options->pass_on;
+	session->command.companion = options->companion;
+	ret = session_begin_clock(session, error);
+	if (!ret)
+		ret = channels_take(session, options, error);
+	if (!ret)
+		ret = trigger_take(session, options, error);
+	if (!ret)
+		ret = probes_take(session, options, error);
+	if (!ret)
+		ret = take_environment(session, options, error);
+	if (!ret)
+		ret = session_take_format(session, options, error);
+	if (!ret && session->mode == SESSION_RECORD)
+		ret = memory_check(session, options, error);
+	if (!ret)
+		ret = rotate_take(session, options, error);
+	if (!ret)
+		ret = libraries_find(session, options, error);
+	return ret;
+}
+
+static int open_parts(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	int ret;
+
+	spawn_ignore_requests(session);
+	session_raise_files(session);
+	ret = session_open_shares(session, error);
+	if (!ret)
+		ret = listener_open(session, error);
+	if (!ret)
+		ret = spawn_sockets(session, error);
+	if (ret || session->mode != SESSION_RECORD)
+		return ret;
+	ret = session_open_bells(session, error);
+	if (!ret)
+		ret = buffers_open(session, options, error);
+	/* Last, so that a failure leaves no empty directory. */
+	if (!ret)
+		ret = output_create(session, options->output, options->force, error);
+	if (!ret)
+		output_lock(session);
+	return ret;
+}
+
+int session_create(const struct session_options *options, struct session **result,
+		struct session_error *error)
+{
+	struct session *session;
+	int ret;
+
+	*result = NULL;
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	session = session_allocate();
+	if (!session)
+		return session_fail_allocation(error);
+	ret = take_options(session, options, error);
+	if (!ret)
+		ret = open_parts(session, options, error);
+	if (ret) {
+		session_destroy(session);
+		return ret;
+	}
+	*result = session;
+	return 0;
+}
+
+void session_on_progress(struct session *session,
+		void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost),
+		void *user)
+{
+	session->progress = progress;
+	session->progress_user = user;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void session_destroy(struct session *session)
+{
+	size_t i;
+
+	if (!session)
+		return;
+	drain_stop(session);
+	/* End the wait before any rings are unmapped. */
+	ring_bells_destroy(session->bells);
+	session->bells = NULL;
+	connections_close(session);
+	listener_close(session);
+	while (session->instances) {
+		struct instance *next = session->instances->next;
+
+		trace_close(session, session->instances, NULL);
+		instance_free(session, session->instances);
+		session->instances = next;
+	}
+	buffers_close(session);
+	place_close(session);
+	close_fd(session->signals.fd);
+	close_fd(session->command.watch.fd);
+	close_fd(session->epoll);
+	reports_free(session);
+	free(session->processes);
+	for (i = 0; i < session->nr_environment; i++)
+		free(session->environment[i]);
+	free(session->environment);
+	for (i = 0; i < session->nr_all_channels; i++)
+		channel_free(&session->channels[i]);
+	free(session->channels);
+	rotate_free(session);
+	trigger_free(session);
+	probes_free(session);
+	service_free(session);
+	free(session->buffers);
+	free(session->sockets);
+	free(session->preload);
+	close_fd(session->output_lock);
+	free(session->output);
+	free(session->ended_last);
+	free(session->message);
+	free(session->command.name);
+	free(session->command.never_meets);
+	session_free_shares(session);
+	refusals_free(session);
+	if (session->mask_is_ours) {
+		if (session->wait_all)
+			prctl(PR_SET_CHILD_SUBREAPER, 0);
+		pthread_sigmask(SIG_SETMASK, &session->old_mask, NULL);
+		sigaction(SIGCHLD, &session->old_child, NULL);
+	}
+	if (session->old_files.rlim_max) {
+		setrlimit(RLIMIT_NOFILE, &session->old_files);
+		setrlimit(RLIMIT_FSIZE, &session->old_file_size);
+		sigaction(SIGXFSZ, &session->old_size_signal, NULL);
+	}
+	pthread_cond_destroy(&session->memory_back);
+	pthread_cond_destroy(&session->round_done);
+	pthread_mutex_destroy(&session->lock);
+	free(session);
+}
+
+/* ---- summary ---- */
+
+static struct session_process summarize(const struct instance *instance)
+{
+	struct session_process process = {
+			.directory = instance->directory ? instance->directory : "",
+			.procname = instance->procname,
+			.exe = instance->exe,
+			.pid = instance->pid,
+			.parent = instance->parent,
+			.events = instance->kinds ? instance->nr_kinds : instance->nr_names,
+			.bytes = instance->bytes,
+			.recorded = instance->recorded,
+			.lost = instance->lost,
+			.overwritten = instance->overwritten,
+			.rings = instance->nr_streams,
+	};
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++)
+		if (instance->channels[i].geometry.size > process.ring_size)
+			process.ring_size = instance->channels[i].geometry.size;
+	return process;
+}
+
+static void summarize_processes(struct session *session)
+{
+	struct session_summary *summary = &session->summary;
+	const struct instance *instance;
+	size_t i = 0;
+
+	free(session->processes);
+	session->processes = calloc(session->nr_instances + 1, sizeof(*session->processes));
+	if (!session->processes)
+		return;
+	for (instance = session->instances; instance; instance = instance->next) {
+		session->processes[i++] = summarize(instance);
+		summary->bytes += instance->bytes;
+		summary->recorded += instance->recorded;
+		summary->overwritten += instance->overwritten;
+	}
+	summary->processes = session->processes;
+	summary->nr_processes = i;
+}
+
+const struct session_summary *session_summary(struct session *session)
+{
+	struct session_summary *summary = &session->summary;
+	size_t i;
+
+	pthread_mutex_lock(&session->lock);
+	*summary = (struct session_summary){
+			.output = session->output,
+			.status = session->command.status,
+			.interrupted = session->interrupted,
+			.nr_refused = session->nr_refused,
+			.memory_peak = session->memory_peak,
+			.snapshots = session->nr_snapshots,
+			.snapshot_first = session->snapshot_first,
+			.snapshot_last = session->snapshot_last,
+			.snapshot_recorded = session->snapshot_recorded,
+			.snapshot_first_recorded = session->snapshot_first_recorded,
+			.snapshot_last_recorded = session->snapshot_last_recorded,
+			.chunks = session->retention.made,
+			.chunks_removed = session->retention.removed,
+			.chunks_removed_bytes = session->retention.removed_bytes,
+			.disk_full = session->full.times,
+			.losses = session->losses,
+			.nr_losses = session->nr_losses,
+			.messages = session->messages,
+			.nr_messages = session->nr_messages,
+			.failure = session->failure,
+	};
+	summary->lost = session->losses_rest;
+	for (i = 0; i < session->nr_losses; i++) {
+		if (session->losses[i].in_bytes)
+			summary->unwritten += session->losses[i].count;
+		else
+			summary->lost += session->losses[i].count;
+	}
+	summarize_processes(session);
+	pthread_mutex_unlock(&session->lock);
+	return summary;
+}
+
+static const struct instance *process_at(const struct session *session, size_t process)
+{
+	const struct instance *instance = session->instances;
+
+	while (instance && process--)
+		instance = instance->next;
+	return instance;
+}
+
+size_t session_nr_events(const struct session *session, size_t process)
+{
+	const struct instance *instance = process_at(session, process);
+
+	return instance && instance->kinds ? instance->nr_kinds : 0;
+}
+
+const struct side_event_description *session_event(
+		const struct session *session, size_t process, size_t event)
+{
+	const struct instance *instance = process_at(session, process);
+
+	return instance && instance->kinds && event < instance->nr_kinds
+			? instance->kinds[event].owned->desc
+			: NULL;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starting the command. It gets the signal mask, dispositions and limits that we were started with,
+ * the agent in LD_PRELOAD, and the way to us in SIDE_AGENT_SOCKET.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+
+/*
+ * Inside another recording, the command is recorded by both. Whatever else stands in the variable is
+ * the affair of whoever put it there.
+ */
+int spawn_sockets(struct session *session, struct session_error *error)
+{
+	const char *outer = getenv(WIRE_SOCKET_ENV), *at;
+	unsigned int nr = 1;
+	int made;
+
+	if (session->mode == SESSION_LIST)
+		outer = NULL; /* a listing ends the program before it could say anything */
+	for (at = outer; at && *at; at = strchr(at, ':') ? strchr(at, ':') + 1 : "")
+		nr++;
+	if (nr > WIRE_SESSIONS_MAX)
+		return session_fail(error, SESSION_ERROR_FAILED, E2BIG,
+				"this runs inside %u recordings already, and a program can be in %d",
+				nr - 1, WIRE_SESSIONS_MAX);
+	made = asprintf(&session->sockets, "%s%s%s", outer ? outer : "", outer && *outer ? ":" : "",
+			session->socket_path);
+	if (made >= 0)
+		return 0;
+	session->sockets = NULL;
+	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+}
+
+/*
+ * A program that gcc has built with the address sanitizer in a library ends at its start when any other
+ * library comes first. None of ours replaces what that one must see; it goes on to check whatever it
+ * checks. Programs without it read no such variable.
+ */
+static void let_sanitizer_be_second(void)
+{
+	const char *there = getenv("ASAN_OPTIONS");
+	char *options;
+
+	if (there && strstr(there, "verify_asan_link_order"))
+		return;
+	if (asprintf(&options, "%s%sverify_asan_link_order=0", there ? there : "",
+			    there && *there ? ":" : "") < 0)
+		return;
+	setenv("ASAN_OPTIONS", options, 1);
+	free(options);
+}
+
+static void set_environment(const struct session *session)
+{
+	size_t i;
+
+	setenv("LD_PRELOAD", session->preload, 1);
+	let_sanitizer_be_second();
+	setenv(WIRE_SOCKET_ENV, session->sockets, 1);
+	for (i = 0; i < session->nr_environment; i++)
+		putenv(session->environment[i]);
+}
+
+/* Until we may go on. If nobody is there who could say so, nothing is run. */
+static void wait_for_word(const int go[2])
+{
+	ssize_t size;
+	char byte;
+
+	if (go[0] < 0)
+		return;
+	close(go[1]);
+	do
+		size = read(go[0], &byte, 1);
+	while (size < 0 && errno == EINTR);
+	if (size != 1)
+		_exit(126);
+}
+
+static _Noreturn void run_command(
+		const struct session *session, char *const argv[], int report_fd, const int go[2])
+{
+	int code;
+
+	wait_for_word(go);
+	set_environment(session);
+	sigaction(SIGCHLD, &session->old_child, NULL);
+	sigaction(SIGUSR1, &session->old_user, NULL);
+	sigaction(SIGUSR2, &session->old_user2, NULL);
+	setrlimit(RLIMIT_NOFILE, &session->old_files);
+	setrlimit(RLIMIT_FSIZE, &session->old_file_size);
+	sigaction(SIGXFSZ, &session->old_size_signal, NULL);
+	pthread_sigmask(SIG_SETMASK, &session->old_mask, NULL);
+	execvp(argv[0], argv);
+	code = errno;
+	if (write(report_fd, &code, sizeof(code)) != sizeof(code))
+		_exit(126);
+	_exit(code == ENOENT ? 127 : 126);
+}
+
+static int fail_exec(struct session_error *error, const char *name, int code)
+{
+	char path[PATH_MAX];
+	bool is_there = session_program(name, path) >= 0 || *path;
+
+	if (code == ENOENT && !is_there)
+		return session_fail(error, SESSION_ERROR_NOT_FOUND, code,
+				strchr(name, '/')
+						? "cannot run %s: there is no such file"
+						: "cannot run %s: there is no such command in PATH",
+				name);
+	if (code == ENOENT)
+		return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code,
+				"cannot run %s: the interpreter that it names does not exist",
+				name);
+	if (code == EACCES)
+		return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code,
+				"cannot run %s: it is a directory, or you may not execute it (chmod +x)",
+				name);
+	return session_fail(error, SESSION_ERROR_NOT_EXECUTABLE, code, "cannot run %s: %s", name,
+			strerror(code));
+}
+
+/* What the child says before exec() replaces it: nothing, or an errno value. */
+static int hear_from_child(int fd)
+{
+	int code = 0;
+	ssize_t size;
+
+	do
+		size = read(fd, &code, sizeof(code));
+	while (size < 0 && errno == EINTR);
+	return size == sizeof(code) ? code : 0;
+}
+
+/* What run.c wants to hear of. */
+sigset_t session_signals(const struct session *session)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD};
+	sigset_t signals;
+	size_t i;
+
+	sigemptyset(&signals);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaddset(&signals, numbers[i]);
+	if (session->rotation.chunks)
+		sigaddset(&signals, SIGUSR2);
+	return signals;
+}
+
+/* A request for a snapshot or a chunk that comes too early or too late must not end us. */
+void spawn_ignore_requests(struct session *session)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	sigaction(SIGUSR1, &ignore, &session->old_user);
+	sigaction(SIGUSR2, session->rotation.chunks ? &ignore : NULL, &session->old_user2);
+}
+
+static void take_signals(struct session *session)
+{
+	struct sigaction child = {.sa_handler = SIG_DFL};
+	sigset_t ours = session_signals(session);
+
+	pthread_sigmask(SIG_BLOCK, &ours, &session->old_mask);
+	/* An inherited SIG_IGN would take the command's exit status from us. */
+	sigaction(SIGCHLD, &child, &session->old_child);
+	session->mask_is_ours = true;
+}
+
+static int watch_command(struct session *session, pid_t pid, struct session_error *error)
+{
+	session->command.watch = (struct watch){
+			.kind = WATCH_COMMAND,
+			.fd = (int)syscall(SYS_pidfd_open, pid, 0),
+	};
+	session->command.pid = pid;
+	if (session->command.watch.fd >= 0)
+		return 0;
+	session_fail(error, SESSION_ERROR_FAILED, errno, "cannot watch the command: %s",
+			strerror(errno));
+	session_hint(error, "use Linux 5.3 or later");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return -error->code;
+}
+
+/* It waits, is watched, and goes on when what comes beside it is there. */
+static int release(struct session *session, pid_t pid, int go[2], struct session_error *error)
+{
+	int ret = watch_command(session, pid, error);
+
+	close(go[0]);
+	if (!ret) {
+		ret = companion_hold(session, error);
+		/* One that was killed meanwhile reads no more: that is its end, and no mistake of ours. */
+		if (!ret)
+			(void)send(go[1], "+", 1, MSG_NOSIGNAL);
+		close(go[1]);
+		if (!ret)
+			return 0;
+		waitpid(pid, NULL, 0);
+		companion_end(session);
+		return ret;
+	}
+	close(go[1]);
+	return ret;
+}
+
+static int start(struct session *session, char *const argv[], int ends[2], int go[2], pid_t *pid,
+		struct session_error *error)
+{
+	int code;
+
+	*pid = fork();
+	code = errno;
+	if (!*pid)
+		run_command(session, argv, ends[1], go);
+	close(ends[1]);
+	if (*pid > 0)
+		return go[0] >= 0 ? release(session, *pid, go, error) : 0;
+	if (go[0] >= 0) {
+		close(go[0]);
+		close(go[1]);
+	}
+	return session_fail(error, SESSION_ERROR_FAILED, code, "cannot start a process: %s",
+			strerror(code));
+}
+
+int session_spawn(struct session *session, char *const argv[], struct session_error *error)
+{
+	int ends[2], go[2] = {-1, -1}, code, ret;
+	pid_t pid;
+
+	if (!argv || !argv[0] || !*argv[0])
+		return session_fail(
+				error, SESSION_ERROR_USAGE, EINVAL, "there is no command to run");
+	if (session->command.pid)
+		return session_fail(error, SESSION_ERROR_USAGE, EBUSY,
+				"the session has a command already");
+	session->command.name = strdup(argv[0]);
+	session->command.never_meets = session_never_meets(argv[0]);
+	if (pipe2(ends, O_CLOEXEC))
+		return session_fail(error, SESSION_ERROR_FAILED, errno, "cannot make a pipe: %s",
+				strerror(errno));
+	/* A socket: writing to it when nobody reads any more is no signal to us. */
+	if (session->command.companion && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go)) {
+		code = errno;
+		close(ends[0]);
+		close(ends[1]);
+		return session_fail(error, SESSION_ERROR_FAILED, code, "cannot make a socket: %s",
+				strerror(code));
+	}
+	take_signals(session);
+	/* Orphans become ours, so that we know when the last one has ended. */
+	if (session->wait_all)
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
+	ret = start(session, argv, ends, go, &pid, error);
+	code = ret ? 0 : hear_from_child(ends[0]);
+	close(ends[0]);
+	if (code) {
+		waitpid(pid, NULL, 0);
+		companion_end(session);
+		return fail_exec(error, argv[0], code);
+	}
+	if (ret || session->command.companion)
+		return ret;
+	return watch_command(session, pid, error);
+}

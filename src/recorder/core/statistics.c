@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is going on in a live session: a copy of its figures, made by the main thread under the lock.
+ * Of rings that are being drained it reads the counters in shared memory and those that the drain
+ * thread publishes; nobody waits for the disk.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/core/parts.h"
+
+static uint64_t figure(const _Atomic uint64_t *value)
+{
+	return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+static char *copy(const char *text)
+{
+	return strdup(text ? text : "");
+}
+
+/* ---- losses of a ring ---- */
+
+struct losses {
+	const struct instance *instance;
+	struct session_status_process *process;
+	uint32_t channel;
+	uint32_t ring; /* index into the process's */
+	size_t room;
+	bool no_memory;
+};
+
+static bool add_loss(struct losses *losses, uint32_t slot, enum ring_loss reason, uint64_t count)
+{
+	struct session_status_process *process = losses->process;
+
+	if (process->nr_losses == losses->room) {
+		size_t room = losses->room ? losses->room * 2 : 16;
+		struct session_status_loss *grown = realloc(process->losses, room * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		process->losses = grown;
+		losses->room = room;
+	}
+	process->losses[process->nr_losses] = (struct session_status_loss){
+			.ring = losses->ring,
+			.event = kinds_name(losses->instance, losses->channel, slot),
+			.reason = losses_reason(losses->instance, slot, reason),
+			.count = count,
+	};
+	return process->losses[process->nr_losses++].event != NULL;
+}
+
+/* A program that writes nonsense there gets no more room than an honest one. */
+static int visit_lost(void *data, uint32_t ring, uint32_t slot, const uint64_t *counts)
+{
+	struct losses *losses = data;
+	unsigned int reason;
+
+	(void)ring;
+	for (reason = 0; reason < RING_LOSS_REASONS; reason++) {
+		if (!counts[reason])
+			continue;
+		if (losses->process->nr_losses >= LIMIT_LOSSES)
+			return 1;
+		if (!add_loss(losses, slot, reason, counts[reason])) {
+			losses->no_memory = true;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* ---- rings ---- */
+
+static bool is_silent(const struct session_status_ring *ring)
+{
+	return !ring->bytes && !ring->lost && !ring->unwritten && !ring->overwritten;
+}
+
+static void take_ring(struct losses *losses, uint32_t number)
+{
+	const struct instance_channel *channel = &losses->instance->channels[losses->channel];
+	const struct instance_ring *each = &channel->each[number];
+	struct session_status_process *process = losses->process;
+	struct session_status_ring ring = {
+			.channel = channel->channel->name,
+			.number = number,
+			.size = channel->geometry.size,
+			.bytes = figure(&each->written),
+			.recorded = figure(&each->recorded),
+			.unwritten = figure(&each->unwritten),
+			.overwritten = figure(&each->overwritten),
+			.lost = ring_consumer_lost_total(channel->rings, number),
+	};
+
+	if (is_silent(&ring))
+		return;
+	losses->ring = (uint32_t)process->nr_rings;
+	process->rings[process->nr_rings++] = ring;
+	process->lost += ring.lost;
+	process->unwritten += ring.unwritten;
+	process->overwritten += ring.overwritten;
+	if (ring.lost)
+		ring_consumer_lost_each(channel->rings, number, visit_lost, losses);
+}
+
+static size_t count_rings(const struct instance *instance)
+{
+	size_t nr = 0;
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++)
+		if (instance->channels[i].rings && instance->channels[i].each)
+			nr += instance->channels[i].geometry.rings;
+	return nr;
+}
+
+/* The rings of an instance go one channel after the other: until all have gone they are looked at. */
+static int take_rings(const struct instance *instance, struct session_status_process *process)
+{
+	struct losses losses = {.instance = instance, .process = process};
+	size_t nr = count_rings(instance);
+	uint32_t ring;
+
+	if (!nr) {
+		process->lost = instance->lost;
+		process->unwritten = instance->unwritten;
+		process->overwritten = instance->overwritten;
+		return 0;
+	}
+	process->rings = calloc(nr, sizeof(*process->rings));
+	if (!process->rings)
+		return -ENOMEM;
+	for (; losses.channel < instance->nr_channels; losses.channel++) {
+		const struct instance_channel *channel = &instance->channels[losses.channel];
+
+		for (ring = 0; channel->rings && channel->each && ring < channel->geometry.rings;
+				ring++)
+			take_ring(&losses, ring);
+	}
+	return losses.no_memory ? -ENOMEM : 0;
+}
+
+/* ---- processes ---- */
+
+static int take_process(const struct instance *instance, struct session_status_process *process)
+{
+	*process = (struct session_status_process){
+			.number = instance->number,
+			.peer = instance->peer,
+			.pid = instance->pid,
+			.parent = instance->parent,
+			.uid = instance->uid,
+			.gid = instance->gid,
+			.control = instance->control,
+			.control_signal = instance->control_signal,
+			.token = instance->token,
+			.generation = instance->generation,
+			.ended = instance->state != INSTANCE_LIVE,
+			.procname = copy(instance->procname),
+			.exe = copy(instance->exe),
+			.directory = copy(instance->directory),
+			.events = instance->kinds ? instance->nr_kinds : instance->nr_names,
+			.bytes = figure(&instance->written),
+			.recorded = figure(&instance->recorded),
+			.memory = instance->memory,
+	};
+	if (!process->procname || !process->exe || !process->directory)
+		return -ENOMEM;
+	return take_rings(instance, process);
+}
+
+static int take_channels(const struct session *session, struct session_status *status,
+		const struct totals *sums)
+{
+	uint32_t i;
+
+	status->channels = calloc((size_t)session->nr_channels + 1, sizeof(*status->channels));
+	if (!status->channels)
+		return -ENOMEM;
+	for (i = 0; i < session->nr_channels; i++)
+		status->channels[status->nr_channels++] = (struct session_status_channel){
+				.name = session->channels[i].name,
+				.recorded = sums->channels[i].recorded,
+				.lost = sums->channels[i].lost,
+				.bytes = sums->channels[i].bytes,
+		};
+	return 0;
+}
+
+/* The sums get those that are not in them, by their channels. */
+static int take_processes(
+		const struct session *session, struct session_status *status, struct totals *sums)
+{
+	const struct instance *instance;
+	size_t nr = session->nr_instances - session->nr_freed;
+	int ret = 0;
+
+	status->processes = calloc(nr + 1, sizeof(*status->processes));
+	if (!status->processes)
+		return -ENOMEM;
+	for (instance = session->instances; instance && !ret; instance = instance->next) {
+		struct session_status_process *process = &status->processes[status->nr_processes++];
+
+		ret = take_process(instance, process);
+		/* Those are in the sums. */
+		if (instance->state == INSTANCE_CLOSED)
+			continue;
+		totals_add_channels(session, instance, sums);
+		status->nr_seen++;
+		status->recorded += process->recorded;
+		status->bytes += process->bytes;
+		status->lost += process->lost;
+		status->unwritten += process->unwritten;
+		status->overwritten += process->overwritten;
+	}
+	return ret;
+}
+
+int session_status(struct session *session, struct session_status *status)
+{
+	const struct service *service = session->service;
+	struct totals sums;
+	int ret;
+
+	pthread_mutex_lock(&session->lock);
+	sums = session->ended;
+	*status = (struct session_status){
+			.active = service->active,
+			.generation = service->generation,
+			.statedump = service->statedump,
+			.snapshots = session->nr_snapshots,
+			.snapshot_recorded = figure(&session->snapshot_recorded),
+			.memory = session->memory_used,
+			.memory_peak = session->memory_peak,
+			.memory_limit = session->memory_limit,
+			.nr_seen = sums.processes,
+			.nr_refused = session->nr_refused + session->nr_denied,
+			.nr_untracked = service->nr_untracked,
+			.bytes = sums.bytes,
+			.recorded = sums.recorded,
+			.lost = sums.lost,
+			.unwritten = sums.unwritten,
+			.overwritten = sums.overwritten,
+	};
+	ret = take_processes(session, status, &sums);
+	if (!ret)
+		ret = take_channels(session, status, &sums);
+	pthread_mutex_unlock(&session->lock);
+	if (!ret)
+		ret = refusals_status(session, status);
+	if (!ret)
+		ret = leases_status(session, status);
+	if (ret)
+		session_status_free(status);
+	return ret;
+}
+
+static void free_process(struct session_status_process *process)
+{
+	size_t i;
+
+	for (i = 0; i < process->nr_losses; i++)
+		free(process->losses[i].event);
+	free(process->losses);
+	free(process->rings);
+	free(process->procname);
+	free(process->exe);
+	free(process->directory);
+}
+
+void session_status_free(struct session_status *status)
+{
+	size_t i;
+
+	for (i = 0; i < status->nr_processes; i++)
+		free_process(&status->processes[i]);
+	for (i = 0; i < status->nr_waiting; i++)
+		free(status->refused[i].procname);
+	free(status->refused);
+	free(status->processes);
+	free(status->channels);
+	*status = (struct session_status){0};
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes of the command that still run when the command has ended. A forked child joins the recording with its first event, so only
+ * the environment identifies a child without events: it names the socket of this recording.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+
+#define ENVIRONMENT_MAX (256u << 10) /* bytes of it that are searched */
+
+static bool survivor_is_known(const struct session *session, pid_t pid)
+{
+	const struct instance *instance;
+
+	for (instance = session->live; instance; instance = instance->next_live)
+		if (instance->peer == pid)
+			return true;
+	return false;
+}
+
+/* The environment of an ended process, or of another user's, cannot be read. */
+static bool survivor_has_socket(const struct session *session, pid_t pid, char *room)
+{
+	char path[64];
+	size_t used = 0;
+	ssize_t got = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while (used < ENVIRONMENT_MAX && (got = read(fd, room + used, ENVIRONMENT_MAX - used)) > 0)
+		used += (size_t)got;
+	close(fd);
+	return memmem(room, used, session->socket_path, strlen(session->socket_path));
+}
+
+static unsigned int survivors_known(const struct session *session)
+{
+	const struct instance *instance;
+	unsigned int nr = 0;
+
+	for (instance = session->live; instance; instance = instance->next_live)
+		nr++;
+	return nr;
+}
+
+unsigned int survivors_count(const struct session *session)
+{
+	DIR *processes = opendir("/proc");
+	char *room = malloc(ENVIRONMENT_MAX);
+	struct dirent *entry;
+	unsigned int nr = 0;
+
+	while (processes && room && (entry = readdir(processes))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		nr += pid > 0 && pid != getpid() &&
+				(survivor_is_known(session, pid) ||
+						survivor_has_socket(session, pid, room));
+	}
+	if (!processes || !room)
+		nr = survivors_known(session);
+	free(room);
+	if (processes)
+		closedir(processes);
+	return nr;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Figures of processes whose traces are complete. A session that runs for long forgets those processes, and one
+ * that several recorders serve keeps the sums in its place, in the file "totals":
+ *
+ *	sums 3 1200 0 48000 0 0		processes, events recorded, events lost, bytes, bytes unwritten, overwritten
+ *	channel 0 1200 0 48000		by the channel's number: events recorded, events lost, bytes
+ *	last NAME			the folder of the process that came into the sums last
+ *	sums ..., channel ...		the sums without it
+ *
+ * It is written when everything of a process is in its trace, before its journal says so. A recorder that is killed
+ * between the two leaves a folder whose journal will be gone through again: its process is taken out of the
+ * sums (totals_reopen()).
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/recovery/facts.h"
+#include "recorder/core/parts.h"
+#include "recorder/storage/state-directory.h"
+
+#define FIRST_LINE "side-totals 1"
+#define LIMIT_TOTALS ((size_t)1 << 16)
+
+/* ---- sums ---- */
+
+/* The session's channel; SESSION_CHANNELS_MAX: it has none of this name. */
+static uint32_t channel_of(
+		const struct session *session, const struct instance *instance, uint32_t channel)
+{
+	const char *name = instance->channels[channel].channel->name;
+	uint32_t i;
+
+	if (!instance->own_channels)
+		return channel;
+	for (i = 0; i < session->nr_channels; i++)
+		if (!strcmp(session->channels[i].name, name))
+			return i;
+	return SESSION_CHANNELS_MAX;
+}
+
+/* Of rings that are there, or of those that have gone. */
+static uint64_t lost_of(const struct instance_channel *channel)
+{
+	uint64_t lost = channel->lost;
+	uint32_t ring;
+
+	for (ring = 0; channel->rings && ring < channel->geometry.rings; ring++)
+		lost += ring_consumer_lost_total(channel->rings, ring);
+	return lost;
+}
+
+void totals_add_channels(const struct session *session, const struct instance *instance,
+		struct totals *totals)
+{
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++) {
+		const struct instance_channel *channel = &instance->channels[i];
+		uint32_t at = channel_of(session, instance, i);
+
+		if (at == SESSION_CHANNELS_MAX)
+			continue;
+		totals->channels[at].recorded += channel->recorded;
+		totals->channels[at].bytes += channel->written;
+		totals->channels[at].lost += lost_of(channel);
+	}
+}
+
+/* An instance that has been written, and still has its rings. */
+static void add(const struct session *session, const struct instance *instance,
+		struct totals *totals)
+{
+	uint32_t i, ring;
+
+	totals->processes++;
+	totals->recorded += instance->recorded;
+	totals->bytes += instance->written;
+	totals->lost += instance->lost;
+	totals->overwritten += instance->overwritten;
+	for (i = 0; i < instance->nr_channels; i++)
+		for (ring = 0; ring < instance->channels[i].geometry.rings; ring++)
+			totals->unwritten += instance->channels[i].each[ring].unwritten;
+	totals_add_channels(session, instance, totals);
+}
+
+/* ---- the file ---- */
+
+struct state {
+	const struct session *session;
+	const struct totals *now, *before;
+	const char *last;
+};
+
+static void put_sums(FILE *file, const struct session *session, const struct totals *totals)
+{
+	uint32_t i;
+
+	fprintf(file,
+			"sums %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+			"\n",
+			totals->processes, totals->recorded, totals->lost, totals->bytes,
+			totals->unwritten, totals->overwritten);
+	for (i = 0; i < session->nr_channels; i++)
+		fprintf(file, "channel %u %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", (unsigned int)i,
+				totals->channels[i].recorded, totals->channels[i].lost,
+				totals->channels[i].bytes);
+}
+
+static void put_state(FILE *file, const void *user)
+{
+	const struct state *state = user;
+
+	put_sums(file, state->session, state->now);
+	facts_put_line(file, "last", state->last);
+	put_sums(file, state->session, state->before);
+}
+
+struct reading {
+	struct totals sums[2]; /* with the last one, and without it */
+	unsigned int nr;       /* that were begun */
+	char *last;
+};
+
+static bool take_sums(struct reading *reading, const char *value)
+{
+	struct totals *totals;
+
+	if (reading->nr == 2)
+		return false;
+	totals = &reading->sums[reading->nr++];
+	return sscanf(value, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+			       &totals->processes, &totals->recorded, &totals->lost, &totals->bytes,
+			       &totals->unwritten, &totals->overwritten) == 6;
+}
+
+static bool take_channel(struct reading *reading, const char *value)
+{
+	uint64_t recorded, lost, bytes;
+	struct totals *totals;
+	unsigned int i;
+
+	if (!reading->nr ||
+			sscanf(value, "%u %" SCNu64 " %" SCNu64 " %" SCNu64, &i, &recorded, &lost,
+					&bytes) != 4 ||
+			i >= SESSION_CHANNELS_MAX)
+		return false;
+	totals = &reading->sums[reading->nr - 1];
+	totals->channels[i].recorded = recorded;
+	totals->channels[i].lost = lost;
+	totals->channels[i].bytes = bytes;
+	return true;
+}
+
+static bool take_line(void *user, const char *word, char *value)
+{
+	struct reading *reading = user;
+
+	if (!strcmp(word, "sums"))
+		return take_sums(reading, value);
+	if (!strcmp(word, "channel"))
+		return take_channel(reading, value);
+	if (strcmp(word, "last") != 0 || reading->last || !facts_unescape(value))
+		return false;
+	reading->last = strdup(value);
+	return reading->last;
+}
+
+void totals_read(struct session *session)
+{
+	struct reading reading = {.nr = 0};
+	char *text = NULL;
+	size_t size;
+
+	if (facts_read_file(session->buffers_fd, TOTALS_FILE, LIMIT_TOTALS, &text, &size))
+		return;
+	if (facts_parse(text, size, FIRST_LINE, take_line, &reading) && reading.nr == 2 &&
+			reading.last) {
+		session->ended = reading.sums[0];
+		session->ended_before = reading.sums[1];
+		session->ended_last = reading.last;
+		reading.last = NULL;
+	} else {
+		report(session, true,
+				"%s/" TOTALS_FILE
+				" is not what a recorder writes there: what ended processes have recorded is counted from now on",
+				session->buffers);
+	}
+	free(reading.last);
+	free(text);
+}
+
+void totals_reopen(struct session *session, const struct instance *instance)
+{
+	if (!session->ended_last || !instance->folder ||
+			strcmp(session->ended_last, instance->folder) != 0)
+		return;
+	session->ended = session->ended_before;
+	free(session->ended_last);
+	session->ended_last = NULL;
+}
+
+/* ---- an end ---- */
+
+void totals_end(struct session *session, struct instance *instance, bool stays)
+{
+	struct totals now = session->ended;
+	const struct state state = {session, &now, &session->ended, instance->folder};
+	int ret = 0;
+
+	add(session, instance, &now);
+	/* Its successor finds the journal of one that stays, and counts it by that. */
+	if (session->place && instance->folder && !stays)
+		ret = facts_write_file(
+				session->buffers_fd, TOTALS_FILE, FIRST_LINE, put_state, &state);
+	if (ret && !session->totals_unnoted) {
+		session->totals_unnoted = true;
+		report(session, true, "cannot save the totals in %s: %s", session->buffers,
+				strerror(-ret));
+	}
+	session->ended_next = now;
+}

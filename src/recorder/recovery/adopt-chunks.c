@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chunks of the recorders before: the one that was being written is complete now, what was being removed
+ * goes, and all of them count for what is kept. Chunks that stood there before the session are others'.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+#include "recorder/storage/state-directory.h"
+
+#define LIMIT_CHUNKS 65536
+#define DESCRIPTORS 16
+
+/* "chunk-NNNN-...", perhaps with a dot in front: its number, or 0. */
+static unsigned int number_of(const char *name)
+{
+	unsigned int number;
+	char dash;
+
+	if (sscanf(name + (*name == '.'), "chunk-%u%c", &number, &dash) != 2 || dash != '-')
+		return 0;
+	return number;
+}
+
+unsigned int adopt_last_chunk(const char *output)
+{
+	DIR *directory = opendir(output);
+	struct dirent *entry;
+	unsigned int last = 0;
+
+	while (directory && (entry = readdir(directory)))
+		if (number_of(entry->d_name) > last)
+			last = number_of(entry->d_name);
+	if (directory)
+		closedir(directory);
+	return last;
+}
+
+/* nftw() has no way to pass it. One thread adopts. */
+static uint64_t bytes_seen;
+
+static int add_bytes(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+	(void)path;
+	(void)where;
+	if (kind == FTW_F)
+		bytes_seen += (uint64_t)status->st_size;
+	return 0;
+}
+
+static void remove_rest(const struct session *session, const char *name)
+{
+	char *path;
+
+	if (strncmp(name, ".removed-chunk-", 15) != 0 && strncmp(name, ".snapshot-", 10) != 0)
+		return;
+	if (asprintf(&path, "%s/%s", session->output, name) < 0)
+		return;
+	retain_remove_tree(path);
+	free(path);
+}
+
+static int is_ours(const struct session *session, const char *name)
+{
+	return number_of(name) > place_first_chunk(session);
+}
+
+static void take_chunk(struct session *session, int directory, const char *name)
+{
+	const char *visible = name + (*name == '.');
+	char *path;
+
+	if (*name == '.' && renameat2(directory, name, directory, visible, RENAME_NOREPLACE))
+		return;
+	if (asprintf(&path, "%s/%s", session->output, visible) < 0)
+		return;
+	bytes_seen = 0;
+	if (!nftw(path, add_bytes, DESCRIPTORS, FTW_PHYS))
+		retain_add(session, visible, bytes_seen);
+	free(path);
+}
+
+/* By number: the one that is hidden is the last. */
+static int compare_chunks(const void *one, const void *other)
+{
+	unsigned int a = number_of(*(char *const *)one), b = number_of(*(char *const *)other);
+
+	return a < b ? -1 : a > b;
+}
+
+void adopt_chunks(struct session *session)
+{
+	DIR *directory = opendir(session->output);
+	char **names = calloc(LIMIT_CHUNKS, sizeof(*names));
+	struct dirent *entry;
+	size_t nr = 0, i;
+
+	while (directory && names && nr < LIMIT_CHUNKS && (entry = readdir(directory))) {
+		remove_rest(session, entry->d_name);
+		if (!is_ours(session, entry->d_name))
+			continue;
+		names[nr] = strdup(entry->d_name);
+		nr += names[nr] != NULL;
+	}
+	if (nr)
+		qsort(names, nr, sizeof(*names), compare_chunks);
+	for (i = 0; i < nr; i++) {
+		take_chunk(session, dirfd(directory), names[i]);
+		free(names[i]);
+	}
+	free(names);
+	if (directory)
+		closedir(directory);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rings of a process that lives, and that nobody finds in a place: it began when no place could be written, or
+ * something is mounted over the place since, or it is in another root. The process has them mapped, and its record
+ * for core dumps (protocol/recovery.h) tells where and what they hold. The kernel opens what is behind a mapping for whoever
+ * may look behind those of others (/proc/PID/map_files: CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), so they are
+ * drained like any others: what is read leaves the ring.
+ *
+ * There is no journal of such a process. A recorder that is killed between writing a packet and releasing it leaves
+ * this one packet to be written again by the next.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "recorder/recovery/core-dump.h"
+#include "recorder/storage/state-directory.h"
+#include "protocol/boot.h"
+
+#define LIMIT_MAPPINGS 65536
+#define LIMIT_SCAN (UINT64_C(256) << 20) /* bytes of one mapping that are looked at */
+
+/* A mapping of a file that several may write. */
+struct mapping {
+	uint64_t begin, end;
+};
+
+struct mapped {
+	pid_t pid;
+	struct mapping *mappings;
+	size_t nr_mappings;
+	bool likely; /* there are rings among them */
+	unsigned int taken;
+};
+
+/* ---- the process's memory ---- */
+
+/* Memory of such a process alone, or a file of rings that nobody finds under its name any more. */
+static bool is_ring_name(const char *name, bool wanted)
+{
+	static const char memory[] = "/memfd:" BOOT_MEMORY;
+	char path[BOOT_PLACE_MAX];
+	size_t size = strcspn(name, "\n");
+
+	if (!strncmp(name, memory, sizeof(memory) - 1))
+		return true;
+	if (size > 10 && !strncmp(name + size - 10, " (deleted)", 10))
+		size -= 10;
+	if (size <= 6 || size >= sizeof(path) || strncmp(name + size - 6, ".rings", 6) != 0)
+		return false;
+	memcpy(path, name, size);
+	path[size] = 0;
+	/* Hidden from whom? Who names the process knows better. */
+	return wanted || access(path, F_OK) != 0;
+}
+
+static bool add_segment(struct core *core, uint64_t begin, uint64_t end)
+{
+	struct segment *more;
+
+	if (core->nr_segments >= LIMIT_MAPPINGS)
+		return true;
+	more = realloc(core->segments, (core->nr_segments + 1) * sizeof(*more));
+	if (!more)
+		return false;
+	core->segments = more;
+	more[core->nr_segments++] = (struct segment){
+			.address = begin,
+			/* In /proc/PID/mem bytes stand where their addresses say. */
+			.offset = begin,
+			.size = end - begin < LIMIT_SCAN ? end - begin : LIMIT_SCAN,
+			.writable = true,
+	};
+	return true;
+}
+
+static bool add_mapping(struct mapped *mapped, uint64_t begin, uint64_t end)
+{
+	struct mapping *more;
+
+	if (mapped->nr_mappings >= LIMIT_MAPPINGS)
+		return true;
+	more = realloc(mapped->mappings, (mapped->nr_mappings + 1) * sizeof(*more));
+	if (!more)
+		return false;
+	mapped->mappings = more;
+	more[mapped->nr_mappings++] = (struct mapping){begin, end};
+	return true;
+}
+
+static bool take_line(struct core *core, struct mapped *mapped, const char *line)
+{
+	unsigned long long begin, end, inode;
+	char permissions[8] = "";
+	int name = 0;
+
+	if (sscanf(line, "%llx-%llx %7s %*x %*x:%*x %llu %n", &begin, &end, permissions, &inode,
+			    &name) < 4 ||
+			begin >= end || !name)
+		return true;
+	if (!strcmp(permissions, "rw-p") && !inode && (line[name] == '\n' || !line[name]))
+		return add_segment(core, begin, end);
+	if (strcmp(permissions, "rw-s") != 0 ||
+			!is_ring_name(line + name, core->session->service->only != 0))
+		return true;
+	mapped->likely = true;
+	return add_mapping(mapped, begin, end);
+}
+
+static int read_maps(struct core *core, struct mapped *mapped)
+{
+	char path[64], *line = NULL;
+	size_t room = 0;
+	bool good = true;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)mapped->pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return -errno;
+	while (good && getline(&line, &room, maps) > 0)
+		good = take_line(core, mapped, line);
+	fclose(maps);
+	free(line);
+	return good ? 0 : -ENOMEM;
+}
+
+/* ---- its rings ---- */
+
+static const struct mapping *find_mapping(const struct mapped *mapped, uint64_t address)
+{
+	size_t i;
+
+	for (i = 0; i < mapped->nr_mappings; i++)
+		if (mapped->mappings[i].begin == address)
+			return &mapped->mappings[i];
+	return NULL;
+}
+
+static int open_mapping(const struct mapped *mapped, const struct mapping *mapping)
+{
+	char path[128];
+	int fd, again;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)mapped->pid,
+			(unsigned long long)mapping->begin, (unsigned long long)mapping->end);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0 || errno != EACCES)
+		return fd < 0 ? -errno : fd;
+	/* Files of rings have no permission to write (ring.h). */
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	again = adopt_open_writable(fd);
+	close(fd);
+	return again;
+}
+
+static int map_rings(struct core *core, struct instance *instance, uint32_t index,
+		const struct recovery_channel *from, struct ctf_error *error)
+{
+	struct channel *own = &instance->own_channels[index];
+	const struct mapping *mapping = find_mapping(core->user, from->rings);
+	int fd = mapping ? open_mapping(core->user, mapping) : -ENOENT, ret;
+
+	if (fd >= 0) {
+		ret = recover_map(&instance->channels[index], own, fd);
+		close(fd);
+		if (!ret)
+			return 0;
+		fd = ret;
+	}
+	snprintf(error->text, sizeof(error->text), "the rings of its channel %s: %s", own->name,
+			fd == -EPERM || fd == -EACCES
+					? "only root may open another process's mappings"
+					: strerror(-fd));
+	return fd;
+}
+
+/* ---- the instance ---- */
+
+static bool is_known(const struct session *session, const struct recovery_head *head, pid_t pid)
+{
+	const struct instance *instance;
+
+	for (instance = session->instances; instance; instance = instance->next)
+		if (instance->token == head->token ||
+				(instance->state == INSTANCE_LIVE && instance->peer == pid))
+			return true;
+	return false;
+}
+
+/* Is it one of a static configuration, and of this session, if that serves one? */
+static bool wants(struct core *core, const struct recovery_head *head)
+{
+	const struct service *service = core->session->service;
+	const struct mapped *mapped = core->user;
+	const char *end = memchr(head->session, 0, sizeof(head->session));
+	size_t size = end ? (size_t)(end - head->session) : 0;
+	static const char tail[] = "/" BOOT_SOCKET;
+
+	if (size < sizeof(tail) || memcmp(end - (sizeof(tail) - 1), tail, sizeof(tail) - 1) != 0)
+		return false;
+	if (!service->only && strcmp(head->session, service->socket) != 0)
+		return false;
+	return !is_known(core->session, head, mapped->pid);
+}
+
+static int take(struct core *core, struct instance *instance, const struct recovery_head *head,
+		struct ctf_error *error)
+{
+	struct mapped *mapped = core->user;
+	struct pollfd ended = {.events = POLLIN};
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++)
+		instance->channels[i].memory = ring_memory_size(&instance->channels[i].geometry);
+	instance->peer = mapped->pid;
+	instance->token = head->token;
+	instance->begin_ticks = ring_clock_now((enum ring_clock)head->clock);
+	if (adopt_clock_of(core->session, instance, (enum ring_clock)head->clock))
+		return -ENOMEM;
+	if (!memory_take_found(core->session, instance)) {
+		snprintf(error->text, sizeof(error->text),
+				"its rings are larger than the session's memory");
+		return -ENOSPC;
+	}
+	ended.fd = (int)syscall(SYS_pidfd_open, mapped->pid, 0);
+	/* Not another process that has its number by now. */
+	if (ended.fd >= 0 && poll(&ended, 1, 0) != 0) {
+		close(ended.fd);
+		ended.fd = -1;
+	}
+	adopt_add(core->session, instance, ended.fd);
+	mapped->taken++;
+	return 0;
+}
+
+/* ---- processes ---- */
+
+int adopt_mapped(struct session *session, pid_t pid)
+{
+	struct mapped mapped = {.pid = pid};
+	char name[64], path[64];
+	struct core core = {
+			.session = session,
+			.path = name,
+			.fd = -1,
+			.wants = wants,
+			.take_rings = map_rings,
+			.take = take,
+			.user = &mapped,
+	};
+	int ret = read_maps(&core, &mapped);
+
+	snprintf(name, sizeof(name), "process %d", (int)pid);
+	if (!ret && mapped.likely) {
+		snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+		core.fd = open(path, O_RDONLY | O_CLOEXEC);
+		ret = core.fd < 0 ? -errno : core_scan(&core);
+	}
+	if (core.fd >= 0)
+		close(core.fd);
+	free(core.segments);
+	free(mapped.mappings);
+	return ret ? ret : (int)mapped.taken;
+}
+
+void adopt_mapped_all(struct session *session)
+{
+	struct dirent *entry;
+	DIR *processes;
+
+	if (session->service->only) {
+		(void)adopt_mapped(session, session->service->only);
+		return;
+	}
+	processes = opendir("/proc");
+	while (processes && (entry = readdir(processes))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		/* Those that may not be looked at are not ours. */
+		if (pid > 0 && pid != getpid())
+			(void)adopt_mapped(session, pid);
+	}
+	if (processes)
+		closedir(processes);
+}

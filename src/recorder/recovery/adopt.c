@@ -1,0 +1,708 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Going on where another recorder was killed: each folder of the place becomes an instance again. A
+ * process that still lives has noticed nothing and goes on as the instance that it was; of one that
+ * is dead the rest is drained.
+ *
+ * A folder that its recorder had not finished is nothing: no program has heard of it. What stands in
+ * the others may have been changed by the program. It is checked like everything that a program says,
+ * and a folder that is no use is said, left where it is, and harms nobody else.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder/recovery/facts.h"
+#include "recorder/core/parts.h"
+#include "recorder/storage/state-directory.h"
+
+#define LIMIT_FOLDERS 65536
+#define LIMIT_LEFTOVERS 256 /* files in a folder that is nothing */
+#define LOOK_EVERY_MS 100   /* for folders that programs make */
+/* A process that appends to its descriptions has them locked for so long at most. */
+#define LOCK_TRIES 100
+#define LOCK_PAUSE_NS 1000000
+
+static int fail(struct ctf_error *error, int code, const char *file, const char *why)
+{
+	snprintf(error->text, sizeof(error->text), "%s: %s", file, why ? why : strerror(-code));
+	return code;
+}
+
+/* ---- its process ---- */
+
+/* Its pidfd, or -1: it is dead, and so it is when it was another boot of the machine. */
+static int find_recorded(const struct found *found)
+{
+	struct pollfd ended = {.events = POLLIN};
+	char boot[40];
+
+	place_boot(boot);
+	if (!found->has_peer || !*boot || strcmp(boot, found->boot) != 0)
+		return -1;
+	ended.fd = (int)syscall(SYS_pidfd_open, found->peer, 0);
+	if (ended.fd < 0)
+		return -1;
+	/* In this order: it is the process with that time, and it has not ended since. */
+	if (found->start && session_process_start(found->peer) == found->start &&
+			poll(&ended, 1, 0) == 0)
+		return ended.fd;
+	close(ended.fd);
+	return -1;
+}
+
+/*
+ * Who has made its rings itself knows its own number, which may be another one here, and perhaps, before
+ * /proc was there, nothing else. But it has them mapped.
+ */
+static int find_maker(struct instance *instance, const struct found *found, int folder)
+{
+	char name[SESSION_CHANNEL_NAME_MAX + 16];
+	struct pollfd ended = {.events = POLLIN};
+	struct stat status;
+	pid_t pid;
+
+	found_ring_file(instance->channels[0].channel->name, name);
+	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW))
+		return -1;
+	pid = adopt_find_mapper(&status, found->pid, found->peer);
+	if (pid < 0)
+		return find_recorded(found);
+	if (!pid)
+		return -1;
+	ended.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (ended.fd < 0)
+		return -1;
+	/* In this order: it has not ended since, so it is the one that we have looked at. */
+	if (adopt_find_mapper(&status, found->pid, pid) == pid && poll(&ended, 1, 0) == 0) {
+		instance->peer = pid;
+		return ended.fd;
+	}
+	close(ended.fd);
+	return -1;
+}
+
+static int find_process(const struct session *session, struct instance *instance,
+		const struct found *found, int folder)
+{
+	/* Rings that a recorder has made for it, too, may not be those that it has taken. */
+	return found->by_agent || (session->service && session->service->boot)
+			? find_maker(instance, found, folder)
+			: find_recorded(found);
+}
+
+/* ---- its rings ---- */
+
+/* Only what has the head of rings gets other permissions, and only meanwhile. */
+int adopt_open_writable(int fd)
+{
+	struct ring_geometry geometry;
+	char path[64];
+	int ret = ring_memory_look(fd, &geometry), again = -1;
+
+	if (!ret && fchmod(fd, 0600))
+		ret = -errno;
+	if (!ret) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		again = open(path, O_RDWR | O_CLOEXEC);
+		ret = again < 0 ? -errno : 0;
+		if (fchmod(fd, 0400) && !ret)
+			ret = -errno;
+	}
+	if (ret && again >= 0)
+		close(again);
+	return ret ? ret : again;
+}
+
+/* Files of rings have no permission to write, so that nothing but the recorder does it (ring.h). */
+static int open_rings(int folder, const char *name, struct ring_geometry *geometry)
+{
+	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : ring_memory_look(fd, geometry);
+
+	if (!ret)
+		ret = adopt_open_writable(fd);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* Memory that an earlier recorder has taken back is not charged. */
+static int note_revoked(struct instance_channel *channel, int fd)
+{
+	uint64_t size = ring_memory_size(&channel->geometry);
+	struct stat status;
+
+	if (!(channel->geometry.flags & RING_LEASED))
+		return 0;
+	if (fstat(fd, &status))
+		return -errno;
+	channel->revoked = (uint64_t)status.st_size < size ? size - (uint64_t)status.st_size : 0;
+	return 0;
+}
+
+static int adopt_lease(struct instance_channel *channel, int fd)
+{
+	uint64_t missing;
+	int ret = ring_lease_adopt(channel->rings, fd, &missing);
+
+	if (ret || !(channel->geometry.flags & RING_LEASED))
+		return ret;
+	if (missing != channel->revoked)
+		return -EPROTO;
+	channel->ring_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return channel->ring_fd < 0 ? -errno : 0;
+}
+
+static int adopt_channel(struct instance_channel *channel, struct channel *own, int fd,
+		const struct ring_geometry *geometry)
+{
+	int ret = ring_consumer_map(fd, geometry, &channel->rings);
+
+	if (!ret)
+		ret = adopt_lease(channel, fd);
+	if (ret)
+		return ret;
+	if (channel->channel == own) {
+		own->mode = geometry->mode;
+		own->placement = geometry->placement;
+		own->rings = geometry->rings;
+		own->ring_size = geometry->size;
+	}
+	return memory_make_tables(channel) ? 0 : -ENOMEM;
+}
+
+static int adopt_rings(struct session *session, struct instance *instance, int folder,
+		struct ctf_error *error)
+{
+	int fds[SESSION_CHANNELS_MAX] = {0}, ret = 0;
+	char name[SESSION_CHANNEL_NAME_MAX + 16] = "";
+	uint32_t i, nr;
+
+	for (nr = 0; nr < instance->nr_channels && !ret; nr++) {
+		struct instance_channel *channel = &instance->channels[nr];
+
+		found_ring_file(channel->channel->name, name);
+		fds[nr] = open_rings(folder, name, &channel->geometry);
+		ret = fds[nr] < 0 ? fds[nr] : note_revoked(channel, fds[nr]);
+	}
+	if (!ret && !memory_take_found(session, instance)) {
+		snprintf(name, sizeof(name), "rings");
+		ret = -ENOSPC;
+	}
+	for (i = 0; i < instance->nr_channels && !ret; i++) {
+		struct channel *own = instance->own_channels ? &instance->own_channels[i] : NULL;
+
+		found_ring_file(instance->channels[i].channel->name, name);
+		ret = adopt_channel(&instance->channels[i], own, fds[i],
+				&instance->channels[i].geometry);
+	}
+	while (nr--)
+		if (fds[nr] >= 0)
+			close(fds[nr]);
+	if (ret)
+		return fail(error, ret, name,
+				ret == -EPROTO ? "there are no rings of this version in it"
+						: ret == -ENOSPC
+						? "they are larger than the session's memory"
+						: NULL);
+	return 0;
+}
+
+/* ---- its descriptions ---- */
+
+static int try_lock(int fd)
+{
+	const struct timespec pause = {0, LOCK_PAUSE_NS};
+	int try;
+
+	for (try = 0; flock(fd, LOCK_EX | LOCK_NB); try++) {
+		if (errno != EWOULDBLOCK || try == LOCK_TRIES)
+			return -errno;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+static int lock_events(int folder, int *fd)
+{
+	struct stat status;
+	int ret;
+
+	*fd = openat(folder, FOUND_EVENTS,
+			O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (*fd < 0)
+		return -errno;
+	ret = fstat(*fd, &status) ? -errno : !S_ISREG(status.st_mode) ? -EINVAL : try_lock(*fd);
+	if (!ret)
+		return 0;
+	close(*fd);
+	*fd = -1;
+	return ret;
+}
+
+static int adopt_events(struct session *session, struct instance *instance, int folder,
+		struct ctf_error *error)
+{
+	struct recovered recovered = {.session = session, .instance = instance};
+	struct kind_stream stream = {0};
+	char *bytes = NULL;
+	size_t size = 0;
+	int fd, ret = lock_events(folder, &fd);
+
+	/* A process that makes its folder itself appends only while it has the lock. */
+	if (!ret)
+		ret = facts_read_file(folder, FOUND_EVENTS, 2 * LIMIT_INSTANCE_DESCRIPTIONS, &bytes,
+				&size);
+	if (!ret)
+		ret = kind_stream_feed(&stream, bytes, size, recover_kind, &recovered);
+	/* What was cut goes, so that more can follow. Nobody has recorded anything of it. */
+	if (!ret && stream.size && ftruncate(fd, (off_t)(size - stream.size)))
+		ret = -errno;
+	/* Only now: what is there must not be written again. */
+	instance->described_fd = fd;
+	kind_stream_free(&stream);
+	free(bytes);
+	return ret ? fail(error, ret, FOUND_EVENTS,
+				     ret == -EWOULDBLOCK ? "another recorder uses it" : NULL)
+		   : 0;
+}
+
+/* ---- the instance ---- */
+
+static bool same_contexts(const struct context_list *one, const struct context_list *other)
+{
+	uint32_t i;
+
+	for (i = 0; i < one->nr && i < other->nr; i++)
+		if (strcmp(one->specs[i].name, other->specs[i].name) != 0)
+			return false;
+	return one->nr == other->nr;
+}
+
+/* Are its channels those of the session, with rings of the kind that they have? */
+static bool has_session_channels(const struct session *session, const struct instance *instance)
+{
+	uint32_t i;
+
+	if (instance->nr_channels != session->nr_channels)
+		return false;
+	for (i = 0; i < instance->nr_channels; i++) {
+		const struct channel *own = &instance->own_channels[i];
+		const struct channel *ours = &session->channels[i];
+
+		if (strcmp(own->name, ours->name) != 0 || own->mode != ours->mode ||
+				own->placement != ours->placement || own->rings != ours->rings ||
+				!same_contexts(&own->contexts, &ours->contexts))
+			return false;
+	}
+	return true;
+}
+
+/* It goes on like any other; rules will come for it, too. */
+static void give_session_channels(struct session *session, struct instance *instance)
+{
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++) {
+		instance->channels[i].channel = &session->channels[i];
+		channel_free(&instance->own_channels[i]);
+	}
+	free(instance->own_channels);
+	instance->own_channels = NULL;
+}
+
+/* A process may have begun when the machine did not know what time it was. We do. */
+static bool is_this_boot(const struct found *found)
+{
+	char boot[40];
+
+	place_boot(boot);
+	/* Without /proc it could not say. Such a place does not outlive the machine's memory. */
+	return *boot && (!strcmp(found->boot, boot) || !strcmp(found->boot, "-"));
+}
+
+/* The same for another kind of clock than ours. */
+static bool know_clock(enum ring_clock kind, struct ctf_clock *clock)
+{
+	struct ring_clock_calibration calibration;
+	struct ring_clock_sample now;
+
+	if (ring_clock_sample(kind, &now) || ring_clock_calibrate(kind, &now, NULL, &calibration))
+		return false;
+	session_fill_clock(clock, &calibration);
+	return true;
+}
+
+int adopt_clock_of(const struct session *session, struct instance *instance, enum ring_clock kind)
+{
+	if (kind == session->clock)
+		return 0;
+	instance->own_clock = malloc(sizeof(*instance->own_clock));
+	if (!instance->own_clock)
+		return -ENOMEM;
+	return know_clock(kind, instance->own_clock) ? 0 : -ENODATA;
+}
+
+static bool keep_clock(
+		const struct session *session, struct instance *instance, const struct found *found)
+{
+	const struct ctf_clock *ours = &session->ctf_clock;
+
+	if (found->clock_kind == session->clock && found->clock.frequency == ours->frequency &&
+			found->clock.offset_s == ours->offset_s &&
+			found->clock.offset == ours->offset)
+		return true;
+	if (found->by_agent && found->clock_kind == session->clock && is_this_boot(found))
+		return true;
+	instance->own_clock = malloc(sizeof(*instance->own_clock));
+	if (instance->own_clock &&
+			!(found->by_agent && is_this_boot(found) &&
+					know_clock(found->clock_kind, instance->own_clock)))
+		*instance->own_clock = found->clock;
+	return instance->own_clock;
+}
+
+static void fill(struct instance *instance, const struct found *found)
+{
+	instance->token = found->token;
+	instance->uid = instance->account = found->uid;
+	instance->gid = found->gid;
+	instance->control = found->control;
+	instance->control_signal = found->control_signal;
+	instance->takes_probes = found->takes_probes;
+	instance->family = found->family;
+	instance->family_started = found->family_started;
+}
+
+/* The folder's name has what its file says, so that two folders never speak of one trace. */
+static bool is_folder_of(const struct found *found, const char *name)
+{
+	unsigned long long number;
+	char *prefix, *end, *clean = instance_clean_name(found->procname);
+	bool is = false;
+
+	if (clean && asprintf(&prefix, "%s-%u-", clean, found->pid) >= 0) {
+		is = !strncmp(name, prefix, strlen(prefix));
+		name += is ? strlen(prefix) : 0;
+		free(prefix);
+	}
+	free(clean);
+	if (!is || *name < '0' || *name > '9')
+		return false;
+	number = strtoull(name, &end, 10);
+	return !*end && number % LIMIT_INSTANCES == found->number;
+}
+
+/* 0, 1: there is nothing left to do, or a negative errno. */
+static int adopt_parts(struct session *session, struct instance *instance,
+		const struct found *found, int folder, struct ctf_error *error)
+{
+	int ret;
+
+	fill(instance, found);
+	if (!keep_clock(session, instance, found))
+		return fail(error, -ENOMEM, FOUND_FILE, NULL);
+	ret = adopt_rings(session, instance, folder, error);
+	if (!ret)
+		ret = adopt_events(session, instance, folder, error);
+	if (ret)
+		return ret;
+	/* Nobody has drained what no recorder has seen. */
+	if (found->by_agent && faccessat(folder, JOURNAL_FILE, F_OK, AT_SYMLINK_NOFOLLOW) &&
+			errno == ENOENT) {
+		ret = journal_make(instance, folder);
+		return ret ? fail(error, ret, JOURNAL_FILE, NULL) : 0;
+	}
+	return journal_adopt(session, instance, folder, error);
+}
+
+void adopt_add(struct session *session, struct instance *instance, int process)
+{
+	instance->watch.fd = process;
+	if (instance->watch.fd < 0) {
+		instance->state = INSTANCE_ENDED;
+	} else if (has_session_channels(session, instance)) {
+		give_session_channels(session, instance);
+	} else {
+		/* Drained as long as it lives, but it cannot be spoken to. */
+		instance->token = 0;
+		report_instance(session, instance, true,
+				"process %d (%s) has other channels than the session: its rules stay as they are",
+				(int)instance->peer, instance->procname);
+	}
+	if (instance->state == INSTANCE_LIVE) {
+		/* What it was before it executed this program. */
+		instance_end_predecessor(session, instance->peer);
+		maps_read(session, instance);
+	}
+	if (instance_link(session, instance))
+		return;
+	/* What a dead one has is drained just as well. */
+	close(instance->watch.fd);
+	instance->watch.fd = -1;
+	instance->state = INSTANCE_ENDED;
+	instance_link(session, instance);
+}
+
+/* ---- folders ---- */
+
+/* Names of what a recorder makes; anything else keeps the folder where it is. */
+static void remove_leftovers(int place, const char *name, int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	unsigned int nr = 0;
+
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(directory)) && nr++ < LIMIT_LEFTOVERS) {
+		const char *suffix = strrchr(entry->d_name, '.');
+
+		if (!strcmp(entry->d_name, FOUND_EVENTS) || !strcmp(entry->d_name, JOURNAL_FILE) ||
+				!strcmp(entry->d_name, TOLD_FILE) ||
+				!strcmp(entry->d_name, TOLD_FILE_NEW) ||
+				!strcmp(entry->d_name, FOUND_FILE) ||
+				!strcmp(entry->d_name, "." FOUND_FILE ".new") ||
+				(suffix && !strcmp(suffix, ".rings")))
+			unlinkat(folder, entry->d_name, 0);
+	}
+	closedir(directory);
+	unlinkat(place, name, AT_REMOVEDIR);
+}
+
+static int adopt_found(struct session *session, struct found *found, int folder, const char *name,
+		struct ctf_error *error)
+{
+	struct instance *instance;
+	int ret;
+
+	if (!is_folder_of(found, name))
+		return fail(error, -EINVAL, FOUND_FILE, "it is that of another folder");
+	instance = found_instance(found);
+	if (!instance)
+		return fail(error, -ENOMEM, FOUND_FILE, NULL);
+	instance->folder = strdup(name);
+	ret = instance->folder ? adopt_parts(session, instance, found, folder, error) : -ENOMEM;
+	if (ret) {
+		instance_free(session, instance);
+		return ret;
+	}
+	adopt_add(session, instance, find_process(session, instance, found, folder));
+	return 0;
+}
+
+static int adopt_folder(
+		struct session *session, int folder, const char *name, struct ctf_error *error)
+{
+	struct found *found;
+	struct stat status;
+	int ret;
+
+	if (fstat(folder, &status) || status.st_uid != place_owner(session))
+		return fail(error, -EPERM, "the folder", "it belongs to another user");
+	if (faccessat(folder, FOUND_FILE, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
+		return 1;
+	found = calloc(1, sizeof(*found));
+	if (!found)
+		return fail(error, -ENOMEM, FOUND_FILE, NULL);
+	ret = found_read(folder, found, error);
+	if (!ret)
+		ret = adopt_found(session, found, folder, name, error);
+	found_free(found);
+	free(found);
+	return ret;
+}
+
+/* ---- folders that programs make ---- */
+
+static bool is_known(const struct session *session, const char *name)
+{
+	const struct instance *instance;
+	size_t i;
+
+	for (instance = session->instances; instance; instance = instance->next)
+		if (instance->folder && !strcmp(instance->folder, name))
+			return true;
+	for (i = 0; i < session->service->nr_useless; i++)
+		if (!strcmp(session->service->useless[i], name))
+			return true;
+	return false;
+}
+
+static void remember_useless(struct service *service, const char *name)
+{
+	char **more = realloc(service->useless, (service->nr_useless + 1) * sizeof(*more));
+
+	if (!more)
+		return;
+	service->useless = more;
+	more[service->nr_useless] = strdup(name);
+	service->nr_useless += more[service->nr_useless] != NULL;
+}
+
+void adopt_forget(struct session *session)
+{
+	struct service *service = session->service;
+
+	while (service->nr_useless)
+		free(service->useless[--service->nr_useless]);
+	free(service->useless);
+	service->useless = NULL;
+}
+
+static void adopt_entry(struct session *session, const char *name)
+{
+	int folder = openat(session->buffers_fd, name,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct ctf_error error = {.text = "out of memory"};
+	int ret;
+
+	/* A file, a link, or a folder that is gone. */
+	if (folder < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT))
+		return;
+	ret = folder < 0 ? fail(&error, -errno, "the folder", NULL)
+			 : adopt_folder(session, folder, name, &error);
+	if (ret > 0)
+		remove_leftovers(session->buffers_fd, name, folder);
+	else if (ret < 0)
+		report(session, true, "%s/%s cannot be taken over: %s%s%s", session->buffers, name,
+				error.text, *error.hint ? "\n" : "", error.hint);
+	if (ret < 0 && session->service)
+		remember_useless(session->service, name);
+	if (folder >= 0)
+		close(folder);
+}
+
+/* ---- all of them ---- */
+
+static int compare_names(const void *one, const void *other)
+{
+	return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+/* *ret_error: why some of them are missing, an errno value; 0: none is. */
+static size_t list_entries(DIR *directory, char **names, size_t room, int *ret_error)
+{
+	struct dirent *entry;
+	size_t nr = 0;
+
+	*ret_error = 0;
+	while (errno = 0, nr < room && (entry = readdir(directory))) {
+		if (*entry->d_name == '.' ||
+				(entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
+			continue;
+		names[nr] = strdup(entry->d_name);
+		if (!names[nr])
+			break;
+		nr++;
+	}
+	*ret_error = errno;
+	qsort(names, nr, sizeof(*names), compare_names);
+	return nr;
+}
+
+/* Numbers of instances count on, whoever has given them. */
+static void count_on(struct session *session)
+{
+	const struct instance *instance;
+	uint32_t next = 0;
+
+	for (instance = session->instances; instance; instance = instance->next)
+		if (instance->number >= next)
+			next = instance->number + 1;
+	pthread_mutex_lock(&session->lock);
+	if (next > session->nr_instances) {
+		session->nr_freed += next - session->nr_instances;
+		session->nr_instances = next;
+	}
+	pthread_mutex_unlock(&session->lock);
+}
+
+int adopt_all(struct session *session, struct session_error *error)
+{
+	int fd = openat(session->buffers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	/* One more, to find out whether there are too many. */
+	char **names = calloc(LIMIT_FOLDERS + 1, sizeof(*names));
+	size_t nr, i;
+	int code;
+
+	if (!directory || !names) {
+		if (directory)
+			closedir(directory);
+		else if (fd >= 0)
+			close(fd);
+		free(names);
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM,
+				"cannot read %s: out of memory", session->buffers);
+	}
+	/* In an order that does not depend on the file system. */
+	nr = list_entries(directory, names, LIMIT_FOLDERS + 1, &code);
+	if (code)
+		report(session, true, "not all folders of %s are taken over: %s", session->buffers,
+				strerror(code));
+	if (nr > LIMIT_FOLDERS) {
+		report(session, true, "%s has too many folders: not all of them are taken over",
+				session->buffers);
+		free(names[--nr]);
+	}
+	for (i = 0; i < nr; i++) {
+		adopt_entry(session, names[i]);
+		free(names[i]);
+	}
+	free(names);
+	closedir(directory);
+	if (session->service && session->service->boot)
+		adopt_mapped_all(session);
+	if (place_is_adopted(session))
+		adopt_chunks(session);
+	count_on(session);
+	return 0;
+}
+
+void adopt_new(struct session *session, bool now)
+{
+	struct service *service = session->service;
+	uint64_t time = wire_deadline(0);
+	struct dirent *entry;
+	bool any = false;
+	DIR *directory;
+	int fd;
+
+	if (!service->boot || (!now && time < service->next_look))
+		return;
+	service->next_look = wire_deadline(LOOK_EVERY_MS);
+	if (now)
+		adopt_mapped_all(session);
+	fd = openat(session->buffers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	directory = fd < 0 ? NULL : fdopendir(fd);
+	if (!directory) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(directory))) {
+		if (*entry->d_name == '.' || is_known(session, entry->d_name) ||
+				buffers_is_folder(session->buffers_fd, entry->d_name) <= 0)
+			continue;
+		adopt_entry(session, entry->d_name);
+		any = true;
+	}
+	closedir(directory);
+	if (any)
+		count_on(session);
+}

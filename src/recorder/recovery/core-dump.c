@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recordings in core dumps of traced programs. The agent has left a record in memory of its own
+ * (protocol/recovery.h) that leads to the rings and to the descriptions; here it is looked for at the
+ * beginning of each page that the dead program could write. A dump comes from anywhere: all that it
+ * says is checked, and it costs at most the memory of the rings that are really in it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recorder/recovery/core-dump.h"
+
+#define PAGE 4096u
+#define SCAN_BYTES (1u << 20)
+#define LIMIT_SEGMENTS 1000000
+#define LIMIT_RECORDS 64 /* recordings of one program */
+#define LIMIT_CHUNKS 65536
+
+/* ---- memory ---- */
+
+static const struct segment *find_segment(const struct core *core, uint64_t address)
+{
+	size_t low = 0, high = core->nr_segments;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (core->segments[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || address - core->segments[low - 1].address >= core->segments[low - 1].size)
+		return NULL;
+	return &core->segments[low - 1];
+}
+
+static int read_file(int fd, uint64_t offset, void *to, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t got = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -ENODATA;
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+/* A mapping may be several segments in a row. */
+static int read_core(void *user, uint64_t address, void *to, size_t size)
+{
+	const struct core *core = user;
+
+	while (size) {
+		const struct segment *segment = find_segment(core, address);
+		uint64_t inside;
+		size_t part;
+		int ret;
+
+		if (!segment)
+			return -ENODATA;
+		inside = address - segment->address;
+		part = segment->size - inside < size ? (size_t)(segment->size - inside) : size;
+		ret = read_file(core->fd, segment->offset + inside, to, part);
+		if (ret)
+			return ret;
+		to = (char *)to + part;
+		size -= part;
+		address += part;
+	}
+	return 0;
+}
+
+static int compare_segments(const void *one, const void *other)
+{
+	const struct segment *a = one, *b = other;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static int take_segments(struct core *core, Elf *elf, uint64_t file_size)
+{
+	size_t nr, i;
+
+	if (elf_getphdrnum(elf, &nr) || nr > LIMIT_SEGMENTS)
+		return -EINVAL;
+	core->segments = calloc(nr + 1, sizeof(*core->segments));
+	if (!core->segments)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		struct segment *segment = &core->segments[core->nr_segments];
+		GElf_Phdr head;
+
+		if (!gelf_getphdr(elf, (int)i, &head))
+			return -EINVAL;
+		if (head.p_type != PT_LOAD || !head.p_filesz || head.p_offset >= file_size)
+			continue;
+		*segment = (struct segment){
+				.address = head.p_vaddr,
+				.offset = head.p_offset,
+				.size = head.p_filesz,
+				.writable = head.p_flags & PF_W,
+		};
+		/* A dump that was cut has what it has. */
+		if (segment->size > file_size - segment->offset)
+			segment->size = file_size - segment->offset;
+		if (segment->address + segment->size < segment->address)
+			continue;
+		core->nr_segments++;
+	}
+	qsort(core->segments, core->nr_segments, sizeof(*core->segments), compare_segments);
+	return 0;
+}
+
+/* ---- one recording ---- */
+
+static bool is_text(const char *text, size_t size)
+{
+	return memchr(text, 0, size);
+}
+
+/* NULL, or what is wrong with it. */
+static const char *check_head(const struct recovery_head *head, uint64_t address)
+{
+	if (head->self != address)
+		return ""; /* a copy, or bytes that look like it */
+	if (head->version != RECOVERY_VERSION || head->head_size != sizeof(*head) ||
+			head->channel_size != sizeof(struct recovery_channel))
+		return "it is of another version";
+	if (head->valid != 1)
+		return "it was being changed";
+	if (head->clock > RING_CLOCK_MONOTONIC || !head->nr_channels ||
+			head->nr_channels > SESSION_CHANNELS_MAX ||
+			head->frequency > UINT64_C(1000000000000) ||
+			(head->frequency && head->offset >= head->frequency) ||
+			!is_text(head->procname, sizeof(head->procname)) ||
+			!is_text(head->exe, sizeof(head->exe)))
+		return "it is damaged";
+	return NULL;
+}
+
+static int read_contexts(
+		struct core *core, const struct recovery_channel *from, struct context_list *list)
+{
+	char *names;
+	int ret;
+
+	if (from->contexts_size > WIRE_EVENT_CONTEXTS_BYTES_MAX)
+		return -EPROTO;
+	names = malloc(from->contexts_size + 1);
+	if (!names)
+		return -ENOMEM;
+	ret = from->contexts_size ? read_core(core, from->contexts, names, from->contexts_size) : 0;
+	if (!ret)
+		ret = context_list_read(list, names, from->nr_contexts, from->contexts_size);
+	free(names);
+	return ret;
+}
+
+/* Of the dead: a copy. */
+static int import_rings(struct core *core, struct instance *instance, uint32_t index,
+		const struct recovery_channel *from, struct ctf_error *error)
+{
+	struct channel *own = &instance->own_channels[index];
+	int fd, ret = ring_memory_import(read_core, core, from->rings, &fd);
+
+	if (ret) {
+		snprintf(error->text, sizeof(error->text),
+				ret == -EPROTO ? "the rings of its channel %s are damaged"
+					       : "the rings of its channel %s are not in the dump: shared memory is there only with bit 1 in /proc/PID/coredump_filter (bit 3 for --buffers, whose directory has them, too)",
+				own->name);
+		return ret;
+	}
+	ret = recover_map(&instance->channels[index], own, fd);
+	close(fd);
+	return ret;
+}
+
+static int read_channel(struct core *core, struct instance *instance, uint32_t index,
+		uint64_t address, struct ctf_error *error)
+{
+	struct channel *own = &instance->own_channels[index];
+	struct recovery_channel from;
+	int ret = read_core(core, address + index * sizeof(from), &from, sizeof(from));
+
+	snprintf(error->text, sizeof(error->text), "the list of its channels is damaged");
+	if (ret || !is_text(from.name, sizeof(from.name)) || !channel_is_name(from.name))
+		return ret ? ret : -EPROTO;
+	own->name = strdup(from.name);
+	if (!own->name)
+		return -ENOMEM;
+	ret = read_contexts(core, &from, &own->contexts);
+	if (ret)
+		return ret;
+	return core->take_rings(core, instance, index, &from, error);
+}
+
+static int read_chunk(struct core *core, struct recovered *recovered, uint64_t address,
+		const struct recovery_chunk *chunk)
+{
+	struct kind_stream stream = {0};
+	char *bytes = malloc(chunk->used + 1);
+	int ret = bytes ? read_core(core, address + sizeof(*chunk), bytes, chunk->used) : -ENOMEM;
+
+	if (!ret)
+		ret = kind_stream_feed(&stream, bytes, chunk->used, recover_kind, recovered);
+	kind_stream_free(&stream);
+	free(bytes);
+	return ret;
+}
+
+static int read_events(struct core *core, struct instance *instance, uint64_t address)
+{
+	struct recovered recovered = {.session = core->session, .instance = instance};
+	uint64_t total = 0;
+	unsigned int nr;
+
+	for (nr = 0; address && nr < LIMIT_CHUNKS; nr++) {
+		struct recovery_chunk chunk;
+		int ret = read_core(core, address, &chunk, sizeof(chunk));
+
+		if (ret)
+			return ret;
+		if (chunk.magic != RECOVERY_CHUNK_MAGIC || chunk.used > chunk.size ||
+				chunk.used > LIMIT_INSTANCE_DESCRIPTIONS - total)
+			return -EPROTO;
+		total += chunk.used;
+		ret = read_chunk(core, &recovered, address, &chunk);
+		if (ret)
+			return ret;
+		address = chunk.next;
+	}
+	return address ? -EPROTO : 0;
+}
+
+static struct instance *make_instance(struct core *core, const struct recovery_head *head)
+{
+	struct channel *channels = calloc(head->nr_channels, sizeof(*channels));
+	struct instance *instance = channels
+			? instance_allocate(head->procname, head->exe, channels, head->nr_channels)
+			: NULL;
+
+	if (!instance) {
+		free(channels);
+		return NULL;
+	}
+	instance->own_channels = channels;
+	if (!instance->nr_channels || !instance->procname || !instance->exe) {
+		instance_free(core->session, instance);
+		return NULL;
+	}
+	instance->pid = head->pid;
+	instance->peer = (pid_t)head->pid;
+	instance->parent = head->parent;
+	instance->number = head->instance % LIMIT_INSTANCES;
+	return instance;
+}
+
+static void take_clock(struct core *core, const struct recovery_head *head)
+{
+	struct ring_clock_calibration calibration = {
+			.frequency = head->frequency ? head->frequency : 1000000000,
+			.offset_s = head->offset_s,
+			.offset = head->offset,
+	};
+
+	if (!head->frequency)
+		report(core->session, false,
+				"%s does not describe its clock: times count its ticks as nanoseconds",
+				core->path);
+	session_fill_clock(&core->session->ctf_clock, &calibration);
+	strcpy(core->session->hostname, "unknown");
+}
+
+static int recover_instance(struct core *core, struct instance *instance,
+		const struct recovery_head *head, struct ctf_error *error)
+{
+	(void)error;
+	take_clock(core, head);
+	recover_add(core->session, instance);
+	return 0;
+}
+
+static int read_record(struct core *core, const struct recovery_head *head, struct ctf_error *error)
+{
+	struct instance *instance = make_instance(core, head);
+	uint32_t i;
+	int ret = 0;
+
+	if (!instance)
+		return -ENOMEM;
+	for (i = 0; i < head->nr_channels && !ret; i++)
+		ret = read_channel(core, instance, i, head->channels, error);
+	if (!ret) {
+		ret = read_events(core, instance, head->first_chunk);
+		if (ret)
+			snprintf(error->text, sizeof(error->text),
+					"the descriptions of its events are damaged");
+	}
+	if (!ret)
+		ret = core->take(core, instance, head, error);
+	if (ret)
+		instance_free(core->session, instance);
+	return ret;
+}
+
+/* ---- the dump ---- */
+
+static void look_at(struct core *core, uint64_t address, const unsigned char *bytes)
+{
+	struct ctf_error error = {.text = "out of memory"};
+	struct recovery_head head;
+	const char *wrong;
+
+	if (memcmp(bytes, RECOVERY_MAGIC, sizeof(head.magic)) != 0 ||
+			core->nr_records >= LIMIT_RECORDS)
+		return;
+	if (read_core(core, address, &head, sizeof(head)))
+		return;
+	wrong = check_head(&head, address);
+	if ((wrong && !*wrong) || (core->wants && !core->wants(core, &head)))
+		return;
+	core->nr_records++;
+	if (wrong)
+		snprintf(error.text, sizeof(error.text), "%s", wrong);
+	else if (!read_record(core, &head, &error))
+		return;
+	report(core->session, true, "a recording in %s cannot be recovered: %s", core->path,
+			error.text);
+	report_failure(core->session, EINVAL);
+}
+
+static int scan_segment(struct core *core, const struct segment *segment, unsigned char *bytes)
+{
+	uint64_t at;
+
+	if (!segment->writable || segment->address % PAGE)
+		return 0;
+	for (at = 0; at < segment->size; at += SCAN_BYTES) {
+		uint64_t left = segment->size - at;
+		size_t size = left < SCAN_BYTES ? (size_t)left : SCAN_BYTES, page;
+		int ret = read_file(core->fd, segment->offset + at, bytes, size);
+
+		if (ret)
+			return ret;
+		for (page = 0; page + sizeof(struct recovery_head) <= size; page += PAGE)
+			look_at(core, segment->address + at + page, bytes + page);
+	}
+	return 0;
+}
+
+int core_scan(struct core *core)
+{
+	unsigned char *bytes = malloc(SCAN_BYTES);
+	size_t i;
+	int ret = bytes ? 0 : -ENOMEM;
+
+	for (i = 0; i < core->nr_segments && !ret; i++)
+		ret = scan_segment(core, &core->segments[i], bytes);
+	free(bytes);
+	return ret;
+}
+
+/* NULL, or why it is no dump that we can read. */
+static const char *open_elf(struct core *core, Elf **elf, uint64_t file_size)
+{
+	static const unsigned char zstd[4] = {0x28, 0xb5, 0x2f, 0xfd};
+	unsigned char ident[EI_NIDENT] = {0};
+	GElf_Ehdr head;
+
+	if (pread(core->fd, ident, sizeof(ident), 0) == sizeof(ident) &&
+			!memcmp(ident, zstd, sizeof(zstd)))
+		return "it is compressed with zstd";
+	if (memcmp(ident, ELFMAG, SELFMAG) != 0)
+		return "it is neither a core dump nor a directory of --buffers";
+	elf_version(EV_CURRENT);
+	*elf = elf_begin(core->fd, ELF_C_READ, NULL);
+	if (!*elf || !gelf_getehdr(*elf, &head))
+		return "its ELF header is damaged";
+	if (head.e_type != ET_CORE)
+		return "it is a program or library, not a core dump";
+	if (ident[EI_DATA] !=
+			(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB))
+		return "it is of a machine with another byte order";
+	if (take_segments(core, *elf, file_size))
+		return "its list of segments is damaged";
+	return NULL;
+}
+
+int core_load(struct session *session, const char *path, struct ctf_error *error)
+{
+	struct core core = {.session = session,
+			.path = path,
+			.take_rings = import_rings,
+			.take = recover_instance};
+	struct stat status;
+	const char *wrong;
+	Elf *elf = NULL;
+	int ret = 0;
+
+	core.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (core.fd < 0 || fstat(core.fd, &status)) {
+		ret = -errno;
+		snprintf(error->text, sizeof(error->text), "%s", strerror(-ret));
+		if (core.fd >= 0)
+			close(core.fd);
+		return ret;
+	}
+	wrong = S_ISREG(status.st_mode) ? open_elf(&core, &elf, (uint64_t)status.st_size)
+					: "it is no file";
+	if (!wrong) {
+		ret = core_scan(&core);
+		if (ret)
+			wrong = strerror(-ret);
+		else if (!core.nr_records)
+			wrong = "no recording is in it: the program was not recorded, or its anonymous memory was not dumped";
+	}
+	if (wrong)
+		snprintf(error->text, sizeof(error->text), "%s", wrong);
+	elf_end(elf);
+	free(core.segments);
+	close(core.fd);
+	return wrong ? -EINVAL : 0;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What of a place's rings stands in a trace already, for somebody who may change neither.
+ *
+ * A recorder that was killed between appending a packet and releasing the ring leaves the same records
+ * in both. Who adopts cuts the file; who only reads goes past the records: the packets behind
+ * the length that the journal says are compared with the ring, byte by byte.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recorder/recovery/facts.h"
+#include "recorder/storage/journal.h"
+#include "recorder/storage/state-directory.h"
+
+/* Between two packets with records there are only some that count losses. */
+#define PACKETS_MAX 64
+
+/* The stream's file, plain or compressed; its name says which. */
+static int open_stream(
+		const char *trace, const char *channel, uint32_t ring, char *name, size_t room)
+{
+	static const char *const suffixes[] = {"", COMPRESSED_SUFFIX};
+	int fd = -1;
+
+	for (size_t i = 0; fd < 0 && i < 2; i++) {
+		char path[4096];
+
+		snprintf(name, room, "%s_%u%s", channel, ring, suffixes[i]);
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", trace, name) < sizeof(path))
+			fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	}
+	return fd;
+}
+
+/* Packets from there on, as far as they hold what the ring holds. */
+static void pass(const struct instance_channel *of, uint32_t ring, int fd, const char *name,
+		uint64_t at, struct instance_ring *each)
+{
+	const size_t header = of->geometry.placement == RING_PER_THREAD ? 80 : 84;
+	struct ctf_packet packet = {.bytes = NULL};
+
+	for (unsigned int i = 0; i < PACKETS_MAX && ctf_packet_read(fd, name, at, &packet) > 0;
+			i++) {
+		if (packet.size < header ||
+				ring_consumer_skip(of->rings, ring, packet.bytes + header,
+						packet.size - header, packet.end))
+			break;
+		if (packet.size > header)
+			each->begin = packet.end;
+		at = packet.next;
+	}
+	ctf_packet_free(&packet);
+}
+
+static void look_at_ring(const struct instance *instance, struct journal *journal, uint32_t channel,
+		uint32_t ring, const char *trace, uint32_t serial)
+{
+	const struct instance_channel *of = &instance->channels[channel];
+	struct instance_ring *each = &of->each[ring];
+	char name[SESSION_CHANNEL_NAME_MAX + 32];
+	struct journal_slot slot;
+	unsigned char which;
+	int fd;
+
+	if (!journal_find_slot(journal, journal->first[channel] + ring,
+			    ring_consumer_position(of->rings, ring), &slot, &which))
+		return;
+	each->discarded = each->discarded_before = slot.discarded;
+	each->unwritten = slot.unwritten;
+	each->begin = slot.end_timestamp;
+	fd = trace ? open_stream(trace, of->channel->name, ring, name, sizeof(name)) : -1;
+	if (fd < 0)
+		return;
+	pass(of, ring, fd, name, slot.serial == serial ? slot.size : 0, each);
+	close(fd);
+}
+
+/* What was lost, as far as the present trace tells it. */
+static void look_at_told(struct instance *instance, int folder)
+{
+	struct told_head head;
+	char *bytes = NULL;
+	size_t size;
+
+	if (facts_read_file(folder, TOLD_FILE, LIMIT_TOLD, &bytes, &size))
+		return;
+	if (size >= sizeof(head))
+		memcpy(&head, bytes, sizeof(head));
+	if (size >= sizeof(head) && head.magic == TOLD_MAGIC && head.size == size - sizeof(head))
+		losses_take_told(instance, bytes + sizeof(head), head.size);
+	free(bytes);
+}
+
+/* Where the present trace is; NULL: there is none. Nothing of it is believed: see pass(). */
+static char *present_trace(struct journal_head *head, const char *output)
+{
+	char *below = head->traces[head->serial & 1], *path;
+
+	below[PATH_BYTES - 1] = 0;
+	if (!head->serial || !*below || asprintf(&path, "%s/%s", output, below) < 0)
+		return NULL;
+	return path;
+}
+
+static void look(struct instance *instance, struct journal *journal, struct journal_head *head,
+		int folder, const char *output)
+{
+	char *trace = present_trace(head, output);
+
+	for (uint32_t i = 0; i < instance->nr_channels; i++)
+		for (uint32_t ring = 0; ring < instance->channels[i].geometry.rings; ring++)
+			look_at_ring(instance, journal, i, ring, trace, head->serial);
+	look_at_told(instance, folder);
+	free(trace);
+}
+
+int journal_look(struct instance *instance, int folder, const char *output)
+{
+	struct journal *journal = journal_allocate(instance);
+	struct journal_head head;
+	int ret = 0;
+
+	if (!journal)
+		return -ENOMEM;
+	journal->fd = openat(folder, JOURNAL_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	/* Without one everything that is in the rings is wanted. */
+	if (journal->fd >= 0 && !journal_read_head(journal, &head)) {
+		if (head.done)
+			ret = 1;
+		else
+			look(instance, journal, &head, folder, output);
+	}
+	/* It is not this instance's: nothing is ever noted there. */
+	if (journal->fd >= 0)
+		close(journal->fd);
+	free(journal->which);
+	free(journal);
+	return ret;
+}

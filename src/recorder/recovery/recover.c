@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Traces of what is left: each folder of --buffers and each recording in a core dump becomes an
+ * instance that has ended, and its trace is written as the drain thread would have done it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+
+/* ---- for those who load instances ---- */
+
+int recover_map(struct instance_channel *channel, struct channel *own, int fd)
+{
+	int ret = ring_consumer_map(fd, NULL, &channel->rings);
+
+	if (ret)
+		return ret;
+	channel->geometry = *ring_consumer_geometry(channel->rings);
+	own->mode = channel->geometry.mode;
+	own->placement = channel->geometry.placement;
+	own->rings = channel->geometry.rings;
+	own->ring_size = channel->geometry.size;
+	return memory_make_tables(channel) ? 0 : -ENOMEM;
+}
+
+bool recover_kind(void *user, const struct wire_event_head *head, const void *bytes,
+		enum wire_refusal refusal)
+{
+	struct recovered *recovered = user;
+	bool is_out_of_memory;
+
+	errno = 0;
+	if (!refusal)
+		refusal = kinds_add(recovered->session, recovered->instance, head, bytes);
+	/* The reasons of the protocol do not include lack of memory. */
+	is_out_of_memory = refusal && errno == ENOMEM;
+	if (is_out_of_memory)
+		report_failure(recovered->session, ENOMEM);
+	if (refusal && !recovered->refused++)
+		report(recovered->session, true, "event %u of %s cannot be recovered: %s", head->id,
+				recovered->instance->procname,
+				is_out_of_memory ? "out of memory" : wire_refusal_text(refusal));
+	return true;
+}
+
+void recover_add(struct session *session, struct instance *instance)
+{
+	*session->instances_end = instance;
+	session->instances_end = &instance->next;
+	session->nr_instances++;
+	trace_end(session, instance);
+	trace_close(session, instance, NULL);
+}
+
+/* ---- the paths ---- */
+
+static void fail_path(struct session *session, const char *path, const char *why)
+{
+	report(session, true, "nothing of %s can be recovered: %s", path, why);
+	report_failure(session, EINVAL);
+}
+
+static void load_folder(struct session *session, int place, const char *name, const char *path)
+{
+	struct ctf_error error = {.text = ""};
+	struct instance *instance = buffers_load(session, place, name, &error);
+
+	if (instance)
+		recover_add(session, instance);
+	else
+		fail_path(session, path, error.text);
+}
+
+static int compare_names(const void *one, const void *other)
+{
+	return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+/* Folders of one recorder, in an order that does not depend on the file system. */
+static size_t list_folders(DIR *directory, char ***names, int *ret_error)
+{
+	struct dirent *entry;
+	size_t nr = 0, room = 0;
+	int ret;
+
+	*names = NULL;
+	*ret_error = ENOMEM;
+	while (errno = 0, (entry = readdir(directory))) {
+		ret = *entry->d_name == '.' ? 0
+					    : buffers_is_folder(dirfd(directory), entry->d_name);
+		if (ret < 0) {
+			*ret_error = -ret;
+			goto end;
+		}
+		if (!ret)
+			continue;
+		if (nr == room) {
+			char **grown = realloc(
+					*names, (room = room ? room * 2 : 16) * sizeof(**names));
+
+			if (!grown)
+				goto end;
+			*names = grown;
+		}
+		(*names)[nr] = strdup(entry->d_name);
+		if (!(*names)[nr])
+			goto end;
+		nr++;
+	}
+	*ret_error = errno;
+end:
+	if (nr)
+		qsort(*names, nr, sizeof(**names), compare_names);
+	return nr;
+}
+
+static void show_progress(const struct session *session)
+{
+	if (session->progress)
+		session->progress(session->progress_user,
+				atomic_load_explicit(&session->written, memory_order_relaxed),
+				session->nr_instances,
+				atomic_load_explicit(&session->lost, memory_order_relaxed));
+}
+
+static void load_directory(struct session *session, const char *path)
+{
+	DIR *directory = opendir(path);
+	char **names;
+	size_t nr, i;
+	int ret, error;
+
+	if (!directory) {
+		fail_path(session, path, strerror(errno));
+		return;
+	}
+	ret = buffers_is_folder(dirfd(directory), ".");
+	if (ret < 0) {
+		fail_path(session, path, strerror(-ret));
+		closedir(directory);
+		return;
+	}
+	if (ret) {
+		load_folder(session, dirfd(directory), ".", path);
+		closedir(directory);
+		return;
+	}
+	nr = list_folders(directory, &names, &error);
+	if (error)
+		fail_path(session, path, error == ENOMEM ? "out of memory" : strerror(error));
+	else if (!nr)
+		fail_path(session, path,
+				"it has no folder of side record --buffers (none is left after an orderly end)");
+	for (i = 0; i < nr; i++) {
+		char *whole;
+
+		if (asprintf(&whole, "%s/%s", path, names[i]) >= 0) {
+			load_folder(session, dirfd(directory), names[i], whole);
+			show_progress(session);
+			free(whole);
+		} else {
+			fail_path(session, path, "out of memory");
+		}
+		free(names[i]);
+	}
+	free(names);
+	closedir(directory);
+}
+
+static void load_path(struct session *session, const char *path)
+{
+	struct ctf_error error = {.text = ""};
+	struct stat status;
+
+	if (stat(path, &status)) {
+		fail_path(session, path, strerror(errno));
+		report_failure(session, errno);
+	} else if (S_ISDIR(status.st_mode)) {
+		load_directory(session, path);
+	} else if (core_load(session, path, &error)) {
+		fail_path(session, path, error.text);
+	}
+}
+
+int session_recover(const struct session_recover_options *options, struct session **result,
+		struct session_error *error)
+{
+	struct session *session = session_allocate();
+	size_t i;
+	int ret;
+
+	*result = NULL;
+	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
+	if (!session)
+		return session_fail_allocation(error);
+	session->recovers = true;
+	session->format = options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2 : CTF_FORMAT_1;
+	session->compress = options->compress;
+	session_on_progress(session, options->progress, options->progress_user);
+	ret = output_create(session, options->output, options->force, error);
+	if (ret) {
+		session_destroy(session);
+		return ret;
+	}
+	if (options->ready)
+		options->ready(session->output);
+	for (i = 0; i < options->nr_paths; i++) {
+		load_path(session, options->paths[i]);
+		show_progress(session);
+	}
+	*result = session;
+	return 0;
+}

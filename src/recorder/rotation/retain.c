@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How much of a long recording is kept: the oldest finished chunks go when there are too many, when
+ * they are too old, or when all chunks, the one being written included, are too large together. A
+ * chunk loses its name before its files go, so that nobody finds half of one.
+ *
+ * Ages are counted by a clock that nobody sets.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+
+#define DEPTH_MAX 16
+
+/* A finished one. Oldest first. */
+struct chunk {
+	struct chunk *next;
+	uint64_t bytes;
+	uint64_t finished; /* as now() */
+	char name[];
+};
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_BOOTTIME, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+int retain_take(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	struct retention *retention = &session->retention;
+
+	retention->size = options->retention.size;
+	retention->age_ns = options->retention.age_ns;
+	retention->count = options->retention.count;
+	if ((retention->size || retention->age_ns || retention->count) &&
+			!session->rotation.chunks && !session->service)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"--keep-size, --keep-age and --keep-count count chunks: they need --rotate-size, --rotate-every or --rotate");
+	if (retention->size && retention->size < session->rotation.size)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"--keep-size is smaller than one chunk (--rotate-size)");
+	return 0;
+}
+
+void retain_add(struct session *session, const char *name, uint64_t bytes)
+{
+	struct retention *retention = &session->retention;
+	struct chunk *chunk = malloc(sizeof(*chunk) + strlen(name) + 1);
+
+	pthread_mutex_lock(&session->lock);
+	retention->made++;
+	snprintf(retention->newest, sizeof(retention->newest), "%s", name);
+	pthread_mutex_unlock(&session->lock);
+	if (!chunk)
+		return; /* It stays. */
+	strcpy(chunk->name, name);
+	chunk->bytes = bytes;
+	chunk->finished = now();
+	chunk->next = NULL;
+	*(retention->newest_chunk ? &retention->newest_chunk->next : &retention->chunks) = chunk;
+	retention->newest_chunk = chunk;
+	retention->nr++;
+	retention->bytes += bytes;
+}
+
+/* ---- removing ---- */
+
+static int remove_entry(int parent, const char *name, unsigned int depth);
+
+static int remove_inside(int fd, unsigned int depth)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *entry;
+	int ret = 0;
+
+	if (!dir) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") && !ret)
+			ret = remove_entry(dirfd(dir), entry->d_name, depth);
+	closedir(dir);
+	return ret;
+}
+
+static int remove_entry(int parent, const char *name, unsigned int depth)
+{
+	int fd, ret;
+
+	if (!unlinkat(parent, name, 0))
+		return 0;
+	if ((errno != EISDIR && errno != EPERM) || depth == DEPTH_MAX)
+		return -errno;
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = remove_inside(fd, depth + 1);
+	if (!ret && unlinkat(parent, name, AT_REMOVEDIR))
+		ret = -errno;
+	return ret;
+}
+
+int retain_remove_tree(const char *path)
+{
+	return remove_entry(AT_FDCWD, path, 0);
+}
+
+/* Under a name that readers pass over; then it can go in its own time. */
+static int remove_chunk(const struct session *session, const char *name)
+{
+	char *from = NULL, *to = NULL;
+	int ret = -ENOMEM;
+
+	if (asprintf(&from, "%s/%s", session->output, name) < 0)
+		from = NULL;
+	if (asprintf(&to, "%s/.removed-%s", session->output, name) < 0)
+		to = NULL;
+	if (from && to)
+		ret = rename(from, to) ? -errno : retain_remove_tree(to);
+	free(from);
+	free(to);
+	return ret;
+}
+
+static void remove_oldest(struct session *session)
+{
+	struct retention *retention = &session->retention;
+	struct chunk *chunk = retention->chunks;
+	int ret = remove_chunk(session, chunk->name);
+
+	retention->chunks = chunk->next;
+	if (!chunk->next)
+		retention->newest_chunk = NULL;
+	retention->nr--;
+	retention->bytes -= chunk->bytes;
+	pthread_mutex_lock(&session->lock);
+	retention->removed += !ret;
+	retention->removed_bytes += ret ? 0 : chunk->bytes;
+	pthread_mutex_unlock(&session->lock);
+	/* Somebody may have taken it away: then there is nothing to say. */
+	if (ret && ret != -ENOENT) {
+		report_failure(session, ret);
+		report(session, true, "the old chunk %s could not be removed: %s", chunk->name,
+				strerror(-ret));
+	}
+	free(chunk);
+}
+
+static bool is_too_much(const struct session *session)
+{
+	const struct retention *retention = &session->retention;
+
+	if (!retention->chunks)
+		return false;
+	if (retention->count && retention->nr > retention->count)
+		return true;
+	if (retention->size && retention->bytes + session->rotation.bytes > retention->size)
+		return true;
+	return retention->age_ns && now() - retention->chunks->finished > retention->age_ns;
+}
+
+void retain_apply(struct session *session)
+{
+	while (is_too_much(session))
+		remove_oldest(session);
+}
+
+void retain_free(struct session *session)
+{
+	struct retention *retention = &session->retention;
+
+	while (retention->chunks) {
+		struct chunk *next = retention->chunks->next;
+
+		free(retention->chunks);
+		retention->chunks = next;
+	}
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chunks: a recording that goes on for long is cut into directories that are complete in themselves.
+ *
+ *	OUT/.chunk-0002-20240229-130405/	is being written
+ *	OUT/chunk-0001-20240229-120000/		is finished: renamed when its last file was closed
+ *
+ * A chunk holds a whole trace of each process that said something meanwhile. Packets need nothing of
+ * those before them, so a ring's next packet simply goes into a new trace, where the kinds of events
+ * are described again: no record is in two chunks, or in none. Counters of losses begin anew in each
+ * trace, with what was lost since the last packet before.
+ *
+ * All of it is the drain thread's, but for requests and what the summary shows of it (the lock).
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+#include "recorder/storage/state-directory.h"
+
+#define NAME_TRIES 1000
+#define PERIOD_MIN_NS 1000000000ull
+#define SIZE_MIN 65536
+#define REMOVED ".removed-"
+
+int rotate_take(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	struct rotation *rotation = &session->rotation;
+
+	rotation->size = options->rotation.size;
+	rotation->period_ns = options->rotation.period_ns;
+	rotation->on_request = options->rotation.on_request;
+	rotation->chunks = rotation->size || rotation->period_ns || rotation->on_request;
+	if (rotation->size && rotation->size < SIZE_MIN)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"a chunk of %llu bytes (--rotate-size) is less than 64 KiB",
+				(unsigned long long)rotation->size);
+	if (rotation->period_ns && rotation->period_ns < PERIOD_MIN_NS)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"a chunk cannot be shorter than a second (--rotate-every)");
+	return retain_take(session, options, error);
+}
+
+/* ---- names ---- */
+
+/* "chunk-NNNN-...", with a dot in front while it is written: its number, or 0. */
+static unsigned int number_of(const char *name)
+{
+	unsigned int number;
+	char dash;
+
+	if (sscanf(name, "chunk-%u%c", &number, &dash) != 2 || dash != '-' || !number)
+		return 0;
+	return number;
+}
+
+/* What a recorder that was killed had begun to remove. */
+static void remove_leftover(const struct session *session, const char *name)
+{
+	char *path;
+
+	if (strncmp(name, REMOVED, strlen(REMOVED)) != 0)
+		return;
+	if (asprintf(&path, "%s/%s", session->output, name) < 0)
+		return;
+	retain_remove_tree(path);
+	free(path);
+}
+
+/* The numbers that are taken, once for a session: others may have recorded here before. */
+static void look_around(struct session *session)
+{
+	struct rotation *rotation = &session->rotation;
+	DIR *dir = opendir(session->output);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		unsigned int number = number_of(entry->d_name + (*entry->d_name == '.'));
+
+		if (number > rotation->number)
+			rotation->number = number;
+		remove_leftover(session, entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	rotation->looked = true;
+}
+
+/* A new hidden directory, whose name without the dot is the final one. */
+static int make_chunk(struct session *session, struct ctf_error *error)
+{
+	struct rotation *rotation = &session->rotation;
+	time_t now = time(NULL);
+	struct tm local;
+	char stamp[32];
+	int try, ret = -EEXIST;
+
+	if (!rotation->looked)
+		look_around(session);
+	localtime_r(&now, &local);
+	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
+	for (try = 0; try < NAME_TRIES && ret == -EEXIST; try++) {
+		char *path;
+
+		if (asprintf(&path, "%s/.chunk-%04u-%s", session->output, rotation->number + 1,
+				    stamp) < 0)
+			return -ENOMEM;
+		ret = mkdir(path, CTF_DIRECTORY_MODE) ? -errno : 0;
+		if (ret != -ENOSPC && ret != -EDQUOT)
+			rotation->number++;
+		if (!ret)
+			rotation->path = path;
+		else
+			free(path);
+	}
+	if (ret)
+		snprintf(error->text, sizeof(error->text), "cannot make a chunk in %s: %s",
+				session->output, strerror(-ret));
+	return ret;
+}
+
+int rotate_prepare(struct session *session, struct ctf_error *error)
+{
+	if (!session->rotation.chunks || session->rotation.path)
+		return 0;
+	return make_chunk(session, error);
+}
+
+const char *rotate_path(const struct session *session)
+{
+	return session->rotation.path ? session->rotation.path : session->output;
+}
+
+/* ---- the border ---- */
+
+/* The next packets go into a trace that is not there yet. */
+static void begin_anew(struct session *session, struct instance *instance)
+{
+	uint32_t i, number;
+
+	for (i = 0; i < instance->nr_channels; i++) {
+		struct instance_channel *channel = &instance->channels[i];
+
+		for (number = 0; channel->each && number < channel->geometry.rings; number++) {
+			struct instance_ring *ring = &channel->each[number];
+
+			ring->stream = NULL;
+			ring->discarded_before = ring->discarded;
+		}
+	}
+	instance->nr_described = 0;
+	instance->begin_ticks = ring_clock_now(session->clock);
+	pthread_mutex_lock(&session->lock);
+	instance->maps.is_new = instance->maps.size > 0;
+	pthread_mutex_unlock(&session->lock);
+}
+
+/* What was lost until now belongs to this chunk, as far as there is room to say it. */
+static void close_traces(struct session *session)
+{
+	struct ctf_clock clock;
+	bool refined = !session_refined_clock(session, &clock);
+
+	while (session->writers) {
+		struct instance *instance = session->writers;
+		bool goes_on = instance->channels[0].each;
+
+		if (goes_on)
+			losses_note(session, instance);
+		trace_close(session, instance, refined ? &clock : NULL);
+		if (goes_on)
+			begin_anew(session, instance);
+	}
+}
+
+/* The final name. */
+static int publish(struct session *session)
+{
+	struct rotation *rotation = &session->rotation;
+	const char *hidden = strrchr(rotation->path, '/') + 2;
+	char *path;
+	int ret;
+
+	if (asprintf(&path, "%s/%s", session->output, hidden) < 0)
+		return -ENOMEM;
+	ret = rename(rotation->path, path) ? -errno : 0;
+	if (!ret)
+		retain_add(session, hidden, rotation->bytes);
+	free(path);
+	return ret;
+}
+
+/* A directory of ours goes; one that a kill leaves is found by its name. */
+static void drop(struct session *session, const char *name)
+{
+	char *from = NULL, *to = NULL;
+	int ret = -ENOMEM;
+
+	if (asprintf(&from, "%s/%s", session->output, name) < 0)
+		from = NULL;
+	if (asprintf(&to, "%s/" REMOVED "%s", session->output, name + (*name == '.')) < 0)
+		to = NULL;
+	if (from && to)
+		ret = rename(from, to) ? -errno : retain_remove_tree(to);
+	if (ret == -ENOENT)
+		ret = 0;
+	if (ret)
+		report(session, true, "%s stays where it is: %s", from ? from : name,
+				strerror(-ret));
+	free(from);
+	free(to);
+}
+
+static bool born(int directory, const char *name, struct statx_timestamp *when)
+{
+	struct statx status;
+
+	if (statx(directory, name, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH), STATX_BTIME,
+			    &status) ||
+			!(status.stx_mask & STATX_BTIME))
+		return false;
+	*when = status.stx_btime;
+	return true;
+}
+
+/* NAME-PID-NUMBER, or with -rN behind it, and made since the session has its place. */
+static bool is_of_session(const struct session *session, int output, const char *name)
+{
+	static const char digits[] = "0123456789";
+	struct statx_timestamp place, trace;
+	const char *end = name + strlen(name), *dash = strrchr(name, '-');
+	char path[300];
+	int i;
+
+	if (dash && dash[1] == 'r' && dash[2] && !dash[2 + strspn(dash + 2, digits)])
+		end = dash;
+	for (i = 0; i < 2; i++) {
+		const char *begin = end;
+
+		while (begin > name && strchr(digits, begin[-1]))
+			begin--;
+		if (begin == end || begin - name < 2 || begin[-1] != '-')
+			return false;
+		end = begin - 1;
+	}
+	snprintf(path, sizeof(path), "%.255s/metadata", name);
+	return !faccessat(output, path, F_OK, AT_SYMLINK_NOFOLLOW) &&
+			born(session->buffers_fd, "", &place) && born(output, name, &trace) &&
+			(trace.tv_sec > place.tv_sec ||
+					(trace.tv_sec == place.tv_sec &&
+							trace.tv_nsec >= place.tv_nsec));
+}
+
+/* What recorders before us have written, who have told nobody. */
+static void drop_former(struct session *session)
+{
+	DIR *dir = opendir(session->output);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (*entry->d_name != '.' && is_of_session(session, dirfd(dir), entry->d_name))
+			drop(session, entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+/*
+ * What was recorded until now goes, but for chunks that are finished. The traces are closed first, so that the next packets
+ * begin new ones.
+ */
+static void clear(struct session *session)
+{
+	struct rotation *rotation = &session->rotation;
+	size_t i;
+
+	close_traces(session);
+	for (i = 0; i < rotation->nr_flat; i++) {
+		drop(session, rotation->flat[i]);
+		free(rotation->flat[i]);
+	}
+	rotation->nr_flat = 0;
+	if (rotation->path)
+		drop(session, strrchr(rotation->path, '/') + 1);
+	if (place_is_adopted(session))
+		drop_former(session);
+	free(rotation->path);
+	rotation->path = NULL;
+	rotation->bytes = 0;
+}
+
+static void finish_chunk(struct session *session)
+{
+	struct rotation *rotation = &session->rotation;
+	int ret;
+
+	close_traces(session);
+	ret = publish(session);
+	if (ret) {
+		report_failure(session, ret);
+		report(session, true, "the chunk %s could not get its final name: %s",
+				rotation->path, strerror(-ret));
+	}
+	free(rotation->path);
+	rotation->path = NULL;
+	rotation->bytes = 0;
+}
+
+/* A session whose traces stand in OUT itself: they become the first chunk. */
+static void gather(struct session *session)
+{
+	struct rotation *rotation = &session->rotation;
+	struct ctf_error error = {.text = ""};
+	size_t i;
+
+	if (rotation->nr_flat && make_chunk(session, &error)) {
+		report(session, true, "%s", error.text);
+		return;
+	}
+	close_traces(session);
+	for (i = 0; i < rotation->nr_flat; i++) {
+		char *from = NULL, *to = NULL;
+
+		if (asprintf(&from, "%s/%s", session->output, rotation->flat[i]) < 0)
+			from = NULL;
+		if (asprintf(&to, "%s/%s", rotation->path, rotation->flat[i]) < 0)
+			to = NULL;
+		if (from && to && rename(from, to))
+			report(session, true, "the trace %s stays where it is: %s", from,
+					strerror(errno));
+		free(from);
+		free(to);
+		free(rotation->flat[i]);
+	}
+	free(rotation->flat);
+	rotation->flat = NULL;
+	rotation->nr_flat = 0;
+	rotation->chunks = true;
+}
+
+void rotate_note_flat(struct session *session, const char *directory)
+{
+	struct rotation *rotation = &session->rotation;
+	char **grown;
+
+	if (rotation->chunks || !session->service)
+		return;
+	grown = realloc(rotation->flat, (rotation->nr_flat + 1) * sizeof(*grown));
+	if (!grown)
+		return;
+	rotation->flat = grown;
+	grown[rotation->nr_flat] = strdup(directory);
+	rotation->nr_flat += grown[rotation->nr_flat] != NULL;
+}
+
+/* ---- when ---- */
+
+static void rotate(struct session *session)
+{
+	struct rotation *rotation = &session->rotation;
+
+	if (!rotation->chunks)
+		gather(session);
+	if (rotation->path)
+		finish_chunk(session);
+	rotation->next = rotation->period_ns ? wire_deadline(0) + rotation->period_ns : 0;
+	retain_apply(session);
+}
+
+void rotate_for(struct session *session, uint64_t bytes)
+{
+	const struct rotation *rotation = &session->rotation;
+
+	if (rotation->size && rotation->path && rotation->bytes &&
+			rotation->bytes + bytes > rotation->size && !full_waits(session))
+		rotate(session);
+}
+
+static uint32_t requests(const struct session *session)
+{
+	/* Acquire: what was published before it was asked for. Pairs with session_rotate(). */
+	return atomic_load_explicit(&session->rotations_wanted, memory_order_acquire);
+}
+
+uint32_t rotate_wanted(const struct session *session)
+{
+	return requests(session);
+}
+
+bool rotate_is_called(const struct session *session)
+{
+	return requests(session) != session->rotation.done;
+}
+
+void rotate_turn(struct session *session, uint32_t wanted)
+{
+	struct rotation *rotation = &session->rotation;
+	bool asked = wanted != rotation->done;
+
+	if (rotation->period_ns && !rotation->next)
+		rotation->next = wire_deadline(0) + rotation->period_ns;
+	/* Nothing can be closed in order while there is no room. */
+	if (!full_waits(session) &&
+			(asked || (rotation->next && wire_deadline(0) >= rotation->next))) {
+		/* Relaxed: the number of the request, which is stored after it, orders both. */
+		if (asked &&
+				atomic_exchange_explicit(&session->clear_wanted, false,
+						memory_order_relaxed))
+			clear(session);
+		else
+			rotate(session);
+		pthread_mutex_lock(&session->lock);
+		rotation->done = wanted;
+		pthread_mutex_unlock(&session->lock);
+	}
+	retain_apply(session);
+}
+
+int rotate_timeout(const struct session *session, int timeout_ms)
+{
+	const struct rotation *rotation = &session->rotation;
+	uint64_t now = wire_deadline(0), ms;
+
+	if (!rotation->next || full_waits(session))
+		return timeout_ms;
+	if (now >= rotation->next)
+		return 0;
+	ms = (rotation->next - now) / 1000000 + 1;
+	return ms < (uint64_t)timeout_ms ? (int)ms : timeout_ms;
+}
+
+void rotate_end(struct session *session)
+{
+	if (session->rotation.path)
+		finish_chunk(session);
+	retain_apply(session);
+	pthread_mutex_lock(&session->lock);
+	session->rotation.done = requests(session);
+	pthread_mutex_unlock(&session->lock);
+}
+
+void rotate_free(struct session *session)
+{
+	struct rotation *rotation = &session->rotation;
+	size_t i;
+
+	for (i = 0; i < rotation->nr_flat; i++)
+		free(rotation->flat[i]);
+	free(rotation->flat);
+	free(rotation->path);
+	retain_free(session);
+}
+
+/* ---- by the main thread ---- */
+
+uint32_t session_rotate(struct session *session)
+{
+	/* Release: pairs with requests(). */
+	uint32_t ticket = atomic_fetch_add_explicit(
+					  &session->rotations_wanted, 1, memory_order_release) +
+			1;
+
+	if (session->bells)
+		ring_bells_ring(session->bells);
+	return ticket;
+}
+
+uint32_t session_clear(struct session *session)
+{
+	/* Relaxed: the release in session_rotate() makes it visible. */
+	atomic_store_explicit(&session->clear_wanted, true, memory_order_relaxed);
+	return session_rotate(session);
+}
+
+bool session_rotated(struct session *session, uint32_t ticket, char *name, size_t room)
+{
+	const struct retention *retention = &session->retention;
+	bool done;
+
+	pthread_mutex_lock(&session->lock);
+	/* They count up and around. */
+	done = (int32_t)(session->rotation.done - ticket) >= 0;
+	if (done && room)
+		snprintf(name, room, "%s", retention->newest);
+	pthread_mutex_unlock(&session->lock);
+	return done;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What rings that overwrite hold: at the end of a process in its own trace, and on request in a
+ * directory of its own, OUT/snapshot-<n>/, which appears when it is complete.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+
+#define SNAPSHOTS_MAX 1000000
+/* A ring that is overwritten faster than it can be copied: so often, then it is given up. */
+#define COPIES_MAX 20
+
+/* Room for the copy of one ring: as large as the largest that is looked at, mapped while needed. */
+struct copy {
+	void *buffer;
+	size_t size;
+};
+
+static bool copy_reserve(struct copy *copy, size_t size)
+{
+	void *buffer;
+
+	if (size <= copy->size)
+		return true;
+	buffer = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (buffer == MAP_FAILED)
+		return false;
+	if (copy->buffer)
+		munmap(copy->buffer, copy->size);
+	*copy = (struct copy){buffer, size};
+	return true;
+}
+
+static void copy_free(struct copy *copy)
+{
+	if (copy->buffer)
+		munmap(copy->buffer, copy->size);
+	*copy = (struct copy){0};
+}
+
+/* 1: a window, 0: nothing there. Damage is said, and is nothing. */
+static int copy_ring(struct session *session, struct instance *instance, uint32_t channel,
+		uint32_t ring, struct copy *copy, struct ctf_span *packet)
+{
+	struct instance_channel *of = &instance->channels[channel];
+	struct ring_span span;
+	int ret = -EAGAIN, tries;
+
+	if (of->each[ring].damaged)
+		return 0;
+	for (tries = 0; tries < COPIES_MAX && ret == -EAGAIN; tries++)
+		ret = ring_consumer_snapshot(of->rings, ring, copy->buffer, &span);
+	if (ret == -EAGAIN)
+		report_instance(session, instance, true,
+				"ring %s_%u of process %d (%s) was overwritten faster than it could be read\nuse a larger `--buffer-size`",
+				of->channel->name, ring, (int)instance->peer, instance->procname);
+	else if (ret < 0)
+		trace_report_damage(session, instance, channel, ring);
+	if (ret <= 0)
+		return 0;
+	*packet = (struct ctf_span){
+			.records = span.data,
+			.size = span.size,
+			.timestamp_begin = span.first_timestamp,
+			.timestamp_end = span.end_timestamp,
+			.events_discarded = ring_consumer_lost_total(of->rings, ring),
+	};
+	of->each[ring].overwritten = span.position;
+	return 1;
+}
+
+/* ---- at the end ---- */
+
+/* False: the disk is full; the rest, later. */
+static bool end_ring(struct session *session, struct instance *instance, uint32_t channel,
+		uint32_t ring, struct copy *copy)
+{
+	struct instance_ring *each = &instance->channels[channel].each[ring];
+	struct ctf_error error = {.text = ""};
+	struct ctf_span packet;
+	int ret;
+
+	if (each->window_written || !copy_ring(session, instance, channel, ring, copy, &packet))
+		return true;
+	rotate_for(session, packet.size);
+	ret = trace_append(session, instance, channel, ring, &packet, &error);
+	if (ret && full_holds(session, ret))
+		return false;
+	each->window_written = true;
+	instance->overwritten += each->overwritten;
+	if (!ret)
+		return true;
+	each->unwritten += packet.size;
+	trace_fail(session, instance, ret, &error);
+	return true;
+}
+
+bool snapshot_end(struct session *session, struct instance *instance)
+{
+	struct copy copy = {0};
+	bool done = true;
+	uint32_t i, ring;
+
+	for (i = 0; i < instance->nr_channels && done; i++) {
+		const struct instance_channel *channel = &instance->channels[i];
+
+		if (!channel_overwrites(channel->channel))
+			continue;
+		if (!copy_reserve(&copy, channel->geometry.size)) {
+			struct ctf_error error = {.text = "out of memory: cannot copy a ring"};
+
+			trace_fail(session, instance, -ENOMEM, &error);
+			continue;
+		}
+		for (ring = 0; ring < channel->geometry.rings && done; ring++)
+			done = end_ring(session, instance, i, ring, &copy);
+	}
+	copy_free(&copy);
+	return done;
+}
+
+/* ---- on request ---- */
+
+struct snapshot {
+	struct session *session;
+	struct copy copy;
+	char *path; /* while it is incomplete */
+	uint64_t recorded;
+	bool any;
+};
+
+static bool has_flight_recorder(const struct instance *instance)
+{
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++)
+		if (channel_overwrites(instance->channels[i].channel))
+			return true;
+	return false;
+}
+
+struct picture {
+	struct ctf_writer *writer;
+	uint64_t ticks; /* of its end */
+};
+
+static int begin_picture(struct snapshot *snapshot, struct instance *instance,
+		struct picture *picture, struct ctf_error *error)
+{
+	uint32_t described = 0;
+	char *path;
+	int ret;
+
+	if (picture->writer)
+		return 0;
+	if (asprintf(&path, "%s/%s-%u-%u", snapshot->path, instance->procname, instance->pid,
+			    instance->number) < 0)
+		return -ENOMEM;
+	ret = trace_create(snapshot->session, instance, path, &picture->writer, error);
+	free(path);
+	if (!ret)
+		ret = trace_describe(
+				snapshot->session, instance, picture->writer, &described, error);
+	return ret;
+}
+
+static int take_ring(struct snapshot *snapshot, struct instance *instance, uint32_t channel,
+		uint32_t ring, struct picture *picture, struct ctf_error *error)
+{
+	struct ctf_stream *stream;
+	struct ctf_span packet;
+	int ret;
+
+	if (!copy_ring(snapshot->session, instance, channel, ring, &snapshot->copy, &packet))
+		return 0;
+	/* After the copy: what is in it was described before it was recorded. */
+	ret = begin_picture(snapshot, instance, picture, error);
+	if (!ret)
+		ret = ctf_writer_open_stream(picture->writer, channel, ring, packet.timestamp_begin,
+				&stream, error);
+	if (!ret)
+		ret = ctf_stream_append(stream, &packet, error);
+	if (!ret) {
+		snapshot->recorded += ctf_stream_records(stream);
+		atomic_fetch_add_explicit(&snapshot->session->snapshot_recorded,
+				ctf_stream_records(stream), memory_order_relaxed);
+	}
+	if (packet.timestamp_end > picture->ticks)
+		picture->ticks = packet.timestamp_end;
+	return ret;
+}
+
+static int take_rings(struct snapshot *snapshot, struct instance *instance, struct picture *picture,
+		struct ctf_error *error)
+{
+	uint32_t i, ring;
+	int ret = 0;
+
+	for (i = 0; i < instance->nr_channels && !ret; i++) {
+		const struct instance_channel *channel = &instance->channels[i];
+
+		if (!channel_overwrites(channel->channel))
+			continue;
+		if (!copy_reserve(&snapshot->copy, channel->geometry.size))
+			return -ENOMEM;
+		for (ring = 0; ring < channel->geometry.rings && !ret; ring++)
+			ret = take_ring(snapshot, instance, i, ring, picture, error);
+	}
+	return ret;
+}
+
+static void take_instance(struct snapshot *snapshot, struct instance *instance)
+{
+	struct session *session = snapshot->session;
+	struct ctf_error error = {.text = "out of memory"}, ignored;
+	struct picture picture = {0};
+	struct ctf_clock clock;
+	int ret = take_rings(snapshot, instance, &picture, &error);
+
+	if (!ret && picture.writer)
+		ret = losses_write(session, instance, picture.writer, picture.ticks, &error);
+	if (!ret && picture.writer && !session_refined_clock(session, &clock))
+		ctf_writer_set_clock(picture.writer, &clock, &ignored);
+	if (picture.writer) {
+		int closed = ctf_writer_close(picture.writer, ret ? &ignored : &error);
+
+		snapshot->any = true;
+		ret = ret ? ret : closed;
+	}
+	if (!ret)
+		return;
+	report_failure(session, ret);
+	report_instance(session, instance, true,
+			"the snapshot of process %d (%s) is not complete: %s%s%s",
+			(int)instance->peer, instance->procname, error.text,
+			*error.hint ? "\n" : "", error.hint);
+}
+
+/* The first number that is free, from 1: with --force, others may be there. */
+static int publish(struct snapshot *snapshot, const char *suffix, uint32_t *published,
+		char name[SESSION_SNAPSHOT_NAME_MAX])
+{
+	struct session *session = snapshot->session;
+	uint32_t number;
+	int ret = -EEXIST;
+
+	for (number = session->nr_snapshots + 1; number <= SNAPSHOTS_MAX && ret == -EEXIST;
+			number++) {
+		char *path;
+
+		snprintf(name, SESSION_SNAPSHOT_NAME_MAX, "snapshot-%u%s", number, suffix);
+		if (asprintf(&path, "%s/%s", session->output, name) < 0)
+			return -ENOMEM;
+		/* A directory with something in it is never replaced; an empty one is nobody's. */
+		ret = rename(snapshot->path, path) ? -errno : 0;
+		if (ret == -ENOTEMPTY)
+			ret = -EEXIST;
+		*published = number;
+		free(path);
+	}
+	return ret;
+}
+
+static void count_snapshot(struct session *session, const char *name, uint64_t recorded)
+{
+	pthread_mutex_lock(&session->lock);
+	if (!session->nr_snapshots++) {
+		snprintf(session->snapshot_first, sizeof(session->snapshot_first), "%s", name);
+		session->snapshot_first_recorded = recorded;
+	}
+	session->snapshot_last_recorded = recorded;
+	snprintf(session->snapshot_last, sizeof(session->snapshot_last), "%s", name);
+	pthread_mutex_unlock(&session->lock);
+}
+
+static void note_result(struct session *session, int ret)
+{
+	pthread_mutex_lock(&session->lock);
+	session->snapshot_error = ret;
+	pthread_mutex_unlock(&session->lock);
+	if (!ret)
+		return;
+	report_failure(session, ret);
+	report(session, true, "a snapshot could not be written to %s: %s", session->output,
+			strerror(-ret));
+}
+
+uint32_t snapshot_make(struct session *session, struct instance *active, const char *suffix)
+{
+	struct snapshot snapshot = {.session = session};
+	struct instance *instance;
+	char name[SESSION_SNAPSHOT_NAME_MAX];
+	uint32_t number = 0;
+	int ret = 0;
+
+	if (asprintf(&snapshot.path, "%s/.snapshot-%d", session->output, (int)getpid()) < 0) {
+		note_result(session, -ENOMEM);
+		return 0;
+	}
+	/* What is there is of one that found no room. */
+	retain_remove_tree(snapshot.path);
+	if (mkdir(snapshot.path, CTF_DIRECTORY_MODE))
+		ret = -errno;
+	for (instance = active; instance && !ret; instance = instance->next_active) {
+		/* Others must not overflow meanwhile. */
+		trace_drain(session, instance);
+		if (has_flight_recorder(instance))
+			take_instance(&snapshot, instance);
+	}
+	/* An empty one is an answer, too: nobody waits for it in vain. */
+	if (!ret)
+		ret = publish(&snapshot, suffix, &number, name);
+	note_result(session, ret);
+	copy_free(&snapshot.copy);
+	free(snapshot.path);
+	if (ret)
+		return 0;
+	count_snapshot(session, name, snapshot.recorded);
+	return number;
+}

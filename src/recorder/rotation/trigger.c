@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What makes snapshots of flight recorders, beside requests:
+ *
+ *	event:PATTERN[ where FILTER]	an event that matches
+ *	rate:PATTERN[ where FILTER]>N/s	more than N of them within a second
+ *	crash				a process that is recorded dies of a fault (crash.c)
+ *	signal:USR1			as always (run.c)
+ *
+ * Programs count such events in rings that keep nothing (RING_COUNTS), a channel for each trigger, so
+ * that the drain thread sees what happened by looking at a few words a few times a second: nothing
+ * is decoded, no event is missed, however full other rings are, and the program has no thread for it.
+ *
+ * Between two such snapshots passes a second at least; what happens meanwhile makes one afterwards. A
+ * rate makes one when it comes above its limit. A process that crashed keeps its rings until then.
+ *
+ * All of it is the drain thread's, but for instance->crash, which is the lock's.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/core/parts.h"
+
+#define PAUSE_NS 1000000000ull
+#define SECOND_NS 1000000000ull
+#define LOOK_NS 10000000ull /* not more often */
+#define SAMPLE_NS 50000000ull
+#define SAMPLES 32
+
+enum trigger_kind { TRIGGER_EVENT, TRIGGER_RATE, TRIGGER_CRASH };
+
+struct trigger {
+	enum trigger_kind kind;
+	char *text;
+	uint32_t channel;
+	uint64_t limit;
+	uint64_t count; /* of events, as seen last */
+	uint64_t done;  /* TRIGGER_EVENT: of which there is a snapshot */
+	/* TRIGGER_RATE: the counts of the last second. */
+	struct {
+		uint64_t time, count;
+	} samples[SAMPLES];
+	unsigned int nr_samples;
+	bool above, due;
+};
+
+/* ---- options ---- */
+
+static int fail(struct session_error *error, const char *text, const char *why)
+{
+	char whole[sizeof(error->text)];
+
+	snprintf(whole, sizeof(whole), "%s", why);
+	session_fail(error, SESSION_ERROR_USAGE, EINVAL, "--snapshot-on \"%s\": %s", text, whole);
+	/* Nobody else has our copy of the text. */
+	error->where = NULL;
+	return -EINVAL;
+}
+
+/* Cut ">N/s" off the end. */
+static int take_limit(struct trigger *trigger, char *text, struct session_error *error)
+{
+	char *at = strrchr(text, '>'), *end;
+
+	errno = 0;
+	trigger->limit = at && at[1] >= '0' && at[1] <= '9' ? strtoull(at + 1, &end, 10) : 0;
+	if (!trigger->limit || errno || strcmp(end, "/s"))
+		return fail(error, trigger->text,
+				"a rate ends in the number that is too many, like \">1000/s\"");
+	*at = '\0';
+	return 0;
+}
+
+static int take_events(struct session *session, struct trigger *trigger, char *text,
+		struct session_error *error)
+{
+	char *where = strstr(text, " where ");
+	const char *patterns[1] = {text};
+	const struct session_rule rule = {.patterns = patterns,
+			.nr_patterns = 1,
+			.filter = where ? where + strlen(" where ") : NULL};
+	int ret;
+
+	if (where)
+		*where = '\0';
+	ret = channels_add_counter(session, &rule, &trigger->channel, error);
+	return ret ? fail(error, trigger->text, error->text) : 0;
+}
+
+static int take_one(struct session *session, const char *text, struct session_error *error)
+{
+	struct trigger *trigger = &session->triggers.list[session->triggers.nr];
+	const char *colon = strchr(text, ':');
+	char *rest = strdup(colon ? colon + 1 : "");
+	int ret = 0;
+
+	session->triggers.nr++;
+	trigger->text = strdup(text);
+	if (!rest || !trigger->text) {
+		ret = session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	} else if (!strcmp(text, "crash")) {
+		trigger->kind = TRIGGER_CRASH;
+		session->triggers.crash = true;
+	} else if (!strncmp(text, "event:", 6) && *rest) {
+		trigger->kind = TRIGGER_EVENT;
+		ret = take_events(session, trigger, rest, error);
+	} else if (!strncmp(text, "rate:", 5) && *rest) {
+		trigger->kind = TRIGGER_RATE;
+		/* Events that come before the first look count as well. */
+		trigger->samples[0].time = wire_deadline(0);
+		trigger->nr_samples = 1;
+		ret = take_limit(trigger, rest, error);
+		if (!ret)
+			ret = take_events(session, trigger, rest, error);
+	} else {
+		ret = fail(error, text,
+				"write event:PATTERN, event:PATTERN where FILTER, rate:PATTERN>N/s, crash or signal:USR1");
+	}
+	free(rest);
+	return ret;
+}
+
+static bool is_signal(const char *text)
+{
+	return !strcmp(text, "signal:USR1") || !strcmp(text, "signal:SIGUSR1");
+}
+
+int trigger_take(struct session *session, const struct session_options *options,
+		struct session_error *error)
+{
+	struct triggers *triggers = &session->triggers;
+	bool overwrites = false;
+	uint32_t k;
+	size_t i;
+	int ret = 0;
+
+	triggers->max = options->snapshot_max ? options->snapshot_max : SESSION_SNAPSHOTS_DEFAULT;
+	if (!options->nr_snapshot_on)
+		return 0;
+	for (k = 0; k < session->nr_channels; k++)
+		overwrites |= channel_overwrites(&session->channels[k]);
+	if (!overwrites)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"there is nothing to make a snapshot of (--snapshot-on): no channel has --mode overwrite");
+	triggers->list = calloc(options->nr_snapshot_on, sizeof(*triggers->list));
+	if (!triggers->list)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	for (i = 0; i < options->nr_snapshot_on && !ret; i++)
+		if (!is_signal(options->snapshot_on[i]))
+			ret = take_one(session, options->snapshot_on[i], error);
+	return ret;
+}
+
+void trigger_free(struct session *session)
+{
+	uint32_t i;
+
+	for (i = 0; i < session->triggers.nr; i++)
+		free(session->triggers.list[i].text);
+	free(session->triggers.list);
+}
+
+/* ---- counting ---- */
+
+/* That it happened is what counts, not why it found no room. But some were not asked for. */
+static uint64_t counted(const struct instance_channel *channel, uint32_t ring)
+{
+	return ring_consumer_lost_total(channel->rings, ring) -
+			ring_consumer_lost(channel->rings, ring, RING_LOST_OTHER) -
+			ring_consumer_lost(channel->rings, ring, RING_LOST_NESTED);
+}
+
+/* A program can write anything there: then it makes snapshots, at most one a second. */
+static uint64_t count_channel(const struct instance_channel *channel)
+{
+	uint64_t sum = 0;
+	uint32_t ring;
+
+	for (ring = 0; channel->rings && ring < channel->geometry.rings; ring++) {
+		uint64_t now = counted(channel, ring);
+
+		sum += now - channel->each[ring].discarded;
+		channel->each[ring].discarded = now;
+	}
+	return sum;
+}
+
+void trigger_count(struct session *session, struct instance *instance)
+{
+	struct triggers *triggers = &session->triggers;
+	uint32_t i;
+
+	for (i = 0; i < triggers->nr; i++) {
+		struct trigger *trigger = &triggers->list[i];
+
+		if (trigger->kind != TRIGGER_CRASH && trigger->channel < instance->nr_all_channels)
+			trigger->count += count_channel(&instance->channels[trigger->channel]);
+	}
+}
+
+/* ---- deciding ---- */
+
+/* More than the limit, in a second or in a longer time in which nobody has looked? */
+static bool is_above(const struct trigger *trigger, uint64_t now)
+{
+	uint64_t time, count;
+
+	time = now - trigger->samples[0].time;
+	count = trigger->count - trigger->samples[0].count;
+	return count > trigger->limit &&
+			(double)count * SECOND_NS > (double)trigger->limit * (double)time;
+}
+
+static void look_at_rate(struct trigger *trigger, uint64_t now)
+{
+	unsigned int i = 0;
+	bool above;
+
+	while (i + 1 < trigger->nr_samples && now - trigger->samples[i].time > SECOND_NS)
+		i++;
+	memmove(&trigger->samples[0], &trigger->samples[i],
+			(trigger->nr_samples - i) * sizeof(trigger->samples[0]));
+	trigger->nr_samples -= i;
+	above = is_above(trigger, now);
+	trigger->due |= above && !trigger->above;
+	trigger->above = above;
+	i = trigger->nr_samples;
+	if (i == SAMPLES || (i && now - trigger->samples[i - 1].time < SAMPLE_NS))
+		return;
+	trigger->samples[i].time = now;
+	trigger->samples[i].count = trigger->count;
+	trigger->nr_samples++;
+}
+
+static bool is_due(struct trigger *trigger, uint64_t now)
+{
+	switch (trigger->kind) {
+	case TRIGGER_EVENT: return trigger->count != trigger->done;
+	case TRIGGER_RATE: look_at_rate(trigger, now); return trigger->due;
+	case TRIGGER_CRASH: break;
+	}
+	return false;
+}
+
+/* The one that died first, of those without a snapshot. */
+static struct instance *find_crashed(struct session *session, struct instance *active)
+{
+	struct instance *instance, *found = NULL;
+
+	pthread_mutex_lock(&session->lock);
+	for (instance = active; instance; instance = instance->next_active)
+		if (instance->crash && !instance->crash_pictured)
+			found = instance;
+	pthread_mutex_unlock(&session->lock);
+	return found;
+}
+
+static void done(struct session *session, struct instance *active)
+{
+	struct triggers *triggers = &session->triggers;
+	struct instance *instance;
+	uint32_t i;
+
+	for (i = 0; i < triggers->nr; i++) {
+		triggers->list[i].done = triggers->list[i].count;
+		triggers->list[i].due = false;
+	}
+	pthread_mutex_lock(&session->lock);
+	for (instance = active; instance; instance = instance->next_active)
+		instance->crash_pictured = instance->crash != 0;
+	pthread_mutex_unlock(&session->lock);
+}
+
+static bool has_budget(struct session *session)
+{
+	struct triggers *triggers = &session->triggers;
+
+	if (triggers->made < triggers->max)
+		return true;
+	if (!triggers->exhausted)
+		report(session, false,
+				"%u automatic snapshots were taken: the limit of --snapshot-max is reached, no more are taken",
+				triggers->made);
+	triggers->exhausted = true;
+	return false;
+}
+
+/* What has happened until now is in it: count first, then copy the rings. */
+static void make(struct session *session, struct instance *active, const struct trigger *trigger,
+		const struct instance *crashed)
+{
+	char name[128] = "", cause[256];
+	uint32_t number;
+
+	if (crashed) {
+		snprintf(name, sizeof(name), "-%s-%u-SIG%s", crashed->procname, crashed->pid,
+				crash_name(crashed->crash));
+		snprintf(cause, sizeof(cause), "process %d (%s) died of SIG%s", (int)crashed->peer,
+				crashed->procname, crash_name(crashed->crash));
+	} else {
+		snprintf(cause, sizeof(cause), "%s", trigger->text);
+	}
+	number = snapshot_make(session, active, name);
+	session->triggers.made++;
+	if (number)
+		report(session, false, "snapshot-%u%s was made: %s", number, name, cause);
+}
+
+void trigger_turn(struct session *session, struct instance *active, bool last)
+{
+	struct triggers *triggers = &session->triggers;
+	const struct trigger *due = NULL;
+	struct instance *instance, *crashed;
+	uint64_t now = wire_deadline(0);
+	uint32_t i;
+
+	if (!triggers->nr || (!last && now - triggers->looked < LOOK_NS))
+		return;
+	triggers->looked = now;
+	triggers->holding = false;
+	crashed = triggers->crash ? find_crashed(session, active) : NULL;
+	for (instance = active; instance; instance = instance->next_active)
+		trigger_count(session, instance);
+	for (i = 0; i < triggers->nr; i++)
+		if (is_due(&triggers->list[i], now) && !due)
+			due = &triggers->list[i];
+	if ((!due && !crashed) || (!last && now < triggers->next))
+		return;
+	if (has_budget(session)) {
+		make(session, active, due, crashed);
+		triggers->next = wire_deadline(0) + PAUSE_NS;
+	}
+	done(session, active);
+}
+
+/* An event that was said shortly before the end, too, shall be in its snapshot. */
+bool trigger_holds(struct session *session, struct instance *instance)
+{
+	struct triggers *triggers = &session->triggers;
+	bool holds;
+	uint32_t i;
+
+	if (!triggers->nr)
+		return false;
+	trigger_count(session, instance);
+	pthread_mutex_lock(&session->lock);
+	holds = instance->crash && !instance->crash_pictured;
+	pthread_mutex_unlock(&session->lock);
+	for (i = 0; i < triggers->nr && !triggers->exhausted; i++)
+		holds |= triggers->list[i].kind == TRIGGER_EVENT &&
+				triggers->list[i].count != triggers->list[i].done;
+	triggers->holding |= holds;
+	return holds;
+}

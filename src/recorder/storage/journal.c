@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What of a process's rings is in which file, so that a recorder can be killed at any instant and the
+ * next one writes each record once.
+ *
+ *	0	struct journal_head
+ *	4096	struct journal_slot[rings][2], the rings of all channels in a row
+ *
+ * A packet goes from a ring to a file in three steps, and a kill between any two of them is mended:
+ *
+ *	append		The file has grown. The ring's tail and both slots are as they were: the slot with
+ *			the tail's position says how long the file has to be, and it is cut. The packet
+ *			comes again.
+ *	note		The other slot holds the position behind the packet, and the file's new length.
+ *			The tail is as it was, and so is the verdict.
+ *	release		The tail has that position: the packet is in the file, and stays.
+ *
+ * The slots are used in turn, so that the one that counts is never being written. A slot is written
+ * with one call inside one page, which a kill does not cut in two. A packet without records, which
+ * only counts what was lost, is noted with the position that was there before; the later note counts.
+ * Windows of rings that overwrite come at the end only and have no note: they are cut off, and come again. What was lost, as `side_session` tells it once in each trace, stands in the file "told" as soon
+ * as it is there; a `side_session` that "told" does not know goes.
+ *
+ * Each recorder writes traces of its own (`serial` counts them): a slot of an earlier trace says that
+ * nothing of the ring belongs to the present one. What the journal says was written by a recorder, but
+ * the program could have changed it: it names nothing but traces of this process, and can have them
+ * cut, but not grow.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "recorder/recovery/facts.h"
+#include "recorder/storage/journal.h"
+#include "recorder/core/parts.h"
+#include "recorder/storage/state-directory.h"
+
+struct journal *journal_allocate(const struct instance *instance)
+{
+	struct journal *journal = calloc(1, sizeof(*journal));
+	uint32_t i;
+
+	if (!journal)
+		return NULL;
+	journal->fd = -1;
+	for (i = 0; i < instance->nr_channels; i++) {
+		journal->first[i] = journal->rings;
+		journal->rings += instance->channels[i].geometry.rings;
+	}
+	journal->which = calloc(journal->rings + 1, 1);
+	if (journal->which)
+		return journal;
+	free(journal);
+	return NULL;
+}
+
+void journal_close(struct instance *instance)
+{
+	if (!instance->journal)
+		return;
+	if (instance->journal->fd >= 0)
+		close(instance->journal->fd);
+	free(instance->journal->which);
+	free(instance->journal);
+	instance->journal = NULL;
+}
+
+uint32_t journal_life(const struct instance *instance)
+{
+	return instance->journal ? instance->journal->life : 1;
+}
+
+static off_t slot_at(uint32_t ring, unsigned int which)
+{
+	return HEAD_BYTES + (off_t)sizeof(struct journal_slot) * ((off_t)ring * 2 + which);
+}
+
+static int put(const struct journal *journal, const void *bytes, size_t size, off_t at)
+{
+	ssize_t done = pwrite(journal->fd, bytes, size, at);
+
+	return done == (ssize_t)size ? 0 : done < 0 ? -errno : -EIO;
+}
+
+/* ---- writing ---- */
+
+int journal_make(struct instance *instance, int folder)
+{
+	struct journal *journal = journal_allocate(instance);
+	struct journal_head head = {.magic = JOURNAL_MAGIC, .version = JOURNAL_VERSION, .life = 1};
+	int ret;
+
+	if (!journal)
+		return -ENOMEM;
+	instance->journal = journal;
+	journal->life = 1;
+	head.rings = journal->rings;
+	journal->fd = openat(folder, JOURNAL_FILE,
+			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (journal->fd < 0)
+		return -errno;
+	/* A note must never find that there is no room. */
+	ret = -posix_fallocate(journal->fd, 0, slot_at(journal->rings, 0));
+	return ret ? ret : put(journal, &head, sizeof(head), 0);
+}
+
+/* Where the trace after the present one is: below the output. */
+static int put_next_path(
+		const struct session *session, const struct journal *journal, const char *path)
+{
+	size_t above = strlen(session->output);
+	char below[PATH_BYTES] = "";
+
+	if (strncmp(path, session->output, above) != 0 || path[above] != '/' ||
+			strlen(path + above + 1) >= sizeof(below))
+		return -ENAMETOOLONG;
+	strcpy(below, path + above + 1);
+	return put(journal, below, sizeof(below),
+			(off_t)offsetof(struct journal_head, traces) +
+					(off_t)((journal->serial + 1) & 1) * PATH_BYTES);
+}
+
+void journal_expect_trace(
+		const struct session *session, const struct instance *instance, const char *path)
+{
+	if (instance->journal)
+		(void)put_next_path(session, instance->journal, path);
+}
+
+int journal_begin_trace(const struct session *session, struct instance *instance, const char *path)
+{
+	struct journal *journal = instance->journal;
+	uint32_t serial;
+	int ret;
+
+	if (!journal)
+		return 0;
+	serial = journal->serial + 1;
+	ret = put_next_path(session, journal, path);
+	/* From here on the files of the trace before have the size that they have. */
+	if (!ret)
+		ret = put(journal, &serial, sizeof(serial), offsetof(struct journal_head, serial));
+	if (!ret)
+		journal->serial = serial;
+	return ret;
+}
+
+int journal_note(struct instance *instance, uint32_t channel, uint32_t ring, uint64_t position)
+{
+	struct journal *journal = instance->journal;
+	const struct instance_ring *each = &instance->channels[channel].each[ring];
+	struct journal_slot slot = {
+			.position = position,
+			.discarded = each->discarded,
+			.unwritten = each->unwritten,
+			.recorded = each->recorded,
+			.end_timestamp = each->begin,
+	};
+	uint32_t index;
+	int ret;
+
+	if (!journal)
+		return 0;
+	if (each->stream) {
+		slot.size = ctf_stream_size(each->stream);
+		slot.end_timestamp = ctf_stream_end(each->stream);
+		slot.serial = journal->serial;
+	}
+	slot.count = ++journal->count;
+	index = journal->first[channel] + ring;
+	ret = put(journal, &slot, sizeof(slot), slot_at(index, journal->which[index] ^ 1));
+	if (!ret)
+		journal->which[index] ^= 1;
+	return ret;
+}
+
+int journal_finish(struct instance *instance)
+{
+	const uint32_t done = 1;
+
+	return instance->journal ? put(instance->journal, &done, sizeof(done),
+						   offsetof(struct journal_head, done))
+				 : 0;
+}
+
+static int write_told(int folder, const struct told_head *head, const void *told)
+{
+	int fd, ret = 0;
+
+	unlinkat(folder, TOLD_FILE_NEW, 0);
+	fd = openat(folder, TOLD_FILE_NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			0600);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, head, sizeof(*head)) != (ssize_t)sizeof(*head) ||
+			write(fd, told, head->size) != (ssize_t)head->size)
+		ret = -EIO;
+	if (close(fd) && !ret)
+		ret = -errno;
+	if (!ret && renameat(folder, TOLD_FILE_NEW, folder, TOLD_FILE))
+		ret = -errno;
+	return ret;
+}
+
+int journal_tell(const struct session *session, const struct instance *instance, const void *told,
+		size_t size)
+{
+	struct told_head head = {.magic = TOLD_MAGIC, .size = (uint32_t)size};
+	int folder, ret;
+
+	if (!instance->journal)
+		return 0;
+	head.serial = instance->journal->serial;
+	folder = openat(session->buffers_fd, instance->folder,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder < 0)
+		return -errno;
+	ret = write_told(folder, &head, told);
+	close(folder);
+	return ret;
+}
+
+/* ---- what a former recorder left ---- */
+
+struct adoption {
+	struct session *session;
+	struct instance *instance;
+	int folder;
+	struct journal_head head;
+	int trace;  /* its directory, or -1: there is none, or it is gone */
+	char *path; /* of it */
+	uint32_t told_serial;
+	unsigned int unknown; /* rings of which the journal knows nothing */
+};
+
+/* The name of a trace of this process: "<procname>-<pid>-<number>" and what makes it unique. */
+static bool is_own_trace(const struct instance *instance, const char *name)
+{
+	char *end, *prefix;
+	unsigned long long number;
+	bool own;
+
+	if (asprintf(&prefix, "%s-%u-", instance->procname, instance->pid) < 0)
+		return false;
+	own = !strncmp(name, prefix, strlen(prefix));
+	name += own ? strlen(prefix) : 0;
+	free(prefix);
+	if (!own || *name < '0' || *name > '9')
+		return false;
+	number = strtoull(name, &end, 10);
+	if (number % LIMIT_INSTANCES != instance->number)
+		return false;
+	if (end[0] == '-' && end[1] == 'r')
+		end += 2 + strspn(end + 2, "0123456789");
+	return !*end;
+}
+
+/* Below the output, without a way out of it. */
+static int open_below(const struct session *session, char *path, const struct instance *instance)
+{
+	int at = open(session->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char *rest = path, *part, *last = NULL;
+
+	while (at >= 0 && (part = strsep(&rest, "/"))) {
+		int next = -1;
+
+		last = part;
+		/* A chunk that is being written begins with a dot. */
+		if (*part && strcmp(part, ".") != 0 && strcmp(part, "..") != 0)
+			next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		close(at);
+		at = next;
+	}
+	if (at >= 0 && (!last || !is_own_trace(instance, last))) {
+		close(at);
+		at = -1;
+	}
+	return at;
+}
+
+/* Its present trace, if it has one. */
+static void open_trace(struct adoption *adoption)
+{
+	char *path = adoption->head.traces[adoption->head.serial & 1];
+	char below[PATH_BYTES];
+
+	path[PATH_BYTES - 1] = 0;
+	if (!adoption->head.serial || !*path)
+		return;
+	memcpy(below, path, sizeof(below));
+	adoption->trace = open_below(adoption->session, below, adoption->instance);
+	if (adoption->trace >= 0 &&
+			asprintf(&adoption->path, "%s/%s", adoption->session->output, path) < 0)
+		adoption->path = NULL;
+}
+
+/* A directory that was made for the next trace, by somebody who was killed before more was in it. */
+static void remove_unborn(const struct adoption *adoption)
+{
+	const char *path = adoption->head.traces[(adoption->head.serial + 1) & 1];
+	char below[PATH_BYTES], *whole = NULL;
+	struct ctf_error error;
+	int trace;
+
+	memcpy(below, path, sizeof(below));
+	below[PATH_BYTES - 1] = 0;
+	if (!*below || asprintf(&whole, "%s/%s", adoption->session->output, below) < 0)
+		return;
+	trace = open_below(adoption->session, below, adoption->instance);
+	/* What cannot be removed is not empty, and no harm. */
+	if (trace >= 0 && faccessat(trace, "metadata", F_OK, AT_SYMLINK_NOFOLLOW))
+		(void)ctf_repair_metadata(whole, &error);
+	if (trace >= 0)
+		close(trace);
+	free(whole);
+}
+
+/* 1: there was such a file. A file that is shorter than it should be stays as it is. */
+static int cut_file(int trace, const char *name, uint64_t size)
+{
+	struct stat status;
+	int fd, ret = 1;
+
+	if (!size)
+		return unlinkat(trace, name, 0) ? (errno == ENOENT ? 0 : -errno) : 1;
+	fd = openat(trace, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || (uint64_t)status.st_size < size)
+		ret = -EBADMSG;
+	else if ((uint64_t)status.st_size > size && ftruncate(fd, (off_t)size))
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static int cut_stream(const struct adoption *adoption, const char *name, uint64_t size)
+{
+	char compressed[SESSION_CHANNEL_NAME_MAX + 32];
+	int ret, other;
+
+	if (adoption->trace < 0)
+		return 0;
+	snprintf(compressed, sizeof(compressed), "%s" COMPRESSED_SUFFIX, name);
+	ret = cut_file(adoption->trace, name, size);
+	other = cut_file(adoption->trace, compressed, size);
+	if (ret < 0 || other < 0)
+		return ret < 0 ? ret : other;
+	return ret || other || !size ? 0 : -EBADMSG;
+}
+
+/* The slot that belongs to the ring's position. False: there is none. */
+bool journal_find_slot(struct journal *journal, uint32_t index, uint64_t position,
+		struct journal_slot *slot, unsigned char *which)
+{
+	struct journal_slot slots[2];
+	bool found = false;
+	unsigned char i;
+
+	if (pread(journal->fd, slots, sizeof(slots), slot_at(index, 0)) != (ssize_t)sizeof(slots))
+		return false;
+	for (i = 0; i < 2; i++) {
+		if (slots[i].count > journal->count)
+			journal->count = slots[i].count;
+		if (slots[i].position != position || (found && slots[i].count < slot->count))
+			continue;
+		*slot = slots[i];
+		*which = i;
+		found = true;
+	}
+	return found;
+}
+
+/* Everything before the position is in files, or was counted as unwritten. */
+static void adopt_figures(struct instance *instance, struct instance_channel *channel,
+		struct instance_ring *ring, const struct journal_slot *slot)
+{
+	uint64_t bytes = slot->position > slot->unwritten ? slot->position - slot->unwritten : 0;
+
+	ring->written = bytes;
+	channel->written += bytes;
+	instance->written += bytes;
+	ring->recorded = slot->recorded;
+	channel->recorded += slot->recorded;
+	instance->recorded += slot->recorded;
+}
+
+static void adopt_ring(struct adoption *adoption, uint32_t channel, uint32_t ring)
+{
+	struct instance_channel *of = &adoption->instance->channels[channel];
+	struct journal *journal = adoption->instance->journal;
+	uint32_t index = journal->first[channel] + ring;
+	struct instance_ring *each = &of->each[ring];
+	char name[SESSION_CHANNEL_NAME_MAX + 16];
+	struct journal_slot slot = {0};
+
+	if (!journal_find_slot(journal, index, ring_consumer_position(of->rings, ring), &slot,
+			    &journal->which[index])) {
+		adoption->unknown++;
+		return;
+	}
+	each->discarded = each->discarded_before = slot.discarded;
+	each->unwritten = slot.unwritten;
+	each->begin = slot.end_timestamp;
+	adopt_figures(adoption->instance, of, each, &slot);
+	snprintf(name, sizeof(name), "%s_%u", of->channel->name, ring);
+	if (cut_stream(adoption, name, slot.serial == adoption->head.serial ? slot.size : 0))
+		adoption->unknown++;
+}
+
+/* What traces have told of losses. A program that lies there is told twice of its own. */
+static void adopt_told(struct adoption *adoption)
+{
+	struct told_head head;
+	char *bytes = NULL;
+	size_t size;
+
+	if (facts_read_file(adoption->folder, TOLD_FILE, LIMIT_TOLD, &bytes, &size))
+		return;
+	if (size >= sizeof(head))
+		memcpy(&head, bytes, sizeof(head));
+	if (size >= sizeof(head) && head.magic == TOLD_MAGIC && head.size == size - sizeof(head)) {
+		adoption->told_serial = head.serial;
+		losses_take_told(adoption->instance, bytes + sizeof(head), head.size);
+	}
+	free(bytes);
+}
+
+/* Names of code for the trace that follows: of a dead process nobody else has them. */
+static void adopt_maps(struct adoption *adoption)
+{
+	char *text = NULL;
+	size_t size;
+
+	if (adoption->trace < 0 ||
+			facts_read_file(adoption->trace, MAPS_FILE, LIMIT_MAPS, &text, &size))
+		return;
+	maps_adopt(adoption->instance, text, size);
+	free(text);
+}
+
+static void adopt_rings(struct adoption *adoption)
+{
+	const struct instance *instance = adoption->instance;
+	struct ctf_error error = {.text = ""};
+	uint32_t i, ring;
+
+	for (i = 0; i < instance->nr_channels; i++)
+		for (ring = 0; ring < instance->channels[i].geometry.rings; ring++)
+			adopt_ring(adoption, i, ring);
+	if (adoption->told_serial != adoption->head.serial)
+		cut_stream(adoption, SESSION_STREAM, 0);
+	if (adoption->unknown)
+		report_instance(adoption->session, instance, true,
+				"of %u rings of process %u (%s) it is not known what was written: their last packets may be in two traces, or in none",
+				adoption->unknown, instance->pid, instance->procname);
+	if (adoption->path && ctf_repair_metadata(adoption->path, &error))
+		report_instance(adoption->session, instance, true, "%s", error.text);
+}
+
+int journal_read_head(const struct journal *journal, struct journal_head *head)
+{
+	struct stat status;
+
+	if (fstat(journal->fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_size < slot_at(journal->rings, 0))
+		return -EINVAL;
+	if (pread(journal->fd, head, sizeof(*head), 0) != (ssize_t)sizeof(*head))
+		return -EIO;
+	if (head->magic != JOURNAL_MAGIC || head->version != JOURNAL_VERSION ||
+			head->rings != journal->rings || head->done > 1 ||
+			head->life >= UINT32_MAX || head->serial >= UINT32_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+/* A recorder that comes after this one must find it so, however far this one gets. */
+static int begin_life(const struct adoption *adoption)
+{
+	struct journal *journal = adoption->instance->journal;
+
+	journal->serial = adoption->head.serial;
+	journal->life = adoption->head.life + 1;
+	return put(journal, &journal->life, sizeof(journal->life),
+			offsetof(struct journal_head, life));
+}
+
+static int fail(struct ctf_error *error, int code)
+{
+	snprintf(error->text, sizeof(error->text), JOURNAL_FILE ": %s",
+			code == -EINVAL ? "this is not what a recorder writes there"
+					: strerror(-code));
+	return code;
+}
+
+int journal_adopt(struct session *session, struct instance *instance, int folder,
+		struct ctf_error *error)
+{
+	struct adoption adoption = {
+			.session = session, .instance = instance, .folder = folder, .trace = -1};
+	struct journal *journal = journal_allocate(instance);
+	int ret;
+
+	if (!journal)
+		return fail(error, -ENOMEM);
+	instance->journal = journal;
+	journal->fd = openat(folder, JOURNAL_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ret = journal->fd < 0 ? -errno : journal_read_head(journal, &adoption.head);
+	if (ret)
+		return fail(error, ret);
+	if (adoption.head.done)
+		return 1;
+	totals_reopen(session, instance);
+	remove_unborn(&adoption);
+	open_trace(&adoption);
+	adopt_told(&adoption);
+	adopt_maps(&adoption);
+	adopt_rings(&adoption);
+	ret = begin_life(&adoption);
+	if (adoption.trace >= 0)
+		close(adoption.trace);
+	free(adoption.path);
+	return ret ? fail(error, ret) : 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The directory that holds the traces of a session.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+
+static int fail_output(struct session_error *error, int code, const char *path)
+{
+	const enum session_error_kind kind = session_error_kind_of(code);
+
+	session_fail(error, kind, code, "cannot write to %s: %s", path, strerror(code));
+	if (kind == SESSION_ERROR_PERMISSION)
+		return session_hint(error, "`-o DIRECTORY` names another one");
+	return code == ENOENT ? session_hint(error, "make the directory above it first")
+			      : -error->code;
+}
+
+/* 1: empty, 0: holds something, or a negative errno. */
+static int is_empty(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	int empty = 1;
+
+	if (!dir)
+		return -errno;
+	while (empty && (entry = readdir(dir)))
+		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+	closedir(dir);
+	return empty;
+}
+
+/* A name nobody uses yet: "side-20240229-130405", with "-2" and so on if it is taken. */
+static int create_default(struct session *session, struct session_error *error)
+{
+	time_t now = time(NULL);
+	struct tm local;
+	char stamp[32];
+	unsigned int n;
+
+	localtime_r(&now, &local);
+	strftime(stamp, sizeof(stamp), "side-%Y%m%d-%H%M%S", &local);
+	for (n = 1; n < 1000; n++) {
+		int made;
+
+		if (n == 1)
+			made = asprintf(&session->output, "%s", stamp);
+		else
+			made = asprintf(&session->output, "%s-%u", stamp, n);
+		if (made < 0) {
+			session->output = NULL;
+			return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+		}
+		if (!mkdir(session->output, CTF_DIRECTORY_MODE))
+			return 0;
+		if (errno != EEXIST)
+			return fail_output(error, errno, ".");
+		free(session->output);
+		session->output = NULL;
+	}
+	return fail_output(error, EEXIST, stamp);
+}
+
+int output_create(struct session *session, const char *output, bool force,
+		struct session_error *error)
+{
+	struct stat status;
+	int empty;
+
+	if (!output)
+		return create_default(session, error);
+	if (!*output)
+		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
+				"the name of the output directory is empty");
+	session->output = strdup(output);
+	if (!session->output)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	if (!mkdir(session->output, CTF_DIRECTORY_MODE))
+		return 0;
+	if (errno != EEXIST)
+		return fail_output(error, errno, session->output);
+	if (stat(session->output, &status))
+		return fail_output(error, errno, session->output);
+	if (!S_ISDIR(status.st_mode))
+		return fail_output(error, ENOTDIR, session->output);
+	/* Check as the user for whom the process writes now, who need not be the real one (live.h). */
+	if (faccessat(AT_FDCWD, session->output, W_OK | X_OK, AT_EACCESS))
+		return fail_output(error, errno, session->output);
+	empty = is_empty(session->output);
+	if (empty < 0)
+		return fail_output(error, -empty, session->output);
+	if (empty || force)
+		return 0;
+	session_fail(error, SESSION_ERROR_FAILED, EEXIST, "%s is not empty", session->output);
+	return session_hint(error, "`-o DIRECTORY` names another one\n`--force` adds to it");
+}
+
+/*
+ * Only a help for others: without it, because another recorder has it (--force) or there are no
+ * locks here, nothing is lost. Somebody who just asks has it for a moment.
+ */
+void output_lock(struct session *session)
+{
+	const struct timespec moment = {0, 1000000};
+
+	session->output_lock = open(session->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < 20 && session->output_lock >= 0 &&
+			flock(session->output_lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+			i++)
+		nanosleep(&moment, NULL);
+}

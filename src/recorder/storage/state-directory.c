@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The directory of a session that several recorders serve, one after the other: who has it, and what
+ * they tell each other.
+ *
+ * The lock is on the directory itself: what is in it comes and goes. Figures of the clock hold as long
+ * as the machine runs; all recorders of a session use those of the first, so that their traces agree.
+ */
+#include "recorder/storage/state-directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder/recovery/facts.h"
+#include "protocol/boot.h"
+
+#define SESSION_FILE "session"
+#define FIRST_LINE "side-place 1"
+#define LIMIT_SESSION_FILE (1u << 16)
+/* A recorder that was told to go has this long. */
+#define LOCK_TRIES 200
+#define LOCK_PAUSE_NS 10000000
+
+struct place {
+	char *path;
+	uid_t owner; /* of the directory, and of what is in it */
+	bool adopted;
+	char boot[40]; /* that of the clock's figures */
+	/* As the recorder before has written it: */
+	char *output;
+	uint64_t generation;
+	bool has_chunk;
+	unsigned int first_chunk; /* the last one of others */
+};
+
+/* What stands in SESSION_FILE. */
+struct saved {
+	char *output;
+	char boot[40];
+	enum ring_clock clock_kind;
+	struct ctf_clock clock;
+	uint64_t generation;
+	unsigned int first_chunk;
+	bool has_clock;
+};
+
+/* ---- facts about processes and the machine ---- */
+
+void place_boot(char boot[40])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, boot, 39);
+
+	if (fd >= 0)
+		close(fd);
+	boot[got > 0 ? got : 0] = 0;
+	boot[strcspn(boot, " \n")] = 0;
+}
+
+uint64_t session_process_start(pid_t pid)
+{
+	char path[64], text[1024];
+	const char *at;
+	ssize_t got;
+	int fd, field, code;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	code = got < 0 ? errno : ESRCH;
+	if (fd >= 0)
+		close(fd);
+	errno = code;
+	if (got <= 0)
+		return 0;
+	text[got] = 0;
+	/* The second field is a name, with anything in it; behind its ")" is the third. */
+	at = strrchr(text, ')');
+	for (field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+/* ---- the file ---- */
+
+static bool take_line(void *user, const char *word, char *value)
+{
+	struct saved *saved = user;
+
+	if (!strcmp(word, "clock") && !saved->has_clock) {
+		saved->has_clock = facts_take_clock(value, &saved->clock_kind, &saved->clock);
+		return saved->has_clock;
+	}
+	if (!strcmp(word, "boot"))
+		return sscanf(value, "%39s", saved->boot) == 1;
+	if (!strcmp(word, "generation"))
+		return sscanf(value, "%" SCNu64, &saved->generation) == 1;
+	if (!strcmp(word, "chunks"))
+		return sscanf(value, "%u", &saved->first_chunk) == 1;
+	if (strcmp(word, "output") != 0 || saved->output || !facts_unescape(value))
+		return false;
+	saved->output = strdup(value);
+	return saved->output;
+}
+
+/* Could these be figures of the same clock? */
+static bool is_likely(const struct session *session, const struct saved *saved)
+{
+	uint64_t one = session->ctf_clock.frequency, other = saved->clock.frequency;
+	uint64_t apart = one > other ? one - other : other - one;
+
+	return saved->clock_kind == session->clock && apart <= one / 100;
+}
+
+static bool read_saved(struct session *session, struct saved *saved)
+{
+	char *text = NULL;
+	size_t size;
+	bool good;
+	int ret = facts_read_file(
+			session->buffers_fd, SESSION_FILE, LIMIT_SESSION_FILE, &text, &size);
+
+	if (ret == -ENOENT)
+		return false;
+	session->place->adopted = true;
+	good = !ret && facts_parse(text, size, FIRST_LINE, take_line, saved) && saved->has_clock &&
+			saved->output && *saved->output == '/';
+	free(text);
+	if (!good)
+		report(session, true,
+				"%s/" SESSION_FILE
+				" is not what a recorder writes there: output and clock are those of a new session",
+				session->place->path);
+	return good;
+}
+
+static void take_saved(struct session *session)
+{
+	struct place *place = session->place;
+	struct saved saved = {0};
+
+	if (read_saved(session, &saved)) {
+		place->generation = saved.generation;
+		place->first_chunk = saved.first_chunk;
+		place->has_chunk = true;
+		place->output = saved.output;
+		saved.output = NULL;
+		if (*place->boot && !strcmp(place->boot, saved.boot) && is_likely(session, &saved))
+			session->ctf_clock = saved.clock;
+	}
+	free(saved.output);
+}
+
+struct state {
+	const struct session *session;
+	uint64_t generation;
+};
+
+static void put_state(FILE *file, const void *user)
+{
+	const struct state *state = user;
+	const struct session *session = state->session;
+	char *output = realpath(session->output, NULL);
+
+	facts_put_line(file, "boot", *session->place->boot ? session->place->boot : "-");
+	facts_put_clock(file, session->clock, &session->ctf_clock);
+	facts_put_line(file, "output", output ? output : session->output);
+	fprintf(file, "generation %" PRIu64 "\n", state->generation);
+	fprintf(file, "chunks %u\n", session->place->first_chunk);
+	free(output);
+}
+
+int place_save(struct session *session, uint64_t generation)
+{
+	const struct state state = {session, generation};
+
+	if (!session->place)
+		return 0;
+	/* What is there now is not ours; nor is it when nobody knows. */
+	if (!session->place->has_chunk)
+		session->place->first_chunk = adopt_last_chunk(session->output);
+	session->place->has_chunk = true;
+	return facts_write_file(session->buffers_fd, SESSION_FILE, FIRST_LINE, put_state, &state);
+}
+
+/* ---- the directory ---- */
+
+static int fail_place(struct session_error *error, int code, const char *path, const char *why)
+{
+	return session_fail(error, session_error_kind_of(code), code,
+			"cannot keep a session in %s: %s", path, why);
+}
+
+static int check_directory(int fd, const char *path, uid_t owner, struct session_error *error)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return fail_place(error, errno, path, strerror(errno));
+	if (status.st_uid != owner) {
+		fail_place(error, EPERM, path, "it belongs to another user");
+		return session_hint(error, "choose another directory");
+	}
+	if (status.st_mode & (S_IWGRP | S_IWOTH)) {
+		fail_place(error, EPERM, path, "other users may write there");
+		return session_hint(error, "`chmod go-w %.200s`", path);
+	}
+	return 0;
+}
+
+static int lock_directory(int fd, const char *path, struct session_error *error)
+{
+	const struct timespec pause = {0, LOCK_PAUSE_NS};
+	int try;
+
+	for (try = 0; flock(fd, LOCK_EX | LOCK_NB); try++) {
+		if (errno != EWOULDBLOCK)
+			return fail_place(error, errno, path, strerror(errno));
+		if (try == LOCK_TRIES) {
+			fail_place(error, EBUSY, path, "another recorder uses it");
+			return session_hint(error, "end that recorder first");
+		}
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+static int open_directory(
+		struct session *session, const char *path, uid_t owner, struct session_error *error)
+{
+	int ret;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return fail_place(error, errno, path, strerror(errno));
+	session->buffers_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (session->buffers_fd < 0)
+		return fail_place(error, errno, path,
+				errno == ENOTDIR || errno == ELOOP
+						? "it is not a directory, or a link to one"
+						: strerror(errno));
+	ret = check_directory(session->buffers_fd, path, owner, error);
+	if (!ret)
+		ret = lock_directory(session->buffers_fd, path, error);
+	if (ret)
+		return ret;
+	session->buffers = realpath(path, NULL);
+	session->place->path = session->buffers ? strdup(session->buffers) : NULL;
+	return session->place->path
+			? 0
+			: session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+}
+
+/* ---- life ---- */
+
+int place_open(struct session *session, const char *path, uid_t owner, struct session_error *error)
+{
+	int ret;
+
+	session->place = calloc(1, sizeof(*session->place));
+	if (!session->place)
+		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
+	session->place->owner = owner;
+	place_boot(session->place->boot);
+	ret = open_directory(session, path, owner, error);
+	if (ret)
+		return ret;
+	take_saved(session);
+	return 0;
+}
+
+bool place_is_adopted(const struct session *session)
+{
+	return session->place && session->place->adopted;
+}
+
+uid_t place_owner(const struct session *session)
+{
+	return session->place ? session->place->owner : geteuid();
+}
+
+const char *place_output(const struct session *session)
+{
+	return session->place ? session->place->output : NULL;
+}
+
+uint64_t place_generation(const struct session *session)
+{
+	return session->place ? session->place->generation : 0;
+}
+
+unsigned int place_first_chunk(const struct session *session)
+{
+	return session->place->first_chunk;
+}
+
+void place_remove(struct session *session)
+{
+	if (!session->place || session->buffers_fd < 0)
+		return;
+	unlinkat(session->buffers_fd, SESSION_FILE, 0);
+	unlinkat(session->buffers_fd, TOTALS_FILE, 0);
+	/* Left by recorders that had one doorbell for all programs. */
+	unlinkat(session->buffers_fd, "doorbell", 0);
+	/* Folders that are still there have something in them: it was said. */
+	rmdir(session->place->path);
+}
+
+void place_close(struct session *session)
+{
+	if (!session->place)
+		return;
+	free(session->place->path);
+	free(session->place->output);
+	free(session->place);
+	session->place = NULL;
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An instance's bytes on disk. A trace is begun when there is something to put into it: many
+ * processes between a fork and an exec never say anything.
+ *
+ * Order: a record's bytes are looked at first, then the kinds of events that are known by then are
+ * described, then the bytes are written. An agent emits a kind only after it was acknowledged, so the
+ * metadata always knows what the streams hold.
+ *
+ * When the disk is full, records wait in their rings (full.c). When it refuses for another reason, the
+ * bytes are counted as lost and the ring is freed for what comes, which may find room again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recorder/core/parts.h"
+#include "recorder/storage/state-directory.h"
+
+#define NAME_TRIES 100
+/* At the end of a session a living process may write as fast as we read. */
+#define PASSES_OF_THE_LIVING 4
+
+static const uint32_t tracer_version[3] = {0, 1, 0};
+
+/* Note that something could not be written, and say it once for each process. */
+void trace_fail(struct session *session, struct instance *instance, int code,
+		const struct ctf_error *error)
+{
+	code = code < 0 ? -code : code;
+	report_failure(session, code);
+	/* Steps without a text of their own return the error alone. */
+	if (!instance->unwritten_code)
+		report_instance(session, instance, true,
+				"records of process %d (%s) are lost: %s%s%s", (int)instance->peer,
+				instance->procname, *error->text ? error->text : strerror(code),
+				*error->hint ? "\n" : "", error->hint);
+	instance->unwritten_code = code;
+}
+
+/* ---- metadata ---- */
+
+int trace_create(struct session *session, const struct instance *instance, const char *path,
+		struct ctf_writer **writer, struct ctf_error *error)
+{
+	struct ctf_channel_config channels[SESSION_CHANNELS_MAX];
+	struct ctf_writer_config config = {
+			.dir = path,
+			.clock = instance->own_clock ? *instance->own_clock : session->ctf_clock,
+			.hostname = session->hostname,
+			.procname = instance->procname,
+			.exe = instance->exe,
+			.vpid = instance->pid,
+			.version = {tracer_version[0], tracer_version[1], tracer_version[2]},
+			.format = session->format,
+			.compression = session->compress,
+			.channels = channels,
+			.nr_channels = instance->nr_channels,
+			.counts = true,
+	};
+	uint32_t i;
+
+	for (i = 0; i < instance->nr_channels; i++) {
+		const struct channel *channel = instance->channels[i].channel;
+
+		channels[i] = (struct ctf_channel_config){
+				.name = channel->name,
+				.placement = channel->placement == RING_PER_THREAD ? CTF_PER_THREAD
+										   : CTF_PER_CPU,
+				.contexts = channel->contexts.specs,
+				.nr_contexts = channel->contexts.nr,
+		};
+	}
+	return ctf_writer_create(&config, writer, error);
+}
+
+static void link_writer(struct session *session, struct instance *instance)
+{
+	instance->next_writer = session->writers;
+	instance->writer_at = &session->writers;
+	if (session->writers)
+		session->writers->writer_at = &instance->next_writer;
+	session->writers = instance;
+}
+
+static void unlink_writer(struct instance *instance)
+{
+	*instance->writer_at = instance->next_writer;
+	if (instance->next_writer)
+		instance->next_writer->writer_at = instance->writer_at;
+}
+
+/* Its name, the first or another one. What a later recorder writes has a name of its own. */
+static int name_trace(const struct instance *instance, unsigned int try, char **name)
+{
+	uint32_t life = journal_life(instance), number = instance->number + try * LIMIT_INSTANCES;
+	int made;
+
+	if (life > 1)
+		made = asprintf(name, "%s-%u-%u-r%u", instance->procname, instance->pid, number,
+				life);
+	else
+		made = asprintf(name, "%s-%u-%u", instance->procname, instance->pid, number);
+	return made < 0 ? -ENOMEM : 0;
+}
+
+/* Without a journal no later recorder touches what this one has written. */
+static void begin_journal(struct session *session, struct instance *instance, const char *path)
+{
+	int ret = journal_begin_trace(session, instance, path);
+
+	if (!ret)
+		return;
+	report_instance(session, instance, true,
+			"the journal of process %d (%s) cannot be written: %s", (int)instance->peer,
+			instance->procname, strerror(-ret));
+	journal_close(instance);
+}
+
+/* For the process that sends the traces, which keeps shares of its spool for users (src/relay/spool.h). Without it they have one in common. */
+static void write_user(
+		const struct session *session, const struct instance *instance, const char *trace)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	/* A recording of one command has one user; its trace stays equal to the copy that a receiver writes. */
+	if (!session->rounds || !session->service ||
+			snprintf(path, sizeof(path), "%s/" CTF_USER_FILE, trace) >=
+					(int)sizeof(path))
+		return;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	if (fd < 0)
+		return;
+	(void)dprintf(fd, "%u\n", (unsigned int)instance->account);
+	close(fd);
+}
+
+static int begin_trace(struct session *session, struct instance *instance, struct ctf_error *error)
+{
+	int try, ret = rotate_prepare(session, error);
+
+	if (ret)
+		return ret;
+	ret = -EEXIST;
+	/* With --force, names of an earlier session may be taken. */
+	for (try = 0; try < NAME_TRIES && ret == -EEXIST; try++) {
+		char *directory = NULL, *path = NULL;
+
+		if (name_trace(instance, (unsigned int)try, &directory))
+			return -ENOMEM;
+		if (asprintf(&path, "%s/%s", rotate_path(session), directory) < 0) {
+			free(directory);
+			return -ENOMEM;
+		}
+		journal_expect_trace(session, instance, path);
+		ret = trace_create(session, instance, path, &instance->writer, error);
+		if (!ret)
+			write_user(session, instance, path);
+		if (!ret)
+			begin_journal(session, instance, path);
+		free(path);
+		if (ret) {
+			free(directory);
+			continue;
+		}
+		link_writer(session, instance);
+		rotate_note_flat(session, directory);
+		pthread_mutex_lock(&session->lock);
+		free(instance->directory);
+		instance->directory = directory;
+		pthread_mutex_unlock(&session->lock);
+	}
+	return ret;
+}
+
+/* What the writer has written since we looked last. */
+static void count_bytes(struct session *session, struct instance *instance)
+{
+	uint64_t bytes = ctf_writer_bytes(instance->writer);
+
+	instance->bytes += bytes - instance->writer_bytes;
+	session->rotation.bytes += bytes - instance->writer_bytes;
+	instance->writer_bytes = bytes;
+}
+
+/* Put the kinds that are known now into the metadata. */
+int trace_describe(struct session *session, struct instance *instance, struct ctf_writer *writer,
+		uint32_t *nr_described, struct ctf_error *error)
+{
+	for (;;) {
+		struct event_kind kind = {0};
+		bool more;
+		int ret;
+
+		pthread_mutex_lock(&session->lock);
+		more = *nr_described < instance->nr_kinds;
+		if (more)
+			kind = instance->kinds[*nr_described];
+		pthread_mutex_unlock(&session->lock);
+		if (!more)
+			return 0;
+		ret = ctf_writer_add_event(writer, kind.channel, kind.id, kind.owned->desc,
+				kind.contexts.specs, kind.contexts.nr, error);
+		if (ret)
+			return ret;
+		++*nr_described;
+	}
+}
+
+int trace_prepare(struct session *session, struct instance *instance, struct ctf_error *error)
+{
+	int ret = instance->writer ? 0 : begin_trace(session, instance, error);
+
+	if (ret)
+		return ret;
+	maps_write(session, instance);
+	return trace_describe(session, instance, instance->writer, &instance->nr_described, error);
+}
+
+/* ---- records ---- */
+
+/* Before it is released. Without the note a later recorder may write it twice: that is said. */
+static void note(struct session *session, struct instance *instance, uint32_t channel,
+		uint32_t ring, uint64_t position)
+{
+	int ret = journal_note(instance, channel, ring, position);
+
+	if (!ret || instance->channels[channel].each[ring].unnoted)
+		return;
+	instance->channels[channel].each[ring].unnoted = true;
+	report_instance(session, instance, true,
+			"the journal of process %d (%s) cannot be written: %s", (int)instance->peer,
+			instance->procname, strerror(-ret));
+}
+
+/* A packet is in the file. */
+static void count_packet(struct session *session, struct instance *instance, uint32_t channel,
+		struct instance_ring *ring, uint64_t bytes, uint64_t records)
+{
+	struct instance_channel *of = &instance->channels[channel];
+
+	atomic_fetch_add_explicit(&ring->written, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&of->written, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&instance->written, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&session->written, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&ring->recorded, records, memory_order_relaxed);
+	atomic_fetch_add_explicit(&of->recorded, records, memory_order_relaxed);
+	atomic_fetch_add_explicit(&instance->recorded, records, memory_order_relaxed);
+}
+
+int trace_append(struct session *session, struct instance *instance, uint32_t channel,
+		uint32_t number, const struct ctf_span *span, struct ctf_error *error)
+{
+	struct instance_ring *ring = &instance->channels[channel].each[number];
+	uint64_t begin = instance->begin_ticks, before = ring->discarded_before;
+	struct ctf_span packet = *span;
+	uint64_t records = 0;
+	int ret = trace_prepare(session, instance, error);
+
+	/* A core dump does not say when it began. */
+	if (begin < ring->begin)
+		begin = ring->begin;
+	if (!begin || begin > span->timestamp_begin)
+		begin = span->timestamp_begin;
+	if (!ret && !ring->stream) {
+		ret = ctf_writer_open_stream(
+				instance->writer, channel, number, begin, &ring->stream, error);
+		if (!ret && !ring->known)
+			instance->nr_streams++;
+		ring->known |= !ret;
+	}
+	packet.events_discarded -=
+			before < packet.events_discarded ? before : packet.events_discarded;
+	if (!ret) {
+		records = ctf_stream_records(ring->stream);
+		ret = ctf_stream_append(ring->stream, &packet, error);
+	}
+	if (ret)
+		return ret;
+	if (ring->held && span->events_discarded > ring->discarded)
+		full_count(session, span->events_discarded - ring->discarded);
+	ring->held = false;
+	full_over(session);
+	count_bytes(session, instance);
+	retain_apply(session);
+	ring->discarded = span->events_discarded;
+	if (span->timestamp_end > instance->last_ticks)
+		instance->last_ticks = span->timestamp_end;
+	count_packet(session, instance, channel, ring, span->size,
+			ctf_stream_records(ring->stream) - records);
+	/* It only counts losses. Behind a window it goes with the window: see journal.c. */
+	if (!span->size && !ring->window_written)
+		note(session, instance, channel, number,
+				ring_consumer_position(instance->channels[channel].rings, number));
+	return 0;
+}
+
+/* False: it stays in the ring. */
+static bool write_span(struct session *session, struct instance *instance, uint32_t channel,
+		uint32_t ring, const struct ring_span *span)
+{
+	struct instance_channel *of = &instance->channels[channel];
+	struct ctf_error error = {.text = ""};
+	struct ctf_span packet = {
+			.records = span->data,
+			.size = span->size,
+			.timestamp_begin = span->first_timestamp,
+			.timestamp_end = span->end_timestamp,
+			.events_discarded = ring_consumer_lost_total(of->rings, ring),
+	};
+	int ret;
+
+	rotate_for(session, span->size);
+	ret = trace_append(session, instance, channel, ring, &packet, &error);
+	if (!ret)
+		return true;
+	of->each[ring].held = full_holds(session, ret);
+	if (of->each[ring].held)
+		return false;
+	of->each[ring].unwritten += span->size;
+	trace_fail(session, instance, ret, &error);
+	return true;
+}
+
+void trace_report_damage(
+		struct session *session, struct instance *instance, uint32_t channel, uint32_t ring)
+{
+	struct instance_channel *of = &instance->channels[channel];
+
+	if (of->each[ring].damaged)
+		return;
+	of->each[ring].damaged = true;
+	if (of->geometry.flags & RING_COUNTS)
+		return; /* Out of a core dump. */
+	report_instance(session, instance, true,
+			"process %d (%s) has damaged its ring %s_%u (%s); what it recorded there afterwards is lost",
+			(int)instance->peer, instance->procname, of->channel->name, ring,
+			ring_consumer_error(of->rings, ring));
+}
+
+static bool drain_ring(
+		struct session *session, struct instance *instance, uint32_t channel, uint32_t ring)
+{
+	struct instance_channel *of = &instance->channels[channel];
+	struct ring_span span;
+	int ret;
+
+	if (of->each[ring].damaged)
+		return false;
+	if (full_waits(session)) {
+		of->each[ring].held = true;
+		return false;
+	}
+	ret = ring_consumer_peek(of->rings, ring, &span);
+	if (ret < 0)
+		trace_report_damage(session, instance, channel, ring);
+	if (ret <= 0)
+		return false;
+	if (!write_span(session, instance, channel, ring, &span))
+		return false;
+	note(session, instance, channel, ring, span.position + span.size);
+	ring_consumer_release(of->rings, ring, &span);
+	return true;
+}
+
+bool trace_drain(struct session *session, struct instance *instance)
+{
+	bool found = false;
+	uint32_t i, ring;
+
+	for (i = 0; i < instance->nr_channels; i++) {
+		const struct instance_channel *channel = &instance->channels[i];
+
+		if (channel_overwrites(channel->channel))
+			continue;
+		for (ring = 0; ring < channel->geometry.rings; ring++)
+			found |= drain_ring(session, instance, i, ring);
+	}
+	return found;
+}
+
+/* ---- the end ---- */
+
+/*
+ * The rings and what was counted of each. A session may have very many processes: what is left of
+ * them is sums. The main thread may be looking (statistics.c).
+ */
+static void free_channel(struct session *session, struct instance *instance, uint32_t index)
+{
+	struct instance_channel *channel = &instance->channels[index];
+	struct ring_consumer *rings = channel->rings;
+	struct instance_ring *each = channel->each;
+	uint64_t unwritten = 0, lost = 0;
+	int ring_fd = channel->ring_fd;
+	uint32_t ring;
+
+	for (ring = 0; each && ring < channel->geometry.rings; ring++) {
+		unwritten += each[ring].unwritten;
+		lost += rings ? ring_consumer_lost_total(rings, ring) : 0;
+	}
+	pthread_mutex_lock(&session->lock);
+	channel->rings = NULL;
+	channel->each = NULL;
+	channel->ring_fd = -1;
+	channel->lost = lost;
+	instance->unwritten += unwritten;
+	pthread_mutex_unlock(&session->lock);
+	free(each);
+	if (ring_fd >= 0)
+		close(ring_fd);
+	if (!rings)
+		return;
+	if (session->bells)
+		ring_bells_remove(session->bells, rings);
+	ring_consumer_unmap(rings);
+}
+
+/* What still waits in rings that overwrite is not in the trace: buffers_remove(). */
+static void end_journal(struct instance *instance)
+{
+	if (!instance->unwritten_code)
+		journal_finish(instance);
+}
+
+/* Everything that was published, the losses, and the memory back. The files stay open. */
+bool trace_end(struct session *session, struct instance *instance)
+{
+	unsigned int pass;
+	uint32_t i;
+
+	trigger_count(session, instance);
+	for (pass = 0; pass < PASSES_OF_THE_LIVING && trace_drain(session, instance); pass++)
+		;
+	if (full_waits(session) || !snapshot_end(session, instance) ||
+			!losses_end(session, instance))
+		return false;
+	totals_end(session, instance, buffers_stay(instance));
+	end_journal(instance);
+	for (i = 0; i < instance->nr_all_channels; i++)
+		free_channel(session, instance, i);
+	if (instance->writer)
+		count_bytes(session, instance);
+	kinds_forget(session, instance);
+	buffers_remove(session, instance);
+	memory_give_back(session, instance);
+	pthread_mutex_lock(&session->lock);
+	session->ended = session->ended_next;
+	instance->state = INSTANCE_CLOSED;
+	pthread_mutex_unlock(&session->lock);
+	return true;
+}
+
+void trace_close(struct session *session, struct instance *instance, const struct ctf_clock *clock)
+{
+	struct ctf_error error = {.text = ""};
+	int ret;
+
+	if (!instance->writer)
+		return;
+	/* Lines that were read while the last records were written. */
+	maps_write(session, instance);
+	/* The first figures are good enough when the better ones find no room. */
+	if (clock && !instance->own_clock)
+		ctf_writer_set_clock(instance->writer, clock, &error);
+	count_bytes(session, instance);
+	unlink_writer(instance);
+	ret = ctf_writer_close(instance->writer, &error);
+	instance->writer = NULL;
+	instance->writer_bytes = 0;
+	if (ret)
+		trace_fail(session, instance, ret, &error);
+}

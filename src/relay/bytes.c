@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stream of frames: into a file, a FIFO, a serial line, standard output, or over TCP.
+ *
+ * Only over TCP can the receiver answer. It acknowledges what it has written; what it did not when a
+ * connection breaks is sent again over the next one, and what it knows already it recognises by the
+ * numbers of packets. Everywhere else what was written has been delivered, as far as we can know, and
+ * metadata comes again and again for whoever joins late.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "relay/frame.h"
+#include "relay/sink.h"
+
+#define WINDOW 1024 /* Packets on their way. */
+#define ANSWER_MS 5000
+#define REPEAT_MIN (256u << 10) /* Bytes of packets between two copies of metadata. */
+#define REPEAT_MIN_SERIAL (16u << 10)
+#define REPEAT_SHARE 16 /* Or so many times its size. */
+#define REPEAT_S 5
+#define LAST_COPIES 2 /* Of frames that end something, where nothing is acknowledged. */
+
+/* A packet on its way: when its last frame has arrived, so has the stream up to the mark. */
+struct on_the_way {
+	uint64_t sequence;
+	struct follow_stream *stream;
+	struct marks_place mark;
+};
+
+struct bytes {
+	struct sink sink;
+	int fd;
+	bool shared;
+	bool serial;
+	bool answers; /* The receiver has acknowledged something. */
+	bool mute;    /* It had its time to. */
+	uint64_t acknowledged;
+	size_t piece;
+	time_t repeated;  /* by a clock that nobody sets */
+	uint64_t packets; /* All that were passed, in all traces. */
+	uint64_t events;
+	struct on_the_way queue[WINDOW];
+	unsigned int head;
+	unsigned int count;
+	unsigned char in[4096]; /* What the receiver says. */
+	size_t in_size;
+	unsigned char out[FRAME_HEAD + FRAME_PIECE + 2 * FRAME_NAME_MAX + 256 + FRAME_TAIL];
+};
+
+static struct bytes *bytes_of(struct sink *sink)
+{
+	return (struct bytes *)(void *)sink;
+}
+
+/* ---- frames ---- */
+
+static struct frame_writer begin_frame(struct bytes *bytes)
+{
+	return (struct frame_writer){.at = bytes->out + FRAME_HEAD,
+			.end = bytes->out + sizeof(bytes->out) - FRAME_TAIL};
+}
+
+static int send_frame(struct bytes *bytes, struct frame_writer *writer, uint8_t type)
+{
+	unsigned char *payload = bytes->out + FRAME_HEAD;
+	size_t size = (size_t)(writer->at - payload);
+	uint32_t sum = framing_crc(0, payload, size);
+
+	if (writer->full)
+		return -ENAMETOOLONG;
+	framing_head(bytes->out, type, bytes->sink.id, bytes->sink.sequence++, (uint32_t)size);
+	writer->end += FRAME_TAIL;
+	framing_put_u32(writer, sum);
+	return line_write(bytes->fd, bytes->out, (size_t)(writer->at - bytes->out), bytes->shared,
+			&bytes->sink.patience);
+}
+
+static int say_hello(struct bytes *bytes)
+{
+	struct frame_writer writer = begin_frame(bytes);
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	framing_put_u32(&writer, FRAME_VERSION);
+	framing_put_u32(&writer,
+			(bytes->sink.connections ? FRAME_HELLO_RESUMED : 0) |
+					(bytes->sink.delivered ? FRAME_HELLO_ACKNOWLEDGED : 0));
+	framing_put_name(&writer, host);
+	framing_put_name(&writer, bytes->sink.session);
+	return send_frame(bytes, &writer, FRAME_HELLO);
+}
+
+/* ---- opening ---- */
+
+/*
+ * A descriptor, or -1 with errno. Links are names of devices, below /dev and elsewhere (socat), but another user may have made one that
+ * leads to a file: then the error is ELOOP, and nothing is created behind a link.
+ */
+static int open_end(const char *path, int flags)
+{
+	int fd = open(path, flags | O_NOFOLLOW, 0644);
+	struct stat status;
+
+	if (fd >= 0 || errno != ELOOP)
+		return fd;
+	fd = open(path, flags & ~O_CREAT);
+	if (fd < 0 || (!fstat(fd, &status) && !S_ISREG(status.st_mode)))
+		return fd;
+	close(fd);
+	errno = ELOOP;
+	return -1;
+}
+
+static int open_path(struct bytes *bytes, struct send_error *error)
+{
+	const char *path = bytes->sink.url.path;
+	bool is_device = !strncmp(path, "/dev/", 5); /* It may come later, and is never made. */
+	int fd = open_end(path,
+			O_WRONLY | (is_device || bytes->sink.no_files ? 0 : O_CREAT) | O_APPEND |
+					O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int ret = fd < 0 ? -errno : 0;
+	struct stat status;
+
+	if (ret == -ENXIO) {
+		snprintf(error->text, sizeof(error->text), "cannot write to %.200s: %s", path,
+				line_error(ret));
+		return ret;
+	}
+	if (!ret && bytes->sink.no_files && (fstat(fd, &status) || S_ISREG(status.st_mode))) {
+		close(fd);
+		snprintf(error->text, sizeof(error->text),
+				"%.200s is a file: a daemon of the system sends to devices and pipes only",
+				path);
+		bytes->sink.final_error = true;
+		return -EPERM;
+	}
+	if (ret == -ELOOP) {
+		snprintf(error->text, sizeof(error->text),
+				"cannot write to %.200s: it is a symbolic link to a file", path);
+		bytes->sink.final_error = true;
+		return ret;
+	}
+	if (ret == -ENOENT && (is_device || bytes->sink.no_files)) {
+		snprintf(error->text, sizeof(error->text), "%.200s is not there", path);
+		return ret;
+	}
+	if (!ret && isatty(fd)) {
+		bytes->serial = true;
+		ret = line_raw(fd, bytes->sink.speed);
+	}
+	if (ret) {
+		snprintf(error->text, sizeof(error->text), "cannot write to %.200s: %s", path,
+				ret == -EINVAL ? "serial lines do not know that speed"
+					       : line_error(ret));
+		bytes->sink.final_error = true;
+		if (fd >= 0)
+			close(fd);
+		return ret;
+	}
+	/* A pipe that nobody reads from shows when it is written to. */
+	if (!fstat(fd, &status) && S_ISDIR(status.st_mode))
+		bytes->sink.final_error = true;
+	return fd;
+}
+
+static time_t steady_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+static int bytes_open(struct sink *sink, struct send_error *error)
+{
+	struct bytes *bytes = bytes_of(sink);
+	int fd;
+	bool is_first;
+
+	bytes->head = bytes->count = 0;
+	bytes->in_size = 0;
+	bytes->answers = bytes->mute = false;
+	bytes->piece = FRAME_PIECE;
+	switch (sink->url.kind) {
+	case URL_TCP:
+		fd = line_connect(sink->url.host, sink->url.port, &sink->patience, error);
+		break;
+	case URL_PATH: fd = open_path(bytes, error); break;
+	default:
+		fd = STDOUT_FILENO;
+		bytes->shared = true;
+		bytes->serial = isatty(fd);
+		break;
+	}
+	if (fd < 0)
+		return fd;
+	bytes->fd = fd;
+	if (bytes->serial)
+		bytes->piece = FRAME_PIECE_SERIAL;
+	sink->watch_fd = sink->url.kind == URL_TCP ? fd : -1;
+	bytes->repeated = steady_seconds();
+	is_first = !sink->sequence;
+	fd = say_hello(bytes);
+	/* If frame 0 is missing, the receiver counts a lost frame. */
+	if (fd && is_first)
+		sink->sequence = 0;
+	if (fd)
+		snprintf(error->text, sizeof(error->text), "cannot write: %s", line_error(fd));
+	return fd;
+}
+
+/* ---- what is sent ---- */
+
+static int bytes_text(struct sink *sink, struct follow_trace *trace, bool is_maps, const char *text,
+		size_t size)
+{
+	struct bytes *bytes = bytes_of(sink);
+	uint64_t offset = is_maps ? trace->sent_maps : trace->sent_metadata;
+	struct frame_file file = {
+			.trace = trace->number,
+			.kind = is_maps ? FRAME_MAPS : FRAME_METADATA,
+			.generation = trace->generation,
+			.total = offset + size,
+	};
+
+	snprintf(file.name, sizeof(file.name), "%s", trace->name);
+	for (size_t done = 0; done < size;) {
+		struct frame_writer writer = begin_frame(bytes);
+		int ret;
+
+		file.offset = offset + done;
+		file.bytes = (const unsigned char *)text + done;
+		file.size = size - done < bytes->piece ? size - done : bytes->piece;
+		framing_put_file(&writer, &file);
+		ret = send_frame(bytes, &writer, FRAME_FILE);
+		if (ret)
+			return ret;
+		done += file.size;
+	}
+	return 0;
+}
+
+static int bytes_packet(struct sink *sink, struct follow_stream *stream,
+		const struct ctf_packet *packet, uint64_t events)
+{
+	struct bytes *bytes = bytes_of(sink);
+	struct frame_packet frame = {
+			.trace = stream->trace->number,
+			.stream = stream->number,
+			.number = stream->at.packets,
+			.events_before = stream->at.events,
+			.dropped_before = stream->dropped_events,
+			.events = events,
+			.total = packet->size,
+			.header_size = (uint8_t)stream->header_size,
+	};
+
+	snprintf(frame.trace_name, sizeof(frame.trace_name), "%s", stream->trace->name);
+	snprintf(frame.stream_name, sizeof(frame.stream_name), "%s", stream->plain);
+	while (frame.offset < packet->size) {
+		struct frame_writer writer = begin_frame(bytes);
+		int ret;
+
+		frame.bytes = packet->bytes + frame.offset;
+		frame.size = packet->size - frame.offset < bytes->piece
+				? packet->size - frame.offset
+				: bytes->piece;
+		framing_put_packet(&writer, &frame);
+		ret = send_frame(bytes, &writer, FRAME_PACKET);
+		if (ret)
+			return ret;
+		frame.offset += frame.size;
+	}
+	bytes->packets++;
+	bytes->events += events;
+	stream->trace->since_repeat += packet->size;
+	return 0;
+}
+
+static void deliver_first(struct bytes *bytes)
+{
+	struct on_the_way *first = &bytes->queue[bytes->head];
+
+	if (first->mark.offset > first->stream->delivered.offset)
+		first->stream->delivered = first->mark;
+	bytes->head = (bytes->head + 1) % WINDOW;
+	bytes->count--;
+}
+
+/* Metadata again, if there is nobody who could say that it has arrived. */
+static void repeat(struct bytes *bytes, struct follow_trace *trace)
+{
+	uint64_t least = bytes->serial ? REPEAT_MIN_SERIAL : REPEAT_MIN;
+
+	if (trace->sent_metadata * REPEAT_SHARE > least)
+		least = trace->sent_metadata * REPEAT_SHARE;
+	if (trace->since_repeat < least)
+		return;
+	trace->since_repeat = 0;
+	trace->sent_metadata = trace->sent_maps = 0;
+}
+
+static void bytes_passed(struct sink *sink, struct follow_stream *stream)
+{
+	struct bytes *bytes = bytes_of(sink);
+
+	if (sink->url.kind != URL_TCP) {
+		stream->delivered = stream->at;
+		repeat(bytes, stream->trace);
+		return;
+	}
+	if (bytes->count == WINDOW) /* Only where nobody answers. */
+		deliver_first(bytes);
+	bytes->queue[(bytes->head + bytes->count++) % WINDOW] = (struct on_the_way){
+			.sequence = bytes->sink.sequence - 1, .stream = stream, .mark = stream->at};
+}
+
+/* ---- what the receiver says ---- */
+
+static void take_answers(struct bytes *bytes)
+{
+	size_t used, at = 0;
+	struct frame frame;
+	enum frame_found found;
+
+	while ((found = framing_find(bytes->in + at, bytes->in_size - at, &used, &frame)) !=
+			FRAME_MORE) {
+		struct frame_reader reader = {frame.payload, frame.payload + frame.size, false};
+		uint64_t sequence;
+
+		at += used;
+		if (found != FRAME_WHOLE || frame.type != FRAME_ACK)
+			continue;
+		sequence = framing_get_u64(&reader);
+		if (reader.bad || frame.session != bytes->sink.id)
+			continue;
+		bytes->answers = true;
+		if (sequence > bytes->acknowledged)
+			bytes->acknowledged = sequence;
+	}
+	memmove(bytes->in, bytes->in + at, bytes->in_size - at);
+	bytes->in_size -= at;
+	if (bytes->in_size == sizeof(bytes->in))
+		bytes->in_size = 0; /* Not from one of ours. */
+	while (bytes->count && bytes->queue[bytes->head].sequence < bytes->acknowledged)
+		deliver_first(bytes);
+}
+
+/* 1: something came; 0: nothing is there. */
+static int hear(struct bytes *bytes)
+{
+	ssize_t got = recv(bytes->fd, bytes->in + bytes->in_size,
+			sizeof(bytes->in) - bytes->in_size, MSG_DONTWAIT);
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (!got)
+		return -ECONNRESET;
+	bytes->in_size += (size_t)got;
+	take_answers(bytes);
+	return 1;
+}
+
+static void bytes_close(struct sink *sink)
+{
+	struct bytes *bytes = bytes_of(sink);
+
+	/* Do not send to the next receiver what this one acknowledged before it ended. */
+	while (bytes->fd >= 0 && sink->url.kind == URL_TCP && hear(bytes) > 0)
+		;
+	if (bytes->fd >= 0 && !bytes->shared)
+		close(bytes->fd);
+	bytes->fd = sink->watch_fd = -1;
+}
+
+/* One byte, so that the rest is heard at once. */
+static int await_answer(struct bytes *bytes, int timeout_ms)
+{
+	int ret;
+
+	if (bytes->in_size == sizeof(bytes->in))
+		bytes->in_size = 0;
+	ret = line_read(bytes->fd, bytes->in + bytes->in_size, 1, timeout_ms,
+			&bytes->sink.patience);
+	if (ret)
+		return ret;
+	bytes->in_size++;
+	take_answers(bytes);
+	ret = hear(bytes);
+	return ret < 0 ? ret : 0;
+}
+
+static int bytes_flush(struct sink *sink, struct follow *follow, bool wait)
+{
+	struct bytes *bytes = bytes_of(sink);
+	time_t now = steady_seconds();
+	int ret = 0;
+
+	if (sink->url.kind != URL_TCP) {
+		if (now - bytes->repeated < REPEAT_S)
+			return 0;
+		bytes->repeated = now;
+		for (struct follow_trace *trace = follow->traces; trace; trace = trace->next) {
+			if (!trace->since_repeat || trace->done)
+				continue;
+			trace->since_repeat = 0;
+			trace->sent_metadata = trace->sent_maps = 0;
+		}
+		return 0;
+	}
+	do
+		ret = hear(bytes);
+	while (ret > 0);
+	/* A window that is full, and everything at the end. */
+	while (!ret && !bytes->mute && bytes->count && (wait || bytes->count > WINDOW / 2)) {
+		ret = await_answer(bytes, ANSWER_MS);
+		bytes->mute = ret == -ETIMEDOUT && !bytes->answers;
+		if (wait || ret == -ETIMEDOUT)
+			break;
+	}
+	return ret == -ETIMEDOUT ? 0 : ret;
+}
+
+static void bytes_free(struct sink *sink)
+{
+	bytes_close(sink);
+	free(bytes_of(sink));
+}
+
+/* ---- ends ---- */
+
+static int send_trace_end(struct bytes *bytes, struct follow_trace *trace)
+{
+	const struct follow_stream *stream = trace->streams;
+	int ret = 0;
+
+	do {
+		struct frame_writer writer = begin_frame(bytes);
+
+		framing_put_u32(&writer, trace->number);
+		framing_put_name(&writer, trace->name);
+		/* As many as there is room for. */
+		for (; stream && (size_t)(writer.at - bytes->out) < bytes->piece;
+				stream = stream->next) {
+			framing_put_u32(&writer, stream->number);
+			framing_put_name(&writer, stream->plain);
+			framing_put_u64(&writer, stream->at.packets);
+			framing_put_u64(&writer, stream->at.events);
+			framing_put_u64(&writer, stream->dropped_events);
+			framing_put_u32(&writer, stream->last.class_id);
+			framing_put_u64(&writer, stream->last.instance);
+			framing_put_u64(&writer, stream->begin);
+			framing_put_u64(&writer, stream->last.end);
+			framing_put_u64(&writer, stream->last.discarded + stream->dropped_events);
+			framing_put(&writer, stream->last.uuid, sizeof(stream->last.uuid));
+			framing_put_u8(&writer, (uint8_t)stream->header_size);
+		}
+		ret = send_frame(bytes, &writer, FRAME_TRACE_END);
+	} while (!ret && stream);
+	return ret;
+}
+
+/* For whoever joined after the metadata had come. */
+static int last_metadata(struct sink *sink, struct follow_trace *trace)
+{
+	uint64_t sent = trace->sent_metadata;
+	char *text;
+	size_t size;
+	int ret = follow_text(trace, "metadata", 0, &text, &size);
+
+	trace->sent_metadata = 0;
+	if (!ret && size)
+		ret = bytes_text(sink, trace, false, text, size);
+	trace->sent_metadata = sent;
+	free(text);
+	return ret;
+}
+
+static int bytes_end_trace(struct sink *sink, struct follow_trace *trace)
+{
+	struct bytes *bytes = bytes_of(sink);
+	int copies = sink->url.kind == URL_TCP ? 1 : LAST_COPIES, ret = 0;
+
+	if (sink->url.kind != URL_TCP)
+		ret = last_metadata(sink, trace);
+	for (int i = 0; !ret && i < copies; i++)
+		ret = send_trace_end(bytes, trace);
+	return ret;
+}
+
+static int send_end(struct bytes *bytes, const struct follow *follow, uint64_t frames)
+{
+	struct frame_writer writer = begin_frame(bytes);
+	uint64_t packets = follow->past.packets, events = follow->past.events;
+	uint64_t dropped_packets = follow->past.dropped_packets;
+	uint64_t dropped_events = follow->past.dropped_events;
+
+	for (const struct follow_trace *trace = follow->traces; trace; trace = trace->next)
+		for (const struct follow_stream *stream = trace->streams; stream;
+				stream = stream->next) {
+			packets += stream->at.packets;
+			events += stream->at.events;
+			dropped_packets += stream->dropped_packets;
+			dropped_events += stream->dropped_events;
+		}
+	framing_put_u64(&writer, frames);
+	framing_put_u64(&writer, packets);
+	framing_put_u64(&writer, events);
+	framing_put_u64(&writer, dropped_packets);
+	framing_put_u64(&writer, dropped_events);
+	framing_put_u32(&writer, follow->nr_traces);
+	return send_frame(bytes, &writer, FRAME_END);
+}
+
+/* Over TCP: until the last frame is acknowledged, or the other side closes as one does at the end. */
+static int await_end(struct bytes *bytes)
+{
+	int ret = 0;
+
+	if (!bytes->answers)
+		shutdown(bytes->fd, SHUT_WR);
+	while (!ret && bytes->acknowledged < bytes->sink.sequence)
+		ret = await_answer(bytes, -1);
+	if (ret == -ECONNRESET && !bytes->answers) {
+		while (bytes->count)
+			deliver_first(bytes);
+		return 0;
+	}
+	return ret;
+}
+
+static int bytes_end(struct sink *sink, struct follow *follow)
+{
+	struct bytes *bytes = bytes_of(sink);
+	int copies = sink->url.kind == URL_TCP ? 1 : LAST_COPIES, ret = 0;
+	uint64_t frames = bytes->sink.sequence + (uint64_t)copies;
+	struct stat status;
+
+	for (int i = 0; !ret && i < copies; i++)
+		ret = send_end(bytes, follow, frames);
+	if (ret)
+		return ret;
+	if (sink->url.kind == URL_TCP)
+		return await_end(bytes);
+	if (bytes->serial)
+		tcdrain(bytes->fd);
+	else if (!fstat(bytes->fd, &status) && S_ISREG(status.st_mode) && fdatasync(bytes->fd))
+		return -errno;
+	return 0;
+}
+
+static const struct sink_ops bytes_ops = {
+		.counts = true,
+		.replaces = true,
+		.open = bytes_open,
+		.text = bytes_text,
+		.packet = bytes_packet,
+		.passed = bytes_passed,
+		.flush = bytes_flush,
+		.end_trace = bytes_end_trace,
+		.end = bytes_end,
+		.close = bytes_close,
+		.free = bytes_free,
+};
+
+struct sink *bytes_create(void)
+{
+	struct bytes *bytes = calloc(1, sizeof(*bytes));
+
+	if (!bytes)
+		return NULL;
+	bytes->sink.ops = &bytes_ops;
+	bytes->sink.watch_fd = bytes->fd = -1;
+	if (getrandom(&bytes->sink.id, sizeof(bytes->sink.id), 0) != sizeof(bytes->sink.id))
+		bytes->sink.id = (uint64_t)time(NULL) << 32 ^ (uint64_t)getpid();
+	return &bytes->sink;
+}

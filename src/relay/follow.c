@@ -1,0 +1,946 @@
+/* SPDX-License-Identifier: MIT */
+/* The traces of a directory while they grow. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctf/read/lock.h"
+#include "relay/follow.h"
+
+#define DEPTH_MAX 16
+/* A trace that is moved into a chunk has no name that is looked at for a moment. */
+#define MISSING_MS 5000
+#define SUFFIX ".zst"
+#define WATCHED (IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE)
+
+/* ---- whether somebody is at work ---- */
+
+/* Other users may be able to make links inside a trace. The user names the directory. */
+static bool trace_is_written(const struct follow_trace *trace)
+{
+	char path[4096];
+
+	return (size_t)snprintf(path, sizeof(path), "%s/metadata", trace->path) < sizeof(path) &&
+			ctf_is_locked(AT_FDCWD, path, O_NOFOLLOW);
+}
+
+bool follow_is_over(const struct follow *follow)
+{
+	if (ctf_is_locked(AT_FDCWD, follow->dir, 0))
+		return false;
+	for (const struct follow_trace *trace = follow->traces; trace; trace = trace->next)
+		if (!trace->ended && trace_is_written(trace))
+			return false;
+	return true;
+}
+
+/* ---- opening and closing ---- */
+
+static void free_stream(struct follow_stream *stream)
+{
+	free(stream->name);
+	free(stream->plain);
+	free(stream);
+}
+
+static void free_trace(struct follow_trace *trace)
+{
+	while (trace->streams) {
+		struct follow_stream *next = trace->streams->next;
+
+		free_stream(trace->streams);
+		trace->streams = next;
+	}
+	ctf_counter_free(trace->counter);
+	free(trace->path);
+	free(trace->name);
+	free(trace);
+}
+
+int follow_open(const char *dir, struct follow *follow)
+{
+	*follow = (struct follow){.walk = true};
+	follow->last = &follow->traces;
+	follow->dir = strdup(dir);
+	if (!follow->dir)
+		return -ENOMEM;
+	follow->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	follow->lame = follow->inotify < 0;
+	return 0;
+}
+
+void follow_close(struct follow *follow)
+{
+	if (follow->marks)
+		marks_close(follow->marks);
+	free(follow->marks);
+	while (follow->traces) {
+		struct follow_trace *next = follow->traces->next;
+
+		free_trace(follow->traces);
+		follow->traces = next;
+	}
+	if (follow->inotify >= 0)
+		close(follow->inotify);
+	free(follow->dir);
+	free(follow->gone);
+	*follow = (struct follow){.inotify = -1};
+}
+
+static int watch(struct follow *follow, const char *path)
+{
+	int watch = follow->inotify < 0 ? -1 : inotify_add_watch(follow->inotify, path, WATCHED);
+
+	if (watch < 0)
+		follow->lame = true;
+	return watch;
+}
+
+/* ---- finding traces ---- */
+
+static char *trace_name(const struct follow *follow, const char *path)
+{
+	size_t size = strlen(follow->dir);
+	const char *name = path + size, *begin;
+
+	while (*name == '/')
+		name++;
+	if (*name)
+		return strdup(name);
+	/* The directory is itself a trace. */
+	while (size > 1 && follow->dir[size - 1] == '/')
+		size--;
+	begin = memrchr(follow->dir, '/', size);
+	begin = begin ? begin + 1 : follow->dir;
+	size -= (size_t)(begin - follow->dir);
+	if (!size || *begin == '.' || *begin == '/')
+		return strdup("trace");
+	return strndup(begin, size);
+}
+
+static struct follow_stream *add_stream(struct follow_trace *trace, const char *name);
+
+/* As a sender before has left it. */
+static bool restore_stream(
+		struct follow_trace *trace, const struct marks_stream *marks, uint32_t slot)
+{
+	struct follow_stream *stream = add_stream(trace, marks->name);
+
+	if (!stream)
+		return false;
+	stream->slot = slot;
+	stream->number = marks->number;
+	stream->delivered = stream->at = stream->marked = marks->delivered;
+	stream->there = stream->size = marks->delivered.offset;
+	stream->freed = marks->freed;
+	stream->dropped_packets = marks->dropped_packets;
+	stream->dropped_events = stream->marked_dropped = marks->dropped_events;
+	stream->dropped_bytes = marks->dropped_bytes;
+	stream->header_size = marks->header_size;
+	stream->seen = marks->seen;
+	stream->begin = marks->first;
+	stream->last.begin = marks->begin;
+	stream->last.end = marks->end;
+	stream->last.sequence = marks->sequence;
+	stream->last.discarded = marks->discarded;
+	stream->last.class_id = marks->class_id;
+	stream->last.instance = marks->instance;
+	memcpy(stream->last.uuid, marks->uuid, sizeof(stream->last.uuid));
+	return true;
+}
+
+static bool restore_trace(struct follow *follow, struct follow_trace *trace)
+{
+	const struct marks *marks = follow->marks;
+	uint32_t at = 0, number = 0;
+
+	if (!marks)
+		return true;
+	trace->slot = marks_find_trace(marks, trace->name, trace->inode);
+	if (!trace->slot)
+		return true;
+	follow->nr_traces--; /* It has had its number before. */
+	trace->number = marks->entries[trace->slot].trace.number;
+	trace->generation = marks->entries[trace->slot].trace.generation;
+	trace->marked_generation = trace->generation;
+	trace->done = trace->ended = marks->entries[trace->slot].trace.done;
+	trace->marked_done = trace->done;
+	free(trace->name);
+	trace->name = strdup(marks->entries[trace->slot].trace.name);
+	while ((at = marks_next_stream(marks, trace->number, at))) {
+		const struct marks_stream *stream = &marks->entries[at].stream;
+
+		if (!restore_stream(trace, stream, at))
+			return false;
+		if (stream->number >= number)
+			number = stream->number + 1;
+	}
+	trace->nr_streams = number;
+	return trace->name;
+}
+
+static int add_trace(struct follow *follow, const char *path, const struct stat *status)
+{
+	struct follow_trace *trace;
+
+	for (trace = follow->traces; trace; trace = trace->next) {
+		if (trace->removed || trace->device != status->st_dev ||
+				trace->inode != status->st_ino)
+			continue;
+		trace->found = true;
+		trace->missing = 0;
+		if (strcmp(trace->path, path) != 0) { /* It was renamed. */
+			char *copy = strdup(path);
+
+			if (!copy)
+				return -ENOMEM;
+			free(trace->path);
+			trace->path = copy;
+		}
+		return 0;
+	}
+	trace = calloc(1, sizeof(*trace));
+	if (!trace)
+		return -ENOMEM;
+	trace->path = strdup(path);
+	trace->name = trace_name(follow, path);
+	if (!trace->path || !trace->name) {
+		free_trace(trace);
+		return -ENOMEM;
+	}
+	trace->device = status->st_dev;
+	trace->inode = status->st_ino;
+	trace->number = follow->nr_traces++;
+	if (!restore_trace(follow, trace)) {
+		free_trace(trace);
+		return -ENOMEM;
+	}
+	trace->watch = watch(follow, path);
+	trace->found = trace->dirty = true;
+	*follow->last = trace;
+	follow->last = &trace->next;
+	return 0;
+}
+
+static int walk_below(struct follow *follow, const char *path, unsigned int depth);
+
+static int walk_entry(struct follow *follow, const char *path, const struct dirent *entry,
+		unsigned int depth)
+{
+	char *inner;
+	int ret;
+
+	if (*entry->d_name == '.' || (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
+		return 0;
+	if (asprintf(&inner, "%s/%s", path, entry->d_name) < 0)
+		return -ENOMEM;
+	ret = walk_below(follow, inner, depth);
+	free(inner);
+	return ret;
+}
+
+/* Keeps errno, unless another process has removed the file, or the directory of another user is not readable. */
+static void note_error(struct follow *follow)
+{
+	if (errno && errno != ENOENT && errno != EACCES && errno != ENOTDIR && errno != ELOOP)
+		follow->error = errno;
+}
+
+static struct dirent *next_entry(struct follow *follow, DIR *dir)
+{
+	struct dirent *entry;
+
+	errno = 0;
+	entry = readdir(dir);
+	if (!entry)
+		note_error(follow);
+	return entry;
+}
+
+static int walk_below(struct follow *follow, const char *path, unsigned int depth)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0)), ret = 0;
+	struct stat status, metadata;
+	struct dirent *entry;
+	DIR *dir;
+
+	if (fd < 0) {
+		note_error(follow);
+		if (depth)
+			return 0;
+		/* Below it, directories can be other users'. Without this one, nothing is found, and nothing is sent. */
+		if (errno == EACCES)
+			follow->error = errno;
+		return -errno;
+	}
+	errno = 0;
+	if (!fstat(fd, &status) && !fstatat(fd, "metadata", &metadata, AT_SYMLINK_NOFOLLOW) &&
+			S_ISREG(metadata.st_mode)) {
+		close(fd);
+		return add_trace(follow, path, &status);
+	}
+	note_error(follow);
+	/* Watched before it is read: what comes afterwards is told. */
+	watch(follow, path);
+	dir = depth < DEPTH_MAX ? fdopendir(fd) : NULL;
+	if (!dir) {
+		close(fd);
+		return depth < DEPTH_MAX ? -ENOMEM : 0;
+	}
+	while (!ret && (entry = next_entry(follow, dir)))
+		ret = walk_entry(follow, path, entry, depth + 1);
+	closedir(dir);
+	return ret;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static uint64_t undelivered(const struct follow_trace *trace)
+{
+	uint64_t bytes = 0;
+
+	for (const struct follow_stream *stream = trace->streams; stream; stream = stream->next)
+		if (!stream->damaged)
+			bytes += stream->there - stream->delivered.offset;
+	return bytes;
+}
+
+/* Somebody else has removed it: what is not delivered never will be. */
+static void lose_trace(struct follow *follow, struct follow_trace *trace)
+{
+	uint64_t bytes = undelivered(trace);
+
+	trace->removed = trace->ended = true;
+	if (!bytes)
+		return;
+	follow->vanished += bytes;
+	free(follow->gone);
+	follow->gone = strdup(trace->name);
+	for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
+		stream->there = stream->size = stream->at.offset;
+		stream->delivered = stream->at;
+	}
+}
+
+static int walk(struct follow *follow, bool over)
+{
+	int64_t now = now_ms();
+	int ret;
+
+	follow->walk = false;
+	for (struct follow_trace *trace = follow->traces; trace; trace = trace->next)
+		trace->found = false;
+	ret = walk_below(follow, follow->dir, 0);
+	if (ret == -ENOMEM)
+		return ret;
+	for (struct follow_trace *trace = follow->traces; trace; trace = trace->next) {
+		if (trace->found || trace->removed || follow->error)
+			continue;
+		if (!trace->missing)
+			trace->missing = now;
+		if (over || now - trace->missing >= MISSING_MS)
+			lose_trace(follow, trace);
+		else
+			follow->walk = true;
+	}
+	return 0;
+}
+
+/* ---- looking at a trace ---- */
+
+static bool is_stream(const char *name)
+{
+	return *name != '.' && strcmp(name, "metadata") != 0;
+}
+
+static struct follow_stream *find_stream(const struct follow_trace *trace, const char *name)
+{
+	struct follow_stream *stream = trace->streams;
+
+	while (stream && strcmp(stream->name, name) != 0)
+		stream = stream->next;
+	return stream;
+}
+
+static struct follow_stream *add_stream(struct follow_trace *trace, const char *name)
+{
+	struct follow_stream *stream = calloc(1, sizeof(*stream)), **end = &trace->streams;
+	size_t size = strlen(name);
+
+	if (!stream)
+		return NULL;
+	if (size > strlen(SUFFIX) && !strcmp(name + size - strlen(SUFFIX), SUFFIX))
+		size -= strlen(SUFFIX);
+	stream->name = strdup(name);
+	stream->plain = strndup(name, size);
+	stream->trace = trace;
+	stream->number = trace->nr_streams;
+	if (!stream->name || !stream->plain) {
+		free_stream(stream);
+		return NULL;
+	}
+	while (*end)
+		end = &(*end)->next;
+	*end = stream;
+	trace->nr_streams++;
+	return stream;
+}
+
+static int look_at_file(
+		struct follow *follow, struct follow_trace *trace, int dir_fd, const char *name)
+{
+	struct follow_stream *stream;
+	struct stat status;
+
+	if (fstatat(dir_fd, name, &status, AT_SYMLINK_NOFOLLOW)) {
+		note_error(follow);
+		return 0;
+	}
+	if (!S_ISREG(status.st_mode))
+		return 0;
+	if (!strcmp(name, ".maps"))
+		trace->maps_size = (uint64_t)status.st_size;
+	if (!is_stream(name) || !status.st_size)
+		return 0;
+	stream = find_stream(trace, name);
+	if (!stream)
+		stream = add_stream(trace, name);
+	if (!stream)
+		return -ENOMEM;
+	if ((uint64_t)status.st_size > stream->there)
+		stream->there = (uint64_t)status.st_size;
+	if (!follow->staged)
+		stream->size = stream->there;
+	return 0;
+}
+
+static int look_at_trace(struct follow *follow, struct follow_trace *trace, bool over)
+{
+	bool ended = over || !trace_is_written(trace);
+	int fd = open(trace->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret = 0;
+	struct dirent *entry;
+	struct stat status;
+	DIR *dir;
+
+	trace->dirty = false;
+	if (fd < 0) {
+		/* The next walk finds whether it was removed. */
+		note_error(follow);
+		return 0;
+	}
+	dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (!ret && (entry = next_entry(follow, dir)))
+		ret = look_at_file(follow, trace, fd, entry->d_name);
+	if (!fstatat(fd, "metadata", &status, 0)) {
+		trace->metadata_inode = status.st_ino;
+		trace->metadata_size = (uint64_t)status.st_size;
+	} else {
+		note_error(follow);
+	}
+	closedir(dir);
+	if (follow->error) {
+		trace->dirty = true;
+		return ret;
+	}
+	trace->ended = ended;
+	return ret;
+}
+
+static void take_note(struct follow *follow, const struct inotify_event *event)
+{
+	struct follow_trace *trace = follow->traces;
+
+	if (event->mask & IN_Q_OVERFLOW)
+		follow->lame = true;
+	while (trace && (trace->watch != event->wd || trace->removed))
+		trace = trace->next;
+	if (trace)
+		trace->dirty = true;
+	/* What a directory above traces tells, or that a trace was removed. */
+	if (!trace || event->mask & (IN_IGNORED | IN_MOVED_FROM | IN_DELETE))
+		follow->walk = true;
+}
+
+static void take_notes(struct follow *follow)
+{
+	char buffer[16384] __attribute__((aligned(8)));
+	ssize_t got;
+
+	if (follow->inotify < 0)
+		return;
+	while ((got = read(follow->inotify, buffer, sizeof(buffer))) > 0) {
+		const char *at = buffer;
+
+		while (at < buffer + got) {
+			const struct inotify_event *event = (const void *)at;
+
+			take_note(follow, event);
+			at += sizeof(*event) + event->len;
+		}
+	}
+}
+
+int follow_look(struct follow *follow, bool over)
+{
+	int ret = 0;
+
+	follow->error = 0;
+	take_notes(follow);
+	if (follow->walk || follow->lame || over)
+		ret = walk(follow, over);
+	for (struct follow_trace *trace = follow->traces; !ret && trace; trace = trace->next) {
+		if (trace->removed || trace->done)
+			continue;
+		if (trace->dirty || follow->lame || (over && !trace->ended) ||
+				(!trace->ended && !trace_is_written(trace)))
+			ret = look_at_trace(follow, trace, over);
+	}
+	/* Makes the next call read everything again. */
+	if (follow->error)
+		follow->walk = true;
+	return ret;
+}
+
+void follow_settle(struct follow *follow)
+{
+	for (struct follow_trace *trace = follow->traces; trace; trace = trace->next)
+		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next)
+			stream->size = stream->there;
+}
+
+bool follow_is_unsettled(const struct follow *follow)
+{
+	for (const struct follow_trace *trace = follow->traces; trace; trace = trace->next)
+		for (const struct follow_stream *stream = trace->streams; stream;
+				stream = stream->next)
+			if (stream->size != stream->there)
+				return true;
+	return false;
+}
+
+/* ---- packets ---- */
+
+int follow_peek(struct follow_stream *stream, struct ctf_packet *packet)
+{
+	char path[4096];
+	int fd, ret;
+
+	if (stream->damaged || stream->trace->removed || stream->at.offset >= stream->size)
+		return 0;
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", stream->trace->path, stream->name) >=
+			sizeof(path))
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	ret = ctf_packet_read(fd, stream->name, stream->at.offset, packet);
+	close(fd);
+	/* It may have been written since; the metadata was looked at before. */
+	if (ret > 0 && packet->next > stream->size)
+		return 0;
+	if (ret == -EBADMSG || (!ret && stream->trace->ended)) {
+		stream->damaged = true;
+		return -EBADMSG;
+	}
+	return ret;
+}
+
+void follow_pass(struct follow_stream *stream, const struct ctf_packet *packet, uint64_t events)
+{
+	if (!stream->seen)
+		stream->begin = packet->begin;
+	stream->seen = true;
+	stream->last = *packet;
+	stream->last.bytes = NULL;
+	stream->last.size = stream->last.room = 0;
+	stream->at.offset = packet->next;
+	stream->at.packets++;
+	stream->at.events += events;
+}
+
+uint64_t follow_count(struct follow_trace *trace, const struct ctf_packet *packet)
+{
+	uint64_t events = 0;
+
+	if (!trace->counter)
+		trace->counter = ctf_counter_create();
+	if (trace->counter)
+		(void)ctf_counter_count(trace->counter, trace->path, packet, &events);
+	return events;
+}
+
+/* ---- texts ---- */
+
+/* Up to the end of the last whole block; a writer may be in the middle of one. */
+static size_t whole_part(const char *text, size_t size, bool is_metadata)
+{
+	static const char tsdl[] = "};\n\n", json[] = "}\n";
+	bool is_json = memchr(text, 0x1e, size) != NULL;
+	const char *end = is_json ? json : tsdl;
+	size_t length = strlen(end);
+
+	if (!is_metadata) {
+		const char *line = memrchr(text, '\n', size);
+
+		return line ? (size_t)(line + 1 - text) : 0;
+	}
+	for (size_t at = size; at >= length; at--) {
+		if (memcmp(text + at - length, end, length) != 0)
+			continue;
+		/* Within a fragment a line may end like this, too. */
+		if (!is_json || at == size || text[at] == 0x1e)
+			return at;
+	}
+	return 0;
+}
+
+int follow_text(struct follow_trace *trace, const char *name, uint64_t offset, char **text,
+		size_t *size)
+{
+	char path[4096];
+	struct stat status;
+	ssize_t got = -1;
+	int fd;
+
+	*text = NULL;
+	*size = 0;
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", trace->path, name) >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &status) || (uint64_t)status.st_size <= offset ||
+			status.st_size - (off_t)offset > 1 << 30) {
+		close(fd);
+		return 0;
+	}
+	*size = (size_t)status.st_size - offset;
+	*text = malloc(*size + 1);
+	if (*text)
+		got = pread(fd, *text, *size, (off_t)offset);
+	close(fd);
+	if (got <= 0) {
+		int ret = *text ? -EIO : -ENOMEM;
+
+		free(*text);
+		*text = NULL;
+		*size = 0;
+		return ret;
+	}
+	*size = trace->ended ? (size_t)got
+			     : whole_part(*text, (size_t)got, strcmp(name, "metadata") == 0);
+	return 0;
+}
+
+/* ---- what it takes, and giving it back ---- */
+
+uint64_t follow_bytes(const struct follow *follow)
+{
+	uint64_t bytes = 0;
+
+	for (const struct follow_trace *trace = follow->traces; trace; trace = trace->next) {
+		if (trace->removed)
+			continue;
+		for (const struct follow_stream *stream = trace->streams; stream;
+				stream = stream->next)
+			bytes += stream->there - stream->freed;
+	}
+	return bytes;
+}
+
+uint64_t follow_pending(const struct follow *follow)
+{
+	uint64_t bytes = 0;
+
+	for (const struct follow_trace *trace = follow->traces; trace; trace = trace->next)
+		bytes += follow_pending_of(trace);
+	return bytes;
+}
+
+uint64_t follow_pending_of(const struct follow_trace *trace)
+{
+	return trace->removed || trace->refused ? 0 : undelivered(trace);
+}
+
+/* The recorder goes on writing behind the hole. */
+static void punch(struct follow_stream *stream)
+{
+	uint64_t end = stream->delivered.offset / 4096 * 4096;
+	char path[4096];
+	int fd;
+
+	if (end <= stream->freed ||
+			(size_t)snprintf(path, sizeof(path), "%s/%s", stream->trace->path,
+					stream->name) >= sizeof(path))
+		return;
+	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	if (!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)stream->freed,
+			    (off_t)(end - stream->freed)))
+		stream->freed = end;
+	close(fd);
+}
+
+/* A chunk that has become empty. */
+static void remove_above(const struct follow *follow, const struct follow_trace *trace)
+{
+	size_t size = strlen(follow->dir);
+	char *slash = strrchr(trace->path, '/'), *above;
+
+	while (size > 1 && follow->dir[size - 1] == '/')
+		size--;
+	if (!slash || (size_t)(slash - trace->path) <= size + 1)
+		return;
+	above = strndup(trace->path, (size_t)(slash - trace->path));
+	if (above)
+		rmdir(above);
+	free(above);
+}
+
+/* All of it has arrived, and nobody writes there any more. */
+static void remove_trace(const struct follow *follow, struct follow_trace *trace)
+{
+	DIR *dir = opendir(trace->path);
+	struct dirent *entry;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)))
+		if (is_stream(entry->d_name) || !strcmp(entry->d_name, "metadata") ||
+				!strcmp(entry->d_name, ".maps") ||
+				!strcmp(entry->d_name, CTF_USER_FILE))
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	closedir(dir);
+	rmdir(trace->path);
+	remove_above(follow, trace);
+	trace->removed = true;
+}
+
+void follow_free(struct follow *follow, uint64_t bytes)
+{
+	uint64_t there = follow_bytes(follow);
+
+	for (struct follow_trace *trace = follow->traces; trace && there > bytes;
+			trace = trace->next) {
+		if (trace->removed)
+			continue;
+		if (trace->done && !undelivered(trace)) {
+			remove_trace(follow, trace);
+		} else {
+			for (struct follow_stream *stream = trace->streams; stream;
+					stream = stream->next)
+				punch(stream);
+		}
+		there = follow_bytes(follow);
+	}
+}
+
+uint64_t follow_pending_packets(struct follow *follow, struct ctf_packet *packet, unsigned int most)
+{
+	uint64_t packets = 0;
+
+	for (struct follow_trace *trace = follow->traces; trace; trace = trace->next) {
+		if (trace->removed || trace->refused)
+			continue;
+		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
+			struct marks_place at = stream->at;
+			bool damaged = stream->damaged;
+
+			if (stream->counted.offset < stream->delivered.offset)
+				stream->counted = stream->delivered;
+			stream->at = stream->counted;
+			for (; most && follow_peek(stream, packet) > 0; most--) {
+				stream->at.offset = packet->next;
+				stream->at.packets++;
+			}
+			stream->counted = stream->at;
+			stream->at = at;
+			/* That is said when it is their turn. */
+			stream->damaged = damaged;
+			packets += stream->counted.packets - stream->delivered.packets;
+		}
+	}
+	return packets;
+}
+
+/* ---- marks ---- */
+
+int follow_mark_trace(struct follow *follow, struct follow_trace *trace)
+{
+	struct marks_entry entry = {.kind = MARKS_TRACE};
+	int ret;
+
+	if (!follow->marks)
+		return 0;
+	if (trace->slot && trace->marked_generation == trace->generation &&
+			trace->marked_done == trace->done)
+		return 0;
+	if (strlen(trace->name) > MARKS_NAME_MAX)
+		return -ENAMETOOLONG;
+	/* The head first: a number is never given twice. */
+	if (follow->marks->head.nr_traces < follow->nr_traces) {
+		follow->marks->head.nr_traces = follow->nr_traces;
+		ret = marks_write_head(follow->marks);
+		if (ret)
+			return ret;
+	}
+	entry.trace.number = trace->number;
+	entry.trace.generation = trace->generation;
+	entry.trace.inode = trace->inode;
+	entry.trace.done = trace->done;
+	memcpy(entry.trace.name, trace->name, strlen(trace->name) + 1);
+	ret = marks_write(follow->marks, &trace->slot, &entry);
+	if (ret)
+		return ret;
+	trace->marked_generation = trace->generation;
+	trace->marked_done = trace->done;
+	return 0;
+}
+
+int follow_mark_stream(struct follow *follow, struct follow_stream *stream)
+{
+	struct marks_entry entry = {.kind = MARKS_STREAM};
+	struct marks_stream *to = &entry.stream;
+	const struct ctf_packet *last = &stream->last;
+	int ret;
+
+	if (!follow->marks)
+		return 0;
+	if (stream->slot && stream->marked.offset == stream->delivered.offset &&
+			stream->marked_dropped == stream->dropped_events)
+		return 0;
+	if (strlen(stream->name) > MARKS_STREAM_MAX)
+		return -ENAMETOOLONG;
+	to->trace = stream->trace->number;
+	to->number = stream->number;
+	to->delivered = stream->delivered;
+	to->freed = stream->freed;
+	to->dropped_packets = stream->dropped_packets;
+	to->dropped_events = stream->dropped_events;
+	to->dropped_bytes = stream->dropped_bytes;
+	to->seen = stream->seen;
+	to->header_size = (uint8_t)stream->header_size;
+	to->first = stream->begin;
+	to->begin = last->begin;
+	to->end = last->end;
+	to->sequence = last->sequence;
+	to->discarded = last->discarded;
+	to->class_id = last->class_id;
+	to->instance = last->instance;
+	memcpy(to->uuid, last->uuid, sizeof(to->uuid));
+	memcpy(to->name, stream->name, strlen(stream->name) + 1);
+	ret = marks_write(follow->marks, &stream->slot, &entry);
+	if (ret)
+		return ret;
+	stream->marked = stream->delivered;
+	stream->marked_dropped = stream->dropped_events;
+	return 0;
+}
+
+int follow_mark(struct follow *follow)
+{
+	int worst = 0, ret;
+
+	if (!follow->marks)
+		return 0;
+	for (struct follow_trace *trace = follow->traces; trace; trace = trace->next) {
+		if (!trace->slot)
+			continue;
+		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
+			ret = stream->slot ? follow_mark_stream(follow, stream) : 0;
+			worst = ret ? ret : worst;
+		}
+		ret = follow_mark_trace(follow, trace);
+		worst = ret ? ret : worst;
+	}
+	return worst;
+}
+
+static void add_past(struct follow *follow, const struct follow_trace *trace)
+{
+	struct marks_sums *past = &follow->past;
+
+	past->traces++;
+	for (const struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
+		past->packets += stream->delivered.packets;
+		past->bytes += stream->delivered.offset - stream->dropped_bytes;
+		past->events += stream->delivered.events;
+		past->dropped_packets += stream->dropped_packets;
+		past->dropped_events += stream->dropped_events;
+	}
+}
+
+static int release(struct follow *follow, const struct follow_trace *trace)
+{
+	int ret = marks_release(follow->marks, trace->slot);
+
+	for (const struct follow_stream *stream = trace->streams; !ret && stream;
+			stream = stream->next)
+		ret = marks_release(follow->marks, stream->slot);
+	if (ret)
+		return ret;
+	follow->marks->head.past = follow->past;
+	return marks_write_head(follow->marks);
+}
+
+int follow_forget(struct follow *follow)
+{
+	struct follow_trace **at = &follow->traces;
+	int worst = 0, ret;
+
+	while (*at) {
+		struct follow_trace *trace = *at;
+
+		/* Packets of one that vanished may be on their way. */
+		if (!trace->done || !trace->removed || trace->refused || trace->missing) {
+			at = &trace->next;
+			continue;
+		}
+		add_past(follow, trace);
+		ret = follow->marks ? release(follow, trace) : 0;
+		worst = ret ? ret : worst;
+		*at = trace->next;
+		free_trace(trace);
+	}
+	follow->last = at;
+	return worst;
+}
+
+/* Marks of traces that were removed before a kill could leave them out. */
+int follow_reconcile(struct follow *follow)
+{
+	struct marks *marks = follow->marks;
+	bool *claimed = marks ? calloc(marks->nr + 1, sizeof(*claimed)) : NULL;
+
+	if (!claimed)
+		return marks ? -ENOMEM : 0;
+	for (const struct follow_trace *trace = follow->traces; trace; trace = trace->next) {
+		claimed[trace->slot] = true;
+		for (const struct follow_stream *stream = trace->streams; stream;
+				stream = stream->next)
+			claimed[stream->slot] = true;
+	}
+	for (uint32_t i = 1; i < marks->nr; i++)
+		if (marks->entries[i].kind != MARKS_FREE && !claimed[i])
+			(void)marks_release(marks, i);
+	free(claimed);
+	return 0;
+}

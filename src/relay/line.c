@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lines: descriptors that do not block. Whoever waits for one also waits for the end of all waiting, and
+ * looks after other things now and then (struct patience).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "relay/resolver.h"
+#include "relay/sink.h"
+
+#define TICK_MS 200
+#define CONNECT_MS 10000
+#define RESOLVE_MS 60000
+/* What a pipe takes without blocking, once it takes anything. */
+#define SHARED_PIECE 4096
+/* A peer that does not answer to what we send has gone. */
+#define DEAD_PEER_MS 30000
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+const char *line_error(int code)
+{
+	switch (code) {
+	case -ECONNRESET: return "the connection was closed";
+	case -EPIPE: return "the last reader has closed it";
+	case -ETIMEDOUT: return "it does not answer";
+	case -ENXIO: return "no process reads from it";
+	case -EPROTO: return "the peer speaks another protocol";
+	}
+	return strerror(-code);
+}
+
+/* 0: ready; -ECANCELED, -ETIMEDOUT, or what the tick says. */
+static int await(int fd, short events, int64_t deadline, const struct patience *patience)
+{
+	for (;;) {
+		struct pollfd polls[2] = {{.fd = fd, .events = events},
+				{.fd = patience->stop_fd, .events = POLLIN}};
+		int64_t left = deadline < 0 ? TICK_MS : deadline - now_ms();
+		int ret, nr;
+
+		if (deadline >= 0 && left <= 0)
+			return -ETIMEDOUT;
+		nr = poll(polls, 2, left < TICK_MS ? (int)left : TICK_MS);
+		if (nr < 0 && errno != EINTR)
+			return -errno;
+		if (patience->stopped && *patience->stopped)
+			return -ECANCELED;
+		if (polls[0].revents)
+			return 0;
+		if (polls[1].revents)
+			return -ECANCELED;
+		ret = patience->tick ? patience->tick(patience->user) : 0;
+		if (ret)
+			return ret;
+	}
+}
+
+static void tune(int fd)
+{
+	const int yes = 1, dead = DEAD_PEER_MS, idle = 10;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead, sizeof(dead));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
+}
+
+static int connect_one(const struct resolver_address *address, const struct patience *patience)
+{
+	int fd = socket(address->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			address->protocol);
+	int ret = fd < 0 ? -errno : 0, code = 0;
+	socklen_t size = sizeof(code);
+
+	if (ret)
+		return ret;
+	if (connect(fd, (const struct sockaddr *)&address->address, address->size)) {
+		ret = errno == EINPROGRESS ? await(fd, POLLOUT, now_ms() + CONNECT_MS, patience)
+					   : -errno;
+		if (!ret && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size))
+			ret = -errno;
+		if (!ret)
+			ret = -code;
+	}
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	tune(fd);
+	return fd;
+}
+
+static int find_host(const char *host, const char *port, const struct patience *patience,
+		struct resolver_answer *answer)
+{
+	static uint64_t number;
+	int64_t deadline = now_ms() + RESOLVE_MS;
+	int ret, socket = patience->resolver ? *patience->resolver : -1;
+
+	if (socket < 0) {
+		resolver_search(host, port, answer);
+		return 0;
+	}
+	ret = resolver_ask(socket, ++number, host, port);
+	while (!ret) {
+		ret = await(socket, POLLIN, deadline, patience);
+		if (ret)
+			break;
+		ret = resolver_take(socket, number, answer);
+		if (ret != -EAGAIN)
+			break;
+		ret = 0;
+	}
+	return ret;
+}
+
+int line_connect(const char *host, const char *port, const struct patience *patience,
+		struct send_error *error)
+{
+	struct resolver_answer answer;
+	int ret = find_host(host, port, patience, &answer), fd = -EHOSTUNREACH;
+
+	if (ret || answer.error) {
+		snprintf(error->text, sizeof(error->text), "cannot reach %s: %s", host,
+				ret ? line_error(ret) : gai_strerror(answer.error));
+		return ret == -ECANCELED ? ret : -EHOSTUNREACH;
+	}
+	for (unsigned int i = 0; i < answer.count && fd < 0 && fd != -ECANCELED; i++)
+		fd = connect_one(&answer.addresses[i], patience);
+	if (fd < 0)
+		snprintf(error->text, sizeof(error->text), "cannot reach %s, port %s: %s", host,
+				port, line_error(fd));
+	return fd;
+}
+
+int line_write(int fd, const void *bytes, size_t size, bool shared, const struct patience *patience)
+{
+	const char *at = bytes;
+
+	while (size) {
+		size_t piece = shared && size > SHARED_PIECE ? SHARED_PIECE : size;
+		ssize_t done;
+		int ret;
+
+		if (shared) {
+			ret = await(fd, POLLOUT, -1, patience);
+			if (ret)
+				return ret;
+		}
+		done = send(fd, at, piece, MSG_NOSIGNAL);
+		if (done < 0 && errno == ENOTSOCK)
+			done = write(fd, at, piece);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0 && errno == EAGAIN) {
+			ret = await(fd, POLLOUT, -1, patience);
+			if (ret)
+				return ret;
+			continue;
+		}
+		if (done < 0)
+			return -errno;
+		at += done;
+		size -= (size_t)done;
+	}
+	return patience->stopped && *patience->stopped ? -ECANCELED : 0;
+}
+
+int line_read(int fd, void *bytes, size_t size, int timeout_ms, const struct patience *patience)
+{
+	int64_t deadline = timeout_ms < 0 ? -1 : now_ms() + timeout_ms;
+	char *at = bytes;
+
+	while (size) {
+		ssize_t got = recv(fd, at, size, MSG_DONTWAIT);
+		int ret;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0 && errno == EAGAIN) {
+			ret = await(fd, POLLIN, deadline, patience);
+			if (ret)
+				return ret;
+			continue;
+		}
+		if (got <= 0)
+			return got < 0 ? -errno : -ECONNRESET;
+		at += got;
+		size -= (size_t)got;
+	}
+	return 0;
+}
+
+/* ---- serial lines ---- */
+
+static const struct {
+	uint32_t speed;
+	speed_t code;
+} speeds[] = {
+		{1200, B1200},
+		{2400, B2400},
+		{4800, B4800},
+		{9600, B9600},
+		{19200, B19200},
+		{38400, B38400},
+		{57600, B57600},
+		{115200, B115200},
+		{230400, B230400},
+		{460800, B460800},
+		{500000, B500000},
+		{576000, B576000},
+		{921600, B921600},
+		{1000000, B1000000},
+		{1152000, B1152000},
+		{1500000, B1500000},
+		{2000000, B2000000},
+		{2500000, B2500000},
+		{3000000, B3000000},
+		{3500000, B3500000},
+		{4000000, B4000000},
+};
+
+int line_raw(int fd, uint32_t speed)
+{
+	struct termios settings;
+
+	if (!isatty(fd))
+		return 0;
+	if (tcgetattr(fd, &settings))
+		return -errno;
+	cfmakeraw(&settings);
+	settings.c_cflag |= CLOCAL | CREAD;
+	settings.c_cc[VMIN] = 1;
+	settings.c_cc[VTIME] = 0;
+	for (size_t i = 0; speed; i++) {
+		if (i == sizeof(speeds) / sizeof(*speeds))
+			return -EINVAL;
+		if (speeds[i].speed != speed)
+			continue;
+		cfsetspeed(&settings, speeds[i].code);
+		break;
+	}
+	return tcsetattr(fd, TCSANOW, &settings) ? -errno : 0;
+}

@@ -1,0 +1,1184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A sender: one thread between a directory that grows and a sink.
+ *
+ *	look	what is new in the directory
+ *	send	texts and packets, stream by stream, the metadata before the packets that need it
+ *	flush	what has arrived
+ *	spool	what arrived goes from the disk, what does not fit there any more is given up
+ *
+ * When a connection breaks, all streams go back to what is known to have arrived, and everything else is
+ * sent again over the next one.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "relay/resolver.h"
+#include "relay/sink.h"
+#include "relay/spool.h"
+
+#define TICK_MS 500
+#define BACKOFF_MIN_MS 100
+#define BACKOFF_MAX_MS 5000
+#define BEAT_MS 1000
+/* A recorder has fetched by now what was said so long ago. */
+#define HORIZON_NS INT64_C(3000000000)
+#define HORIZON_NONE INT64_MAX
+/* The clock was set, or the recorder is very slow: what was held for so long goes. */
+#define HOLD_MAX_MS 10000
+/* Of one stream before the next one has its turn. */
+#define TURN_BYTES (4u << 20)
+/* Packets that wait are counted, so many at a time. */
+#define COUNT_MOST 1000
+/* Until the recorder is known to have gone past what was looked at. */
+#define SETTLE_MS 20
+/* Numbers of frames that are set aside at once, and what a text or an end may need of them. */
+#define RESERVE 16384
+#define RESERVE_SPARE 64
+/* A receiver that takes nothing for so long, while the spool is full, is as good as away. */
+#define STALL_MS 5000
+
+struct send {
+	struct send_options options; /* Strings are owned. */
+	struct sink *sink;
+	struct follow follow;
+	pthread_t thread;
+	int wake_fd;
+	bool stopped;  /* Atomic. */
+	bool finished; /* Atomic: the recording is over. */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct send_status status; /* Under the lock; the thread's own figures are copied there. */
+	/* The thread's own. */
+	struct send_status own;
+	struct ctf_packet packet;
+	char *session;
+	bool ever_connected;
+	bool told_away;
+	struct spool spool;
+	uint64_t told_vanished;
+	struct send_error away; /* Why it is. */
+	unsigned int backoff_ms;
+	int64_t next_try;
+	int64_t next_beat;
+	int64_t progress; /* When something was delivered last. */
+	uint64_t delivered_bytes;
+	bool in_packet; /* A packet is being written. */
+	bool over;
+	bool stale;  /* Files were looked at within a turn: their metadata is wanted first. */
+	bool looked; /* At least once. */
+	bool told_marks;
+	uint64_t round;    /* Of the recorder, when the files were looked at. */
+	int64_t seen;      /* Ticks before which everything was in them then … */
+	int64_t settled;   /* … and is in what may be sent. */
+	uint64_t reserved; /* Numbers of frames below this one may be used. */
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void say(const struct send *send, bool is_error, const char *format, ...)
+		__attribute__((format(printf, 3, 4)));
+
+static void say(const struct send *send, bool is_error, const char *format, ...)
+{
+	char text[768];
+	va_list list;
+
+	if (!send->options.say)
+		return;
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	send->options.say(send->options.user, is_error, text);
+}
+
+static bool is_stopped(struct send *send)
+{
+	/* Acquire: what was done before. Pairs with the release in send_stop(). */
+	return __atomic_load_n(&send->stopped, __ATOMIC_ACQUIRE);
+}
+
+/* ---- figures ---- */
+
+static void publish(struct send *send)
+{
+	struct send_status *own = &send->own;
+	const struct marks_sums *past = &send->follow.past;
+	uint64_t delivered = 0, packets = past->packets, dropped = 0;
+
+	own->events = past->events;
+	own->dropped_packets = past->dropped_packets;
+	own->dropped_events = past->dropped_events;
+	for (const struct follow_trace *trace = send->follow.traces; trace; trace = trace->next)
+		for (const struct follow_stream *stream = trace->streams; stream;
+				stream = stream->next) {
+			delivered += stream->delivered.offset;
+			packets += stream->delivered.packets;
+			own->events += stream->delivered.events;
+			own->dropped_packets += stream->dropped_packets;
+			own->dropped_events += stream->dropped_events;
+			dropped += stream->dropped_bytes;
+		}
+	own->dropped_bytes = dropped;
+	own->bytes = past->bytes + delivered - dropped;
+	own->packets = packets;
+	if (own->bytes + dropped != send->delivered_bytes)
+		send->progress = now_ms();
+	send->delivered_bytes = own->bytes + dropped;
+	own->pending = follow_pending(&send->follow);
+	own->pending_packets = own->pending
+			? follow_pending_packets(&send->follow, &send->packet, COUNT_MOST)
+			: 0;
+	own->connections = send->sink->connections;
+	if (own->connected)
+		*own->why = '\0';
+	else
+		snprintf(own->why, sizeof(own->why), "%.250s", send->away.text);
+	pthread_mutex_lock(&send->lock);
+	send->status = *own;
+	pthread_cond_broadcast(&send->changed);
+	pthread_mutex_unlock(&send->lock);
+}
+
+/* ---- marks ---- */
+
+/* The first time; it is tried again. */
+static void tell_marks(struct send *send, int ret)
+{
+	if (ret && !send->told_marks)
+		say(send, true,
+				"%s/" SEND_MARKS
+				" cannot be written: %s; what is sent until it can be may be sent again after a kill",
+				send->options.dir, strerror(-ret));
+	send->told_marks = ret;
+}
+
+/* Numbers of frames that nobody after us will use, for so many bytes. 0 or a negative errno. */
+static int reserve(struct send *send, uint64_t bytes)
+{
+	struct marks *marks = send->follow.marks;
+	uint64_t wanted = send->sink->sequence + bytes / 2048 + RESERVE_SPARE;
+
+	if (!marks || wanted <= send->reserved)
+		return 0;
+	marks->head.sequence = wanted + RESERVE;
+	send->reserved = marks->head.sequence;
+	return marks_write_head(marks);
+}
+
+static void note_connection(struct send *send)
+{
+	struct marks *marks = send->follow.marks;
+
+	if (!marks)
+		return;
+	/* Before it is made: whoever comes after us knows that there may have been one. */
+	marks->head.connections = send->sink->connections + 1;
+	tell_marks(send, marks_write_head(marks));
+}
+
+static int open_marks(struct send *send)
+{
+	struct marks *marks;
+	char path[4200];
+	bool found;
+	int ret;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/" SEND_MARKS, send->options.dir) >=
+			sizeof(path))
+		return send->options.marks ? -ENAMETOOLONG : 0;
+	if (!send->options.marks && !marks_are_of(path, send->options.url))
+		return 0;
+	marks = calloc(1, sizeof(*marks));
+	if (!marks)
+		return -ENOMEM;
+	ret = marks_open(path, send->options.url, marks, &found);
+	if (ret) {
+		free(marks);
+		return ret;
+	}
+	send->follow.marks = marks;
+	if (!found) {
+		marks->head.id = send->sink->id;
+		return marks_write_head(marks);
+	}
+	send->sink->id = marks->head.id;
+	send->sink->sequence = send->reserved = marks->head.sequence;
+	send->sink->connections = marks->head.connections;
+	send->follow.nr_traces = marks->head.nr_traces;
+	send->follow.past = marks->head.past;
+	return 0;
+}
+
+/* Nothing is on its way: the next sender needs no distance. */
+static void close_marks(struct send *send)
+{
+	struct marks *marks = send->follow.marks;
+
+	if (!marks)
+		return;
+	(void)follow_mark(&send->follow);
+	marks->head.sequence = send->sink->sequence;
+	marks->head.past = send->follow.past;
+	(void)marks_write_head(marks);
+}
+
+/* ---- texts ---- */
+
+/* Where the text behind `blocks` blocks begins: the head of metadata can change its length. */
+static uint64_t skip_blocks(const char *text, size_t size, uint64_t blocks)
+{
+	const char *at = text;
+
+	while (blocks--) {
+		at = memmem(at, size - (size_t)(at - text), "\n};\n", 4);
+		if (!at)
+			return 0;
+		at += 4;
+	}
+	if (at < text + size && *at == '\n')
+		at++;
+	return (uint64_t)(at - text);
+}
+
+static uint64_t count_blocks(const char *text, size_t size)
+{
+	const char *at = text;
+	uint64_t blocks = 0;
+
+	while ((at = memmem(at, size - (size_t)(at - text), "\n};\n", 4))) {
+		at += 3;
+		blocks++;
+	}
+	return blocks;
+}
+
+/* The metadata file is another one: a sink that cannot replace goes on behind the blocks that it has. */
+static int renew_metadata(struct send *send, struct follow_trace *trace)
+{
+	char *text;
+	size_t size;
+	int ret;
+
+	trace->sent_inode = trace->metadata_inode;
+	if (send->sink->ops->replaces) {
+		trace->generation++;
+		trace->sent_metadata = 0;
+		tell_marks(send, follow_mark_trace(&send->follow, trace));
+		return 0;
+	}
+	if (!trace->sent_metadata)
+		return 0;
+	ret = follow_text(trace, "metadata", 0, &text, &size);
+	if (!ret && size)
+		trace->sent_metadata = skip_blocks(text, size, trace->sent_blocks);
+	free(text);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+static void refuse(struct send *send, struct follow_trace *trace, const char *why)
+{
+	trace->refused = true;
+	send->own.failed = true;
+	say(send, true, "%s is not sent: %s", trace->name, why);
+}
+
+/* Whether it is one of ours, and one that the sink can take. */
+static int examine(struct send *send, struct follow_trace *trace, const char *text)
+{
+	const struct ctf_trace *of;
+	int ret;
+
+	if (!trace->counter)
+		trace->counter = ctf_counter_create();
+	if (!trace->counter)
+		return -ENOMEM;
+	ret = ctf_counter_renew(trace->counter, trace->path);
+	if (ret == -ENOMEM)
+		return ret;
+	of = ctf_counter_trace(trace->counter);
+	if (ret)
+		refuse(send, trace, strerror(-ret));
+	else if (!of || !of->is_side)
+		refuse(send, trace, "it was not recorded by side");
+	else if (send->sink->ops->ctf1_only && (unsigned char)*text == 0x1e)
+		refuse(send, trace, "a relay daemon takes CTF 1.8 only; record with --format ctf1");
+	return 0;
+}
+
+static int send_text(struct send *send, struct follow_trace *trace, bool is_maps)
+{
+	uint64_t *sent = is_maps ? &trace->sent_maps : &trace->sent_metadata;
+	uint64_t there = is_maps ? trace->maps_size : trace->metadata_size;
+	size_t size;
+	char *text;
+	int ret;
+
+	if (*sent >= there)
+		return 0;
+	ret = follow_text(trace, is_maps ? ".maps" : "metadata", *sent, &text, &size);
+	if (ret || !size) {
+		free(text);
+		return ret == -ENOMEM ? ret : 0;
+	}
+	if (!is_maps && !*sent && !trace->examined) {
+		ret = examine(send, trace, text);
+		trace->examined = !ret;
+	}
+	if (!ret && !trace->refused)
+		ret = send->sink->ops->text(send->sink, trace, is_maps, text, size);
+	if (!ret && !trace->refused) {
+		*sent += size;
+		if (!is_maps)
+			trace->sent_blocks += count_blocks(text, size);
+	}
+	free(text);
+	return ret == -EAGAIN ? 0 : ret;
+}
+
+static int send_texts(struct send *send, struct follow_trace *trace)
+{
+	int ret = 0;
+
+	if (trace->metadata_inode != trace->sent_inode)
+		ret = renew_metadata(send, trace);
+	if (!trace->sent_metadata)
+		trace->sent_blocks = 0;
+	if (!ret)
+		ret = reserve(send,
+				trace->metadata_size + trace->maps_size +
+						4096 * (uint64_t)trace->nr_streams);
+	if (!ret)
+		ret = send_text(send, trace, false);
+	return ret ? ret : send_text(send, trace, true);
+}
+
+/* ---- packets ---- */
+
+static void damaged(struct send *send, struct follow_stream *stream)
+{
+	send->own.failed = true;
+	say(send, true, "the remainder of %s/%s is not sent: no whole packet at byte %llu",
+			stream->trace->name, stream->name, (unsigned long long)stream->at.offset);
+}
+
+/* A header that is as recording.md has it says whether a CPU stands in it. */
+static size_t header_size(const struct ctf_packet *packet)
+{
+	const size_t with_cpu = 84, without = 80;
+	uint32_t cpu;
+
+	if (packet->size < with_cpu)
+		return without;
+	memcpy(&cpu, packet->bytes + without, sizeof(cpu));
+	return packet->size == with_cpu || cpu == packet->instance ? with_cpu : without;
+}
+
+/* Whether it may not go yet. */
+static bool holds(struct send *send, struct follow_stream *stream, const struct ctf_packet *packet)
+{
+	const struct sink_ops *ops = send->sink->ops;
+
+	if (!ops->may_go || ops->may_go(send->sink, stream, packet)) {
+		stream->held = 0;
+		return false;
+	}
+	if (!stream->held)
+		stream->held = now_ms();
+	/* Without a handle it is not known there. */
+	return !stream->handle || now_ms() - stream->held < HOLD_MAX_MS;
+}
+
+/* What has no mark waits: others would know it by a number that is forgotten by a kill. */
+static int mark_stream(struct send *send, struct follow_stream *stream)
+{
+	int ret = follow_mark_stream(&send->follow, stream);
+
+	tell_marks(send, ret);
+	return ret;
+}
+
+/* 1: a packet went; 0: there is none, or not yet; or a negative errno. */
+static int send_packet(struct send *send, struct follow_stream *stream)
+{
+	const struct sink_ops *ops = send->sink->ops;
+	struct ctf_packet *packet = &send->packet;
+	int ret = follow_peek(stream, packet);
+	uint64_t events, discarded;
+
+	if (ret == -EBADMSG) {
+		damaged(send, stream);
+		return 0;
+	}
+	if (ret <= 0)
+		return ret;
+	discarded = packet->discarded;
+	if (!stream->header_size)
+		stream->header_size = header_size(packet);
+	if (holds(send, stream, packet))
+		return 0;
+	if (!stream->slot && mark_stream(send, stream))
+		return 0;
+	ret = reserve(send, packet->size);
+	if (ret)
+		return ret;
+	events = ops->counts ? follow_count(stream->trace, packet) : 0;
+	if (stream->dropped_events)
+		ctf_packet_set_discarded(packet, discarded + stream->dropped_events);
+	send->in_packet = true;
+	ret = ops->packet(send->sink, stream, packet, events);
+	send->in_packet = false;
+	if (ret)
+		return ret;
+	follow_pass(stream, packet, events);
+	stream->last.discarded = discarded;
+	ops->passed(send->sink, stream);
+	return 1;
+}
+
+static int send_stream(struct send *send, struct follow_stream *stream, bool *more)
+{
+	uint64_t begin = stream->at.offset;
+	int ret;
+
+	do {
+		ret = is_stopped(send) ? -ECANCELED : send->stale ? 1 : send_packet(send, stream);
+		if (ret > 0 && (send->stale || stream->at.offset - begin >= TURN_BYTES)) {
+			*more = true;
+			return 0;
+		}
+	} while (ret > 0);
+	return ret;
+}
+
+static bool has_arrived(const struct follow_trace *trace)
+{
+	for (const struct follow_stream *stream = trace->streams; stream; stream = stream->next)
+		if (!stream->damaged && stream->delivered.offset < stream->there)
+			return false;
+	return true;
+}
+
+static int end_trace(struct send *send, struct follow_trace *trace)
+{
+	int ret = trace->removed || trace->refused ? 0
+						   : send->sink->ops->end_trace(send->sink, trace);
+
+	if (ret)
+		return ret;
+	trace->done = true;
+	tell_marks(send, follow_mark_trace(&send->follow, trace));
+	ctf_counter_free(trace->counter);
+	trace->counter = NULL;
+	return 0;
+}
+
+static bool has_mark(struct send *send, struct follow_trace *trace)
+{
+	int ret = trace->slot ? 0 : follow_mark_trace(&send->follow, trace);
+
+	if (ret)
+		tell_marks(send, ret);
+	return !ret;
+}
+
+/* The trace's new streams. *met: there was one. */
+static int meet(struct send *send, struct follow_trace *trace, bool *met)
+{
+	const struct sink_ops *ops = send->sink->ops;
+	int ret = send_texts(send, trace);
+
+	for (struct follow_stream *stream = trace->streams;
+			!ret && trace->examined && !trace->refused && stream;
+			stream = stream->next) {
+		if (stream->handle)
+			continue;
+		ret = follow_peek(stream, &send->packet);
+		if (ret == -EBADMSG)
+			damaged(send, stream);
+		else if (ret > 0)
+			*met = true;
+		ret = ret > 0 ? ops->meet(send->sink, stream) : ret == -EBADMSG ? 0 : ret;
+	}
+	/* Now it may go. */
+	return ret || trace->refused ? ret : send_texts(send, trace);
+}
+
+/* Streams become known before anything goes that may have been said later than what they begin with. */
+static int meet_all(struct send *send)
+{
+	bool met = false;
+	int ret = 0;
+
+	if (!send->sink->ops->meet)
+		return 0;
+	for (struct follow_trace *trace = send->follow.traces; !ret && trace; trace = trace->next)
+		if (!trace->done && !trace->refused && !trace->removed && has_mark(send, trace))
+			ret = meet(send, trace, &met);
+	return ret || !met ? ret : send->sink->ops->remind(send->sink, &send->follow);
+}
+
+/* *more: something is there that this turn did not send. */
+static int send_turn(struct send *send, bool *more)
+{
+	int ret = meet_all(send);
+
+	for (struct follow_trace *trace = send->follow.traces; !ret && trace; trace = trace->next) {
+		if (trace->done || trace->refused || !has_mark(send, trace))
+			continue;
+		if (!trace->removed)
+			ret = send_texts(send, trace);
+		for (struct follow_stream *stream = trace->streams;
+				!ret && !trace->refused && stream; stream = stream->next)
+			ret = send_stream(send, stream, more);
+		if (!ret && trace->ended && has_arrived(trace))
+			ret = end_trace(send, trace);
+	}
+	return ret;
+}
+
+/* ---- the spool ---- */
+
+static struct follow_stream *oldest(
+		struct send *send, const struct spool_entry *entry, uint64_t *begin)
+{
+	struct follow_stream *found = NULL;
+
+	for (struct follow_trace *trace = send->follow.traces; trace; trace = trace->next) {
+		if (trace->removed || trace->refused || trace->done ||
+				!spool_has(&send->spool, entry, trace))
+			continue;
+		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
+			/* What is on its way cannot be given up. */
+			if (stream->at.offset != stream->delivered.offset ||
+					follow_peek(stream, &send->packet) <= 0)
+				continue;
+			if (found && send->packet.begin >= *begin)
+				continue;
+			*begin = send->packet.begin;
+			found = stream;
+		}
+	}
+	return found;
+}
+
+/* Once for each entry and connection. */
+static void say_drop(struct send *send, struct spool_entry *entry)
+{
+	if (entry->is_told)
+		return;
+	entry->is_told = true;
+	if (entry->is_used)
+		say(send, true, "the spool is full: the oldest packets of programs of user %u are given up until %s takes them again",
+				(unsigned int)entry->uid, send->options.url);
+	else
+		say(send, true, "the spool is full: the oldest packets are given up until %s takes them again",
+				send->options.url);
+}
+
+static void drop_packet(struct send *send, struct spool_entry *entry, struct follow_stream *stream)
+{
+	struct ctf_packet *packet = &send->packet;
+	struct marks_place mark = stream->at;
+	uint64_t before = stream->at.offset, events;
+
+	if (follow_peek(stream, packet) <= 0)
+		return;
+	/* The end of the trace tells of it, also when nothing else of the stream is sent. */
+	if (!stream->header_size)
+		stream->header_size = header_size(packet);
+	events = follow_count(stream->trace, packet);
+	stream->dropped_events += events;
+	stream->dropped_packets++;
+	follow_pass(stream, packet, 0);
+	stream->at.packets = mark.packets;
+	stream->delivered = stream->at;
+	/* The packet was counted as waiting. The numbers of packets leave out the dropped ones. */
+	if (stream->counted.offset > before)
+		stream->counted.packets--;
+	stream->dropped_bytes += stream->at.offset - before;
+	spool_note(stream->trace, events, stream->at.offset - before, &send->own);
+	say_drop(send, entry);
+}
+
+/* Drops of users that are within their floor nothing: spool.h. */
+static void drop_until(struct send *send, uint64_t limit)
+{
+	struct follow_stream *stream;
+	struct spool_entry *entry;
+	uint64_t begin;
+	uint32_t i;
+
+	for (i = 0; i < SEND_SPOOL_USERS; i++)
+		send->spool.entries[i].is_tried = false;
+	while (spool_is_full(&send->spool, &send->follow, limit)) {
+		entry = spool_choose(&send->spool, limit);
+		if (!entry)
+			return;
+		stream = oldest(send, entry, &begin);
+		if (stream)
+			drop_packet(send, entry, stream);
+		else
+			entry->is_tried = true;
+	}
+}
+
+/* Not while a packet is being written: send->packet holds it. */
+static void keep_spool(struct send *send)
+{
+	uint64_t limit = send->options.spool;
+
+	if (!limit || send->in_packet)
+		return;
+	if (follow_bytes(&send->follow) > limit)
+		follow_free(&send->follow, limit);
+	drop_until(send, limit);
+	/* Marks first: what is gone from the disk must not be wanted again. */
+	tell_marks(send, follow_mark(&send->follow));
+	if (follow_bytes(&send->follow) > limit)
+		follow_free(&send->follow, limit);
+	tell_marks(send, follow_forget(&send->follow));
+}
+
+/* With nothing delivered for too long after the end. */
+static bool patience_ended(const struct send *send)
+{
+	return send->over && send->options.timeout_ms &&
+			now_ms() - send->progress > (int64_t)send->options.timeout_ms;
+}
+
+static uint64_t rounds(const struct send *send)
+{
+	/* Sequentially consistent: what was written in the rounds before. Pairs with the stores in count_round() and sender_finish(). */
+	return __atomic_load_n(&send->options.rounds->begun, __ATOMIC_SEQ_CST);
+}
+
+/* Up to when everything will be in the files that are looked at now. */
+static int64_t ticks(const struct send *send)
+{
+	/* Sequentially consistent: the time of the rounds that were counted. Pairs with the store in count_round(). */
+	uint64_t at = __atomic_load_n(&send->options.rounds->ticks, __ATOMIC_SEQ_CST);
+
+	return at < INT64_MAX ? (int64_t)at : 0;
+}
+
+/* See what is new, when what was seen before is known to stay. */
+static int look(struct send *send, bool over)
+{
+	struct follow *follow = &send->follow;
+	int ret;
+
+	if (send->options.rounds && !over && follow_is_unsettled(follow)) {
+		if (rounds(send) <= send->round)
+			return 0;
+		follow_settle(follow);
+		send->settled = send->seen;
+	}
+	if (send->options.rounds)
+		send->seen = ticks(send);
+	ret = follow_look(follow, over);
+	if (!follow_is_unsettled(follow))
+		send->settled = send->seen;
+	if (over)
+		follow_settle(follow);
+	else if (send->options.rounds)
+		send->round = rounds(send);
+	if (!ret && !send->looked)
+		ret = follow_reconcile(follow);
+	send->looked = true;
+	return ret;
+}
+
+/* While the thread waits for a line. */
+static int tick(void *user)
+{
+	struct send *send = user;
+	uint64_t limit = send->options.spool;
+
+	if (patience_ended(send))
+		return -ETIMEDOUT;
+	if (!limit)
+		return 0;
+	send->stale = true;
+	if (look(send, false) == -ENOMEM)
+		return -ENOMEM;
+	if (follow_pending(&send->follow) > limit && now_ms() - send->progress > STALL_MS)
+		return -ETIMEDOUT;
+	return 0;
+}
+
+/* ---- connections ---- */
+
+static void rewind_all(struct send *send)
+{
+	for (struct follow_trace *trace = send->follow.traces; trace; trace = trace->next) {
+		trace->announced = false;
+		trace->handle = 0;
+		trace->identity = (struct identity){.is_own = false};
+		trace->sent_metadata = trace->sent_maps = trace->sent_blocks = 0;
+		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
+			stream->at = stream->delivered;
+			stream->handle = stream->sent = stream->beaten = stream->added = 0;
+			stream->held = 0;
+		}
+	}
+}
+
+static int64_t realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void set_connected(struct send *send, bool connected)
+{
+	if (send->own.connected != connected || !send->own.since)
+		send->own.since = realtime_ns();
+	send->own.connected = connected;
+}
+
+static void disconnect(struct send *send, int why)
+{
+	send->sink->ops->close(send->sink);
+	rewind_all(send);
+	send->sink->before = 0;
+	if (send->own.connected && why != -ECANCELED) {
+		snprintf(send->away.text, sizeof(send->away.text), "the connection to %s broke: %s",
+				send->options.url, line_error(why));
+		say(send, false, "%s; what was not delivered is sent again", send->away.text);
+		send->told_away = true;
+	}
+	set_connected(send, false);
+	send->next_try = now_ms() + send->backoff_ms;
+}
+
+static int try_connect(struct send *send)
+{
+	int ret;
+
+	send->sink->final_error = false;
+	publish(send);
+	send->sink->delivered = send->own.packets > 0;
+	note_connection(send);
+	ret = reserve(send, 0);
+	if (ret)
+		return ret;
+	ret = send->sink->ops->open(send->sink, &send->away);
+	if (!ret) {
+		if (send->told_away)
+			say(send, false, "connected to %s", send->options.url);
+		send->told_away = false;
+		for (uint32_t i = 0; i < SEND_SPOOL_USERS; i++)
+			send->spool.entries[i].is_told = false;
+		send->sink->connections++;
+		set_connected(send, true);
+		send->backoff_ms = BACKOFF_MIN_MS;
+		send->progress = now_ms();
+		return 0;
+	}
+	if (!send->told_away && ret != -ECANCELED && !send->sink->final_error)
+		say(send, false, "%s; it is tried again", send->away.text);
+	send->told_away = true;
+	disconnect(send, ret);
+	send->backoff_ms = send->backoff_ms * 2 < BACKOFF_MAX_MS ? send->backoff_ms * 2
+								 : BACKOFF_MAX_MS;
+	return ret;
+}
+
+/* ---- the thread ---- */
+
+static void wait_for_news(struct send *send, bool more)
+{
+	struct pollfd polls[3] = {
+			{.fd = send->wake_fd, .events = POLLIN},
+			{.fd = send->follow.inotify, .events = POLLIN},
+			{.fd = send->own.connected ? send->sink->watch_fd : -1, .events = POLLIN},
+	};
+	int64_t timeout = TICK_MS, left = send->next_try - now_ms();
+	uint64_t count;
+
+	if (!send->own.connected) {
+		/* Files may grow very often; the next try is not sooner for it. */
+		timeout = left < 0 ? 0 : left < TICK_MS ? left : TICK_MS;
+		polls[1].fd = -1;
+	}
+	/* The files would wake us at once, and may not be looked at yet. */
+	if (send->follow.staged && follow_is_unsettled(&send->follow)) {
+		timeout = timeout < SETTLE_MS ? timeout : SETTLE_MS;
+		polls[1].fd = -1;
+	}
+	if (more)
+		timeout = 0;
+	if (poll(polls, 3, (int)timeout) > 0 && polls[0].revents)
+		(void)!read(send->wake_fd, &count, sizeof(count));
+}
+
+static void tell_vanished(struct send *send)
+{
+	if (send->follow.vanished == send->told_vanished)
+		return;
+	say(send, true, "%llu bytes of %s were removed before they were delivered",
+			(unsigned long long)(send->follow.vanished - send->told_vanished),
+			send->follow.gone ? send->follow.gone : "a trace");
+	send->told_vanished = send->follow.vanished;
+	send->own.failed = true;
+}
+
+static bool all_done(const struct send *send)
+{
+	for (const struct follow_trace *trace = send->follow.traces; trace; trace = trace->next)
+		if (!trace->done && !trace->refused)
+			return false;
+	return true;
+}
+
+static int beat(struct send *send, bool more)
+{
+	if (!send->sink->ops->beat || more || now_ms() < send->next_beat)
+		return 0;
+	send->next_beat = now_ms() + BEAT_MS;
+	return send->sink->ops->beat(send->sink, &send->follow);
+}
+
+/* Up to when everything is in the files, which were looked at then. */
+static int64_t horizon(const struct send *send, bool over, int64_t looked)
+{
+	const struct sink *sink = send->sink;
+	uint64_t limit = send->options.spool;
+
+	/* At the end it is in them; and before something is given up, it goes. */
+	if (over || (limit && follow_pending(&send->follow) > limit / 2))
+		return HORIZON_NONE;
+	looked = sink->in_ticks ? send->settled : looked - HORIZON_NS;
+	return looked > sink->before ? looked : sink->before;
+}
+
+/* One turn over a connection that stands. 1: everything is over. */
+static int serve(struct send *send, bool over, int64_t looked, bool *more)
+{
+	int ret;
+
+	send->sink->horizon = horizon(send, over, looked);
+	ret = send_turn(send, more);
+	if (!ret)
+		ret = send->sink->ops->flush(send->sink, &send->follow, over && !*more);
+	if (!ret && !over)
+		ret = beat(send, *more);
+	send->sink->before = send->sink->horizon;
+	if (ret || !over || *more || !all_done(send))
+		return ret;
+	ret = send->sink->ops->end(send->sink, &send->follow);
+	return ret ? ret : 1;
+}
+
+static bool is_over(struct send *send)
+{
+	/* Acquire: what was written before. Pairs with the release in send_finish(). */
+	if (__atomic_load_n(&send->finished, __ATOMIC_ACQUIRE))
+		return true;
+	return !send->options.live && follow_is_over(&send->follow);
+}
+
+static void give_up(struct send *send, int reason)
+{
+	char why[600] = "";
+
+	send->own.failed = true;
+	if (reason == -ENOMEM)
+		snprintf(why, sizeof(why), ": out of memory");
+	else if (*send->away.text && !send->own.connected)
+		snprintf(why, sizeof(why), ": %s", send->away.text);
+	say(send, true, "%llu bytes were not delivered to %s%s",
+			(unsigned long long)follow_pending(&send->follow), send->options.url, why);
+}
+
+/* 1: over; 0: go on; or a negative errno that ends it. */
+static int turn(struct send *send, bool *more)
+{
+	bool over = is_over(send);
+	int64_t looked = realtime_ns();
+	int ret = look(send, over);
+
+	if (ret)
+		return ret;
+	if (over && send->follow.error) {
+		say(send, true, "cannot read %s: %s", send->follow.dir,
+				strerror(send->follow.error));
+		send->own.failed = true;
+	}
+	if (over && !send->over)
+		send->progress = now_ms();
+	send->over = over;
+	send->stale = *more = false;
+	tell_vanished(send);
+	if (!send->own.connected && now_ms() >= send->next_try && try_connect(send) &&
+			send->sink->final_error)
+		return -EIO;
+	if (send->own.connected) {
+		ret = serve(send, over, looked, more);
+		if (ret < 0 && ret != -ENOMEM) {
+			disconnect(send, ret);
+			ret = 0;
+		}
+	}
+	tell_marks(send, follow_mark(&send->follow));
+	keep_spool(send);
+	publish(send);
+	if (!ret && patience_ended(send))
+		return -ETIMEDOUT;
+	return ret;
+}
+
+static void *run(void *argument)
+{
+	struct send *send = argument;
+	bool more = false;
+	int ret = 0;
+
+	while (!ret && !is_stopped(send)) {
+		ret = turn(send, &more);
+		if (!ret)
+			wait_for_news(send, more || (send->over && send->own.connected));
+	}
+	if (ret < 0 || (!ret && follow_pending(&send->follow)))
+		give_up(send, ret);
+	send->sink->ops->close(send->sink);
+	close_marks(send);
+	set_connected(send, false);
+	send->own.over = true;
+	publish(send);
+	return NULL;
+}
+
+/* ---- for others ---- */
+
+/* The last part of the directory's name, as far as it is harmless. */
+static char *default_session(const char *dir)
+{
+	size_t size = strlen(dir);
+	const char *begin;
+	char *name;
+
+	while (size && dir[size - 1] == '/')
+		size--;
+	begin = memrchr(dir, '/', size);
+	begin = begin ? begin + 1 : dir;
+	name = strndup(begin,
+			(size_t)(dir + size - begin) < 200 ? (size_t)(dir + size - begin) : 200);
+	for (char *at = name; at && *at; at++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-",
+				    *at) ||
+				(at == name && (*at == '.' || *at == '-')))
+			*at = '_';
+	if (name && !*name) {
+		free(name);
+		name = strdup("side");
+	}
+	return name;
+}
+
+static char *name_session(const struct send_options *options, const struct url *url)
+{
+	if (options->session && *options->session)
+		return default_session(options->session);
+	if (*url->session)
+		return strdup(url->session);
+	return default_session(options->fallback ? options->fallback : options->dir);
+}
+
+static void free_send(struct send *send)
+{
+	if (send->sink)
+		send->sink->ops->free(send->sink);
+	follow_close(&send->follow);
+	ctf_packet_free(&send->packet);
+	if (send->wake_fd >= 0)
+		close(send->wake_fd);
+	free((void *)(uintptr_t)send->options.dir);
+	free((void *)(uintptr_t)send->options.url);
+	free(send->session);
+	pthread_cond_destroy(&send->changed);
+	pthread_mutex_destroy(&send->lock);
+	free(send);
+}
+
+static int make_parts(struct send *send, const struct send_options *options, const struct url *url)
+{
+	int ret;
+
+	send->options.dir = strdup(options->dir);
+	send->options.url = strdup(options->url);
+	send->session = name_session(options, url);
+	send->sink = url->kind == URL_RELAY ? relay_create() : bytes_create();
+	if (!send->options.dir || !send->options.url || !send->session || !send->sink ||
+			follow_open(options->dir, &send->follow))
+		return -ENOMEM;
+	send->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (send->wake_fd < 0)
+		return -errno;
+	send->sink->no_files = options->no_files;
+	send->sink->in_ticks = send->follow.staged = options->rounds;
+	ret = open_marks(send);
+	if (ret)
+		return ret;
+	send->sink->url = *url;
+	send->sink->session = send->session;
+	send->sink->speed = options->speed;
+	send->sink->patience = (struct patience){.stop_fd = -1,
+			.stopped = &send->stopped,
+			.resolver = options->resolver,
+			.tick = tick,
+			.user = send};
+	return 0;
+}
+
+static int start_thread(struct send *send)
+{
+	sigset_t all, before;
+	int ret;
+
+	/* Signals are for others; a pipe without a reader is an errno. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&send->thread, NULL, run, send);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -ret;
+}
+
+int send_start(const struct send_options *options, struct send **out, struct send_error *error)
+{
+	struct send *send;
+	struct stat status;
+	struct url url;
+	int ret = url_parse(options->url, &url, error);
+
+	if (ret)
+		return ret;
+	ret = stat(options->dir, &status) ? -errno : S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
+	if (ret) {
+		snprintf(error->text, sizeof(error->text), "cannot read %.300s: %s", options->dir,
+				strerror(-ret));
+		return ret;
+	}
+	send = calloc(1, sizeof(*send));
+	if (!send) {
+		snprintf(error->text, sizeof(error->text), "out of memory for a sender");
+		return -ENOMEM;
+	}
+	send->options = *options;
+	send->options.dir = send->options.url = NULL;
+	send->options.session = send->options.fallback = NULL;
+	send->wake_fd = -1;
+	send->follow.inotify = -1;
+	send->backoff_ms = BACKOFF_MIN_MS;
+	send->progress = now_ms();
+	pthread_mutex_init(&send->lock, NULL);
+	pthread_cond_init(&send->changed, NULL);
+	ret = make_parts(send, options, &url);
+	if (!ret)
+		ret = start_thread(send);
+	if (ret) {
+		/* Only pthread_create() ends with it. */
+		snprintf(error->text, sizeof(error->text),
+				ret == -EAGAIN ? "cannot start a thread for the sender: %s"
+					       : "cannot start a sender: %s",
+				ret == -EBUSY ? "another one is at work there" : strerror(-ret));
+		free_send(send);
+		return ret;
+	}
+	*out = send;
+	return 0;
+}
+
+int send_resolver(const char *text, int *socket)
+{
+	struct send_error error;
+	struct url url;
+	int ret = url_parse(text, &url, &error);
+
+	*socket = -1;
+	if (ret || (url.kind != URL_TCP && url.kind != URL_RELAY))
+		return ret;
+	ret = resolver_start();
+	if (ret < 0)
+		return ret;
+	*socket = ret;
+	return 0;
+}
+
+void send_status(struct send *send, struct send_status *status)
+{
+	pthread_mutex_lock(&send->lock);
+	*status = send->status;
+	pthread_mutex_unlock(&send->lock);
+}
+
+static void wake(struct send *send)
+{
+	const uint64_t one = 1;
+
+	(void)!write(send->wake_fd, &one, sizeof(one));
+}
+
+void send_finish(struct send *send)
+{
+	/* Release: what was written before. Pairs with the acquire in is_over(). */
+	__atomic_store_n(&send->finished, true, __ATOMIC_RELEASE);
+	wake(send);
+}
+
+bool send_wait(struct send *send, int timeout_ms)
+{
+	struct timespec until;
+	bool over;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += timeout_ms / 1000;
+	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&send->lock);
+	while (!send->status.over) {
+		if (timeout_ms < 0)
+			pthread_cond_wait(&send->changed, &send->lock);
+		else if (pthread_cond_clockwait(
+					 &send->changed, &send->lock, CLOCK_MONOTONIC, &until))
+			break;
+	}
+	over = send->status.over;
+	pthread_mutex_unlock(&send->lock);
+	return over;
+}
+
+void send_stop(struct send *send, struct send_status *status)
+{
+	if (!send)
+		return;
+	/* Release: what was done before. Pairs with the acquire in is_stopped(). */
+	__atomic_store_n(&send->stopped, true, __ATOMIC_RELEASE);
+	wake(send);
+	pthread_join(send->thread, NULL);
+	if (status)
+		*status = send->status;
+	free_send(send);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Ways on which bytes come. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "relay/sink.h"
+
+static int fail(struct send_error *error, int code, const char *url)
+{
+	snprintf(error->text, sizeof(error->text), "cannot read %.300s: %s", url,
+			code == -EINVAL ? "serial lines do not know that speed" : strerror(-code));
+	return code;
+}
+
+static int open_way(const struct url *url, const char *text, int stop_fd, struct send_error *error)
+{
+	const struct patience patience = {.stop_fd = stop_fd};
+	int fd;
+
+	switch (url->kind) {
+	case URL_RELAY:
+		snprintf(error->text, sizeof(error->text),
+				"`%.300s` is a relay daemon, from which viewers read: write tcp://HOST:PORT, a path, or `-`",
+				text);
+		return -EINVAL;
+	case URL_TCP: return line_connect(url->host, url->port, &patience, error);
+	case URL_STANDARD: fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3); break;
+	default: fd = open(url->path, O_RDONLY | O_CLOEXEC | O_NOCTTY); break;
+	}
+	return fd < 0 ? fail(error, -errno, text) : fd;
+}
+
+int send_source(const char *text, uint32_t speed, int stop_fd, bool *answers,
+		struct send_error *error)
+{
+	struct url url;
+	int ret = url_parse(text, &url, error), fd;
+
+	if (ret)
+		return ret;
+	*answers = url.kind == URL_TCP;
+	fd = open_way(&url, text, stop_fd, error);
+	if (fd < 0)
+		return fd;
+	ret = line_raw(fd, speed);
+	if (ret) {
+		close(fd);
+		return fail(error, ret, text);
+	}
+	return fd;
+}

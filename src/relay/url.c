@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* Where to: net://, tcp://, a path, or standard output. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "relay/sink.h"
+
+#define RELAY_CONTROL_PORT "5342"
+#define RELAY_DATA_PORT "5343"
+#define RELAY_FORM "write `net://HOST[:CONTROL[:DATA]][/SESSION]`"
+
+static int fail(struct send_error *error, const char *text, const char *why, const char *hint)
+{
+	snprintf(error->text, sizeof(error->text), "`%.200s` %s", text, why);
+	snprintf(error->hint, sizeof(error->hint), "%s", hint);
+	return -EINVAL;
+}
+
+/* 1 to 65535, nothing but digits. */
+static bool is_port(const char *text, size_t size)
+{
+	unsigned int number = 0;
+
+	if (!size || size > 5)
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		number = number * 10 + (unsigned int)(text[i] - '0');
+	}
+	return number && number < 65536;
+}
+
+static bool copy_part(char *to, size_t room, const char *from, size_t size)
+{
+	if (size >= room)
+		return false;
+	memcpy(to, from, size);
+	to[size] = '\0';
+	return true;
+}
+
+/* The host, in brackets if it has colons; *rest is what follows. */
+static bool take_host(const char *text, char *host, size_t room, const char **rest)
+{
+	size_t size;
+
+	if (*text == '[') {
+		const char *end = strchr(text, ']');
+
+		if (!end)
+			return false;
+		*rest = end + 1;
+		return copy_part(host, room, text + 1, (size_t)(end - text - 1));
+	}
+	size = strcspn(text, ":/");
+	*rest = text + size;
+	return copy_part(host, room, text, size);
+}
+
+/* ":PORT", if it is there; false: it is none. */
+static bool take_port(const char **rest, char *port, size_t room)
+{
+	size_t size;
+
+	if (**rest != ':')
+		return true;
+	size = strcspn(*rest + 1, ":/");
+	if (!is_port(*rest + 1, size) || !copy_part(port, room, *rest + 1, size))
+		return false;
+	*rest += 1 + size;
+	return true;
+}
+
+int send_host_port(const char *text, char *host, size_t host_room, char *port, size_t port_room)
+{
+	const char *rest;
+
+	*port = '\0';
+	if (is_port(text, strlen(text))) {
+		*host = '\0';
+		return copy_part(port, port_room, text, strlen(text)) ? 0 : -EINVAL;
+	}
+	if (!take_host(text, host, host_room, &rest) || !take_port(&rest, port, port_room) ||
+			*rest || !*port)
+		return -EINVAL;
+	return 0;
+}
+
+static bool is_session_name(const char *name)
+{
+	return *name && *name != '.' && *name != '-' && strlen(name) <= 200 &&
+			!name[strspn(name,
+					"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234"
+					"56789_.-")];
+}
+
+static int parse_relay(const char *text, struct url *url, struct send_error *error)
+{
+	const char *rest;
+
+	url->kind = URL_RELAY;
+	snprintf(url->port, sizeof(url->port), "%s", RELAY_CONTROL_PORT);
+	snprintf(url->data_port, sizeof(url->data_port), "%s", RELAY_DATA_PORT);
+	if (!take_host(text + strlen("net://"), url->host, sizeof(url->host), &rest) || !*url->host)
+		return fail(error, text, "has no host", RELAY_FORM);
+	if (!take_port(&rest, url->port, sizeof(url->port)) ||
+			!take_port(&rest, url->data_port, sizeof(url->data_port)) ||
+			(*rest && *rest != '/'))
+		return fail(error, text, "has an invalid port", RELAY_FORM);
+	if (*rest && rest[1] && !is_session_name(rest + 1))
+		return fail(error, text,
+				"has an invalid session name: use letters, digits, `_`, `.` and `-`",
+				RELAY_FORM);
+	snprintf(url->session, sizeof(url->session), "%s", *rest ? rest + 1 : "");
+	return 0;
+}
+
+/* ---- a host without a scheme, which would become a file of that name ---- */
+
+static bool is_known_host(const char *name)
+{
+	static const char blanks[] = " \t\n";
+	FILE *hosts = fopen("/etc/hosts", "re");
+	char *line = NULL, *state;
+	bool found = false;
+	size_t room = 0;
+
+	while (hosts && !found && getline(&line, &room, hosts) > 0) {
+		line[strcspn(line, "#")] = '\0';
+		(void)strtok_r(line, blanks, &state); /* The address. */
+		for (char *each; !found && (each = strtok_r(NULL, blanks, &state));)
+			found = !strcasecmp(each, name);
+	}
+	free(line);
+	if (hosts)
+		fclose(hosts);
+	return found;
+}
+
+/* No server is asked: a name that only DNS knows is taken for a file, as most names are. */
+static bool is_host(const char *name)
+{
+	unsigned char address[16];
+	char own[256] = "";
+
+	gethostname(own, sizeof(own) - 1);
+	return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1 ||
+			!strcasecmp(name, "localhost") || (*own && !strcasecmp(name, own)) ||
+			is_known_host(name);
+}
+
+/* HOST or HOST:PORT, also with a path behind, where no file or directory has that name. *port is "" if there is none. */
+static bool looks_like_host(const char *text, char host[256], char port[16])
+{
+	size_t size = strcspn(text, "/");
+	char first[256];
+
+	if (!size || !copy_part(first, sizeof(first), text, size) || !access(first, F_OK))
+		return false;
+	if (!send_host_port(first, host, 256, port, 16))
+		return *host;
+	*port = '\0';
+	return is_host(first) && copy_part(host, 256, first, size);
+}
+
+static int parse_path(const char *text, struct url *url, struct send_error *error)
+{
+	char host[256], port[16], hint[sizeof(error->hint)];
+	const char *open, *close;
+
+	url->kind = URL_PATH;
+	if (!*text || !copy_part(url->path, sizeof(url->path), text, strlen(text)))
+		return fail(error, text, "is no path", "");
+	if (!looks_like_host(text, host, port))
+		return 0;
+	open = strchr(host, ':') ? "[" : "";
+	close = *open ? "]" : "";
+	snprintf(hint, sizeof(hint),
+			"`tcp://%s%.80s%s:%s` is for `side receive`, `net://%s%.80s%s` for a relay daemon, `./%.80s` for a file of that name",
+			open, host, close, *port ? port : "PORT", open, host, close, text);
+	return fail(error, text, "is a host without a scheme", hint);
+}
+
+int url_parse(const char *text, struct url *url, struct send_error *error)
+{
+	memset(url, 0, sizeof(*url));
+	if (!strncmp(text, "net://", 6))
+		return parse_relay(text, url, error);
+	if (!strncmp(text, "tcp://", 6)) {
+		url->kind = URL_TCP;
+		if (send_host_port(text + 6, url->host, sizeof(url->host), url->port,
+				    sizeof(url->port)) ||
+				!*url->host)
+			return fail(error, text, "is no address", "write `tcp://HOST:PORT`");
+		return 0;
+	}
+	if (strstr(text, "://"))
+		return fail(error, text, "has an unknown scheme",
+				"the addresses are tcp://HOST:PORT, net://HOST (a relay daemon), a path, and `-`");
+	if (!strcmp(text, "-")) {
+		url->kind = URL_STANDARD;
+		return 0;
+	}
+	return parse_path(text, url, error);
+}
+
+/* Here, so that who only asks links nothing else of the room. */
+int send_check(const char *text, bool *ctf1_only, struct send_error *error)
+{
+	struct url url;
+	int ret = url_parse(text, &url, error);
+
+	if (!ret && ctf1_only)
+		*ctf1_only = url.kind == URL_RELAY;
+	return ret;
+}

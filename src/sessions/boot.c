@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the static configuration of early boot to definitions: each line of it is what a verb of the command
+ * line asks for, so it goes the same way.
+ */
+#include "sessions/boot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sessions/json.h"
+
+static const char *const mode_words[] = {"discard", "overwrite", "block"};
+
+static int fail_line(
+		const struct boot_source *source, unsigned int line, struct control_error *error)
+{
+	struct control_error inner = *error;
+
+	return control_fail(error, CONTROL_USAGE, inner.code,
+			*inner.mend ? inner.mend
+				    : "`side help filters` and `side help patterns` describe them",
+			"%s:%u: %s", source->path, line, inner.text);
+}
+
+/* ---- one session ---- */
+
+static bool put_words(struct json_object *request, const char *name, const struct boot_words *from)
+{
+	struct definition_words words = {0};
+	const char *text = from->texts;
+	bool done = true;
+	uint32_t i;
+
+	for (i = 0; i < from->nr && done; i++, text += strlen(text) + 1)
+		done = words_add(&words, text);
+	done = done && (!from->nr || json_put_words(request, name, &words));
+	words_free(&words);
+	return done;
+}
+
+static int ask(struct definition *definition, const char *verb, struct json_object *request,
+		bool complete, struct control_error *error)
+{
+	bool changed;
+	int ret = complete ? definition_change(definition, verb, request, false, &changed, error)
+			   : control_no_memory(error);
+
+	json_object_put(request);
+	return ret;
+}
+
+static int add_channel(struct definition *definition, const struct boot_channel *channel,
+		struct control_error *error)
+{
+	struct json_object *request = json_object_new_object();
+	bool complete = json_put_text(request, "channel", channel->name) &&
+			json_put_text(request, "mode", mode_words[channel->mode]) &&
+			json_put_number(request, "buffer-size", channel->ring_size) &&
+			(!channel->threads_max ||
+					json_put_number(request, "per-thread",
+							channel->threads_max)) &&
+			(!channel->block_timeout_us ||
+					json_put_number(request, "block-timeout",
+							channel->block_timeout_us * 1000ull)) &&
+			put_words(request, "context", &channel->contexts);
+
+	return ask(definition, "enable-channel", request, complete, error);
+}
+
+static int add_rule(struct definition *definition, const struct boot_channel *channel,
+		const struct boot_rule *rule, struct control_error *error)
+{
+	struct json_object *request = json_object_new_object();
+	bool complete = json_put_text(request, "channel", channel->name) &&
+			put_words(request, "event", &rule->patterns) &&
+			put_words(request, "event-context", &rule->contexts) &&
+			(!rule->filter || json_put_text(request, "filter", rule->filter));
+
+	return ask(definition, "enable-event", request, complete, error);
+}
+
+static int set_output(struct definition *definition, const struct boot_session *session,
+		struct control_error *error)
+{
+	struct json_object *request;
+
+	if (!session->output && !session->memory_limit)
+		return 0;
+	request = json_object_new_object();
+	return ask(definition, "create", request,
+			(!session->output || json_put_text(request, "output", session->output)) &&
+					(!session->memory_limit ||
+							json_put_number(request, "memory-limit",
+									session->memory_limit)),
+			error);
+}
+
+static int fill(const struct boot_source *source, const struct boot_session *session,
+		struct definition *definition, struct control_error *error)
+{
+	const struct boot_channel *channel;
+	const struct boot_rule *rule;
+	int ret = set_output(definition, session, error);
+
+	for (channel = session->channels; channel && !ret; channel = channel->next) {
+		ret = add_channel(definition, channel, error);
+		for (rule = channel->rules; rule && !ret; rule = rule->next) {
+			ret = add_rule(definition, channel, rule, error);
+			if (ret)
+				ret = fail_line(source,
+						rule->filter ? rule->filter_line : rule->line,
+						error);
+		}
+	}
+	return ret;
+}
+
+int definition_of_boot(const struct boot_source *source, const struct boot_session *session,
+		struct definition **definition, struct control_error *error)
+{
+	int ret = definition_create(session->name, definition, error);
+
+	if (!ret)
+		ret = fill(source, session, *definition, error);
+	if (ret) {
+		definition_free(*definition);
+		*definition = NULL;
+	}
+	return ret;
+}
+
+/* ---- the file ---- */
+
+static ssize_t read_text(const char *path, char *text)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ssize_t size = 0, got = fd < 0 ? -errno : 1;
+
+	while (fd >= 0 && got > 0 && size <= (ssize_t)BOOT_SIZE_MAX) {
+		got = read(fd, text + size, BOOT_SIZE_MAX + 1 - (size_t)size);
+		if (got < 0)
+			got = -errno;
+		size += got > 0 ? got : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	return got < 0 ? got : size;
+}
+
+static int check_sessions(const struct boot_source *source, struct control_error *error)
+{
+	const struct boot_session *session;
+	int ret = 0;
+
+	for (session = source->config->sessions; session && !ret; session = session->next) {
+		struct definition *definition = NULL;
+
+		ret = definition_of_boot(source, session, &definition, error);
+		definition_free(definition);
+	}
+	return ret;
+}
+
+int boot_source_read(const char *path, struct boot_source *source, struct control_error *error)
+{
+	struct boot_error why;
+	char sentence[600];
+	ssize_t size;
+
+	*source = (struct boot_source){.path = strdup(path), .text = malloc(BOOT_SIZE_MAX + 2)};
+	if (!source->path || !source->text)
+		return control_no_memory(error);
+	size = read_text(path, source->text);
+	if (size < 0)
+		return control_fail(error, size == -EACCES ? CONTROL_PERMISSION : CONTROL_NOT_FOUND,
+				(int)size, "name the file with --boot, or in SIDE_BOOT",
+				"cannot read the configuration %s: %s", path, strerror((int)-size));
+	source->room = malloc(boot_room((size_t)size));
+	if (!source->room)
+		return control_no_memory(error);
+	if (boot_parse(source->text, (size_t)size, source->room, &source->config, &why)) {
+		char mend[sizeof(why.mend)];
+
+		memcpy(mend, why.mend, sizeof(mend));
+		*why.mend = 0;
+		boot_error_text(sentence, sizeof(sentence), path, &why);
+		return control_fail(error, CONTROL_USAGE, -EINVAL, mend, "%s", sentence);
+	}
+	return check_sessions(source, error);
+}
+
+void boot_source_free(struct boot_source *source)
+{
+	free(source->path);
+	free(source->text);
+	free(source->room);
+	*source = (struct boot_source){.path = NULL};
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line's side of the control socket. */
+#include "sessions/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sessions/frame.h"
+#include "sessions/json.h"
+#include "protocol/runtime.h"
+
+#define DAEMON "sided"
+
+extern char **environ;
+
+struct control_client {
+	int fd;
+	struct frame_in in;
+	struct frame_out out;
+	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+};
+
+/* ---- time ---- */
+
+/* Milliseconds of CLOCK_MONOTONIC, or the end of time. */
+static int64_t deadline_of(int timeout_ms)
+{
+	struct timespec now;
+
+	if (timeout_ms < 0)
+		return INT64_MAX;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + timeout_ms;
+}
+
+static int wait_for(int fd, short events, int64_t deadline)
+{
+	for (;;) {
+		struct pollfd poll_fd = {.fd = fd, .events = events};
+		int64_t left = deadline == INT64_MAX ? -1 : deadline - deadline_of(0);
+		int ret;
+
+		if (deadline != INT64_MAX && left < 0)
+			return -ETIMEDOUT;
+		ret = poll(&poll_fd, 1, left > INT32_MAX ? INT32_MAX : (int)left);
+		if (ret > 0)
+			return 0;
+		if (ret < 0 && errno != EINTR)
+			return -errno;
+	}
+}
+
+/* ---- connecting ---- */
+
+static int connect_path(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, ret;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	do
+		ret = connect(fd, (struct sockaddr *)&address, sizeof(address));
+	while (ret && errno == EINTR);
+	if (!ret)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/*
+ * The user's directory must be his or root's, or somebody else would be told what he traces. The
+ * socket, or a negative errno.
+ */
+static int connect_to(bool system, char *path, size_t room)
+{
+	char directory[256];
+	/* Errors name it, whether it is there or not. */
+	int ret = wire_runtime_path(path, room, system, WIRE_RUNTIME_CONTROL);
+
+	if (!ret)
+		ret = wire_runtime_directory(directory, sizeof(directory), system);
+	if (!ret)
+		ret = wire_runtime_check(directory);
+	return ret ? ret : connect_path(path);
+}
+
+static bool is_absent(int code)
+{
+	return code == -ENOENT || code == -ECONNREFUSED;
+}
+
+/* Beside this program, as in an installation, or as in a build; for a program in libexec, in bin; else
+ * wherever PATH says. */
+static int start_daemon(void)
+{
+	static const char *const places[] = {"/" DAEMON, "/../sided/" DAEMON, "/../../bin/" DAEMON};
+	char own[512], path[600];
+	char *argv[] = {(char[]){DAEMON}, NULL};
+	ssize_t size = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	int ret = ENOENT, status;
+	char *slash;
+	size_t i;
+	pid_t pid;
+
+	own[size > 0 ? size : 0] = 0;
+	slash = strrchr(own, '/');
+	if (slash)
+		*slash = 0;
+	for (i = 0; slash && ret && i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(path, sizeof(path), "%s%s", own, places[i]);
+		if (!access(path, X_OK))
+			ret = posix_spawn(&pid, path, NULL, NULL, argv, environ);
+	}
+	if (ret)
+		ret = posix_spawnp(&pid, DAEMON, NULL, NULL, argv, environ);
+	if (ret)
+		return -ret;
+	/* It returns when it listens. */
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -ECHILD;
+}
+
+static int fail_connect(int code, const char *path, bool system, struct control_error *error)
+{
+	if (is_absent(code))
+		return control_fail(error, CONTROL_NOT_FOUND, code,
+				system ? "`systemctl start sided` starts it"
+				       : "`side daemon` starts it",
+				"no daemon listens at %s", path);
+	if (code == -EACCES || code == -EPERM)
+		return control_fail(error, CONTROL_PERMISSION, code,
+				system ? "be root, or a member of the group " WIRE_RUNTIME_GROUP
+				       : NULL,
+				"cannot talk to the daemon at %s: that is not permitted", path);
+	return control_fail(error, CONTROL_FAILED, code, NULL,
+			"cannot talk to the daemon at %s: %s", path, strerror(-code));
+}
+
+static int reach(enum control_where where, bool start, char *path, size_t room,
+		struct control_error *error)
+{
+	char other[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	int fd = connect_to(where == CONTROL_SYSTEM, path, room);
+
+	if (where == CONTROL_ANY && is_absent(fd)) {
+		int system = connect_to(true, other, sizeof(other));
+
+		if (system >= 0) {
+			snprintf(path, room, "%.*s", (int)sizeof(other) - 1, other);
+			return system;
+		}
+	}
+	if (start && where != CONTROL_SYSTEM && is_absent(fd)) {
+		int ret = start_daemon();
+
+		if (ret)
+			return control_fail(error, CONTROL_FAILED, ret, "start `sided` by hand",
+					"no daemon listens at %s, and it could not be started",
+					path);
+		fd = connect_to(false, path, room);
+	}
+	return fd < 0 ? fail_connect(fd, path, where == CONTROL_SYSTEM, error) : fd;
+}
+
+int control_connect(enum control_where where, bool start, struct control_client **client,
+		struct control_error *error)
+{
+	int fd;
+
+	*error = (struct control_error){.kind = CONTROL_DONE};
+	*client = calloc(1, sizeof(**client));
+	if (!*client)
+		return control_no_memory(error);
+	fd = reach(where, start, (*client)->path, sizeof((*client)->path), error);
+	if (fd < 0) {
+		free(*client);
+		*client = NULL;
+		return fd;
+	}
+	(*client)->fd = fd;
+	frame_out_init(&(*client)->out);
+	return 0;
+}
+
+void control_close(struct control_client *client)
+{
+	if (!client)
+		return;
+	close(client->fd);
+	frame_in_free(&client->in);
+	frame_out_free(&client->out);
+	free(client);
+}
+
+const char *control_path(const struct control_client *client)
+{
+	return client->path;
+}
+
+int control_fd(const struct control_client *client)
+{
+	return client->fd;
+}
+
+/* ---- asking ---- */
+
+struct json_object *control_request(const char *verb, const char *session)
+{
+	struct json_object *request = json_object_new_object();
+
+	if (json_put_number(request, "version", 1) && json_put_text(request, "verb", verb) &&
+			(!session || json_put_text(request, "session", session)))
+		return request;
+	json_object_put(request);
+	return NULL;
+}
+
+static int fail_talk(int code, struct control_client *client, struct control_error *error)
+{
+	if (code == -ETIMEDOUT)
+		return control_fail(error, CONTROL_FAILED, code, NULL,
+				"the daemon at %s does not answer", client->path);
+	if (code == -EPIPE || code == -ECONNRESET)
+		return control_fail(error, CONTROL_FAILED, -EPIPE,
+				"if it was restarted, try again; read its log",
+				"the daemon at %s has closed the connection", client->path);
+	return control_fail(error, CONTROL_FAILED, code, NULL,
+			"cannot talk to the daemon at %s: %s", client->path, strerror(-code));
+}
+
+static int receive_until(struct control_client *client, int64_t deadline,
+		struct json_object **answer, struct control_error *error)
+{
+	for (;;) {
+		int ret = frame_receive(&client->in, client->fd, FRAME_ANSWER_MAX, answer, error);
+
+		if (ret == 1)
+			return 0;
+		if (ret == -EPIPE || ret == -ECONNRESET)
+			return fail_talk(ret, client, error);
+		if (ret && ret != -EAGAIN)
+			return ret;
+		if (ret == -EAGAIN)
+			ret = wait_for(client->fd, POLLIN, deadline);
+		if (ret)
+			return fail_talk(ret, client, error);
+	}
+}
+
+static int send_until(struct control_client *client, int64_t deadline, struct control_error *error)
+{
+	int ret;
+
+	while ((ret = frame_send(&client->out, client->fd)) == -EAGAIN) {
+		ret = wait_for(client->fd, POLLOUT, deadline);
+		if (ret)
+			break;
+	}
+	return ret ? fail_talk(ret, client, error) : 0;
+}
+
+static int take_answer(
+		struct json_object *got, struct json_object **answer, struct control_error *error)
+{
+	int ret = json_answer(got, error);
+
+	if (!ret && answer)
+		*answer = got;
+	else
+		json_object_put(got);
+	return ret;
+}
+
+int control_call(struct control_client *client, struct json_object *request, int timeout_ms,
+		struct json_object **answer, struct control_error *error)
+{
+	return control_call_with(client, request, -1, timeout_ms, answer, error);
+}
+
+int control_call_with(struct control_client *client, struct json_object *request, int fd,
+		int timeout_ms, struct json_object **answer, struct control_error *error)
+{
+	int64_t deadline = deadline_of(timeout_ms);
+	struct json_object *got;
+	int ret;
+
+	*error = (struct control_error){.kind = CONTROL_DONE};
+	if (answer)
+		*answer = NULL;
+	ret = frame_put_with(&client->out, request, fd);
+	if (ret == -E2BIG)
+		return control_fail(error, CONTROL_USAGE, ret, NULL, "the request is too long");
+	if (ret)
+		return control_no_memory(error);
+	/* A daemon that refuses says so and closes: what it said is still there to be read. */
+	ret = send_until(client, deadline, error);
+	if (ret && ret != -EPIPE)
+		return ret;
+	ret = receive_until(client, deadline, &got, error);
+	return ret ? ret : take_answer(got, answer, error);
+}
+
+int control_next(struct control_client *client, int timeout_ms, struct json_object **answer,
+		struct control_error *error)
+{
+	struct json_object *got;
+	int ret;
+
+	*error = (struct control_error){.kind = CONTROL_DONE};
+	*answer = NULL;
+	ret = receive_until(client, deadline_of(timeout_ms), &got, error);
+	return ret ? ret : take_answer(got, answer, error);
+}

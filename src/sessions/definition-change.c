@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a request changes in a definition. A change is made in a copy, the session library's checks
+ * are asked about it, and only then it becomes the definition.
+ */
+#include "sessions/parts.h"
+#include "protocol/pattern.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int channel_name(struct change *change, const char **name)
+{
+	*name = SESSION_CHANNEL_NAME;
+	return json_text(change->request, "channel", name, change->error);
+}
+
+static struct definition_channel *find_channel(struct definition *definition, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < definition->nr_channels; i++)
+		if (!strcmp(definition->channels[i].name, name))
+			return &definition->channels[i];
+	return NULL;
+}
+
+int change_get_channel(struct change *change, struct definition_channel **channel)
+{
+	const char *name;
+	int ret = channel_name(change, &name);
+
+	if (ret)
+		return ret;
+	*channel = find_channel(change->definition, name);
+	if (*channel)
+		return 0;
+	return control_fail(change->error, CONTROL_NOT_FOUND, -ENOENT,
+			"`side status` shows the channels of a session",
+			"the session %s has no channel \"%.80s\"", change->definition->name, name);
+}
+
+static int fail_fixed(struct change *change, const char *name)
+{
+	return control_fail(change->error, CONTROL_BUSY, -EBUSY,
+			"make another session, or destroy this one and create it anew",
+			"the session %s has been started, and its channels stay as they are: \"%.80s\" cannot be added or changed",
+			change->definition->name, name);
+}
+
+/* ---- events ---- */
+
+/* A rule as the request says it, at the end of the channel's. */
+static int take_rule(struct change *change, struct definition_channel *channel)
+{
+	struct definition_rule *rule = definition_add_rule(channel);
+	const char *filter = NULL;
+	int ret;
+
+	if (!rule)
+		return control_no_memory(change->error);
+	ret = json_words(change->request, "event", &rule->patterns, change->error);
+	if (!ret)
+		ret = json_words(change->request, "event-context", &rule->contexts, change->error);
+	if (!ret)
+		ret = json_text(change->request, "filter", &filter, change->error);
+	if (!ret && filter) {
+		rule->filter = strdup(filter);
+		if (!rule->filter)
+			ret = control_no_memory(change->error);
+	}
+	return ret;
+}
+
+static bool rule_same(const struct definition_rule *one, const struct definition_rule *other)
+{
+	if (!one->filter != !other->filter)
+		return false;
+	return (!one->filter || !strcmp(one->filter, other->filter)) &&
+			words_same(&one->patterns, &other->patterns) &&
+			words_same(&one->contexts, &other->contexts);
+}
+
+/* The last rule goes when another one says the same. */
+static bool drop_double(struct definition_channel *channel)
+{
+	struct definition_rule *last = &channel->rules[channel->nr_rules - 1];
+	size_t i;
+
+	for (i = 0; i + 1 < channel->nr_rules; i++) {
+		if (!rule_same(&channel->rules[i], last))
+			continue;
+		definition_rule_free(last);
+		channel->nr_rules--;
+		return true;
+	}
+	return false;
+}
+
+int change_enable_rule(struct change *change, struct definition_channel **channel)
+{
+	const char *name;
+	int ret = channel_name(change, &name);
+
+	if (ret)
+		return ret;
+	*channel = find_channel(change->definition, name);
+	if (!*channel && change->fixed && change->definition->nr_channels)
+		return change_get_channel(change, channel);
+	if (!*channel)
+		*channel = definition_add_channel(change->definition, name);
+	return *channel ? take_rule(change, *channel) : control_no_memory(change->error);
+}
+
+static int enable_event(struct change *change)
+{
+	struct definition_channel *channel;
+	int ret = change_enable_rule(change, &channel);
+
+	if (!ret)
+		change->changed = !drop_double(channel);
+	return ret;
+}
+
+static bool has_positive(const struct definition_words *patterns)
+{
+	size_t i;
+
+	for (i = 0; i < patterns->count; i++)
+		if (patterns->items[i][0] != '!')
+			return true;
+	return false;
+}
+
+void change_remove_rule(struct definition_channel *channel, size_t index)
+{
+	definition_rule_free(&channel->rules[index]);
+	channel->nr_rules--;
+	memmove(&channel->rules[index], &channel->rules[index + 1],
+			(channel->nr_rules - index) * sizeof(*channel->rules));
+}
+
+static void remove_rules(struct definition_channel *channel)
+{
+	while (channel->nr_rules)
+		change_remove_rule(channel, channel->nr_rules - 1);
+}
+
+/* Of the kernel, or of programs? */
+static bool is_of_kernel(const struct definition_rule *rule)
+{
+	size_t i;
+
+	for (i = 0; i < rule->patterns.count; i++)
+		if (rule->patterns.items[i][0] != '!' && pattern_is_kernel(rule->patterns.items[i]))
+			return true;
+	return false;
+}
+
+static void remove_rules_of_kernel(struct change *change, struct definition_channel *channel)
+{
+	size_t i;
+
+	for (i = channel->nr_rules; i-- > 0;) {
+		if (!is_of_kernel(&channel->rules[i]))
+			continue;
+		change_remove_rule(channel, i);
+		change->changed = true;
+	}
+}
+
+/*
+ * A pattern goes from the rules that name it as it is; a rule that is left without any goes with it.
+ * Rules that are wider get an exception.
+ */
+static int disable_pattern(
+		struct change *change, struct definition_channel *channel, const char *pattern)
+{
+	char *exception;
+	size_t i;
+	int ret = 0;
+
+	if (*pattern == '!')
+		return control_fail(change->error, CONTROL_USAGE, -EINVAL, NULL,
+				"\"%.80s\": name what is no longer wanted, without \"!\"", pattern);
+	if (asprintf(&exception, "!%s", pattern) < 0)
+		return control_no_memory(change->error);
+	for (i = channel->nr_rules; i-- > 0 && !ret;) {
+		struct definition_rule *rule = &channel->rules[i];
+
+		if (words_remove(&rule->patterns, pattern)) {
+			change->changed = true;
+			if (!has_positive(&rule->patterns)) {
+				change_remove_rule(channel, i);
+				continue;
+			}
+		}
+		if (words_have(&rule->patterns, exception) ||
+				is_of_kernel(rule) != pattern_is_kernel(pattern))
+			continue;
+		change->changed = true;
+		if (!words_add(&rule->patterns, exception))
+			ret = control_no_memory(change->error);
+	}
+	free(exception);
+	return ret;
+}
+
+static int disable_event(struct change *change)
+{
+	struct definition_words patterns = {0};
+	struct definition_channel *channel;
+	int ret = change_get_channel(change, &channel);
+	size_t i;
+
+	if (ret)
+		return ret;
+	ret = json_words(change->request, "event", &patterns, change->error);
+	if (!ret &&
+			(!patterns.count || words_have(&patterns, "*") ||
+					words_have(&patterns, "*:*"))) {
+		change->changed = channel->nr_rules;
+		remove_rules(channel);
+		change_drop_all_probes(change, channel);
+	}
+	for (i = 0; !ret && i < patterns.count; i++) {
+		bool named;
+
+		if (!strcmp(patterns.items[i], PATTERN_KERNEL "*")) {
+			remove_rules_of_kernel(change, channel);
+			continue;
+		}
+		ret = change_drop_probes(change, channel, patterns.items[i], &named);
+		if (!ret && !named)
+			ret = disable_pattern(change, channel, patterns.items[i]);
+	}
+	words_free(&patterns);
+	return ret;
+}
+
+/* ---- channels ---- */
+
+static int enable_channel(struct change *change)
+{
+	struct definition_channel *channel;
+	const char *name;
+	int ret = channel_name(change, &name);
+
+	if (ret)
+		return ret;
+	channel = find_channel(change->definition, name);
+	if (channel)
+		return control_fail(change->error, CONTROL_BUSY, -EEXIST,
+				"`enable-event` and `add-context` change what it records",
+				"the session %s has a channel \"%.80s\" already",
+				change->definition->name, name);
+	if (change->fixed)
+		return fail_fixed(change, name);
+	channel = definition_add_channel(change->definition, name);
+	if (!channel)
+		return control_no_memory(change->error);
+	change->changed = true;
+	ret = definition_read_rings(channel, change->request, change->error);
+	if (!ret &&
+			(json_object_object_get_ex(change->request, "event", NULL) ||
+					json_object_object_get_ex(change->request, "filter", NULL)))
+		ret = take_rule(change, channel);
+	return ret;
+}
+
+static int disable_channel(struct change *change)
+{
+	struct definition_channel *channel;
+	struct definition *definition = change->definition;
+	int ret = change_get_channel(change, &channel);
+	size_t index;
+
+	if (ret)
+		return ret;
+	change->changed = !change->fixed || channel->nr_rules;
+	remove_rules(channel);
+	change_drop_all_probes(change, channel);
+	if (change->fixed)
+		return 0;
+	index = (size_t)(channel - definition->channels);
+	definition_channel_free(channel);
+	definition->nr_channels--;
+	memmove(channel, channel + 1, (definition->nr_channels - index) * sizeof(*channel));
+	return 0;
+}
+
+/* ---- contexts ---- */
+
+/* Those that are not there yet. */
+static int join_words(struct change *change, struct definition_words *to,
+		const struct definition_words *from)
+{
+	size_t i;
+
+	for (i = 0; i < from->count; i++) {
+		if (words_have(to, from->items[i]))
+			continue;
+		if (!words_add(to, from->items[i]))
+			return control_no_memory(change->error);
+		change->changed = true;
+	}
+	return 0;
+}
+
+/* To the rules that have one of the patterns. */
+static int add_to_rules(struct change *change, struct definition_channel *channel,
+		const struct definition_words *patterns, const struct definition_words *contexts)
+{
+	bool found = false;
+	size_t i, k;
+	int ret = 0;
+
+	for (i = 0; i < channel->nr_rules && !ret; i++) {
+		struct definition_rule *rule = &channel->rules[i];
+		bool has = false;
+
+		for (k = 0; k < patterns->count; k++)
+			has |= words_have(&rule->patterns, patterns->items[k]);
+		if (has)
+			ret = join_words(change, &rule->contexts, contexts);
+		found |= has;
+	}
+	if (!ret && !found)
+		return control_fail(change->error, CONTROL_NOT_FOUND, -ENOENT,
+				"`side list` shows the patterns that are enabled",
+				"no events of the channel %s were enabled with the pattern \"%.80s\"",
+				channel->name, patterns->items[0]);
+	return ret;
+}
+
+static int add_contexts(struct change *change, struct definition_channel *channel,
+		const struct definition_words *patterns, const struct definition_words *contexts)
+{
+	if (!contexts->count)
+		return control_fail(change->error, CONTROL_USAGE, -EINVAL,
+				"`side help contexts` lists them", "there is no context to add");
+	if (patterns->count)
+		return add_to_rules(change, channel, patterns, contexts);
+	/* What a channel has in each record is fixed with its rings. */
+	return join_words(change, change->fixed ? &channel->added : &channel->contexts, contexts);
+}
+
+static int add_context(struct change *change)
+{
+	struct definition_words patterns = {0}, contexts = {0};
+	struct definition_channel *channel;
+	const char *name;
+	int ret = channel_name(change, &name);
+
+	if (ret)
+		return ret;
+	channel = find_channel(change->definition, name);
+	if (!channel && !change->fixed) {
+		channel = definition_add_channel(change->definition, name);
+		if (!channel)
+			return control_no_memory(change->error);
+	}
+	if (!channel)
+		return change_get_channel(change, &channel);
+	ret = json_words(change->request, "event", &patterns, change->error);
+	if (!ret)
+		ret = json_words(change->request, "context", &contexts, change->error);
+	if (!ret)
+		ret = add_contexts(change, channel, &patterns, &contexts);
+	words_free(&patterns);
+	words_free(&contexts);
+	return ret;
+}
+
+/* ---- tracking ---- */
+
+static struct definition_track *find_track(
+		struct definition *definition, const struct definition_track *wanted)
+{
+	size_t i;
+
+	for (i = 0; i < definition->nr_tracks; i++) {
+		struct definition_track *track = &definition->tracks[i];
+
+		if (track->kind == wanted->kind && track->exclude == wanted->exclude &&
+				(wanted->text ? !strcmp(track->text, wanted->text)
+					      : track->number == wanted->number))
+			return track;
+	}
+	return NULL;
+}
+
+static void remove_track(struct definition *definition, struct definition_track *track)
+{
+	size_t index = (size_t)(track - definition->tracks);
+
+	free(track->text);
+	definition->nr_tracks--;
+	memmove(track, track + 1, (definition->nr_tracks - index) * sizeof(*track));
+}
+
+static int track_one(struct change *change, const struct definition_track *wanted, bool add)
+{
+	struct definition_track *track = find_track(change->definition, wanted);
+	char number[32];
+
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)wanted->number);
+	if (!add) {
+		if (!track)
+			return control_fail(change->error, CONTROL_NOT_FOUND, -ENOENT,
+					"`side list` shows what a session tracks",
+					"the session %s does not name %s %.80s among those that it tracks",
+					change->definition->name,
+					definition_track_words[wanted->kind],
+					wanted->text ? wanted->text : number);
+		remove_track(change->definition, track);
+		change->changed = true;
+		return 0;
+	}
+	if (track)
+		return 0;
+	if (change->definition->nr_tracks == DEFINITION_TRACKS_MAX)
+		return control_fail(change->error, CONTROL_USAGE, -E2BIG, NULL,
+				"the session %s tracks by more than %d criteria",
+				change->definition->name, DEFINITION_TRACKS_MAX);
+	track = definition_add_track(change->definition);
+	if (track) {
+		*track = *wanted;
+		track->text = wanted->text ? strdup(wanted->text) : NULL;
+		change->changed = true;
+	}
+	return track && (!wanted->text || track->text) ? 0 : control_no_memory(change->error);
+}
+
+/* A number as it is in JSON, or as a text of digits. */
+static int track_number(struct change *change, const char *name, struct json_object *value,
+		uint64_t *number)
+{
+	const char *text;
+	char *end;
+
+	if (json_object_is_type(value, json_type_int) && json_object_get_int64(value) >= 0) {
+		*number = json_object_get_uint64(value);
+	} else {
+		text = json_object_is_type(value, json_type_string) ? json_object_get_string(value)
+								    : "";
+		*number = strtoull(text, &end, 10);
+		if (*text < '0' || *text > '9' || *end)
+			*number = UINT64_MAX;
+	}
+	if (*number <= UINT32_MAX)
+		return 0;
+	return control_fail(change->error, CONTROL_USAGE, -EINVAL, NULL,
+			"\"%s\" has an element that is not a number of that kind", name);
+}
+
+static int track_numbers(struct change *change, struct definition_track *wanted, bool add)
+{
+	const char *name = definition_track_words[wanted->kind];
+	struct json_object *value;
+	size_t nr = 1, i;
+	bool many;
+	int ret = 0;
+
+	if (!json_object_object_get_ex(change->request, name, &value) || !value)
+		return 0;
+	many = json_object_is_type(value, json_type_array);
+	if (many)
+		nr = json_object_array_length(value);
+	for (i = 0; i < nr && !ret; i++) {
+		struct json_object *element = many ? json_object_array_get_idx(value, i) : value;
+
+		ret = track_number(change, name, element, &wanted->number);
+		if (!ret)
+			ret = track_one(change, wanted, add);
+	}
+	return ret;
+}
+
+static int track_texts(struct change *change, struct definition_track *wanted, bool add)
+{
+	struct definition_words globs = {0};
+	int ret = json_words(change->request, definition_track_words[wanted->kind], &globs,
+			change->error);
+	size_t i;
+
+	for (i = 0; i < globs.count && !ret; i++) {
+		wanted->text = globs.items[i];
+		ret = track_one(change, wanted, add);
+	}
+	words_free(&globs);
+	return ret;
+}
+
+static int change_tracks(struct change *change, bool add)
+{
+	bool exclude = false, all = false;
+	unsigned int kind;
+	int ret = json_flag(change->request, "exclude", &exclude, change->error);
+
+	if (!ret)
+		ret = json_flag(change->request, "all", &all, change->error);
+	while (!ret && all && change->definition->nr_tracks) {
+		remove_track(change->definition, change->definition->tracks);
+		change->changed = true;
+	}
+	for (kind = 0; kind < DEFINITION_NR_TRACKS && !ret; kind++) {
+		struct definition_track wanted = {
+				.kind = (enum definition_track_kind)kind, .exclude = exclude};
+
+		ret = definition_track_is_number(wanted.kind) ? track_numbers(change, &wanted, add)
+							      : track_texts(change, &wanted, add);
+	}
+	return ret;
+}
+
+static int track(struct change *change)
+{
+	return change_tracks(change, true);
+}
+
+static int untrack(struct change *change)
+{
+	return change_tracks(change, false);
+}
+
+/* ---- the verbs ---- */
+
+static int create(struct change *change)
+{
+	change->changed = true;
+	return definition_read_settings(change->definition, change->request, change->error);
+}
+
+#define OF_EVERY_REQUEST "version", "verb", "session"
+
+static const char *const create_members[] = {OF_EVERY_REQUEST, "output", "format", "compress",
+		"memory-limit", "huge-pages", "prefault", "symbols", "rotate-size", "rotate-time",
+		"retain-size", "retain-age", "retain-chunks", "trigger", "to", "spool", "speed",
+		"send-timeout", NULL};
+static const char *const enable_channel_members[] = {OF_EVERY_REQUEST, "timeout", "channel", "mode",
+		"buffer-size", "per-thread", "block-timeout", "context", "event", "filter", NULL};
+static const char *const disable_channel_members[] = {OF_EVERY_REQUEST, "timeout", "channel", NULL};
+static const char *const enable_event_members[] = {
+		OF_EVERY_REQUEST, "timeout", "channel", "event", "filter", "event-context", NULL};
+static const char *const disable_event_members[] = {
+		OF_EVERY_REQUEST, "timeout", "channel", "event", NULL};
+static const char *const add_context_members[] = {
+		OF_EVERY_REQUEST, "timeout", "channel", "context", "event", NULL};
+static const char *const enable_probe_members[] = {OF_EVERY_REQUEST, "timeout", "channel", "event",
+		"filter", "event-context", "probe", "pid", "started", "exe", NULL};
+static const char *const disable_probe_members[] = {
+		OF_EVERY_REQUEST, "timeout", "channel", "event", "pid", NULL};
+static const char *const track_members[] = {OF_EVERY_REQUEST, "timeout", "pid", "uid", "gid",
+		"name", "cgroup", "container", "exclude", "all", NULL};
+
+static const struct verb {
+	const char *name;
+	const char *const *members;
+	int (*make)(struct change *change);
+} verbs[] = {
+		{"create", create_members, create},
+		{"enable-channel", enable_channel_members, enable_channel},
+		{"disable-channel", disable_channel_members, disable_channel},
+		{"enable-event", enable_event_members, enable_event},
+		{"disable-event", disable_event_members, disable_event},
+		{"enable-probe", enable_probe_members, change_enable_probe},
+		{"disable-probe", disable_probe_members, change_disable_probe},
+		{"add-context", add_context_members, add_context},
+		{"track", track_members, track},
+		{"untrack", track_members, untrack},
+};
+
+static const struct verb *find_verb(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	return NULL;
+}
+
+bool definition_is_change(const char *verb)
+{
+	return find_verb(verb);
+}
+
+static int check_size(const struct definition *definition, struct control_error *error)
+{
+	struct json_object *json = definition_json(definition);
+	size_t size = 0;
+
+	if (json)
+		json_object_to_json_string_length(json, JSON_C_TO_STRING_PLAIN, &size);
+	json_object_put(json);
+	if (!size)
+		return control_no_memory(error);
+	if (size > DEFINITION_TEXT_MAX)
+		return control_fail(error, CONTROL_USAGE, -E2BIG, NULL,
+				"the definition of the session %s would be larger than 256 KiB",
+				definition->name);
+	return 0;
+}
+
+int definition_change(struct definition *definition, const char *name, struct json_object *request,
+		bool fixed, bool *changed, struct control_error *error)
+{
+	const struct verb *verb = find_verb(name);
+	struct change change = {.request = request, .fixed = fixed, .error = error};
+	struct definition old;
+	int ret;
+
+	*changed = false;
+	if (!verb)
+		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+				"\"%.60s\" changes no definition", name);
+	ret = json_only(request, verb->members, "a request of this kind", error);
+	if (!ret)
+		ret = definition_copy(definition, &change.definition, error);
+	if (ret)
+		return ret;
+	ret = verb->make(&change);
+	if (!ret && change.changed)
+		ret = definition_check(change.definition, error);
+	if (!ret && change.changed)
+		ret = check_size(change.definition, error);
+	if (!ret && change.changed) {
+		old = *definition;
+		*definition = *change.definition;
+		*change.definition = old;
+		*changed = true;
+	}
+	definition_free(change.definition);
+	return ret;
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The probes of a definition: read, written, and changed by requests. What a table says is nobody's
+ * business here; its number is all that a definition has of it.
+ */
+#include "sessions/parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/pattern.h"
+
+#define PROVIDER "probe:" /* of a name without a colon */
+
+static const char *const probe_members[] = {
+		"event", "channel", "probe", "pid", "started", "exe", "table", "uid", "gid", NULL};
+
+static void probe_free(struct definition_probe *probe)
+{
+	words_free(&probe->events);
+	free(probe->channel);
+	free(probe->text);
+	free(probe->exe);
+}
+
+void definition_probes_free(struct definition *definition)
+{
+	size_t i;
+
+	for (i = 0; i < definition->nr_probes; i++)
+		probe_free(&definition->probes[i]);
+	free(definition->probes);
+}
+
+/* An empty one at the end, or NULL with the error. */
+static struct definition_probe *add_probe(
+		struct definition *definition, struct control_error *error)
+{
+	struct definition_probe *probes;
+
+	if (definition->nr_probes == DEFINITION_PROBES_MAX) {
+		control_fail(error, CONTROL_USAGE, -E2BIG, "disable some",
+				"the session %s has %d probes, and no more are possible",
+				definition->name, DEFINITION_PROBES_MAX);
+		return NULL;
+	}
+	probes = realloc(definition->probes, (definition->nr_probes + 1) * sizeof(*probes));
+	if (!probes) {
+		control_no_memory(error);
+		return NULL;
+	}
+	definition->probes = probes;
+	probes += definition->nr_probes++;
+	*probes = (struct definition_probe){.table = 0};
+	return probes;
+}
+
+/* ---- reading ---- */
+
+/* It becomes a pattern of a rule, which must mean this event and no other. */
+static int check_event(const char *event, struct control_error *error)
+{
+	const char *colon = strchr(event, ':');
+
+	if (colon && colon != event && colon[1] && !strpbrk(event, "*?[]\\@!"))
+		return 0;
+	return control_fail(error, CONTROL_USAGE, -EINVAL,
+			"write PROVIDER:NAME, or a NAME alone for " PROVIDER "NAME",
+			"\"%.80s\" cannot name the event of a probe", event);
+}
+
+static int copy_text(char **to, const char *from, struct control_error *error)
+{
+	*to = from ? strdup(from) : NULL;
+	return !from || *to ? 0 : control_no_memory(error);
+}
+
+static int read_target(struct definition_probe *probe, struct json_object *json,
+		struct control_error *error)
+{
+	const char *exe = NULL;
+	uint64_t pid = 0;
+	int ret = json_number(json, "pid", INT32_MAX, &pid, error);
+
+	if (!ret)
+		ret = json_number(json, "started", INT64_MAX, &probe->started, error);
+	if (!ret)
+		ret = json_text(json, "exe", &exe, error);
+	if (ret)
+		return ret;
+	probe->pid = (uint32_t)pid;
+	if (!pid != !probe->started || (pid && exe))
+		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+				"a probe is for a process, which has \"pid\" and \"started\", or for a file, \"exe\", or for all programs");
+	if (exe && *exe != '/')
+		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+				"the program %.256s is not an absolute path", exe);
+	return copy_text(&probe->exe, exe, error);
+}
+
+/* Of a definition and of a request, which has no table. */
+static int read_probe(struct definition_probe *probe, struct json_object *json,
+		struct control_error *error)
+{
+	const char *channel = SESSION_CHANNEL_NAME, *text = NULL;
+	size_t i;
+	int ret = json_words(json, "event", &probe->events, error);
+
+	if (!ret && (!probe->events.count || probe->events.count > DEFINITION_PROBE_EVENTS_MAX))
+		ret = control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+				"a probe makes 1 to %d events: \"event\"",
+				DEFINITION_PROBE_EVENTS_MAX);
+	for (i = 0; i < probe->events.count && !ret; i++)
+		ret = check_event(probe->events.items[i], error);
+	if (!ret)
+		ret = json_text(json, "channel", &channel, error);
+	if (!ret)
+		ret = json_text(json, "probe", &text, error);
+	if (!ret && !text)
+		ret = control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+				"a probe has no text: \"probe\"");
+	if (!ret)
+		ret = copy_text(&probe->channel, channel, error);
+	if (!ret)
+		ret = copy_text(&probe->text, text, error);
+	return ret ? ret : read_target(probe, json, error);
+}
+
+static bool has_channel(const struct definition *definition, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < definition->nr_channels; i++)
+		if (!strcmp(definition->channels[i].name, name))
+			return true;
+	return false;
+}
+
+static int read_element(struct definition *definition, struct json_object *json,
+		struct control_error *error)
+{
+	struct definition_probe *probe;
+	uint64_t table = 0, uid = 0, gid = 0;
+	int ret;
+
+	if (!json_object_is_type(json, json_type_object))
+		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+				"an element of \"probes\" is not an object");
+	ret = json_only(json, probe_members, "a probe", error);
+	if (ret)
+		return ret;
+	probe = add_probe(definition, error);
+	if (!probe)
+		return error->code;
+	ret = read_probe(probe, json, error);
+	if (!ret)
+		ret = json_number(json, "table", UINT32_MAX, &table, error);
+	if (!ret)
+		ret = json_number(json, "uid", UINT32_MAX, &uid, error);
+	if (!ret)
+		ret = json_number(json, "gid", UINT32_MAX, &gid, error);
+	if (ret)
+		return ret;
+	probe->of_user = json_object_object_get_ex(json, "uid", NULL);
+	probe->uid = (uint32_t)uid;
+	probe->has_gid = json_object_object_get_ex(json, "gid", NULL);
+	probe->gid = (uint32_t)gid;
+	if (!has_channel(definition, probe->channel))
+		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+				"a probe is of a channel that the session %s does not have: \"%.80s\"",
+				definition->name, probe->channel);
+	probe->table = (uint32_t)table;
+	if (definition->last_table < probe->table)
+		definition->last_table = probe->table;
+	return 0;
+}
+
+int definition_read_probes(struct definition *definition, struct json_object *json,
+		struct control_error *error)
+{
+	struct json_object *probes;
+	uint64_t last = 0;
+	size_t i;
+	int ret = json_array(json, "probes", DEFINITION_PROBES_MAX, &probes, error);
+
+	if (!ret)
+		ret = json_number(json, "tables", UINT32_MAX, &last, error);
+	definition->last_table = (uint32_t)last;
+	for (i = 0; !ret && probes && i < json_object_array_length(probes); i++)
+		ret = read_element(definition, json_object_array_get_idx(probes, i), error);
+	return ret;
+}
+
+/* ---- writing ---- */
+
+static bool put_number(struct json_object *json, const char *name, uint64_t number)
+{
+	return !number || json_put_number(json, name, number);
+}
+
+struct json_object *definition_probe_json(const struct definition_probe *probe)
+{
+	struct json_object *json = json_object_new_object();
+
+	if (json_put_words(json, "event", &probe->events) &&
+			json_put_text(json, "channel", probe->channel) &&
+			json_put_text(json, "probe", probe->text) &&
+			put_number(json, "pid", probe->pid) &&
+			put_number(json, "started", probe->started) &&
+			(!probe->exe || json_put_text(json, "exe", probe->exe)) &&
+			put_number(json, "table", probe->table) &&
+			(!probe->of_user || json_put_number(json, "uid", probe->uid)) &&
+			(!probe->has_gid || json_put_number(json, "gid", probe->gid)))
+		return json;
+	json_object_put(json);
+	return NULL;
+}
+
+bool definition_put_probes(struct json_object *json, const struct definition *definition)
+{
+	struct json_object *probes, *probe;
+	size_t i;
+
+	if (!put_number(json, "tables", definition->last_table))
+		return false;
+	if (!definition->nr_probes)
+		return true;
+	probes = json_object_new_array();
+	for (i = 0; probes && i < definition->nr_probes; i++) {
+		probe = definition_probe_json(&definition->probes[i]);
+		if (probe && !json_object_array_add(probes, probe))
+			continue;
+		json_object_put(probe);
+		json_object_put(probes);
+		return false;
+	}
+	return json_put(json, "probes", probes);
+}
+
+/* ---- enabling ---- */
+
+/*
+ * It says the same of the same, so one is there in the other's place, also if it is of another channel: rules name events, and each
+ * channel would record both.
+ */
+static bool is_successor(const struct definition_probe *probe, const struct definition_probe *of)
+{
+	return !strcmp(probe->events.items[0], of->events.items[0]) && probe->pid == of->pid &&
+			probe->started == of->started && !probe->exe == !of->exe &&
+			(!probe->exe || !strcmp(probe->exe, of->exe));
+}
+
+static void remove_probe(struct definition *definition, size_t index)
+{
+	struct definition_probe *probe = &definition->probes[index];
+
+	probe_free(probe);
+	definition->nr_probes--;
+	memmove(probe, probe + 1, (definition->nr_probes - index) * sizeof(*probe));
+}
+
+/* Does another probe of the channel make it, too? */
+static bool is_made(const struct definition *definition, const char *channel, const char *event)
+{
+	size_t i;
+
+	for (i = 0; i < definition->nr_probes; i++)
+		if (!strcmp(definition->probes[i].channel, channel) &&
+				words_have(&definition->probes[i].events, event))
+			return true;
+	return false;
+}
+
+static void forget_event(struct definition_channel *channel, const char *event)
+{
+	size_t i, k;
+
+	for (i = channel->nr_rules; i-- > 0;) {
+		struct definition_rule *rule = &channel->rules[i];
+		bool more = false;
+
+		if (!words_remove(&rule->patterns, event))
+			continue;
+		for (k = 0; k < rule->patterns.count; k++)
+			more |= rule->patterns.items[k][0] != '!';
+		if (!more)
+			change_remove_rule(channel, i);
+	}
+}
+
+static bool filter_same(const struct definition_rule *one, const struct definition_rule *other)
+{
+	if (!one->filter || !other->filter)
+		return !one->filter == !other->filter;
+	return !strcmp(one->filter, other->filter);
+}
+
+/* To the last rule, what this one has. */
+static bool join_contexts(struct definition_rule *last, const struct definition_rule *rule)
+{
+	size_t i;
+
+	for (i = 0; i < rule->contexts.count; i++)
+		if (!words_have(&last->contexts, rule->contexts.items[i]) &&
+				!words_add(&last->contexts, rule->contexts.items[i]))
+			return false;
+	return true;
+}
+
+/* The new rule, the last one, is part of one that is there for these events. False: no memory. */
+static bool join_rule(struct definition_channel *channel)
+{
+	struct definition_rule *last = &channel->rules[channel->nr_rules - 1];
+	size_t i;
+
+	for (i = 0; i + 1 < channel->nr_rules; i++) {
+		struct definition_rule *rule = &channel->rules[i];
+
+		if (!words_same(&rule->patterns, &last->patterns) || !filter_same(rule, last))
+			continue;
+		if (!join_contexts(rule, last))
+			return false;
+		change_remove_rule(channel, channel->nr_rules - 1);
+		break;
+	}
+	return true;
+}
+
+/*
+ * What rules say of an event goes with the former probe, or its filter would still let through what the new one's does not. The last rule
+ * is the new one's, which is to have all contexts that the event had. False: no memory.
+ */
+static bool succeed_rules(struct definition_channel *channel, const char *event)
+{
+	struct definition_rule *last = &channel->rules[channel->nr_rules - 1], new;
+	bool done = true;
+	size_t i;
+
+	for (i = 0; done && i + 1 < channel->nr_rules; i++)
+		if (words_have(&channel->rules[i].patterns, event))
+			done = join_contexts(last, &channel->rules[i]);
+	new = *last;
+	channel->nr_rules--;
+	forget_event(channel, event);
+	channel->rules[channel->nr_rules++] = new;
+	return done;
+}
+
+/* The new probe, the last one, is there in the other's place. False: no memory. */
+static bool succeed(struct definition *definition, struct definition_channel *channel, size_t index)
+{
+	struct definition_probe former = definition->probes[index];
+	bool done = true;
+	size_t i, k;
+
+	definition->probes[index] = (struct definition_probe){.table = 0};
+	remove_probe(definition, index);
+	/* But for those that others make, too: whose filters these are is not known. */
+	definition->nr_probes--;
+	for (i = 0; done && i < former.events.count; i++) {
+		const char *event = former.events.items[i];
+
+		if (is_made(definition, former.channel, event))
+			continue;
+		if (!strcmp(former.channel, channel->name))
+			done = succeed_rules(channel, event);
+		for (k = 0; k < definition->nr_channels; k++)
+			if (&definition->channels[k] != channel &&
+					!strcmp(definition->channels[k].name, former.channel))
+				forget_event(&definition->channels[k], event);
+	}
+	definition->nr_probes++;
+	probe_free(&former);
+	return done;
+}
+
+int change_enable_probe(struct change *change)
+{
+	struct definition *definition = change->definition;
+	struct definition_channel *channel = NULL;
+	struct definition_probe *probe = add_probe(definition, change->error);
+	bool done = true;
+	size_t i;
+	int ret;
+
+	if (!probe)
+		return change->error->code;
+	ret = read_probe(probe, change->request, change->error);
+	if (!ret)
+		ret = change_enable_rule(change, &channel);
+	if (ret)
+		return ret;
+	for (i = definition->nr_probes - 1; done && i-- > 0;)
+		if (is_successor(&definition->probes[definition->nr_probes - 1],
+				    &definition->probes[i]))
+			done = succeed(definition, channel, i);
+	if (!done || !join_rule(channel))
+		return control_no_memory(change->error);
+	definition->probes[definition->nr_probes - 1].table = ++definition->last_table;
+	change->changed = true;
+	return 0;
+}
+
+/* ---- disabling ---- */
+
+static bool is_name_of(const char *pattern, const char *event)
+{
+	size_t size = strlen(PROVIDER);
+
+	return !strcmp(pattern, event) ||
+			(!strncmp(event, PROVIDER, size) && !strcmp(pattern, event + size));
+}
+
+/* Is it meant: by its name, or by a pattern that its event matches? */
+static bool is_meant(const char *event, const char *text, const struct pattern *pattern)
+{
+	char provider[PATTERN_TEXT_MAX + 1];
+	const char *colon = strchr(event, ':');
+
+	if (is_name_of(text, event))
+		return true;
+	if (!pattern || pattern->level_mode != PATTERN_LEVEL_ANY || !colon)
+		return false;
+	snprintf(provider, sizeof(provider), "%.*s", (int)(colon - event), event);
+	return pattern_matches(pattern, provider, colon + 1, 0);
+}
+
+/* With what the rules of its channel say of its events, if nobody else makes them. */
+static void drop_probe(struct change *change, size_t index)
+{
+	struct definition *definition = change->definition;
+	struct definition_probe gone = definition->probes[index];
+	size_t i, k;
+
+	definition->probes[index] = (struct definition_probe){.table = 0};
+	remove_probe(definition, index);
+	for (i = 0; i < definition->nr_channels; i++) {
+		if (strcmp(definition->channels[i].name, gone.channel) != 0)
+			continue;
+		for (k = 0; k < gone.events.count; k++)
+			if (!is_made(definition, gone.channel, gone.events.items[k]))
+				forget_event(&definition->channels[i], gone.events.items[k]);
+	}
+	probe_free(&gone);
+	change->changed = true;
+}
+
+/* pid 0: of whomever. How many there were, or an error. */
+static int drop_meant(struct change *change, const char *channel, const char *text, uint32_t pid,
+		bool *named)
+{
+	struct pattern_error where;
+	struct pattern pattern;
+	char sentence[256];
+	int count = 0;
+	size_t i, k;
+
+	*named = false;
+	if (pattern_parse(text, &pattern, &where)) {
+		pattern_error_text(sentence, sizeof(sentence), text, &where);
+		return control_fail(change->error, CONTROL_USAGE, -EINVAL, NULL, "%s", sentence);
+	}
+	for (i = change->definition->nr_probes; i-- > 0;) {
+		const struct definition_probe *probe = &change->definition->probes[i];
+		bool meant = false;
+
+		if (strcmp(probe->channel, channel) != 0 || (pid && probe->pid != pid))
+			continue;
+		for (k = 0; k < probe->events.count; k++) {
+			meant |= is_meant(probe->events.items[k], text, &pattern);
+			*named |= is_name_of(text, probe->events.items[k]);
+		}
+		if (meant)
+			drop_probe(change, i);
+		count += meant;
+	}
+	return count;
+}
+
+int change_drop_probes(struct change *change, const struct definition_channel *channel,
+		const char *pattern, bool *named)
+{
+	int ret = 0;
+
+	*named = false;
+	/* What cannot be a pattern is refused by whoever makes one of it. */
+	if (change->definition->nr_probes && *pattern != '!')
+		ret = drop_meant(change, channel->name, pattern, 0, named);
+	return ret < 0 ? ret : 0;
+}
+
+void change_drop_all_probes(struct change *change, const struct definition_channel *channel)
+{
+	size_t i;
+
+	for (i = change->definition->nr_probes; i-- > 0;)
+		if (!strcmp(change->definition->probes[i].channel, channel->name))
+			drop_probe(change, i);
+}
+
+int change_disable_probe(struct change *change)
+{
+	struct definition_words patterns = {0};
+	struct definition_channel *channel;
+	uint64_t pid = 0;
+	bool named;
+	size_t i;
+	int ret = change_get_channel(change, &channel);
+
+	if (!ret)
+		ret = json_number(change->request, "pid", INT32_MAX, &pid, change->error);
+	if (!ret)
+		ret = json_words(change->request, "event", &patterns, change->error);
+	if (!ret && !patterns.count)
+		ret = words_add(&patterns, "*") ? 0 : control_no_memory(change->error);
+	for (i = 0; !ret && i < patterns.count; i++) {
+		int count = drop_meant(
+				change, channel->name, patterns.items[i], (uint32_t)pid, &named);
+
+		ret = count < 0 ? count : 0;
+		if (!count)
+			ret = control_fail(change->error, CONTROL_NOT_FOUND, -ENOENT,
+					"`side status` shows the probes of a session",
+					"the channel %s has no probe \"%.80s\"%s", channel->name,
+					patterns.items[i], pid ? " in that process" : "");
+	}
+	words_free(&patterns);
+	return ret;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* Life of a definition, and its form for the session library. */
+#include "sessions/parts.h"
+
+#include "relay/send.h"
+#include "recorder/core/check.h"
+#include "protocol/runtime.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a channel without rules: a pattern that takes nothing. */
+static const char *const nothing[] = {"!*"};
+static const struct session_rule no_events = {.patterns = nothing, .nr_patterns = 1};
+static const struct session_channel standard = {
+		.name = SESSION_CHANNEL_NAME,
+		.rules = &no_events,
+		.nr_rules = 1,
+};
+
+bool definition_is_name(const char *name)
+{
+	return wire_session_name_valid(name);
+}
+
+int definition_create(const char *name, struct definition **definition, struct control_error *error)
+{
+	*definition = NULL;
+	if (!definition_is_name(name))
+		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+				"\"%.80s\" cannot name a session: a name has 1 to %d letters, digits, \"_\", \".\" and \"-\", and begins with none of the last two",
+				name, DEFINITION_NAME_MAX);
+	*definition = calloc(1, sizeof(**definition));
+	if (*definition)
+		(*definition)->name = strdup(name);
+	if (*definition && (*definition)->name)
+		return 0;
+	definition_free(*definition);
+	*definition = NULL;
+	return control_no_memory(error);
+}
+
+void definition_rule_free(struct definition_rule *rule)
+{
+	words_free(&rule->patterns);
+	words_free(&rule->contexts);
+	free(rule->filter);
+}
+
+void definition_channel_free(struct definition_channel *channel)
+{
+	size_t i;
+
+	for (i = 0; i < channel->nr_rules; i++)
+		definition_rule_free(&channel->rules[i]);
+	free(channel->rules);
+	free(channel->name);
+	words_free(&channel->contexts);
+	words_free(&channel->added);
+}
+
+void definition_free(struct definition *definition)
+{
+	size_t i;
+
+	if (!definition)
+		return;
+	for (i = 0; i < definition->nr_channels; i++)
+		definition_channel_free(&definition->channels[i]);
+	for (i = 0; i < definition->nr_tracks; i++)
+		free(definition->tracks[i].text);
+	free(definition->channels);
+	free(definition->tracks);
+	words_free(&definition->triggers);
+	definition_probes_free(definition);
+	free(definition->to);
+	free(definition->output);
+	free(definition->name);
+	free(definition);
+}
+
+/* Through its JSON form: one way less that a member can be forgotten. */
+int definition_copy(
+		const struct definition *from, struct definition **to, struct control_error *error)
+{
+	struct json_object *json = definition_json(from);
+	int ret;
+
+	*to = NULL;
+	if (!json)
+		return control_no_memory(error);
+	ret = definition_parse(json, to, error);
+	json_object_put(json);
+	return ret;
+}
+
+/* ---- for the session library ---- */
+
+/* The session's types have pointers to const texts. */
+static const char *const *texts(const struct definition_words *words)
+{
+	return (const char *const *)words->items;
+}
+
+/* A rule's contexts and those that came later to its channel, in an array of its own. */
+static const char *const *all_contexts(const struct definition_channel *channel,
+		const struct definition_rule *rule, size_t *count)
+{
+	size_t i;
+	const char **all;
+
+	*count = channel->added.count + rule->contexts.count;
+	all = calloc(*count + 1, sizeof(*all));
+	for (i = 0; all && i < channel->added.count; i++)
+		all[i] = channel->added.items[i];
+	for (i = 0; all && i < rule->contexts.count; i++)
+		all[channel->added.count + i] = rule->contexts.items[i];
+	return all;
+}
+
+static bool view_rules(const struct definition_channel *channel, bool symbols,
+		struct session_channel *view, struct session_rule **rules)
+{
+	size_t i;
+
+	*rules = calloc(channel->nr_rules + 2, sizeof(**rules));
+	if (!*rules)
+		return false;
+	view->rules = *rules;
+	if (!channel->nr_rules) {
+		view->rules = &no_events;
+		view->nr_rules = 1;
+	}
+	for (i = 0; i < channel->nr_rules; i++) {
+		const struct definition_rule *rule = &channel->rules[i];
+		struct session_rule *to = &(*rules)[i];
+
+		to->patterns = texts(&rule->patterns);
+		to->nr_patterns = rule->patterns.count;
+		to->filter = rule->filter;
+		to->contexts = all_contexts(channel, rule, &to->nr_contexts);
+		if (!to->contexts)
+			return false;
+		view->nr_rules++;
+	}
+	/* Without contexts of its own: all before it have an array, by which they are freed. */
+	if (symbols)
+		(*rules)[view->nr_rules++] = session_symbols_rule;
+	return true;
+}
+
+static bool view_channel(const struct definition_channel *channel, bool symbols,
+		struct session_channel *view, struct session_rule **rules)
+{
+	*view = (struct session_channel){
+			.name = channel->name,
+			.mode = channel->mode,
+			.per_thread = channel->per_thread,
+			.threads_max = channel->threads_max,
+			.ring_size = channel->ring_size,
+			.block_timeout_us = channel->block_timeout_us,
+			.contexts = texts(&channel->contexts),
+			.nr_contexts = channel->contexts.count,
+	};
+	return view_rules(channel, symbols, view, rules);
+}
+
+int definition_options(const struct definition *definition, struct definition_view *view,
+		struct control_error *error)
+{
+	size_t nr = definition->nr_channels, i;
+	bool any = false;
+
+	*view = (struct definition_view){
+			.options =
+					{
+							.mode = SESSION_RECORD,
+							.output = definition->output,
+							.memory_limit = definition->memory_limit,
+							.format = definition->format,
+							.compress = definition->compress,
+							.huge_pages = definition->huge_pages,
+							.prefault = definition->prefault,
+							.rotation = {.size = definition->rotate_size,
+									.period_ns = definition->rotate_time_ns},
+							.retention = {.size = definition->retain_size,
+									.age_ns = definition->retain_age_ns,
+									.count = definition->retain_chunks},
+							.snapshot_on = texts(&definition->triggers),
+							.nr_snapshot_on =
+									definition->triggers.count,
+							.nr_channels = nr ? nr : 1,
+					},
+			.channels = calloc(nr + 1, sizeof(*view->channels)),
+			.rules = calloc(nr + 1, sizeof(struct session_rule *)),
+	};
+	view->options.channels = nr ? view->channels : &standard;
+	for (i = 0; view->channels && view->rules && i < nr; i++) {
+		bool symbols = definition->symbols && !any && definition->channels[i].nr_rules;
+
+		any |= symbols;
+		if (!view_channel(&definition->channels[i], symbols, &view->channels[i],
+				    &view->rules[i]))
+			break;
+	}
+	if (view->channels && view->rules && i == nr)
+		return 0;
+	definition_view_free(view);
+	return control_no_memory(error);
+}
+
+void definition_view_free(struct definition_view *view)
+{
+	size_t i, k;
+
+	for (i = 0; view->rules && view->rules[i]; i++) {
+		/* free() takes no pointer to const; these arrays are ours. */
+		for (k = 0; view->rules[i][k].contexts; k++)
+			free((void *)(uintptr_t)view->rules[i][k].contexts);
+		free(view->rules[i]);
+	}
+	free(view->rules);
+	free(view->channels);
+	*view = (struct definition_view){.channels = NULL};
+}
+
+static enum control_kind kind_of(enum session_error_kind kind)
+{
+	switch (kind) {
+	case SESSION_ERROR_USAGE: return CONTROL_USAGE;
+	case SESSION_ERROR_PERMISSION: return CONTROL_PERMISSION;
+	case SESSION_ERROR_NONE:
+	case SESSION_ERROR_FAILED:
+	case SESSION_ERROR_NOT_FOUND:
+	case SESSION_ERROR_NOT_EXECUTABLE: break;
+	}
+	return CONTROL_FAILED;
+}
+
+int definition_session_error(const struct session_error *from, struct control_error *error)
+{
+	control_fail(error, kind_of(from->kind), from->code ? -from->code : -EINVAL,
+			*from->hint ? from->hint : NULL, "%s", from->text);
+	if (from->where) {
+		snprintf(error->where, sizeof(error->where), "%s", from->where);
+		error->column = from->column;
+	}
+	return error->code;
+}
+
+static bool may_snapshot(const struct definition *definition)
+{
+	for (size_t i = 0; i < definition->nr_channels; i++)
+		if (definition->channels[i].mode == SESSION_OVERWRITE)
+			return true;
+	return false;
+}
+
+static int check_sending(const struct definition *definition, struct control_error *error)
+{
+	struct send_error send_error;
+	bool ctf1_only;
+
+	if (!definition->to)
+		return definition->spool || definition->speed || definition->send_timeout_ns
+				? control_fail(error, CONTROL_USAGE, -EINVAL, "add `--to URL`",
+						  "`--spool`, `--speed` and `--send-timeout` belong to `--to`")
+				: 0;
+	if (send_check(definition->to, &ctf1_only, &send_error))
+		return control_fail(error, CONTROL_USAGE, -EINVAL,
+				*send_error.hint ? send_error.hint : NULL, "%s", send_error.text);
+	if (!strstr(definition->to, "://") && *definition->to != '/')
+		return control_fail(error, CONTROL_USAGE, -EINVAL, "write a URL or a whole path",
+				"a daemon cannot send to `%.200s`", definition->to);
+	if (ctf1_only && definition->format != SESSION_FORMAT_CTF1)
+		return control_fail(error, CONTROL_USAGE, -EINVAL, "leave `--format` out",
+				"a relay daemon takes CTF 1.8 only");
+	return 0;
+}
+
+int definition_check(const struct definition *definition, struct control_error *error)
+{
+	struct session_error session_error;
+	struct definition_view view;
+	int ret = check_sending(definition, error);
+
+	if (!ret)
+		ret = definition_options(definition, &view, error);
+
+	if (ret)
+		return ret;
+	/* Its channel may come later; the start refuses it if it did not. */
+	if (!may_snapshot(definition))
+		view.options.nr_snapshot_on = 0;
+	ret = session_check(&view.options, &session_error);
+	if (ret)
+		ret = definition_session_error(&session_error, error);
+	definition_view_free(&view);
+	return ret;
+}

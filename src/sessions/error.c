@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Errors as sentences, and the words of their kinds. */
+#include "sessions/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const words[CONTROL_NR_KINDS] = {
+		[CONTROL_DONE] = "done",
+		[CONTROL_FAILED] = "failed",
+		[CONTROL_USAGE] = "usage",
+		[CONTROL_PERMISSION] = "permission",
+		[CONTROL_NOT_FOUND] = "not-found",
+		[CONTROL_BUSY] = "busy",
+};
+
+const char *control_kind_word(enum control_kind kind)
+{
+	return words[kind < CONTROL_NR_KINDS ? kind : CONTROL_FAILED];
+}
+
+enum control_kind control_kind_of(const char *word)
+{
+	int kind;
+
+	for (kind = CONTROL_FAILED; kind < CONTROL_NR_KINDS; kind++)
+		if (!strcmp(words[kind], word))
+			return (enum control_kind)kind;
+	return CONTROL_FAILED;
+}
+
+int control_fail(struct control_error *error, enum control_kind kind, int code, const char *mend,
+		const char *format, ...)
+{
+	va_list arguments;
+
+	*error = (struct control_error){.kind = kind, .code = code};
+	snprintf(error->mend, sizeof(error->mend), "%s", mend ? mend : "");
+	va_start(arguments, format);
+	vsnprintf(error->text, sizeof(error->text), format, arguments);
+	va_end(arguments);
+	return code;
+}
+
+int control_no_memory(struct control_error *error)
+{
+	return control_fail(error, CONTROL_FAILED, -ENOMEM, NULL, "out of memory");
+}

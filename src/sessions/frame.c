@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/* Objects as messages, cut where they are too long for one. */
+#include "sessions/frame.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "sessions/json.h"
+#include "sessions/text.h"
+
+/* Bytes of a piece: as a JSON text it becomes twice as long at most. */
+#define PIECE 30000
+/* Descriptors that are taken from one message, so that too many are seen and closed. */
+#define FDS_AT_ONCE 8
+
+struct frame_message {
+	struct frame_message *next;
+	size_t size;
+	int fd; /* ours, or -1 */
+	char text[];
+};
+
+union frame_control {
+	char bytes[CMSG_SPACE(FDS_AT_ONCE * sizeof(int))];
+	struct cmsghdr align;
+};
+
+static void message_free(struct frame_message *message)
+{
+	if (message->fd >= 0)
+		close(message->fd);
+	free(message);
+}
+
+void frame_out_init(struct frame_out *out)
+{
+	*out = (struct frame_out){.end = &out->first};
+}
+
+void frame_out_free(struct frame_out *out)
+{
+	while (out->first) {
+		struct frame_message *next = out->first->next;
+
+		message_free(out->first);
+		out->first = next;
+	}
+	frame_out_init(out);
+}
+
+static int put_message(struct frame_out *out, const char *text, size_t size)
+{
+	struct frame_message *message = malloc(sizeof(*message) + size);
+
+	if (!message)
+		return -ENOMEM;
+	message->next = NULL;
+	message->size = size;
+	message->fd = -1;
+	memcpy(message->text, text, size);
+	*out->end = message;
+	out->end = &message->next;
+	out->size += size;
+	return 0;
+}
+
+static int put_object(struct frame_out *out, struct json_object *object)
+{
+	struct control_text text;
+	int ret = control_text_print(object, JSON_C_TO_STRING_PLAIN, &text);
+
+	if (!ret)
+		ret = put_message(out, text.text, text.size);
+	control_text_free(&text);
+	return ret;
+}
+
+/* A piece ends before a character, never inside. */
+static size_t piece_size(const char *text, size_t size)
+{
+	size_t piece = size < PIECE ? size : PIECE;
+
+	while (piece < size && piece && ((unsigned char)text[piece] & 0xc0) == 0x80)
+		piece--;
+	return piece;
+}
+
+static int put_piece(struct frame_out *out, const char *text, size_t size, bool more)
+{
+	struct json_object *object = json_object_new_object();
+	int ret = -ENOMEM;
+
+	if (json_put_flag(object, "more", more) &&
+			json_put(object, "part", json_object_new_string_len(text, (int)size)))
+		ret = put_object(out, object);
+	json_object_put(object);
+	return ret;
+}
+
+static int put_pieces(struct frame_out *out, const char *text, size_t size)
+{
+	int ret = 0;
+
+	while (size && !ret) {
+		size_t piece = piece_size(text, size);
+
+		ret = put_piece(out, text, piece, piece < size);
+		text += piece;
+		size -= piece;
+	}
+	return ret;
+}
+
+int frame_put(struct frame_out *out, struct json_object *object)
+{
+	return frame_put_with(out, object, -1);
+}
+
+/* With the first message: who receives it has both or neither. */
+static int put_fd(struct frame_out *added, int fd)
+{
+	if (fd < 0)
+		return 0;
+	added->first->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return added->first->fd < 0 ? -errno : 0;
+}
+
+int frame_put_with(struct frame_out *out, struct json_object *object, int fd)
+{
+	struct frame_out added;
+	struct control_text text;
+	int ret = control_text_print(object, JSON_C_TO_STRING_PLAIN, &text);
+
+	frame_out_init(&added);
+	if (!ret && text.size > FRAME_ANSWER_MAX)
+		ret = -E2BIG;
+	if (!ret)
+		ret = text.size <= FRAME_MAX ? put_message(&added, text.text, text.size)
+					     : put_pieces(&added, text.text, text.size);
+	control_text_free(&text);
+	if (!ret)
+		ret = put_fd(&added, fd);
+	if (ret) {
+		frame_out_free(&added);
+		return ret;
+	}
+	*out->end = added.first;
+	out->end = added.end;
+	out->size += added.size;
+	return 0;
+}
+
+static ssize_t send_message(struct frame_message *message, int socket)
+{
+	struct iovec text = {.iov_base = message->text, .iov_len = message->size};
+	struct msghdr header = {.msg_iov = &text, .msg_iovlen = 1};
+	union frame_control control = {.bytes = {0}};
+	struct cmsghdr *attached;
+
+	if (message->fd >= 0) {
+		header.msg_control = control.bytes;
+		header.msg_controllen = CMSG_SPACE(sizeof(int));
+		attached = CMSG_FIRSTHDR(&header);
+		attached->cmsg_level = SOL_SOCKET;
+		attached->cmsg_type = SCM_RIGHTS;
+		attached->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(attached), &message->fd, sizeof(int));
+	}
+	return sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+int frame_send(struct frame_out *out, int socket)
+{
+	while (out->first) {
+		struct frame_message *message = out->first;
+		ssize_t sent = send_message(message, socket);
+
+		if (sent < 0 && errno == EINTR)
+			continue;
+		/* The kernel has no memory for it just now: as good as a full socket. */
+		if (sent < 0)
+			return errno == ENOBUFS ? -EAGAIN : -errno;
+		out->size -= message->size;
+		out->first = message->next;
+		if (!out->first)
+			out->end = &out->first;
+		message_free(message);
+	}
+	return 0;
+}
+
+/* ---- the other direction ---- */
+
+static void free_pieces(struct frame_in *in)
+{
+	free(in->text);
+	in->text = NULL;
+	in->size = 0;
+	in->more = false;
+}
+
+int frame_take_fd(struct frame_in *in)
+{
+	int fd = in->has_fd ? in->fd : -1;
+
+	in->has_fd = false;
+	return fd;
+}
+
+void frame_in_free(struct frame_in *in)
+{
+	int fd = frame_take_fd(in);
+
+	if (fd >= 0)
+		close(fd);
+	free_pieces(in);
+}
+
+/* The last one stays. */
+static void keep_fds(struct frame_in *in, struct msghdr *header)
+{
+	struct cmsghdr *attached;
+
+	for (attached = CMSG_FIRSTHDR(header); attached; attached = CMSG_NXTHDR(header, attached)) {
+		size_t nr, i;
+
+		if (attached->cmsg_level != SOL_SOCKET || attached->cmsg_type != SCM_RIGHTS)
+			continue;
+		nr = (attached->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < nr; i++) {
+			int former = frame_take_fd(in);
+
+			if (former >= 0)
+				close(former);
+			memcpy(&in->fd, CMSG_DATA(attached) + i * sizeof(int), sizeof(int));
+			in->has_fd = true;
+		}
+	}
+}
+
+/* Is it a piece? Then its text is added. 1: it is, and the last one; 0: more come; 2: it is none. */
+static int take_piece(struct frame_in *in, struct json_object *object, size_t max,
+		struct control_error *error)
+{
+	struct json_object *part;
+	bool more = false;
+	size_t size;
+	char *text;
+	int ret;
+
+	if (!json_object_object_get_ex(object, "part", &part) ||
+			!json_object_object_get_ex(object, "more", NULL))
+		return in->more ? control_fail(error, CONTROL_USAGE, -EPROTO, NULL,
+						  "a message came between the pieces of another one")
+				: 2;
+	ret = json_flag(object, "more", &more, error);
+	if (ret || !json_object_is_type(part, json_type_string))
+		return control_fail(error, CONTROL_USAGE, -EPROTO, NULL, "a piece is no text");
+	size = (size_t)json_object_get_string_len(part);
+	if (in->size + size > max)
+		return control_fail(error, CONTROL_USAGE, -E2BIG, NULL,
+				"a message is longer than %zu KiB", max / 1024);
+	text = realloc(in->text, in->size + size + 1);
+	if (!text)
+		return control_no_memory(error);
+	in->text = text;
+	memcpy(text + in->size, json_object_get_string(part), size);
+	in->size += size;
+	in->more = more;
+	return !more;
+}
+
+static int take_message(struct frame_in *in, const char *text, size_t size, size_t max,
+		struct json_object **result, struct control_error *error)
+{
+	struct json_object *object = json_read(text, size, error);
+	int ret;
+
+	if (!object)
+		return -EINVAL;
+	ret = take_piece(in, object, max, error);
+	if (ret == 2) {
+		*result = object;
+		return 1;
+	}
+	json_object_put(object);
+	if (ret != 1)
+		return ret;
+	*result = json_read(in->text, in->size, error);
+	free_pieces(in);
+	return *result ? 1 : -EINVAL;
+}
+
+int frame_receive(struct frame_in *in, int socket, size_t max, struct json_object **object,
+		struct control_error *error)
+{
+	char text[FRAME_MAX];
+	struct iovec part = {.iov_base = text, .iov_len = sizeof(text)};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+	union frame_control control;
+	int was_reset = 0;
+	ssize_t size;
+
+	*object = NULL;
+	if (in->takes_fd) {
+		header.msg_control = control.bytes;
+		header.msg_controllen = sizeof(control.bytes);
+	}
+	/*
+	 * If the peer closed the connection before it read our message, the kernel reports ECONNRESET once. Receive again after it: what
+	 * the peer sent before, such as the reason, is still in the queue.
+	 */
+	do
+		size = recvmsg(socket, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	while (size < 0 && (errno == EINTR || (errno == ECONNRESET && !was_reset++)));
+	if (size < 0)
+		return errno == EWOULDBLOCK
+				? -EAGAIN
+				: control_fail(error, CONTROL_FAILED, -errno, NULL,
+						  "cannot receive: %s", strerror(errno));
+	if (in->takes_fd)
+		keep_fds(in, &header);
+	if (!size)
+		return -EPIPE;
+	if ((size_t)size > sizeof(text))
+		return control_fail(error, CONTROL_USAGE, -EPROTO, NULL,
+				"a message has %zd bytes, more than %d", size, FRAME_MAX);
+	return take_message(in, text, (size_t)size, max, object, error);
+}

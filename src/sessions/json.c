@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads untrusted JSON, member by member: checks types before values.
+ */
+#include "sessions/json.h"
+#include "sessions/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int refuse(struct control_error *error, const char *format, const char *name)
+		__attribute__((format(printf, 2, 0)));
+
+static int refuse(struct control_error *error, const char *format, const char *name)
+{
+	char shown[64], text[256];
+
+	snprintf(shown, sizeof(shown), "%.60s", name);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(text, sizeof(text), format, shown);
+#pragma GCC diagnostic pop
+	return control_fail(error, CONTROL_USAGE, -EINVAL, NULL, "%s", text);
+}
+
+struct json_object *json_read(const char *text, size_t size, struct control_error *error)
+{
+	size_t bad = control_text_bad(text, size);
+	struct json_object *object;
+	char *copy;
+
+	if (bad < size) {
+		control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+				"this is not JSON: byte %zu: invalid utf-8 string", bad + 1);
+		return NULL;
+	}
+	if (!memmem(text, size, "\\u", 2))
+		return json_parse_text(text, size, error);
+	copy = malloc(size + 1);
+	if (!copy) {
+		control_no_memory(error);
+		return NULL;
+	}
+	memcpy(copy, text, size);
+	copy[size] = '\0';
+	object = json_parse_text(copy, control_text_restore(copy, size), error);
+	free(copy);
+	return object;
+}
+
+int json_only(struct json_object *object, const char *const *names, const char *what,
+		struct control_error *error)
+{
+	json_object_object_foreach(object, name, value)
+	{
+		const char *const *known = names;
+
+		(void)value;
+		while (*known && strcmp(*known, name) != 0)
+			known++;
+		if (!*known)
+			return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+					"%s has no member \"%.60s\"", what, name);
+	}
+	return 0;
+}
+
+/* False: it is not there, or null. */
+static bool member(struct json_object *object, const char *name, struct json_object **value)
+{
+	return json_object_object_get_ex(object, name, value) && *value;
+}
+
+static int take_text(struct json_object *value, const char *name, const char **text,
+		struct control_error *error)
+{
+	size_t size;
+
+	if (!json_object_is_type(value, json_type_string))
+		return refuse(error, "\"%s\" is not a text", name);
+	*text = json_object_get_string(value);
+	size = (size_t)json_object_get_string_len(value);
+	if (!size)
+		return refuse(error, "\"%s\" is an empty text", name);
+	if (size > JSON_WORD_MAX)
+		return refuse(error, "\"%s\" is longer than 16 KiB", name);
+	if (strlen(*text) != size)
+		return refuse(error, "\"%s\" has a NUL in it", name);
+	return 0;
+}
+
+int json_text(struct json_object *object, const char *name, const char **text,
+		struct control_error *error)
+{
+	struct json_object *value;
+
+	return member(object, name, &value) ? take_text(value, name, text, error) : 0;
+}
+
+int json_number(struct json_object *object, const char *name, uint64_t max, uint64_t *number,
+		struct control_error *error)
+{
+	struct json_object *value;
+
+	if (!member(object, name, &value))
+		return 0;
+	/* A negative number would be read as 0. */
+	if (!json_object_is_type(value, json_type_int) ||
+			(json_object_get_int64(value) < 0 && !json_object_get_uint64(value)))
+		return refuse(error, "\"%s\" is not a whole number from 0 on", name);
+	if (json_object_get_uint64(value) > max)
+		return control_fail(error, CONTROL_USAGE, -ERANGE, NULL,
+				"\"%.60s\" is %" PRIu64 ", which is more than %" PRIu64, name,
+				json_object_get_uint64(value), max);
+	*number = json_object_get_uint64(value);
+	return 0;
+}
+
+int json_flag(struct json_object *object, const char *name, bool *flag, struct control_error *error)
+{
+	struct json_object *value;
+
+	if (!member(object, name, &value))
+		return 0;
+	if (!json_object_is_type(value, json_type_boolean))
+		return refuse(error, "\"%s\" is neither true nor false", name);
+	*flag = json_object_get_boolean(value);
+	return 0;
+}
+
+int json_choice(struct json_object *object, const char *name, const char *const *choices,
+		unsigned int *choice, struct control_error *error)
+{
+	const char *text = NULL;
+	unsigned int i;
+	int ret = json_text(object, name, &text, error);
+
+	if (ret || !text)
+		return ret;
+	for (i = 0; choices[i]; i++) {
+		if (strcmp(choices[i], text) != 0)
+			continue;
+		*choice = i;
+		return 0;
+	}
+	return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+			"\"%.60s\" is \"%.60s\", which is none of its words (\"%s\", ...)", name,
+			text, choices[0]);
+}
+
+int json_array(struct json_object *object, const char *name, size_t max, struct json_object **array,
+		struct control_error *error)
+{
+	*array = NULL;
+	if (!member(object, name, array)) {
+		*array = NULL;
+		return 0;
+	}
+	if (!json_object_is_type(*array, json_type_array))
+		return refuse(error, "\"%s\" is not an array", name);
+	if (json_object_array_length(*array) > max)
+		return control_fail(error, CONTROL_USAGE, -E2BIG, NULL,
+				"\"%.60s\" has more than %zu elements", name, max);
+	return 0;
+}
+
+int json_words(struct json_object *object, const char *name, struct definition_words *words,
+		struct control_error *error)
+{
+	struct json_object *value;
+	const char *text = NULL;
+	size_t i;
+	int ret;
+
+	if (!member(object, name, &value))
+		return 0;
+	if (json_object_is_type(value, json_type_string)) {
+		ret = take_text(value, name, &text, error);
+		if (!ret && (!text || !words_add(words, text)))
+			ret = control_no_memory(error);
+		return ret;
+	}
+	ret = json_array(object, name, JSON_WORDS_MAX, &value, error);
+	for (i = 0; !ret && i < json_object_array_length(value); i++) {
+		ret = take_text(json_object_array_get_idx(value, i), name, &text, error);
+		if (!ret && (!text || !words_add(words, text)))
+			ret = control_no_memory(error);
+	}
+	return ret;
+}
+
+/* ---- writing ---- */
+
+bool json_put(struct json_object *object, const char *name, struct json_object *value)
+{
+	if (value && object && !json_object_object_add(object, name, value))
+		return true;
+	json_object_put(value);
+	return false;
+}
+
+bool json_put_text(struct json_object *object, const char *name, const char *text)
+{
+	return json_put(object, name, json_object_new_string(text));
+}
+
+bool json_put_number(struct json_object *object, const char *name, uint64_t number)
+{
+	return json_put(object, name, json_object_new_uint64(number));
+}
+
+bool json_put_flag(struct json_object *object, const char *name, bool flag)
+{
+	return json_put(object, name, json_object_new_boolean(flag));
+}
+
+bool json_put_words(
+		struct json_object *object, const char *name, const struct definition_words *words)
+{
+	struct json_object *array = json_object_new_array();
+	size_t i;
+
+	for (i = 0; array && i < words->count; i++) {
+		struct json_object *text = json_object_new_string(words->items[i]);
+
+		if (text && !json_object_array_add(array, text))
+			continue;
+		json_object_put(text);
+		json_object_put(array);
+		return false;
+	}
+	return json_put(object, name, array);
+}
+
+struct json_object *json_error(const struct control_error *error)
+{
+	struct json_object *answer = json_object_new_object();
+
+	if (json_put_flag(answer, "ok", false) &&
+			json_put_text(answer, "kind", control_kind_word(error->kind)) &&
+			json_put_text(answer, "error", error->text) &&
+			json_put_text(answer, "hint", error->mend) &&
+			/* Its name in earlier releases: the next release does not send it. */
+			json_put_text(answer, "mend", error->mend) &&
+			(!*error->where ||
+					(json_put_text(answer, "where", error->where) &&
+							json_put_number(answer, "column",
+									error->column))))
+		return answer;
+	json_object_put(answer);
+	return NULL;
+}
+
+static const char *text_of(struct json_object *object, const char *name)
+{
+	struct json_object *value;
+
+	return member(object, name, &value) ? json_object_get_string(value) : "";
+}
+
+int json_answer(struct json_object *answer, struct control_error *error)
+{
+	struct json_object *value;
+
+	if (member(answer, "ok", &value) && json_object_get_boolean(value))
+		return 0;
+	/* A daemon of an earlier release has "mend" only. */
+	control_fail(error, control_kind_of(text_of(answer, "kind")), -EREMOTEIO,
+			text_of(answer, member(answer, "hint", &value) ? "hint" : "mend"), "%s",
+			text_of(answer, "error"));
+	snprintf(error->where, sizeof(error->where), "%s", text_of(answer, "where"));
+	if (member(answer, "column", &value))
+		error->column = (unsigned int)json_object_get_int(value);
+	return error->code;
+}
+
+/* ---- texts ---- */
+
+bool words_add(struct definition_words *words, const char *text)
+{
+	char **items = realloc(words->items, (words->count + 1) * sizeof(*items));
+	char *copy;
+
+	if (!items)
+		return false;
+	words->items = items;
+	copy = strdup(text);
+	if (!copy)
+		return false;
+	items[words->count++] = copy;
+	return true;
+}
+
+bool words_copy(struct definition_words *to, const struct definition_words *from)
+{
+	struct definition_words copy = {0};
+	size_t i;
+
+	for (i = 0; i < from->count; i++) {
+		if (words_add(&copy, from->items[i]))
+			continue;
+		words_free(&copy);
+		return false;
+	}
+	*to = copy;
+	return true;
+}
+
+bool words_have(const struct definition_words *words, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < words->count; i++)
+		if (!strcmp(words->items[i], text))
+			return true;
+	return false;
+}
+
+/* As sets: the order of patterns does not matter. */
+bool words_same(const struct definition_words *one, const struct definition_words *other)
+{
+	size_t i;
+
+	for (i = 0; i < one->count; i++)
+		if (!words_have(other, one->items[i]))
+			return false;
+	for (i = 0; i < other->count; i++)
+		if (!words_have(one, other->items[i]))
+			return false;
+	return true;
+}
+
+bool words_remove(struct definition_words *words, const char *text)
+{
+	size_t i, kept = 0;
+	bool found = false;
+
+	for (i = 0; i < words->count; i++) {
+		if (strcmp(words->items[i], text) != 0) {
+			words->items[kept++] = words->items[i];
+			continue;
+		}
+		free(words->items[i]);
+		found = true;
+	}
+	words->count = kept;
+	return found;
+}
+
+void words_free(struct definition_words *words)
+{
+	size_t i;
+
+	for (i = 0; i < words->count; i++)
+		free(words->items[i]);
+	free(words->items);
+	*words = (struct definition_words){0};
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Sockets in directories and network namespaces that others see. */
+#include "sessions/rendezvous.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "protocol/protocol.h"
+
+#define BACKLOG 1024
+
+int door_open_root(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int door_open_below(int root, const char *directory)
+{
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+			.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	int fd = (int)syscall(SYS_openat2, root, directory, &how, sizeof(how));
+
+	if (fd < 0 && errno == ENOSYS)
+		fd = openat(root, directory + 1, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int look_at(pid_t pid, const char *name, struct stat *status)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return stat(path, status) ? -errno : 0;
+}
+
+int door_look(pid_t pid, struct door_view *view)
+{
+	struct stat root = {0}, mounts = {0}, network = {0};
+	int ret = look_at(pid, "root", &root);
+
+	if (!ret)
+		ret = look_at(pid, "ns/mnt", &mounts);
+	if (!ret)
+		ret = look_at(pid, "ns/net", &network);
+	if (!ret)
+		*view = (struct door_view){.device = root.st_dev,
+				.inode = root.st_ino,
+				.mounts = mounts.st_ino,
+				.network = network.st_ino};
+	return ret;
+}
+
+int door_open_place(int root, const char *path)
+{
+	const char *name = strrchr(path, '/');
+	char directory[DOOR_PATH_SIZE], *last;
+
+	if (*path != '/' || name == path || strcmp(name + 1, DOOR_SOCKET) != 0 ||
+			name - path >= (ptrdiff_t)sizeof(directory))
+		return -EINVAL;
+	memcpy(directory, path, (size_t)(name - path));
+	directory[name - path] = 0;
+	last = strrchr(directory, '/');
+	if (strncmp(last + 1, DOOR_PREFIX, strlen(DOOR_PREFIX)) != 0)
+		return -EINVAL;
+	return door_open_below(root, directory);
+}
+
+/*
+ * For everybody: the directory decides who comes here, and who that is the daemon sees. Its mode is that from the beginning, because
+ * who can write there could put a link to a file of ours in its place before we change it.
+ */
+static int make_socket(const struct sockaddr_un *address, socklen_t size)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
+	mode_t mask;
+
+	if (fd < 0)
+		return -errno;
+	mask = umask(0111);
+	error = bind(fd, (const struct sockaddr *)address, size) ? errno : 0;
+	(void)umask(mask);
+	if (!error)
+		return fd;
+	close(fd);
+	return -error;
+}
+
+int door_listen_in(int place)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, ret = 0;
+
+	(void)unlinkat(place, DOOR_SOCKET "~", 0);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+			"/proc/self/fd/%d/" DOOR_SOCKET "~", place);
+	fd = make_socket(&address, sizeof(address));
+	if (fd < 0)
+		return fd;
+	if (listen(fd, BACKLOG) || renameat(place, DOOR_SOCKET "~", place, DOOR_SOCKET))
+		ret = -errno;
+	if (!ret)
+		return fd;
+	(void)unlinkat(place, DOOR_SOCKET "~", 0);
+	close(fd);
+	return ret;
+}
+
+int door_open_network(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* *own is our own network namespace, which we come back to, or -1: we are there already. */
+static int go_to_network(int network, int *own)
+{
+	struct stat theirs, ours;
+
+	*own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (*own < 0 || fstat(network, &theirs) || fstat(*own, &ours))
+		return -EPERM;
+	if (theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino) {
+		close(*own);
+		*own = -1;
+		return 0;
+	}
+	return setns(network, CLONE_NEWNET) ? -EPERM : 0;
+}
+
+int door_in_network(int network, int (*make)(void *user), void *user, int *result)
+{
+	int own, ret = go_to_network(network, &own);
+
+	if (!ret)
+		*result = make(user);
+	if (own < 0)
+		return ret;
+	if (!ret)
+		(void)setns(own, CLONE_NEWNET);
+	close(own);
+	return ret;
+}
+
+struct name {
+	struct sockaddr_un address;
+	socklen_t size;
+};
+
+static int listen_at_name(void *user)
+{
+	const struct name *name = user;
+	int fd = make_socket(&name->address, name->size), ret;
+
+	if (fd < 0 || !listen(fd, BACKLOG))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int door_listen_nowhere(pid_t pid, const char *path)
+{
+	struct name name = {.address.sun_family = AF_UNIX};
+	int network, ret, fd = -1;
+
+	if (*path != '@' || strncmp(path + 1, DOOR_PREFIX, strlen(DOOR_PREFIX)) != 0 ||
+			strlen(path) >= sizeof(name.address.sun_path))
+		return -EINVAL;
+	memcpy(name.address.sun_path, path, strlen(path));
+	name.size = wire_socket_name(&name.address);
+	network = door_open_network(pid);
+	if (network < 0)
+		return network;
+	ret = door_in_network(network, listen_at_name, &name, &fd);
+	close(network);
+	return ret ? ret : fd;
+}
+
+static int option_of(int fd, int option)
+{
+	int value = -1;
+	socklen_t size = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &size) ? -1 : value;
+}
+
+bool door_is_listener(int fd)
+{
+	return option_of(fd, SO_DOMAIN) == AF_UNIX && option_of(fd, SO_TYPE) == SOCK_SEQPACKET &&
+			option_of(fd, SO_ACCEPTCONN) == 1;
+}

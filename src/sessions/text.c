@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON texts with strings of any bytes: escapes for what is no UTF-8, written and read. */
+#include "sessions/text.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ESCAPE_SIZE 6 /* \udcXX */
+
+size_t control_text_character(const unsigned char *text, size_t size)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t length = *text < 0x80   ? 1
+			: *text < 0xc2 ? 0
+			: *text < 0xe0 ? 2
+			: *text < 0xf0 ? 3
+			: *text < 0xf5 ? 4
+				       : 0;
+	uint32_t character;
+
+	if (length < 2)
+		return length;
+	if (length > size)
+		return 0;
+	character = *text & (0xffu >> (length + 1));
+	for (size_t i = 1; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		character = character << 6 | (text[i] & 0x3fu);
+	}
+	return character < least[length] || character > 0x10ffff || character >> 11 == 0x1b
+			? 0
+			: length;
+}
+
+size_t control_text_bad(const char *text, size_t size)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+	size_t at = 0, length;
+
+	while (at < size && (length = control_text_character(bytes + at, size - at)))
+		at += length;
+	return at;
+}
+
+int control_text_print(struct json_object *object, int flags, struct control_text *ret_text)
+{
+	size_t size = 0, at, bad = 0, used = 0;
+	const char *text;
+
+	/* If an allocation fails, json-c leaves out what does not fit, and reports success. */
+	errno = 0;
+	text = json_object_to_json_string_length(
+			object, flags | JSON_C_TO_STRING_NOSLASHESCAPE, &size);
+	*ret_text = (struct control_text){.text = text, .size = size};
+	if (!text || errno == ENOMEM)
+		return -ENOMEM;
+	at = control_text_bad(text, size);
+	if (at == size)
+		return 0;
+	for (size_t from = at; from < size;
+			from += 1 + control_text_bad(text + from + 1, size - from - 1))
+		bad++;
+	ret_text->made = malloc(size + bad * (ESCAPE_SIZE - 1) + 1);
+	if (!ret_text->made)
+		return -ENOMEM;
+	for (size_t from = 0; from <= size; from += at + 1) {
+		at = control_text_bad(text + from, size - from);
+		memcpy(ret_text->made + used, text + from, at);
+		used += at;
+		if (from + at < size)
+			used += (size_t)sprintf(ret_text->made + used, "\\udc%02x",
+					(unsigned char)text[from + at]);
+	}
+	ret_text->made[used] = '\0';
+	ret_text->text = ret_text->made;
+	ret_text->size = used;
+	return 0;
+}
+
+void control_text_free(struct control_text *text)
+{
+	free(text->made);
+	text->made = NULL;
+}
+
+static int text_digit(char character)
+{
+	if (character >= '0' && character <= '9')
+		return character - '0';
+	character |= 0x20;
+	return character >= 'a' && character <= 'f' ? character - 'a' + 10 : -1;
+}
+
+/* The number of the escape \uXXXX that begins the text, or -1. */
+static int text_escape(const char *text, size_t size)
+{
+	int number = 0;
+
+	if (size < ESCAPE_SIZE || text[1] != 'u')
+		return -1;
+	for (int i = 2; i < ESCAPE_SIZE; i++) {
+		int digit = text_digit(text[i]);
+
+		if (digit < 0)
+			return -1;
+		number = number << 4 | digit;
+	}
+	return number;
+}
+
+size_t control_text_restore(char *text, size_t size)
+{
+	bool is_high = false; /* The escape before begins a pair, of which this one is the other half. */
+	size_t from = 0, used = 0;
+
+	while (from < size) {
+		bool was_high = is_high;
+		size_t length = 1;
+		int number;
+
+		is_high = false;
+		if (text[from] == '\\') {
+			number = text_escape(text + from, size - from);
+			length = number >= 0 ? ESCAPE_SIZE : size - from < 2 ? 1 : 2;
+			is_high = number >> 10 == 0xd800 >> 10;
+			if (!was_high && number >= 0xdc80 && number <= 0xdcff) {
+				text[used++] = (char)(number & 0xff);
+				from += length;
+				continue;
+			}
+		}
+		memmove(text + used, text + from, length);
+		used += length;
+		from += length;
+	}
+	if (used < size)
+		text[used] = '\0';
+	return used;
+}

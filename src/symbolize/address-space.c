@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes: what stood where in them, and when; and the answers that were given.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbolize/worker.h"
+
+#define MODULES_OPEN_MAX 300 /* Each has two descriptors at most. */
+#define SYMBOLS_MAX ((size_t)1 << 20)
+#define MODULE_BUCKETS 4096
+
+/* A file that is named. */
+struct known {
+	struct known *next, *next_in_bucket;
+	struct module_name name; /* its texts are our own */
+	uint32_t number;
+	bool asked, lost; /* lost: whoever reads it ends */
+};
+
+/* A library as a base address record has it. */
+struct library {
+	uint64_t base, end;
+	int64_t from, until; /* known; until: not any more */
+	struct known *module;
+};
+
+/* A line of maps. */
+struct mapping {
+	uint64_t begin, end, offset;
+	struct known *module;
+};
+
+struct process {
+	struct library *libraries;
+	size_t nr_libraries;
+	size_t last;              /* the one that was asked for last */
+	struct mapping *mappings; /* in the order of the file: the last that fits counts */
+	size_t nr_mappings;
+};
+
+struct answer {
+	struct known *module; /* NULL: a free slot */
+	uint64_t address;
+	bool call;
+	struct symbol *symbol;
+};
+
+struct symbols {
+	struct symbols_options options;
+	pthread_mutex_t mutex;
+	struct known *modules;
+	struct known *buckets[MODULE_BUCKETS];
+	uint32_t nr_modules;
+	struct worker *worker;
+	unsigned int nr_open;
+	struct process *processes;
+	size_t nr_processes;
+	struct answer *answers; /* a hash table that is at most half full */
+	size_t room, nr_answers;
+};
+
+static const struct symbol nothing;
+
+struct symbols *symbols_create(const struct symbols_options *options)
+{
+	struct symbols *symbols = calloc(1, sizeof(*symbols));
+
+	if (!symbols)
+		return NULL;
+	symbols->options = *options;
+	symbols->worker = worker_create(options);
+	if (!symbols->worker) {
+		free(symbols);
+		return NULL;
+	}
+	pthread_mutex_init(&symbols->mutex, NULL);
+	return symbols;
+}
+
+static void free_symbol(struct symbol *symbol)
+{
+	free((void *)(uintptr_t)symbol->function);
+	free((void *)(uintptr_t)symbol->file);
+	free(symbol);
+}
+
+static void free_known(struct known *module)
+{
+	/* The texts are our own; free() takes no pointer to const. */
+	free((void *)(uintptr_t)module->name.path);
+	free((void *)(uintptr_t)module->name.debug_link);
+	free(module);
+}
+
+void symbols_free(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	for (size_t i = 0; i < symbols->room; i++)
+		if (symbols->answers[i].module)
+			free_symbol(symbols->answers[i].symbol);
+	free(symbols->answers);
+	for (size_t i = 0; i < symbols->nr_processes; i++) {
+		free(symbols->processes[i].libraries);
+		free(symbols->processes[i].mappings);
+	}
+	free(symbols->processes);
+	while (symbols->modules) {
+		struct known *module = symbols->modules;
+
+		symbols->modules = module->next;
+		free_known(module);
+	}
+	worker_free(symbols->worker);
+	pthread_mutex_destroy(&symbols->mutex);
+	free(symbols);
+}
+
+/* ---- what stands where ---- */
+
+static struct process *process_of(struct symbols *symbols, uint32_t number)
+{
+	size_t count = symbols->nr_processes;
+	struct process *grown;
+
+	if (number < count)
+		return &symbols->processes[number];
+	grown = reallocarray(symbols->processes, (size_t)number + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	memset(grown + count, 0, ((size_t)number + 1 - count) * sizeof(*grown));
+	symbols->processes = grown;
+	symbols->nr_processes = (size_t)number + 1;
+	return &grown[number];
+}
+
+static bool same_name(const struct module_name *one, const struct module_name *other)
+{
+	return one->inode == other->inode && one->build_id_size == other->build_id_size &&
+			!memcmp(one->build_id, other->build_id, one->build_id_size) &&
+			!strcmp(one->path, other->path);
+}
+
+static uint64_t hash_name(const struct module_name *name)
+{
+	uint64_t hash = name->inode * 0x9e3779b97f4a7c15u;
+
+	for (const char *at = name->path; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
+	return hash ^ hash >> 32;
+}
+
+static struct known *module_of(struct symbols *symbols, const struct module_name *name)
+{
+	struct known **bucket = &symbols->buckets[hash_name(name) % MODULE_BUCKETS], *module;
+
+	for (module = *bucket; module; module = module->next_in_bucket)
+		if (same_name(&module->name, name))
+			return module;
+	module = calloc(1, sizeof(*module));
+	if (!module)
+		return NULL;
+	module->name = *name;
+	module->name.path = strdup(name->path);
+	module->name.debug_link = strdup(name->debug_link ? name->debug_link : "");
+	if (!module->name.path || !module->name.debug_link) {
+		free_known(module);
+		return NULL;
+	}
+	module->number = symbols->nr_modules++;
+	module->next = symbols->modules;
+	symbols->modules = module;
+	module->next_in_bucket = *bucket;
+	*bucket = module;
+	return module;
+}
+
+/* Grown at 0, 1, 2, 4, … */
+static void *one_more(void *items, size_t count, size_t size)
+{
+	if (count & (count - 1))
+		return items;
+	return reallocarray(items, count ? count * 2 : 1, size);
+}
+
+/* It is there already, or something else was there until now. */
+static bool is_known(struct process *process, const struct library *new)
+{
+	for (size_t i = 0; i < process->nr_libraries; i++) {
+		struct library *old = &process->libraries[i];
+
+		if (old->until != INT64_MAX || new->from < old->from)
+			continue;
+		if (old->base == new->base && old->end == new->end && old->module == new->module)
+			return true;
+		if (old->base < new->end &&new->base < old->end)
+			old->until = new->from;
+	}
+	return false;
+}
+
+static int load(struct symbols *symbols, uint32_t number, struct library *new,
+		const struct module_name *name)
+{
+	struct process *process = process_of(symbols, number);
+	struct library *libraries;
+
+	new->module = process ? module_of(symbols, name) : NULL;
+	if (!new->module)
+		return -ENOMEM;
+	if (is_known(process, new) || process->nr_libraries == SYMBOLS_LIBRARIES_MAX)
+		return 0;
+	libraries = one_more(process->libraries, process->nr_libraries, sizeof(*libraries));
+	if (!libraries)
+		return -ENOMEM;
+	process->libraries = libraries;
+	libraries[process->nr_libraries++] = *new;
+	return 0;
+}
+
+int symbols_load(struct symbols *symbols, uint32_t process, int64_t ns,
+		const struct symbols_library *library)
+{
+	struct library new = {
+			.base = library->base,
+			.end = library->base + library->size,
+			.from = ns,
+			.until = INT64_MAX,
+	};
+	struct module_name name = {.path = library->path, .debug_link = library->debug_link};
+	int ret;
+
+	if (new.end <= new.base) /* What no process can have. */
+		return 0;
+	if (library->build_id_size <= SYMBOLS_BUILD_ID_MAX) {
+		name.build_id_size = library->build_id_size;
+		if (name.build_id_size)
+			memcpy(name.build_id, library->build_id, name.build_id_size);
+	}
+	pthread_mutex_lock(&symbols->mutex);
+	ret = load(symbols, process, &new, &name);
+	pthread_mutex_unlock(&symbols->mutex);
+	return ret;
+}
+
+int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64_t base)
+{
+	const struct process *of;
+
+	pthread_mutex_lock(&symbols->mutex);
+	of = process < symbols->nr_processes ? &symbols->processes[process] : NULL;
+	for (size_t i = 0; of && i < of->nr_libraries; i++) {
+		struct library *library = &of->libraries[i];
+
+		if (library->base == base && library->until == INT64_MAX && library->from <= ns)
+			library->until = ns;
+	}
+	pthread_mutex_unlock(&symbols->mutex);
+	return 0;
+}
+
+/* A line as /proc/PID/maps has them: only what can be executed, and has a file. */
+static int take_line(struct symbols *symbols, struct process *process, char *line)
+{
+	struct mapping mapping, *mappings;
+	struct module_name name = {.build_id_size = 0};
+	char permissions[sizeof("rwxp")];
+	int path = 0;
+
+	line[strcspn(line, "\n")] = '\0';
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n",
+			    &mapping.begin, &mapping.end, permissions, &mapping.offset, &name.inode,
+			    &path) != 5 ||
+			!path || line[path] != '/' || permissions[2] != 'x' ||
+			process->nr_mappings == SYMBOLS_LIBRARIES_MAX)
+		return 0;
+	name.path = line + path;
+	mapping.module = module_of(symbols, &name);
+	if (!mapping.module)
+		return -ENOMEM;
+	mappings = one_more(process->mappings, process->nr_mappings, sizeof(mapping));
+	if (!mappings)
+		return -ENOMEM;
+	process->mappings = mappings;
+	mappings[process->nr_mappings++] = mapping;
+	return 0;
+}
+
+/* In a trace of others the name can be a link or a pipe. */
+static FILE *open_maps(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+	FILE *file = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) ? fdopen(fd, "r")
+									       : NULL;
+
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
+int symbols_maps(struct symbols *symbols, uint32_t number, const char *path)
+{
+	FILE *file = open_maps(path);
+	struct process *process;
+	char *line = NULL;
+	size_t room = 0;
+	int ret = 0;
+
+	if (!file)
+		return 0;
+	pthread_mutex_lock(&symbols->mutex);
+	process = process_of(symbols, number);
+	if (!process)
+		ret = -ENOMEM;
+	while (!ret && getline(&line, &room, file) > 0)
+		ret = take_line(symbols, process, line);
+	pthread_mutex_unlock(&symbols->mutex);
+	free(line);
+	fclose(file);
+	return ret;
+}
+
+/* ---- answers ---- */
+
+static struct answer *find_answer(struct answer *answers, size_t room, const struct answer *wanted)
+{
+	uint64_t hash = (wanted->address ^ (uintptr_t)wanted->module << 7 ^ wanted->call) *
+			0x9e3779b97f4a7c15;
+	size_t at = (size_t)(hash >> 32) & (room - 1);
+
+	while (answers[at].module &&
+			(answers[at].module != wanted->module ||
+					answers[at].address != wanted->address ||
+					answers[at].call != wanted->call))
+		at = (at + 1) & (room - 1);
+	return &answers[at];
+}
+
+static bool grow(struct symbols *symbols)
+{
+	size_t room = symbols->room ? symbols->room * 2 : 256;
+	struct answer *answers = calloc(room, sizeof(*answers));
+
+	if (!answers)
+		return false;
+	for (size_t i = 0; i < symbols->room; i++)
+		if (symbols->answers[i].module)
+			*find_answer(answers, room, &symbols->answers[i]) = symbols->answers[i];
+	free(symbols->answers);
+	symbols->answers = answers;
+	symbols->room = room;
+	return true;
+}
+
+static void say_lost(struct symbols *symbols, struct known *module)
+{
+	char *sentence;
+
+	module->lost = true;
+	if (!symbols->options.say ||
+			asprintf(&sentence,
+					"addresses in %.1024s stay numbers: the file, or its debug information, is damaged",
+					module->name.path) < 0)
+		return;
+	symbols->options.say(symbols->options.user, sentence);
+	free(sentence);
+}
+
+static void look_up(struct symbols *symbols, struct known *module, struct symbol *symbol, bool call)
+{
+	const struct worker_question question = {
+			.module = module->number,
+			.name = &module->name,
+			.place = symbol->offset,
+			.call = call,
+	};
+
+	if (!module->asked && symbols->nr_open == MODULES_OPEN_MAX)
+		return;
+	symbols->nr_open += !module->asked;
+	module->asked = true;
+	if (!module->lost && !worker_ask(symbols->worker, &question, symbol))
+		say_lost(symbols, module);
+}
+
+/* `place` as in struct worker_question. */
+static const struct symbol *answer(
+		struct symbols *symbols, struct known *module, uint64_t place, bool call)
+{
+	struct answer wanted = {.module = module, .address = place, .call = call}, *slot;
+	struct symbol *symbol;
+
+	if (!symbols->room && !grow(symbols))
+		return &nothing;
+	slot = find_answer(symbols->answers, symbols->room, &wanted);
+	if (slot->module)
+		return slot->symbol;
+	if (symbols->nr_answers >= symbols->room / 2) {
+		if (symbols->nr_answers >= SYMBOLS_MAX || !grow(symbols))
+			return &nothing;
+		slot = find_answer(symbols->answers, symbols->room, &wanted);
+	}
+	symbol = calloc(1, sizeof(*symbol));
+	if (!symbol)
+		return &nothing;
+	symbol->module = module->name.path;
+	symbol->offset = place;
+	look_up(symbols, module, symbol, call);
+	wanted.symbol = symbol;
+	*slot = wanted;
+	symbols->nr_answers++;
+	return symbol;
+}
+
+static const struct library *library_at(struct process *process, int64_t ns, uint64_t address)
+{
+	const struct library *libraries = process->libraries, *later = NULL;
+
+	for (size_t i = 0; i <= process->nr_libraries; i++) {
+		/* First the one of the last time. */
+		size_t at = i ? i - 1 : process->last;
+		const struct library *library = &libraries[at];
+
+		if (at >= process->nr_libraries || address < library->base ||
+				address >= library->end || ns >= library->until)
+			continue;
+		if (ns >= library->from) {
+			process->last = at;
+			return library;
+		}
+		/* It was there before somebody asked for the list. */
+		if (!later || library->from < later->from)
+			later = library;
+	}
+	return later;
+}
+
+static const struct mapping *mapping_at(const struct process *process, uint64_t address)
+{
+	for (size_t i = process->nr_mappings; i-- > 0;)
+		if (process->mappings[i].begin <= address && address < process->mappings[i].end)
+			return &process->mappings[i];
+	return NULL;
+}
+
+static const struct symbol *find(struct symbols *symbols, struct process *process, int64_t ns,
+		uint64_t address, bool call)
+{
+	const struct library *library = library_at(process, ns, address - call);
+	const struct mapping *mapping;
+
+	if (library)
+		return answer(symbols, library->module, address - library->base, call);
+	mapping = mapping_at(process, address - call);
+	if (!mapping)
+		return &nothing;
+	return answer(symbols, mapping->module, address - mapping->begin + mapping->offset, call);
+}
+
+const struct symbol *symbols_find(
+		struct symbols *symbols, uint32_t process, int64_t ns, uint64_t address, bool call)
+{
+	const struct symbol *symbol = &nothing;
+
+	pthread_mutex_lock(&symbols->mutex);
+	if (address && process < symbols->nr_processes)
+		symbol = find(symbols, &symbols->processes[process], ns, address, call);
+	pthread_mutex_unlock(&symbols->mutex);
+	return symbol;
+}

@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rust's newer scheme (RFC 2603): a prefix notation of paths and types, in which a part that was there already is
+ * said by where it begins. So a short symbol may mean a very long name: what is longer than all that anybody reads, or
+ * deeper, is not made readable. Names are as the compiler says them itself, without the numbers that tell crates apart.
+ */
+#include "demangle.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MAX 200
+#define NAME_BYTES_MAX 16384
+#define STEPS_MAX 100000
+
+struct reading {
+	const char *text; /* behind _R */
+	size_t at, size;
+	char *out;
+	size_t used;
+	unsigned int depth, steps;
+	uint64_t lifetimes; /* that are bound here */
+	bool bad, silent;
+};
+
+/* ---- what is written ---- */
+
+static void write_bytes(struct reading *reading, const char *bytes, size_t size)
+{
+	if (reading->silent || reading->bad)
+		return;
+	if (size > NAME_BYTES_MAX - reading->used) {
+		reading->bad = true;
+		return;
+	}
+	memcpy(reading->out + reading->used, bytes, size);
+	reading->used += size;
+}
+
+static void write_text(struct reading *reading, const char *text)
+{
+	write_bytes(reading, text, strlen(text));
+}
+
+static void write_number(struct reading *reading, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	write_text(reading, text);
+}
+
+/* ---- what is read ---- */
+
+static char peek(const struct reading *reading)
+{
+	return !reading->bad && reading->at < reading->size ? reading->text[reading->at] : '\0';
+}
+
+static char next(struct reading *reading)
+{
+	char c = peek(reading);
+
+	if (!c)
+		reading->bad = true;
+	else
+		reading->at++;
+	return c;
+}
+
+static bool take(struct reading *reading, char c)
+{
+	if (peek(reading) != c)
+		return false;
+	reading->at++;
+	return true;
+}
+
+static uint64_t read_decimal(struct reading *reading)
+{
+	uint64_t number = 0;
+
+	if (take(reading, '0'))
+		return 0;
+	if (peek(reading) < '1' || peek(reading) > '9')
+		reading->bad = true;
+	while (peek(reading) >= '0' && peek(reading) <= '9') {
+		number = number * 10 + (uint64_t)(next(reading) - '0');
+		if (number > NAME_BYTES_MAX)
+			reading->bad = true;
+	}
+	return number;
+}
+
+/* "_" is 0, "0_" is 1, and so on, in base 62. */
+static uint64_t read_base_62(struct reading *reading)
+{
+	uint64_t number = 0;
+
+	if (take(reading, '_'))
+		return 0;
+	while (!reading->bad && !take(reading, '_')) {
+		char c = next(reading);
+		unsigned int digit = c >= '0' && c <= '9' ? (unsigned int)(c - '0')
+				: c >= 'a' && c <= 'z'    ? (unsigned int)(c - 'a') + 10
+				: c >= 'A' && c <= 'Z'    ? (unsigned int)(c - 'A') + 36
+							  : 62;
+
+		if (digit == 62 || number > (UINT64_MAX - digit) / 62 - 1)
+			reading->bad = true;
+		else
+			number = number * 62 + digit;
+	}
+	return number + 1;
+}
+
+static uint64_t read_optional(struct reading *reading, char tag)
+{
+	return take(reading, tag) ? read_base_62(reading) + 1 : 0;
+}
+
+struct identifier {
+	uint64_t disambiguator;
+	const char *bytes;
+	size_t size;
+	bool punycode;
+};
+
+static struct identifier read_plain_identifier(struct reading *reading)
+{
+	struct identifier identifier = {.punycode = take(reading, 'u')};
+
+	identifier.size = (size_t)read_decimal(reading);
+	take(reading, '_');
+	if (reading->bad || identifier.size > reading->size - reading->at) {
+		reading->bad = true;
+		identifier.size = 0;
+	}
+	identifier.bytes = reading->text + reading->at;
+	reading->at += identifier.size;
+	return identifier;
+}
+
+static struct identifier read_identifier(struct reading *reading)
+{
+	uint64_t disambiguator = read_optional(reading, 's');
+	struct identifier identifier = read_plain_identifier(reading);
+
+	identifier.disambiguator = disambiguator;
+	return identifier;
+}
+
+/* Letters beyond ASCII stay as they are encoded. */
+static void write_identifier(struct reading *reading, const struct identifier *identifier)
+{
+	if (identifier->punycode)
+		write_text(reading, "punycode{");
+	write_bytes(reading, identifier->bytes, identifier->size);
+	if (identifier->punycode)
+		write_text(reading, "}");
+}
+
+static bool enter(struct reading *reading)
+{
+	if (reading->depth >= DEPTH_MAX || reading->steps++ >= STEPS_MAX)
+		reading->bad = true;
+	reading->depth++;
+	return !reading->bad;
+}
+
+static void leave(struct reading *reading)
+{
+	reading->depth--;
+}
+
+/* Goes back to what was said before; false: it is not before. `*back` is where to go on afterwards. */
+static bool go_back(struct reading *reading, size_t tag, size_t *back)
+{
+	uint64_t to = read_base_62(reading);
+
+	*back = reading->at;
+	if (reading->bad || to >= tag) {
+		reading->bad = true;
+		return false;
+	}
+	reading->at = (size_t)to;
+	return true;
+}
+
+/* ---- the grammar ---- */
+
+static void read_type(struct reading *reading);
+static void read_constant(struct reading *reading);
+static bool read_path(struct reading *reading, bool value, bool open);
+
+/* The innermost of those that are bound is number 1; 0 is one that was erased. */
+static void write_lifetime(struct reading *reading, uint64_t number)
+{
+	uint64_t depth = reading->lifetimes - number;
+	char letter[2] = {(char)('a' + depth), '\0'};
+
+	write_text(reading, "'");
+	if (!number) {
+		write_text(reading, "_");
+	} else if (number > reading->lifetimes) {
+		reading->bad = true;
+	} else if (depth < 26) {
+		write_text(reading, letter);
+	} else {
+		write_text(reading, "_");
+		write_number(reading, depth);
+	}
+}
+
+static uint64_t read_binder(struct reading *reading)
+{
+	uint64_t count = read_optional(reading, 'G');
+
+	if (!count)
+		return 0;
+	if (count > 100) {
+		reading->bad = true;
+		return 0;
+	}
+	write_text(reading, "for<");
+	for (uint64_t i = 0; i < count; i++) {
+		if (i)
+			write_text(reading, ", ");
+		reading->lifetimes++;
+		write_lifetime(reading, 1);
+	}
+	write_text(reading, "> ");
+	return count;
+}
+
+static void read_argument(struct reading *reading)
+{
+	if (take(reading, 'L'))
+		write_lifetime(reading, read_base_62(reading));
+	else if (take(reading, 'K'))
+		read_constant(reading);
+	else
+		read_type(reading);
+}
+
+/* Up to an E; how many. */
+static unsigned int read_list(struct reading *reading, void (*each)(struct reading *reading))
+{
+	unsigned int count = 0;
+
+	while (!reading->bad && !take(reading, 'E')) {
+		if (count++)
+			write_text(reading, ", ");
+		each(reading);
+	}
+	return count;
+}
+
+static void read_namespace(struct reading *reading, bool value)
+{
+	char namespace = next(reading);
+	struct identifier identifier;
+
+	read_path(reading, value, false);
+	identifier = read_identifier(reading);
+	if (namespace >= 'A' && namespace <= 'Z') {
+		write_text(reading, "::{");
+		if (namespace == 'C')
+			write_text(reading, "closure");
+		else if (namespace == 'S')
+			write_text(reading, "shim");
+		else
+			write_bytes(reading, &namespace, 1);
+		if (identifier.size) {
+			write_text(reading, ":");
+			write_identifier(reading, &identifier);
+		}
+		write_text(reading, "#");
+		write_number(reading, identifier.disambiguator);
+		write_text(reading, "}");
+	} else if (namespace >= 'a' && namespace <= 'z') {
+		if (identifier.size) {
+			write_text(reading, "::");
+			write_identifier(reading, &identifier);
+		}
+	} else {
+		reading->bad = true;
+	}
+}
+
+/* Where an implementation stands is not said. */
+static void pass_implementation(struct reading *reading)
+{
+	bool silent = reading->silent;
+
+	read_optional(reading, 's');
+	reading->silent = true;
+	read_path(reading, false, false);
+	reading->silent = silent;
+}
+
+static void read_implementation(struct reading *reading, char tag)
+{
+	if (tag != 'Y')
+		pass_implementation(reading);
+	write_text(reading, "<");
+	read_type(reading);
+	if (tag != 'M') {
+		write_text(reading, " as ");
+		read_path(reading, false, false);
+	}
+	write_text(reading, ">");
+}
+
+/* `open`: arguments may follow, so their list is not closed. Whether that is so. */
+static bool read_path(struct reading *reading, bool value, bool open)
+{
+	size_t tag_at = reading->at, back;
+	bool left_open = false;
+	struct identifier identifier;
+	char tag = next(reading);
+
+	if (!enter(reading))
+		return false;
+	switch (tag) {
+	case 'C':
+		identifier = read_identifier(reading);
+		write_identifier(reading, &identifier);
+		break;
+	case 'N': read_namespace(reading, value); break;
+	case 'M':
+	case 'X':
+	case 'Y': read_implementation(reading, tag); break;
+	case 'I':
+		read_path(reading, value, false);
+		write_text(reading, value ? "::<" : "<");
+		read_list(reading, read_argument);
+		left_open = open;
+		if (!open)
+			write_text(reading, ">");
+		break;
+	case 'B':
+		if (go_back(reading, tag_at, &back)) {
+			left_open = read_path(reading, value, open);
+			reading->at = back;
+		}
+		break;
+	default: reading->bad = true;
+	}
+	leave(reading);
+	return left_open;
+}
+
+static const char *basic_type(char tag)
+{
+	static const char *const names[26] = {"i8", "bool", "char", "f64", "str", "f32", NULL, "u8",
+			"isize", "usize", NULL, "i32", "u32", "i128", "u128", "_", NULL, NULL,
+			"i16", "u16", "()", "...", NULL, "i64", "u64", "!"};
+
+	return tag >= 'a' && tag <= 'z' ? names[tag - 'a'] : NULL;
+}
+
+static void read_convention(struct reading *reading)
+{
+	struct identifier identifier;
+
+	write_text(reading, "extern \"");
+	if (take(reading, 'C')) {
+		write_text(reading, "C");
+	} else {
+		identifier = read_plain_identifier(reading);
+		for (size_t i = 0; i < identifier.size; i++)
+			write_bytes(reading,
+					identifier.bytes[i] == '_' ? "-" : identifier.bytes + i, 1);
+	}
+	write_text(reading, "\" ");
+}
+
+static void read_function(struct reading *reading)
+{
+	uint64_t bound = read_binder(reading);
+
+	if (take(reading, 'U'))
+		write_text(reading, "unsafe ");
+	if (take(reading, 'K'))
+		read_convention(reading);
+	write_text(reading, "fn(");
+	read_list(reading, read_type);
+	write_text(reading, ")");
+	if (!take(reading, 'u')) {
+		write_text(reading, " -> ");
+		read_type(reading);
+	}
+	reading->lifetimes -= bound;
+}
+
+/* A trait, and what its types are: Iterator<Item = u8>. */
+static void read_trait(struct reading *reading)
+{
+	bool open = read_path(reading, false, true);
+
+	while (take(reading, 'p')) {
+		struct identifier identifier;
+
+		write_text(reading, open ? ", " : "<");
+		open = true;
+		identifier = read_plain_identifier(reading);
+		write_identifier(reading, &identifier);
+		write_text(reading, " = ");
+		read_type(reading);
+	}
+	if (open)
+		write_text(reading, ">");
+}
+
+static void read_dynamic(struct reading *reading)
+{
+	unsigned int count = 0;
+	uint64_t bound, lifetime;
+
+	write_text(reading, "dyn ");
+	bound = read_binder(reading);
+	while (!reading->bad && !take(reading, 'E')) {
+		if (count++)
+			write_text(reading, " + ");
+		read_trait(reading);
+	}
+	reading->lifetimes -= bound;
+	if (!take(reading, 'L')) {
+		reading->bad = true;
+		return;
+	}
+	lifetime = read_base_62(reading);
+	if (lifetime) {
+		write_text(reading, " + ");
+		write_lifetime(reading, lifetime);
+	}
+}
+
+static void read_reference(struct reading *reading, bool mutable)
+{
+	write_text(reading, "&");
+	if (take(reading, 'L')) {
+		uint64_t lifetime = read_base_62(reading);
+
+		if (lifetime) {
+			write_lifetime(reading, lifetime);
+			write_text(reading, " ");
+		}
+	}
+	if (mutable)
+		write_text(reading, "mut ");
+	read_type(reading);
+}
+
+static void read_array(struct reading *reading, bool sized)
+{
+	write_text(reading, "[");
+	read_type(reading);
+	if (sized) {
+		write_text(reading, "; ");
+		read_constant(reading);
+	}
+	write_text(reading, "]");
+}
+
+static void read_tuple(struct reading *reading)
+{
+	write_text(reading, "(");
+	if (read_list(reading, read_type) == 1)
+		write_text(reading, ",");
+	write_text(reading, ")");
+}
+
+static void read_type(struct reading *reading)
+{
+	size_t tag_at = reading->at, back;
+	const char *basic = basic_type(peek(reading));
+	char tag = next(reading);
+
+	if (basic) {
+		write_text(reading, basic);
+		return;
+	}
+	if (!enter(reading))
+		return;
+	switch (tag) {
+	case 'R': read_reference(reading, false); break;
+	case 'Q': read_reference(reading, true); break;
+	case 'P':
+		write_text(reading, "*const ");
+		read_type(reading);
+		break;
+	case 'O':
+		write_text(reading, "*mut ");
+		read_type(reading);
+		break;
+	case 'A': read_array(reading, true); break;
+	case 'S': read_array(reading, false); break;
+	case 'T': read_tuple(reading); break;
+	case 'F': read_function(reading); break;
+	case 'D': read_dynamic(reading); break;
+	case 'B':
+		if (go_back(reading, tag_at, &back)) {
+			read_type(reading);
+			reading->at = back;
+		}
+		break;
+	default: reading->at = tag_at; read_path(reading, false, false);
+	}
+	leave(reading);
+}
+
+/* Numbers, as far as they have 64 bits; larger ones as they stand there. */
+static void read_digits(struct reading *reading, char type)
+{
+	size_t begin = reading->at, size;
+	uint64_t value = 0;
+	char letter;
+
+	while ((peek(reading) >= '0' && peek(reading) <= '9') ||
+			(peek(reading) >= 'a' && peek(reading) <= 'f')) {
+		char c = next(reading);
+
+		value = value << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+	}
+	size = reading->at - begin;
+	if (!take(reading, '_')) {
+		reading->bad = true;
+	} else if (type == 'b') {
+		write_text(reading, value ? "true" : "false");
+	} else if (type == 'c' && value >= ' ' && value < 127) {
+		letter = (char)value;
+		write_text(reading, "'");
+		write_bytes(reading, &letter, 1);
+		write_text(reading, "'");
+	} else if (size > 16 || type == 'c') {
+		write_text(reading, "0x");
+		write_bytes(reading, reading->text + begin, size);
+	} else {
+		write_number(reading, value);
+	}
+}
+
+static void read_constant(struct reading *reading)
+{
+	size_t tag_at = reading->at, back;
+	char type = next(reading);
+
+	if (!enter(reading))
+		return;
+	if (type == 'p') {
+		write_text(reading, "_");
+	} else if (type == 'B') {
+		if (go_back(reading, tag_at, &back)) {
+			read_constant(reading);
+			reading->at = back;
+		}
+	} else if (!type || !strchr("bchtmyojaslxni", type)) {
+		reading->bad = true;
+	} else {
+		if (take(reading, 'n'))
+			write_text(reading, "-");
+		read_digits(reading, type);
+	}
+	leave(reading);
+}
+
+/* What linkers and optimisers have put behind it: ".llvm.1234", as it stands. */
+static void read_suffix(struct reading *reading)
+{
+	if (peek(reading) && peek(reading) != '.' && peek(reading) != '$') {
+		bool silent = reading->silent;
+
+		/* The crate that has made this copy. */
+		reading->silent = true;
+		read_path(reading, false, false);
+		reading->silent = silent;
+	}
+	if (peek(reading) && peek(reading) != '.' && peek(reading) != '$')
+		reading->bad = true;
+}
+
+char *names_rust(const char *symbol)
+{
+	struct reading reading = {.text = symbol + 2};
+	char *name;
+
+	if (strncmp(symbol, "_R", 2) != 0 || symbol[2] < 'A' || symbol[2] > 'Z')
+		return NULL;
+	reading.size = strnlen(reading.text, NAME_BYTES_MAX);
+	reading.out = malloc(NAME_BYTES_MAX);
+	if (!reading.out)
+		return NULL;
+	read_path(&reading, true, false);
+	read_suffix(&reading);
+	name = reading.bad ? NULL : strndup(reading.out, reading.used);
+	free(reading.out);
+	return name;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of C++, and those of Rust's older scheme: these are names of C++ whose last part is a number that nobody writes, and which
+ * have letters where sources have signs.
+ */
+#include "demangle.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_BYTES_MAX 4096
+#define HASH_BYTES 19 /* "::h" and 16 digits */
+
+/* As <cxxabi.h> has it for C++. */
+char *__cxa_demangle(const char *mangled, char *out, size_t *size, int *status);
+
+static bool cut_hash(char *name)
+{
+	size_t length = strlen(name);
+
+	if (length <= HASH_BYTES || strncmp(name + length - HASH_BYTES, "::h", 3) != 0 ||
+			strspn(name + length - 16, "0123456789abcdef") != 16)
+		return false;
+	name[length - HASH_BYTES] = '\0';
+	return true;
+}
+
+/* "$LT$": how long that is; 0: it is none of these. */
+static size_t sign_at(const char *from, char *sign)
+{
+	static const struct {
+		const char *text;
+		char sign;
+	} signs[] = {{"$SP$", '@'}, {"$BP$", '*'}, {"$RF$", '&'}, {"$LT$", '<'}, {"$GT$", '>'},
+			{"$LP$", '('}, {"$RP$", ')'}, {"$C$", ','}};
+	unsigned long code;
+	char *end;
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+		*sign = signs[i].sign;
+		if (!strncmp(from, signs[i].text, strlen(signs[i].text)))
+			return strlen(signs[i].text);
+	}
+	if (strncmp(from, "$u", 2) != 0)
+		return 0;
+	code = strtoul(from + 2, &end, 16);
+	*sign = (char)code;
+	return *end == '$' && end > from + 2 && code >= ' ' && code < 127 ? (size_t)(end + 1 - from)
+									  : 0;
+}
+
+static void write_signs(char *name)
+{
+	char *to = name;
+
+	for (const char *from = name; *from;) {
+		bool begins = from == name || (from[-1] == ':' && to > name && to[-1] == ':');
+		char sign;
+		size_t length = sign_at(from, &sign);
+
+		if (length) {
+			*to++ = sign;
+			from += length;
+		} else if (begins && from[0] == '_' && from[1] == '$') {
+			from++; /* a name does not begin with a dollar */
+		} else if (from[0] == '.' && from[1] == '.') {
+			*to++ = ':';
+			*to++ = ':';
+			from += 2;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+/* Of gfortran: what stands in a module. */
+static char *fortran(const char *symbol, size_t length)
+{
+	const char *middle = strstr(symbol, "_MOD_");
+	char *name;
+
+	if (strncmp(symbol, "__", 2) != 0 || !middle || middle < symbol + 3 || !middle[5])
+		return NULL;
+	name = malloc(length);
+	if (!name)
+		return NULL;
+	length = (size_t)(middle - symbol) - 2;
+	stpcpy(stpcpy(mempcpy(name, symbol + 2, length), "::"), middle + 5);
+	return name;
+}
+
+char *names_readable(const char *symbol)
+{
+	size_t length = strnlen(symbol, NAME_BYTES_MAX);
+	char *found;
+	int status;
+
+	if (length == NAME_BYTES_MAX)
+		return NULL;
+	if (!strncmp(symbol, "_R", 2))
+		return names_rust(symbol);
+	if (strncmp(symbol, "_Z", 2) != 0)
+		return fortran(symbol, length);
+	found = __cxa_demangle(symbol, NULL, NULL, &status);
+	if (found && cut_hash(found))
+		write_signs(found);
+	return found;
+}

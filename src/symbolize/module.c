@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One file with code: is it still the one that was mapped, and which function and which line
+ * stands at an address.
+ *
+ * Functions come from tables of symbols (of the file and of its debug file), lines from DWARF.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolize/module.h"
+
+#include "symbolize/demangle.h"
+
+#include <dwarf.h>
+
+#define FUNCTIONS_MAX ((size_t)16 << 20)
+#define NAME_MAX_SIZE 4096 /* Longer ones are not made readable. */
+
+struct module *module_create(const struct module_name *name)
+{
+	struct module *module = calloc(1, sizeof(*module));
+
+	if (!module)
+		return NULL;
+	module->name = *name;
+	module->name.path = strdup(name->path);
+	module->name.debug_link = strdup(name->debug_link ? name->debug_link : "");
+	module->file.fd = module->debug.fd = -1;
+	if (module->name.path && module->name.debug_link)
+		return module;
+	module_free(module);
+	return NULL;
+}
+
+void module_free(struct module *module)
+{
+	/* The texts are our own; free() takes no pointer to const. */
+	free((void *)(uintptr_t)module->name.path);
+	free((void *)(uintptr_t)module->name.debug_link);
+	free(module->functions);
+	if (module->dwarf)
+		dwarf_end(module->dwarf);
+	file_close(&module->debug);
+	file_close(&module->file);
+	free(module);
+}
+
+/* ---- is it the same file? ---- */
+
+static void say(const struct symbols_options *options, const struct module *module,
+		const char *reason)
+{
+	char *sentence;
+
+	if (!options->say ||
+			asprintf(&sentence, "addresses in %.1024s stay numbers: %s",
+					module->name.path, reason) < 0)
+		return;
+	options->say(options->user, sentence);
+	free(sentence);
+}
+
+static const char *why_not(const struct module *module)
+{
+	const struct module_name *name = &module->name;
+	uint8_t id[SYMBOLS_BUILD_ID_MAX];
+	size_t size = file_build_id(module->file.elf, id);
+
+	if (name->build_id_size) {
+		if (size != name->build_id_size || memcmp(id, name->build_id, size) != 0)
+			return "the file has been replaced since the recording (its build id is another one)";
+	} else if (name->inode && file_inode(&module->file) != name->inode) {
+		return "the file has been replaced since the recording (it is another one)";
+	}
+	return NULL;
+}
+
+static void open_own(struct module *module, const struct symbols_options *options)
+{
+	const char *reason;
+
+	if (*module->name.path != '/' || !file_open(&module->file, module->name.path))
+		return;
+	reason = why_not(module);
+	if (reason) {
+		say(options, module, reason);
+		file_close(&module->file);
+		return;
+	}
+	/* From maps there is none, but the file is the same one. */
+	if (module->name.inode)
+		module->name.build_id_size = file_build_id(module->file.elf, module->name.build_id);
+}
+
+/* ---- functions ---- */
+
+static int by_begin(const void *one, const void *other)
+{
+	const struct module_function *left = one, *right = other;
+
+	if (left->begin != right->begin)
+		return left->begin < right->begin ? -1 : 1;
+	return left->size < right->size ? 1 : left->size > right->size ? -1 : 0;
+}
+
+static bool add_function(struct module *module, const GElf_Sym *symbol, const char *name)
+{
+	size_t count = module->count;
+	struct module_function *grown;
+
+	if (!(count & (count - 1))) { /* Grown at 0, 1, 2, 4, … */
+		grown = realloc(module->functions, (count ? count * 2 : 1) * sizeof(*grown));
+		if (!grown)
+			return false;
+		module->functions = grown;
+	}
+	module->functions[module->count++] = (struct module_function){
+			symbol->st_value,
+			symbol->st_size,
+			name,
+	};
+	return module->count < FUNCTIONS_MAX;
+}
+
+static void read_table(struct module *module, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	GElf_Sym symbol;
+
+	for (int i = 0; gelf_getsym(data, i, &symbol); i++) {
+		const char *name;
+
+		if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC &&
+				GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC)
+			continue;
+		name = symbol.st_shndx != SHN_UNDEF
+				? elf_strptr(elf, header->sh_link, symbol.st_name)
+				: NULL;
+		if (name && *name && !add_function(module, &symbol, name))
+			return;
+	}
+}
+
+static void read_functions(struct module *module, Elf *elf)
+{
+	Elf_Scn *section = NULL;
+
+	while (elf && (section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+
+		if (gelf_getshdr(section, &header) &&
+				(header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
+			read_table(module, elf, section, &header);
+	}
+}
+
+static const struct module_function *function_at(const struct module *module, uint64_t address)
+{
+	size_t low = 0, high = module->count;
+
+	while (low < high) { /* The first that begins behind the address. */
+		size_t middle = low + (high - low) / 2;
+
+		if (module->functions[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* Of several that begin before it, the nearest that reaches it. */
+	for (size_t i = low; i-- > 0 && low - i <= 64;) {
+		const struct module_function *function = &module->functions[i];
+
+		if (address - function->begin < function->size)
+			return function;
+	}
+	return NULL;
+}
+
+/* ---- segments ---- */
+
+static Elf *any_file(const struct module *module)
+{
+	return module->file.elf ? module->file.elf : module->debug.elf;
+}
+
+/* Advance to the next loadable segment. */
+static bool next_segment(Elf *elf, int *at, GElf_Phdr *segment)
+{
+	while (gelf_getphdr(elf, (*at)++, segment)) {
+		if (segment->p_type == PT_LOAD)
+			return true;
+	}
+	return false;
+}
+
+bool module_address(const struct module *module, uint64_t offset, uint64_t *address)
+{
+	GElf_Phdr segment;
+	int at = 0;
+
+	while (next_segment(module->file.elf, &at, &segment)) {
+		if (offset < segment.p_offset || offset - segment.p_offset >= segment.p_filesz)
+			continue;
+		*address = offset - segment.p_offset + segment.p_vaddr;
+		return true;
+	}
+	return false;
+}
+
+static void find_first(struct module *module)
+{
+	GElf_Phdr segment;
+	int at = 0;
+
+	module->first_known = next_segment(any_file(module), &at, &segment);
+	/* The file is mapped from its beginning; in debug files only the offset is another one. */
+	if (module->first_known)
+		module->first = segment.p_vaddr -
+				(module->file.elf ? segment.p_offset
+						  : segment.p_vaddr & (segment.p_align - 1));
+}
+
+/* ---- lines ---- */
+
+static void open_dwarf(struct module *module, const struct symbols_options *options)
+{
+	if (module->file.elf &&
+			(file_has_section(module->file.elf, ".debug_line") ||
+					file_has_section(module->file.elf, ".zdebug_line"))) {
+		module->dwarf = dwarf_begin_elf(module->file.elf, DWARF_C_READ, NULL);
+		return;
+	}
+	if (debug_find(module, options, &module->debug))
+		module->dwarf = dwarf_begin_elf(module->debug.elf, DWARF_C_READ, NULL);
+}
+
+void module_open(struct module *module, const struct symbols_options *options)
+{
+	if (module->opened)
+		return;
+	module->opened = true;
+	open_own(module, options);
+	open_dwarf(module, options);
+	find_first(module);
+	read_functions(module, module->file.elf);
+	read_functions(module, module->debug.elf);
+	if (module->count)
+		qsort(module->functions, module->count, sizeof(*module->functions), by_begin);
+}
+
+/* By the index of addresses, or (clang writes none) through all units. */
+static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
+{
+	Dwarf_CU *at = NULL, *next = NULL;
+	uint8_t type;
+
+	if (dwarf_addrdie(dwarf, address, unit))
+		return true;
+	while (!dwarf_get_units(dwarf, at, &next, NULL, &type, unit, NULL)) {
+		if (dwarf_haspc(unit, address) == 1)
+			return true;
+		at = next;
+	}
+	return false;
+}
+
+/* As a whole path, as far as it is one: names are relative to where the compiler was started. */
+static char *whole_path(Dwarf_Die *unit, const char *file)
+{
+	Dwarf_Attribute attribute;
+	const char *folder = *file == '/'
+			? NULL
+			: dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+	char *path;
+
+	if (!folder || *folder != '/')
+		return strdup(file);
+	return asprintf(&path, "%s/%s", folder, file) < 0 ? NULL : path;
+}
+
+static void find_line(const struct module *module, uint64_t address, struct symbol *symbol)
+{
+	const char *file;
+	Dwarf_Line *line;
+	Dwarf_Die unit;
+	int number;
+
+	if (!module->dwarf || !find_unit(module->dwarf, address, &unit))
+		return;
+	line = dwarf_getsrc_die(&unit, address);
+	file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+	if (!file || dwarf_lineno(line, &number) || number <= 0)
+		return;
+	symbol->file = whole_path(&unit, file);
+	symbol->line = (unsigned int)number;
+}
+
+/* Without the version ("fclose@@GLIBC_2.2.5"), and as it was written, if it is one of C++ or Rust. */
+static char *readable(const char *name)
+{
+	size_t length = strnlen(name, NAME_MAX_SIZE);
+	const char *version = memchr(name, '@', length);
+	char *plain = strndup(name, version ? (size_t)(version - name) : length), *found = NULL;
+
+	if (plain && length < NAME_MAX_SIZE)
+		found = names_readable(plain);
+	if (!found || strlen(found) >= NAME_MAX_SIZE) {
+		free(found);
+		return plain;
+	}
+	free(plain);
+	return found;
+}
+
+void module_find(const struct module *module, uint64_t address, struct symbol *symbol)
+{
+	const struct module_function *function = function_at(module, address);
+
+	if (function) {
+		symbol->function = readable(function->name);
+		symbol->inside = address - function->begin;
+	}
+	find_line(module, address, symbol);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Questions and answers are single messages on a pair of sockets. A supervisor, a process without threads, starts the worker, and
+ * another one after each that ends: by a damaged file, or because a question takes too long. So the process that asks needs
+ * no right to start and to end processes. Both end with the socket, and with their parents.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "isolate/isolate.h"
+#include "symbolize/worker.h"
+
+#define TEXT_MAX 4096 /* with its NUL */
+#define WORKERS_MAX 64
+#define ANSWER_SECONDS 60
+
+struct question {
+	uint64_t number;
+	uint32_t module;
+	bool call;
+	uint64_t place, inode;
+	uint32_t build_id_size;
+	uint8_t build_id[SYMBOLS_BUILD_ID_MAX];
+	char path[TEXT_MAX], link[TEXT_MAX];
+};
+
+struct answer {
+	uint64_t number; /* of the question */
+	bool is_lost;    /* The worker ended by it. */
+	uint64_t offset, inside;
+	uint32_t line;
+	char function[TEXT_MAX], file[TEXT_MAX];
+	char sentence[TEXT_MAX]; /* "": none */
+};
+
+struct worker {
+	struct symbols_options options;
+	int socket; /* -1: there is none */
+	pid_t pid;
+	uint64_t questions;
+};
+
+/* ---- in the worker ---- */
+
+static struct answer answer;
+
+static void keep_sentence(void *user, const char *sentence)
+{
+	(void)user;
+	strncpy(answer.sentence, sentence, TEXT_MAX - 1);
+}
+
+static struct module *open_module(
+		const struct question *question, const struct symbols_options *options)
+{
+	static struct module *first;
+	struct module_name name = {
+			.path = question->path,
+			.inode = question->inode,
+			.build_id_size = question->build_id_size,
+			.debug_link = question->link,
+	};
+	struct symbols_options own = *options;
+	struct module *module;
+
+	for (module = first; module; module = module->next)
+		if (module->number == question->module)
+			return module;
+	memcpy(name.build_id, question->build_id, sizeof(name.build_id));
+	module = module_create(&name);
+	if (!module)
+		return NULL;
+	module->number = question->module;
+	module->next = first;
+	first = module;
+	own.say = keep_sentence;
+	module_open(module, &own);
+	return module;
+}
+
+static void look_up(const struct question *question, const struct module *module)
+{
+	struct symbol symbol = {.function = NULL};
+	bool call = question->call, known = module->first_known;
+	uint64_t address = question->place + module->first;
+
+	if (question->inode) {
+		known = module_address(module, question->place - call, &address);
+		address = known ? address + call : question->place;
+	}
+	answer.offset = address;
+	if (!known || address < call)
+		return;
+	module_find(module, address - call, &symbol);
+	answer.line = symbol.file ? symbol.line : 0;
+	if (symbol.file)
+		strncpy(answer.file, symbol.file, TEXT_MAX - 1);
+	if (symbol.function) {
+		answer.inside = symbol.inside + call;
+		strncpy(answer.function, symbol.function, TEXT_MAX - 1);
+	}
+	free((void *)(uintptr_t)symbol.function);
+	free((void *)(uintptr_t)symbol.file);
+}
+
+static _Noreturn void work(int socket, const struct symbols_options *options)
+{
+	const struct isolate_limits limits = {.reads_all = true};
+	const struct rlimit none = {0, 0};
+	static struct question question;
+
+	prctl(PR_SET_NAME, "side-symbols");
+	/* Nobody wants to hear of its end by other means. */
+	setrlimit(RLIMIT_CORE, &none);
+	signal(SIGALRM, SIG_DFL);
+	/* It parses files of others. Only what downloads files needs the network, and writes: into its cache. */
+	if (!options->debuginfod)
+		(void)isolate_parser(&limits);
+	/* The question stays in the socket until it is answered: the supervisor finds it there if the worker ends by it. */
+	while (recv(socket, &question, sizeof(question), MSG_PEEK) == (ssize_t)sizeof(question)) {
+		const struct module *module;
+
+		memset(&answer, 0, sizeof(answer));
+		answer.number = question.number;
+		alarm(ANSWER_SECONDS);
+		module = open_module(&question, options);
+		if (module)
+			look_up(&question, module);
+		alarm(0);
+		if (send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) !=
+						(ssize_t)sizeof(answer) ||
+				recv(socket, &question, sizeof(question), 0) !=
+						(ssize_t)sizeof(question))
+			break;
+	}
+	_exit(0);
+}
+
+/* ---- the supervisor ---- */
+
+static void report_lost(int socket)
+{
+	static struct question question;
+
+	if (recv(socket, &question, sizeof(question), MSG_DONTWAIT) != (ssize_t)sizeof(question))
+		return;
+	answer = (struct answer){.number = question.number, .is_lost = true};
+	(void)!send(socket, &answer, sizeof(answer), MSG_NOSIGNAL);
+}
+
+static _Noreturn void supervise(int socket, const struct symbols_options *options)
+{
+	/* Signals from the terminal are for the process that asks, which may have more to ask. */
+	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	static const int ours[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGCHLD};
+	pid_t supervisor = getpid();
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		signal(ours[i], SIG_DFL);
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (unsigned int started = 0; started < WORKERS_MAX; started++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (getppid() != supervisor)
+				_exit(1);
+			work(socket, options);
+		}
+		while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		if (pid < 0 || (WIFEXITED(status) && !WEXITSTATUS(status)))
+			break;
+		report_lost(socket);
+	}
+	_exit(0);
+}
+
+/* ---- outside ---- */
+
+static void stop(struct worker *worker)
+{
+	if (worker->socket < 0)
+		return;
+	close(worker->socket);
+	worker->socket = -1;
+	/* It has nothing that it could lose. If this process is confined, it can only wait, and a hostile worker need not end. */
+	while (waitpid(worker->pid, NULL, kill(worker->pid, SIGKILL) ? WNOHANG : 0) < 0 &&
+			errno == EINTR)
+		;
+}
+
+static void start(struct worker *worker)
+{
+	/* Longer than the worker waits: it need not keep to that. */
+	const struct timeval limit = {.tv_sec = 2 * ANSWER_SECONDS};
+	sigset_t all, before;
+	int sockets[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return;
+	/* Handlers of ours are for us. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	worker->pid = fork();
+	if (!worker->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(sockets[0]);
+		supervise(sockets[1], &worker->options);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	close(sockets[1]);
+	setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (worker->pid > 0)
+		worker->socket = sockets[0];
+	else
+		close(sockets[0]);
+}
+
+struct worker *worker_create(const struct symbols_options *options)
+{
+	struct worker *worker = calloc(1, sizeof(*worker));
+
+	if (!worker)
+		return NULL;
+	worker->options = *options;
+	worker->socket = -1;
+	/* Now, when the process has one thread and is not confined. */
+	start(worker);
+	return worker;
+}
+
+void worker_free(struct worker *worker)
+{
+	if (worker)
+		stop(worker);
+	free(worker);
+}
+
+static void fill_in(const struct worker_question *from, struct question *question)
+{
+	*question = (struct question){
+			.module = from->module,
+			.call = from->call,
+			.place = from->place,
+			.inode = from->name->inode,
+			.build_id_size = (uint32_t)from->name->build_id_size,
+	};
+	memcpy(question->build_id, from->name->build_id, sizeof(question->build_id));
+	strcpy(question->path, from->name->path);
+	if (strlen(from->name->debug_link) < TEXT_MAX)
+		strcpy(question->link, from->name->debug_link);
+}
+
+/* False: no process answers any more. */
+static bool exchange(struct worker *worker, const struct question *question, struct answer *got)
+{
+	ssize_t size;
+
+	if (send(worker->socket, question, sizeof(*question), MSG_NOSIGNAL) !=
+			(ssize_t)sizeof(*question))
+		return false;
+	/* A worker that ended just after an answer has its question reported as lost, too. */
+	do {
+		size = recv(worker->socket, got, sizeof(*got), 0);
+	} while ((size < 0 && errno == EINTR) ||
+			(size == (ssize_t)sizeof(*got) && got->number != question->number));
+	/* What damaged files do to it may be anything. */
+	got->function[TEXT_MAX - 1] = got->file[TEXT_MAX - 1] = got->sentence[TEXT_MAX - 1] = '\0';
+	return size == (ssize_t)sizeof(*got);
+}
+
+bool worker_ask(struct worker *worker, const struct worker_question *question,
+		struct symbol *symbol)
+{
+	struct question *asked = malloc(sizeof(*asked));
+	struct answer *got = malloc(sizeof(*got));
+	bool ok = asked && got && strlen(question->name->path) < TEXT_MAX;
+
+	ok = ok && worker->socket >= 0;
+	if (ok) {
+		fill_in(question, asked);
+		asked->number = ++worker->questions;
+		ok = exchange(worker, asked, got);
+		if (!ok)
+			stop(worker);
+		ok = ok && !got->is_lost;
+	}
+	if (ok) {
+		symbol->offset = got->offset;
+		symbol->inside = got->inside;
+		symbol->function = *got->function ? strdup(got->function) : NULL;
+		symbol->file = *got->file && got->line ? strdup(got->file) : NULL;
+		symbol->line = symbol->file ? got->line : 0;
+		if (*got->sentence && worker->options.say)
+			worker->options.say(worker->options.user, got->sentence);
+	}
+	free(asked);
+	free(got);
+	return ok;
+}

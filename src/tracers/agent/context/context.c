@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: MIT */
+/* Sets of contexts: building, writing, single values. */
+#include "tracers/agent/context/text.h"
+#include "tracers/agent/context/context.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include <side/context.h>
+
+#include "tracers/agent/context/values.h"
+#include "ring/ring.h"
+
+#define SETS_KNOWN 256 /* different sets that get a block; more do without */
+#define NO_ID UINT64_MAX
+#define APPLICATIONS_NESTED 2 /* functions of application contexts within one another */
+
+/* ---- items ---- */
+
+/* What a context of this kind is made of; 0: it is made each time. */
+static uint32_t group_of(uint8_t kind)
+{
+	switch (kind) {
+	case CONTEXT_VPID:
+	case CONTEXT_VTID: return CONTEXT_GROUP(IDS);
+	case CONTEXT_TID: return CONTEXT_GROUP(TID);
+	case CONTEXT_PROCNAME: return CONTEXT_GROUP(PROCNAME);
+	case CONTEXT_THREAD_NAME: return CONTEXT_GROUP(THREAD_NAME);
+	case CONTEXT_UID:
+	case CONTEXT_EUID:
+	case CONTEXT_SUID: return CONTEXT_GROUP(UIDS);
+	case CONTEXT_GID:
+	case CONTEXT_EGID:
+	case CONTEXT_SGID: return CONTEXT_GROUP(GIDS);
+	}
+	if (kind >= CONTEXT_CGROUP_NS && kind <= CONTEXT_UTS_NS)
+		return 1u << (CONTEXT_GROUP_NAMESPACES + kind - CONTEXT_CGROUP_NS);
+	return 0;
+}
+
+/* A cached value, as bytes or as text. */
+struct span {
+	const void *at;
+	size_t size;
+};
+
+static struct span cached(uint8_t kind, const struct context_values *values)
+{
+	switch (kind) {
+	case CONTEXT_VPID: return (struct span){&values->vpid, 4};
+	case CONTEXT_VTID: return (struct span){&values->vtid, 4};
+	case CONTEXT_TID: return (struct span){&values->tid, 4};
+	case CONTEXT_PROCNAME:
+		return (struct span){values->procname,
+				text_size(values->procname, CONTEXT_COMM_SIZE - 1) + 1};
+	case CONTEXT_THREAD_NAME:
+		return (struct span){values->thread_name,
+				text_size(values->thread_name, CONTEXT_COMM_SIZE - 1) + 1};
+	case CONTEXT_UID:
+	case CONTEXT_EUID:
+	case CONTEXT_SUID: return (struct span){&values->uids[kind - CONTEXT_UID], 4};
+	case CONTEXT_GID:
+	case CONTEXT_EGID:
+	case CONTEXT_SGID: return (struct span){&values->gids[kind - CONTEXT_GID], 4};
+	}
+	return (struct span){&values->namespaces[kind - CONTEXT_CGROUP_NS], 8};
+}
+
+static size_t cached_max(uint8_t kind)
+{
+	if (kind == CONTEXT_PROCNAME || kind == CONTEXT_THREAD_NAME)
+		return CONTEXT_COMM_SIZE;
+	return kind >= CONTEXT_CGROUP_NS ? 8 : 4;
+}
+
+/* ---- building ---- */
+
+static uint64_t known_sets[SETS_KNOWN]; /* hashes of what is in them */
+static uint32_t nr_known_sets;
+
+/* FNV-1a over the names, with what ends each. */
+static uint64_t hash_names(const struct context_spec *specs, size_t nr_specs)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	size_t i;
+
+	for (i = 0; i < nr_specs; i++) {
+		const char *at = specs[i].name;
+
+		do
+			hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
+		while (*at++);
+	}
+	return hash;
+}
+
+/* The number of sets of these contexts, from 1; 0: there are too many. */
+static uint32_t set_number(const struct context_spec *specs, size_t nr_specs)
+{
+	uint64_t hash = hash_names(specs, nr_specs);
+	uint32_t i;
+
+	for (i = 0; i < nr_known_sets; i++)
+		if (known_sets[i] == hash)
+			return i + 1;
+	if (nr_known_sets == SETS_KNOWN)
+		return 0;
+	known_sets[nr_known_sets++] = hash;
+	return nr_known_sets;
+}
+
+static bool spec_is_sound(const struct context_spec *spec)
+{
+	if ((unsigned int)spec->kind >= CONTEXT_KINDS || spec->name[CONTEXT_NAME_MAX])
+		return false;
+	return spec->kind != CONTEXT_APP ||
+			(spec->provider_at && spec->provider_size &&
+					spec->provider_at + spec->provider_size < spec->label_at &&
+					spec->label_at < CONTEXT_NAME_MAX);
+}
+
+static const void *find_place(const struct context_spec *spec)
+{
+	char provider[CONTEXT_NAME_MAX + 1];
+
+	memcpy(provider, spec->name + spec->provider_at, spec->provider_size);
+	provider[spec->provider_size] = 0;
+	return side_context_find(provider, spec->name + spec->label_at);
+}
+
+static void item_build(const struct context_spec *spec, struct context_item *item)
+{
+	int number;
+
+	*item = (struct context_item){.kind = (uint8_t)spec->kind};
+	if (spec->kind == CONTEXT_CGROUP) {
+		/* So that there is one when a signal handler interrupts the first look. */
+		(void)context_cgroup_look();
+	} else if (spec->kind == CONTEXT_APP) {
+		item->place = find_place(spec);
+	} else if (spec->kind == CONTEXT_PERF && !context_perf_is_hardware(spec)) {
+		item->software = 1;
+		item->counter = (uint32_t)spec->perf_config;
+	} else if (spec->kind == CONTEXT_PERF) {
+		number = context_counter_number(spec);
+		item->counter = number < 0 ? CONTEXT_COUNTERS_MAX : (uint32_t)number;
+	}
+}
+
+ssize_t context_set_size(const struct context_spec *specs, size_t nr_specs)
+{
+	size_t i;
+
+	if (nr_specs > CONTEXT_SET_MAX)
+		return -E2BIG;
+	for (i = 0; i < nr_specs; i++)
+		if (!spec_is_sound(&specs[i]))
+			return -EINVAL;
+	return (ssize_t)(sizeof(struct context_set) + nr_specs * sizeof(struct context_item));
+}
+
+/* Whether the set may have a block, and how it is found. */
+static void choose_block(struct context_set *set, uint32_t number, size_t bytes)
+{
+	set->id = NO_ID;
+	if (!number || bytes > CONTEXT_BLOCK_BYTES || set->nr_computed > CONTEXT_COMPUTED) {
+		set->is_light = false;
+		return;
+	}
+	set->block_id = (uint64_t)number << 32;
+	set->block_at = number % CONTEXT_BLOCKS * (uint32_t)sizeof(struct context_block);
+	if (!set->nr_computed)
+		set->id = set->block_id;
+}
+
+int context_set_build(const struct context_spec *specs, size_t nr_specs, void *memory,
+		size_t memory_size, struct context_set **result)
+{
+	struct context_set *set = memory;
+	ssize_t size = context_set_size(specs, nr_specs);
+	size_t bytes = 0;
+	size_t i;
+	int ret;
+
+	if (size < 0)
+		return (int)size;
+	if ((size_t)size > memory_size)
+		return -ENOSPC;
+	ret = context_values_start();
+	if (ret)
+		return ret;
+	memset(set, 0, (size_t)size);
+	for (i = 0; i < nr_specs; i++) {
+		item_build(&specs[i], &set->items[i]);
+		if (context_perf_is_hardware(&specs[i]))
+			set->needs |= CONTEXT_GROUP(COUNTERS);
+		if (group_of(set->items[i].kind)) {
+			set->needs |= group_of(set->items[i].kind);
+			bytes += cached_max(set->items[i].kind);
+		} else {
+			set->items[set->nr_computed++].computed = (uint16_t)i;
+		}
+	}
+	set->nr_items = (uint16_t)nr_specs;
+	set->is_light = true;
+	for (i = 0; i < set->nr_computed; i++) {
+		uint8_t kind = set->items[set->items[i].computed].kind;
+
+		set->is_light &= kind == CONTEXT_IP || kind == CONTEXT_CPU_ID;
+	}
+	choose_block(set, set_number(specs, nr_specs), bytes);
+	context_values_need(set->needs);
+	*result = set;
+	return 0;
+}
+
+/* ---- writing what is made each time ---- */
+
+static uint8_t *put(uint8_t *to, const uint8_t *end, const void *from, size_t size)
+{
+	if (!to || (size_t)(end - to) < size)
+		return NULL;
+	text_copy(to, from, size);
+	return to + size;
+}
+
+static uint8_t *put_text(uint8_t *to, const uint8_t *end, const char *text)
+{
+	while (to < end) {
+		char byte = *text++;
+
+		*to++ = (uint8_t)byte;
+		if (!byte)
+			return to;
+	}
+	return NULL;
+}
+
+/* A function that emits would come back here without end, so it finds no values there. */
+static void application_read(const void *place, struct side_context_value *value)
+{
+	struct context_thread *thread = &context_thread;
+
+	*value = (struct side_context_value){.kind = SIDE_CONTEXT_NONE};
+	if (thread->applications >= APPLICATIONS_NESTED)
+		return;
+	thread->applications++;
+	/* Compiler fence: the count before the application's function, which may emit. */
+	atomic_signal_fence(memory_order_seq_cst);
+	side_context_read(place, value);
+	/* Compiler fence: the application's function before the count. */
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->applications--;
+}
+
+static uint8_t *put_application(const void *place, uint8_t *to, const uint8_t *end)
+{
+	struct side_context_value value;
+	uint8_t tag = CONTEXT_TAG_NONE;
+	uint8_t truth;
+
+	application_read(place, &value);
+	if (value.kind == SIDE_CONTEXT_STRING && !value.content.string)
+		value.kind = SIDE_CONTEXT_NONE;
+	if (value.kind <= SIDE_CONTEXT_BOOL)
+		tag = (uint8_t)value.kind;
+	to = put(to, end, &tag, 1);
+	if (!to)
+		return NULL;
+	switch (tag) {
+	case CONTEXT_TAG_INT64:
+	case CONTEXT_TAG_UINT64:
+	case CONTEXT_TAG_FLOAT64: return put(to, end, &value.content, 8);
+	case CONTEXT_TAG_STRING:
+		return put_text(to, end, value.content.string ? value.content.string : "");
+	case CONTEXT_TAG_BOOLEAN:
+		truth = value.content.boolean != 0;
+		return put(to, end, &truth, 1);
+	}
+	return to;
+}
+
+_Static_assert((int)SIDE_CONTEXT_NONE == CONTEXT_TAG_NONE &&
+				(int)SIDE_CONTEXT_INT64 == CONTEXT_TAG_INT64 &&
+				(int)SIDE_CONTEXT_UINT64 == CONTEXT_TAG_UINT64 &&
+				(int)SIDE_CONTEXT_DOUBLE == CONTEXT_TAG_FLOAT64 &&
+				(int)SIDE_CONTEXT_STRING == CONTEXT_TAG_STRING &&
+				(int)SIDE_CONTEXT_BOOL == CONTEXT_TAG_BOOLEAN,
+		"a kind is its tag");
+
+static inline uint32_t processor(void)
+{
+	int32_t cpu = ring_thread_cpu();
+
+	return (uint32_t)(__builtin_expect(cpu >= 0, 1) ? cpu : sched_getcpu());
+}
+
+static uint64_t counter(const struct context_item *item)
+{
+	return item->software ? context_counter_software(item->counter)
+			      : context_counter_hardware(item->counter);
+}
+
+static uint8_t *put_computed(const struct context_item *item, uint8_t *to, const uint8_t *end,
+		const void *caller)
+{
+	uint64_t number;
+	uint32_t cpu;
+
+	switch (item->kind) {
+	case CONTEXT_CPU_ID: cpu = processor(); return put(to, end, &cpu, 4);
+	case CONTEXT_IP: number = (uintptr_t)caller; return put(to, end, &number, 8);
+	case CONTEXT_PERF: number = counter(item); return put(to, end, &number, 8);
+	case CONTEXT_CGROUP: return context_cgroup_write(to, end);
+	}
+	return put_application(item->place, to, end);
+}
+
+/* ---- writing a set ---- */
+
+static struct context_block *block_of(const struct context_set *set)
+{
+	return (struct context_block *)(void *)((char *)context_blocks + set->block_at);
+}
+
+/* The thread's bytes for the set, if they are right and stay as they are while they are copied. */
+static bool block_take(const struct context_set *set, struct context_block *copy)
+{
+	const struct context_block *block = block_of(set);
+	uint64_t stamp = set->block_id |
+			__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
+
+	if (block->stamp != stamp)
+		return false;
+	/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may rewrite. */
+	atomic_signal_fence(memory_order_acquire);
+	*copy = *block;
+	/* Compiler fence, acquire: the bytes before the stamp is loaded again. */
+	atomic_signal_fence(memory_order_acquire);
+	return block->stamp == stamp;
+}
+
+/* Make the bytes, and keep them if they hold and nobody is at it whom we interrupt. */
+static __attribute__((noinline)) void block_make(const struct context_set *set,
+		struct context_block *copy, struct context_values *values)
+{
+	struct context_block *block = block_of(set);
+	struct context_thread *thread = &context_thread;
+	uint32_t generation = context_values_get(set->needs, values);
+	unsigned int nr_splits = 0;
+	unsigned int i;
+
+	copy->size = 0;
+	memset(copy->splits, 0, sizeof(copy->splits));
+	for (i = 0; i < set->nr_items; i++) {
+		uint8_t kind = set->items[i].kind;
+		struct span span;
+
+		if (!group_of(kind)) {
+			copy->splits[nr_splits++] = (uint8_t)copy->size;
+			continue;
+		}
+		span = cached(kind, values);
+		text_copy(copy->bytes + copy->size, span.at, span.size);
+		copy->size += span.size;
+	}
+	if (!generation || thread->busy)
+		return;
+	thread->busy = true;
+	block->stamp = 0;
+	/* Compiler fence: the cleared stamp before the bytes change, because a signal handler can emit. */
+	atomic_signal_fence(memory_order_seq_cst);
+	block->size = copy->size;
+	memcpy(block->splits, copy->splits, sizeof(block->splits));
+	memcpy(block->bytes, copy->bytes, sizeof(block->bytes));
+	/* Compiler fence: the bytes before their stamp. */
+	atomic_signal_fence(memory_order_seq_cst);
+	block->stamp = set->block_id | generation;
+	/* Compiler fence: the stamp before `busy` is cleared. Then a signal handler may rewrite the bytes. */
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->busy = false;
+}
+
+/* The bytes of the block, and between them what is made each time. */
+static uint8_t *compose(const struct context_set *set, const struct context_block *block,
+		uint8_t *to, const uint8_t *end, const void *caller)
+{
+	unsigned int at = 0;
+	unsigned int i;
+
+	for (i = 0; i < set->nr_computed && to; i++) {
+		to = put(to, end, block->bytes + at, block->splits[i] - at);
+		at = block->splits[i];
+		if (to)
+			to = put_computed(&set->items[set->items[i].computed], to, end, caller);
+	}
+	return put(to, end, block->bytes + at, block->size - at);
+}
+
+/* Sets that are too large for a block. */
+static __attribute__((noinline)) uint8_t *write_each(const struct context_set *set, uint8_t *to,
+		const uint8_t *end, const void *caller, struct context_values *values)
+{
+	unsigned int i;
+
+	if (set->needs)
+		(void)context_values_get(set->needs, values);
+	for (i = 0; i < set->nr_items && to; i++) {
+		const struct context_item *item = &set->items[i];
+		struct span span;
+
+		if (group_of(item->kind)) {
+			span = cached(item->kind, values);
+			to = put(to, end, span.at, span.size);
+		} else {
+			to = put_computed(item, to, end, caller);
+		}
+	}
+	return to;
+}
+
+/* Copies of the thread's block and values. */
+struct copies {
+	struct context_block block;
+	struct context_values values;
+};
+
+static uint8_t *write_by(const struct context_set *set, uint8_t *to, const uint8_t *end,
+		const void *caller, struct copies *copies)
+{
+	if (!set->block_id)
+		return write_each(set, to, end, caller, &copies->values);
+	if (!block_take(set, &copies->block))
+		block_make(set, &copies->block, &copies->values);
+	return compose(set, &copies->block, to, end, caller);
+}
+
+static __attribute__((noinline)) uint8_t *write_by_stack(
+		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
+{
+	struct copies copies;
+
+	return write_by(set, to, end, caller, &copies);
+}
+
+/* The stack of a program may be small: the copies are at the end of the caller's buffer, if there is room. */
+static uint8_t *write_by_end(
+		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
+{
+	uintptr_t at = ((uintptr_t)end - sizeof(struct copies)) & ~(_Alignof(struct copies) - 1);
+	uint8_t *behind = NULL;
+
+	if (end - to >= (ptrdiff_t)(sizeof(struct copies) + 2 * CONTEXT_BLOCK_BYTES))
+		behind = write_by(set, to, (const uint8_t *)at, caller, (struct copies *)at);
+	return behind ? behind : write_by_stack(set, to, end, caller);
+}
+
+__attribute__((noinline)) void context_renew(const struct context_set *set)
+{
+	int saved_errno = errno;
+
+	if (set->needs)
+		context_values_renew(set->needs);
+	errno = saved_errno;
+}
+
+static __attribute__((noinline)) uint8_t *write_any(
+		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
+{
+	int saved_errno = errno;
+
+	to = write_by_end(set, to, end, caller);
+	errno = saved_errno;
+	return to;
+}
+
+/* What a set of a block, of cpu_id and of ip takes at most, with what is copied too much. */
+#define LIGHT_BYTES (CONTEXT_BLOCK_BYTES + 8 * CONTEXT_COMPUTED + 32)
+
+/* Like compose(), straight from the block, which is looked at again at the end. */
+static inline uint8_t *write_light(const struct context_set *set, const struct context_block *block,
+		uint8_t *to, const void *caller)
+{
+	const uint64_t ip = (uintptr_t)caller;
+	unsigned int size, at = 0;
+	unsigned int i;
+
+	for (i = 0;; i++) {
+		size = (i < set->nr_computed ? block->splits[i] : (unsigned int)block->size) - at;
+		if (size > 32)
+			text_copy(to, block->bytes + at, size);
+		else if (size)
+			memcpy(to, block->bytes + at, 32);
+		to += size;
+		at += size;
+		if (i == set->nr_computed)
+			return to;
+		if (set->items[set->items[i].computed].kind == CONTEXT_IP) {
+			memcpy(to, &ip, sizeof(ip));
+			to += sizeof(ip);
+		} else {
+			uint32_t cpu = processor();
+
+			memcpy(to, &cpu, sizeof(cpu));
+			to += sizeof(cpu);
+		}
+	}
+}
+
+__attribute__((noinline)) uint8_t *context_write_slow(
+		const struct context_set *set, uint8_t *to, const uint8_t *end, const void *caller)
+{
+	const struct context_block *block = block_of(set);
+	/* Relaxed: the bytes belong to this thread. A change that it does not see yet counts as later. */
+	uint64_t stamp = set->block_id |
+			__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED);
+
+	if (set->is_light && block->stamp == stamp && end - to >= LIGHT_BYTES) {
+		uint8_t *behind;
+
+		/* Compiler fence, acquire: the stamp before the bytes, which a signal handler may rewrite. */
+		atomic_signal_fence(memory_order_acquire);
+		behind = write_light(set, block, to, caller);
+		/* Compiler fence, acquire: the bytes before the stamp is loaded again. */
+		atomic_signal_fence(memory_order_acquire);
+		if (block->stamp == stamp)
+			return behind;
+	}
+	return write_any(set, to, end, caller);
+}
+
+/* ---- single values ---- */
+
+static __attribute__((noinline)) bool load_application(
+		const void *place, struct filter_value *value)
+{
+	struct side_context_value found;
+
+	application_read(place, &found);
+	switch (found.kind) {
+	case SIDE_CONTEXT_INT64: filter_value_signed(value, found.content.int64); return true;
+	case SIDE_CONTEXT_UINT64: filter_value_unsigned(value, found.content.uint64); return true;
+	case SIDE_CONTEXT_BOOL:
+		filter_value_unsigned(value, found.content.boolean != 0);
+		return true;
+	case SIDE_CONTEXT_DOUBLE:
+		*value = (struct filter_value){.kind = FILTER_DOUBLE, .f = found.content.float64};
+		return true;
+	case SIDE_CONTEXT_STRING:
+		if (!found.content.string)
+			break;
+		filter_value_text(value, found.content.string, FILTER_TERMINATED);
+		return true;
+	}
+	return false;
+}
+
+/* `copied`: the values do not stay. */
+static void load_from(uint8_t kind, const struct context_values *values, bool copied,
+		struct filter_value *value)
+{
+	struct context_thread *thread = &context_thread;
+	struct span span = cached(kind, values);
+	char *scratch;
+	uint64_t number;
+	uint32_t small;
+
+	if (kind == CONTEXT_PROCNAME || kind == CONTEXT_THREAD_NAME) {
+		if (copied) {
+			scratch = thread->scratch[kind == CONTEXT_THREAD_NAME];
+			text_copy(scratch, span.at, span.size);
+			span.at = scratch;
+		}
+		filter_value_text(value, span.at, FILTER_TERMINATED);
+		return;
+	}
+	if (span.size == sizeof(small)) {
+		memcpy(&small, span.at, sizeof(small));
+		number = small;
+	} else {
+		memcpy(&number, span.at, sizeof(number));
+	}
+	filter_value_unsigned(value, number);
+}
+
+/* Apart, because the copy takes much of the stack. */
+static __attribute__((noinline)) void load_anew(uint8_t kind, struct filter_value *value)
+{
+	struct context_values room;
+	const struct context_values *values = context_values_look(group_of(kind), &room);
+
+	load_from(kind, values, values == &room, value);
+}
+
+static void load_cached(uint8_t kind, struct filter_value *value)
+{
+	const struct context_values *values = context_values_known(group_of(kind));
+
+	if (values)
+		load_from(kind, values, false, value);
+	else
+		load_anew(kind, value);
+}
+
+static bool load_item(
+		const struct context_item *item, const void *caller, struct filter_value *value)
+{
+	int saved_errno = errno;
+	bool found = true;
+
+	*value = (struct filter_value){.kind = FILTER_NONE};
+	if (group_of(item->kind)) {
+		load_cached(item->kind, value);
+	} else if (item->kind == CONTEXT_APP) {
+		found = load_application(item->place, value);
+	} else if (item->kind == CONTEXT_CPU_ID) {
+		filter_value_unsigned(value, processor());
+	} else if (item->kind == CONTEXT_IP) {
+		filter_value_unsigned(value, (uintptr_t)caller);
+	} else if (item->kind == CONTEXT_CGROUP) {
+		filter_value_text(value, context_cgroup_look(), FILTER_TERMINATED);
+	} else {
+		filter_value_unsigned(value, counter(item));
+		found = value->u != UINT64_MAX;
+	}
+	errno = saved_errno;
+	return found;
+}
+
+bool context_set_load(const struct context_set *set, size_t index, const void *caller,
+		struct filter_value *value)
+{
+	return index < set->nr_items && load_item(&set->items[index], caller, value);
+}
+
+bool context_load(const struct context_spec *spec, const void *caller, struct filter_value *value)
+{
+	struct context_item item;
+
+	/* A new hardware counter would change what all threads count: only sets have these. */
+	if (!spec_is_sound(spec) || context_perf_is_hardware(spec) || context_values_start())
+		return false;
+	item_build(spec, &item);
+	return load_item(&item, caller, value);
+}

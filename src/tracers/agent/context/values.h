@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef AGENT_CONTEXT_VALUES_H
+#define AGENT_CONTEXT_VALUES_H
+
+/*
+ * What a thread knows about itself, and how it learns that it does not hold any more.
+ *
+ * Each group of values has a stamp for the whole process, renewed by context_changed(), and one in
+ * each thread: what it was when the thread read the group. Equal: the value is right. The stamps of
+ * the process stand in a page that is wiped in a forked child; the child's first look finds
+ * generation 0 and begins anew, with stamps that no thread has.
+ *
+ * Private to the context-*.c files and their tests.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracers/agent/context/context.h"
+
+enum context_group {
+	CONTEXT_GROUP_IDS,         /* vpid, vtid */
+	CONTEXT_GROUP_TID,         /* tid */
+	CONTEXT_GROUP_PROCNAME,    /* of the main thread */
+	CONTEXT_GROUP_THREAD_NAME, /* of this one */
+	CONTEXT_GROUP_UIDS,
+	CONTEXT_GROUP_GIDS,
+	CONTEXT_GROUP_NAMESPACES, /* and the seven behind it, as in enum context_kind */
+	CONTEXT_GROUP_COUNTERS = CONTEXT_GROUP_NAMESPACES + 8, /* no value: the mapped counters */
+	CONTEXT_GROUPS
+};
+
+/*
+ * The value of agent_vforked in a thread whose thread-local memory another process may use at the same time (clone() with CLONE_VM).
+ * Only the kernel knows which of the two is running.
+ */
+#define CONTEXT_SHARES_MEMORY 4
+struct context_sharing {
+	int32_t owner;   /* the thread */
+	int32_t process; /* -1: several */
+	uint32_t asked;
+};
+extern __thread struct context_sharing context_sharing
+		__attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* With that value: whether this is the thread itself. */
+bool context_is_owner(void);
+
+/* Of agent.h, which these files need nothing else of: CONTEXT_VFORKED in the child of a vfork(). */
+#define CONTEXT_VFORKED 1
+extern __thread unsigned int agent_vforked
+		__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+#define CONTEXT_GROUP(name) (1u << CONTEXT_GROUP_##name)
+#define CONTEXT_ALL_NAMESPACES (0xffu << CONTEXT_GROUP_NAMESPACES)
+#define CONTEXT_ALL_GROUPS ((1u << CONTEXT_GROUPS) - 1)
+
+#define CONTEXT_COMM_SIZE 16   /* a name as the kernel has it, with its NUL */
+#define CONTEXT_COUNTERS_MAX 8 /* different hardware counters of a process */
+
+struct context_values {
+	int32_t vpid, vtid, tid;
+	uint32_t uids[3]; /* real, effective, saved */
+	uint32_t gids[3];
+	char procname[CONTEXT_COMM_SIZE];
+	char thread_name[CONTEXT_COMM_SIZE];
+	uint64_t namespaces[8];
+};
+
+struct context_thread {
+	struct context_values values;
+	uint32_t stamps[CONTEXT_GROUPS];
+	uint32_t fills;       /* raised whenever values are read anew */
+	bool busy;            /* values or blocks are being changed */
+	bool known;           /* has read values once */
+	bool sandboxed;       /* must not ask the kernel any more */
+	uint8_t applications; /* functions of application contexts that are running */
+	char scratch[2][CONTEXT_COMM_SIZE];
+	int32_t counters_pid;                       /* process that they are of */
+	const void *counters[CONTEXT_COUNTERS_MAX]; /* NULL: not tried yet */
+};
+
+extern __thread struct context_thread context_thread
+		__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Groups that any set needs: a thread reads them all at once, as early as it can. */
+extern uint32_t context_needed __attribute__((visibility("hidden")));
+
+/* Before the first set. 0, or -ENOTSUP when a forked child could not be noticed. */
+int context_values_start(void);
+void context_values_need(uint32_t groups);
+
+/* The generation; begins anew in a forked child. */
+uint32_t context_generation_now(void);
+
+/*
+ * Copy the values of these groups, true now. Returns the generation in which they are, or 0 when
+ * they must not be kept. Disturbs errno.
+ */
+uint32_t context_values_get(uint32_t groups, struct context_values *values);
+/* Read the values of these groups that have changed, if that is possible: context_values_get() is called deeper in the stack. Disturbs errno. */
+void context_values_renew(uint32_t groups);
+
+/* For one value; text in it as context_load() says. */
+const struct context_values *context_values_look(uint32_t group, struct context_values *room);
+/* The thread's own, or NULL: they have to be read anew. */
+const struct context_values *context_values_known(uint32_t group);
+
+/* These may have changed: for all threads; or a name of the calling thread's. */
+void context_changed(uint32_t groups);
+void context_name_changed(void);
+
+/* A namespace of users is new: ids may change once more when its map is written. */
+void context_users_changed(void);
+
+/*
+ * The calling thread (all threads) will be forbidden system calls: what is needed is read now.
+ * False: nothing was done. Otherwise context_sandbox_failed() takes it back if the call fails.
+ */
+bool context_sandbox_begins(bool all_threads);
+void context_sandbox_failed(void);
+
+/* May this thread ask the kernel? */
+bool context_may_ask(void);
+
+/*
+ * Called when the calling thread will be forbidden to read clocks (prctl(PR_SET_TSC), and the
+ * strict sandbox does the same), and with false when that has failed. NULL: nobody cares.
+ */
+extern void (*context_clock_forbidden)(bool forbidden) __attribute__((visibility("hidden")));
+
+/*
+ * Called before the calling thread enters a sandbox, with the hits of probes that do not end the program in it, and when entering
+ * it has failed (AS_BEFORE). NULL: there are no probes.
+ */
+enum context_hits {
+	CONTEXT_HITS_ALL,
+	/* None that reads memory which may be gone: handlers of side cannot return, so they end without that. */
+	CONTEXT_HITS_WITHOUT_RETURN,
+	CONTEXT_HITS_WITHOUT_CHANGES, /* likewise, and the program cannot change signals */
+	CONTEXT_HITS_WITHOUT_SIGNALS, /* not those of breakpoints: a handler cannot do its work */
+	CONTEXT_HITS_NONE,            /* reading the clock is forbidden */
+	CONTEXT_HITS_AS_BEFORE,
+};
+extern void (*context_hits_limited)(enum context_hits hits) __attribute__((visibility("hidden")));
+
+/*
+ * Called around a clone() whose child runs beside the calling thread on the thread-local memory of that thread: patch_thread_shares().
+ * NULL: there are no probes.
+ */
+extern void (*context_memory_shared)(int pid) __attribute__((visibility("hidden")));
+
+/* Called before each vfork() (vfork.c): patch_thread_begin(). NULL: there are no probes. */
+extern void (*context_vfork_begins)(void) __attribute__((visibility("hidden")));
+
+/*
+ * Called before a call that changes rights or namespaces, clones or may forbid calls: waits until a thread of the agent that is being
+ * created sleeps, 100 ms at most. NULL: there is none.
+ */
+extern void (*context_thread_settles)(void) __attribute__((visibility("hidden")));
+
+/* Is this a child that runs in its parent's memory? It must not keep what it is told. */
+bool context_is_foreign(void);
+
+/* context-cgroup.c: the path, at most a second old. Never NULL. */
+uint8_t *context_cgroup_write(uint8_t *to, const uint8_t *end);
+const char *context_cgroup_look(void);
+void context_cgroup_changed(void);
+void context_cgroup_forked(void);
+
+/* context-perf.c */
+/* The number of a hardware counter, or negative: there are no more. Under libside's lock. */
+int context_counter_number(const struct context_spec *spec);
+/* UINT64_MAX: not known. */
+uint64_t context_counter_hardware(uint32_t number);
+uint64_t context_counter_software(uint32_t config);
+void context_counters_open(void);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `side attach` and `side detach` ask of a program that runs: see src/attach/inject.h.
+ *
+ *	record PATH	be in the session whose socket this is
+ *	leave PATH	and not any more
+ *	daemon PATH	go to the daemon whose socket this is, and stay in touch with it; who is in touch with one looks there
+ *	door PATH	the same where its socket is not seen, but this one is (door.c); who is in touch with another stays there
+ *	known PATH	the same, and the daemon behind it knows us: if we are in touch with any, it is this one
+ *	detach		leave whatever we were asked to be in, and the daemon that we were asked to go to
+ *
+ * All of them are called in a thread that exists for this only, which blocks all signals and holds no lock.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/control.h"
+#include "ring/ring.h"
+#include "protocol/raw.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define TURN_MS 5000
+
+EXPORT int side_agent_request(const char *text);
+/* These for programs of ours that record what the kernel has seen of others. */
+EXPORT void side_agent_replay(const struct ring_replay *replay);
+EXPORT void side_agent_on_change(void (*tell)(bool after));
+EXPORT void side_agent_lost(const struct side_event_description *event, bool named, uint32_t cpu,
+		uint64_t count);
+
+EXPORT void side_agent_replay(const struct ring_replay *replay)
+{
+	ring_replay(replay);
+}
+
+EXPORT void side_agent_on_change(void (*tell)(bool after))
+{
+	agent_on_change(tell);
+}
+
+EXPORT void side_agent_lost(const struct side_event_description *event, bool named, uint32_t cpu,
+		uint64_t count)
+{
+	agent_count_lost(event, named, cpu, count);
+}
+
+static const char *behind(const char *text, const char *word)
+{
+	size_t size = strlen(word);
+
+	return !strncmp(text, word, size) && text[size] == ' ' ? text + size + 1 : NULL;
+}
+
+static int request(const char *text)
+{
+	const char *path = behind(text, "record");
+
+	if (path)
+		return agent_session_attach(path);
+	path = behind(text, "leave");
+	if (path)
+		return agent_session_detach(path);
+	path = behind(text, "daemon");
+	if (path)
+		return agent_control_attach(path, AGENT_BY_DIRECTORY);
+	path = behind(text, "door");
+	if (path)
+		return agent_control_attach(path, AGENT_BY_DOOR);
+	path = behind(text, "known");
+	if (path)
+		return agent_control_attach(path, AGENT_BY_DOOR_OF_THE_SAME);
+	if (strcmp(text, "detach") != 0)
+		return -EINVAL;
+	return agent_control_detach(agent_session_detach(NULL));
+}
+
+EXPORT int side_agent_request(const char *text)
+{
+	int saved_errno = errno, ret = agent_libside_is_whole() ? agent_prepare() : -ELIBBAD;
+
+	/* A session of a list is over when main() begins. */
+	if (!ret && agent_list_only())
+		ret = -EBUSY;
+	/* Without the turn, because it may wait for the loader. */
+	if (!ret)
+		control_thread_prepare();
+	if (!ret && !control_take_turn(TURN_MS))
+		ret = -EBUSY;
+	if (!ret) {
+		/* For this thread alone, and gone before it ends: orders nothing. */
+		atomic_store_explicit(
+				&agent.borrowed, (int)raw_call(SYS_gettid), memory_order_relaxed);
+		ret = request(text);
+		atomic_store_explicit(&agent.borrowed, 0, memory_order_relaxed);
+		control_give_turn();
+	}
+	if (!ret)
+		agent_interpose();
+	agent_debug("%s: %d", text, ret);
+	errno = saved_errno;
+	return ret;
+}

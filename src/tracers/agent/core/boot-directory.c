@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files of a process that records before there is a recorder: what a recorder that was killed would
+ * have left in a session's place (docs/spec/recording.md, sections 12 and 13), so that the next one goes
+ * on with it in the same way.
+ *
+ *	PLACE/boot.conf			what was read
+ *	PLACE/SESSION/.new-TOKEN/	a folder that is being made; a kill leaves it, and nobody takes it for one
+ *	PLACE/SESSION/<procname>-<pid>-<n>/	the same, complete: it was renamed
+ *
+ * No descriptor stays open. `events` is locked while something is appended, as a recorder locks it for as
+ * long as it lives: who finds it locked asks the recorder.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "tracers/agent/core/boot.h"
+#include "protocol/raw.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define FACTS_SIZE ((size_t)256 << 10)
+#define NAME_TRIES 1000
+#define PLACE_TRIES 5
+#define CONFIG_NAME "boot.conf"
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#endif
+
+/* ---- directories ---- */
+
+static int make_directory(const char *path, unsigned int mode)
+{
+	int ret = (int)raw_call(SYS_mkdirat, AT_FDCWD, path, mode);
+
+	return ret == -EEXIST ? 0 : ret;
+}
+
+/* With all its parents, which everybody may look into. */
+static int make_path(const char *path)
+{
+	char part[BOOT_PLACE_MAX];
+	char *slash = part;
+	size_t size = strlen(path);
+	int ret = 0;
+
+	if (size >= sizeof(part))
+		return -ENAMETOOLONG;
+	memcpy(part, path, size + 1);
+	while (slash && !ret) {
+		slash = strchr(slash + 1, '/');
+		if (slash)
+			*slash = 0;
+		ret = make_directory(part, 0755);
+		/* It may stand on what cannot be written. */
+		if (ret == -EROFS && slash)
+			ret = 0;
+		if (slash)
+			*slash = '/';
+	}
+	return ret;
+}
+
+/* What others may write in is no place: rings in it could be theirs. */
+static int check_directory(int fd)
+{
+	struct statx status;
+	int ret = (int)raw_call(SYS_statx, fd, "", AT_EMPTY_PATH,
+			STATX_TYPE | STATX_MODE | STATX_UID, &status);
+
+	if (ret)
+		return ret;
+	if (!S_ISDIR(status.stx_mode))
+		return -ENOTDIR;
+	if (status.stx_uid != (uint32_t)raw_call(SYS_geteuid))
+		return -EPERM;
+	return status.stx_mode & (S_IWGRP | S_IWOTH) ? -EPERM : 0;
+}
+
+static int open_directory(int at, const char *path)
+{
+	return (int)raw_call(SYS_openat, at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int open_place(
+		const struct agent_session *session, const struct boot_config *config, bool make)
+{
+	char path[BOOT_PLACE_MAX];
+	int fd, ret;
+
+	if (!boot_path(path, sizeof(path), config->place, session->boot->name, NULL))
+		return -ENAMETOOLONG;
+	ret = make ? make_path(config->place) : 0;
+	if (!ret && make)
+		ret = make_directory(path, 0700);
+	if (ret)
+		return ret;
+	fd = open_directory(AT_FDCWD, path);
+	if (fd < 0)
+		return fd;
+	ret = check_directory(fd);
+	if (!ret && make && !raw_call(SYS_faccessat, fd, BOOT_OVER, F_OK))
+		ret = -ESHUTDOWN;
+	if (!ret)
+		return fd;
+	wire_close(fd);
+	return ret;
+}
+
+/* ---- writing ---- */
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+	while (size) {
+		long done = raw_call(SYS_write, fd, bytes, size);
+
+		if (done == -EINTR)
+			continue;
+		if (done <= 0)
+			return done ? (int)done : -EIO;
+		bytes += done;
+		size -= (size_t)done;
+	}
+	return 0;
+}
+
+static int write_file(int folder, const char *name, const char *bytes, size_t size)
+{
+	int fd = (int)raw_call(SYS_openat, folder, name,
+			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int ret = fd < 0 ? fd : write_all(fd, bytes, size);
+
+	wire_close(fd);
+	return ret;
+}
+
+/* ---- facts ---- */
+
+struct text {
+	char *bytes;
+	size_t size;
+};
+
+static void put(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void put(struct text *text, const char *format, ...)
+{
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = vsnprintf(text->bytes + text->size, FACTS_SIZE - text->size, format, arguments);
+	va_end(arguments);
+	if (size > 0 && (size_t)size < FACTS_SIZE - text->size)
+		text->size += (size_t)size;
+}
+
+static void put_line(struct text *text, const char *word, const char *value)
+{
+	put(text, "%s ", word);
+	for (; *value; value++) {
+		unsigned char byte = (unsigned char)*value;
+
+		if (byte <= ' ' || byte >= 0x7f || byte == '%')
+			put(text, "%%%02x", byte);
+		else
+			put(text, "%c", byte);
+	}
+	put(text, "\n");
+}
+
+/* The beginning of a small file, up to its first line's end; "" when it cannot be read. */
+static void read_line(const char *path, char *line, size_t room)
+{
+	int fd = (int)raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	long got = fd < 0 ? -1 : raw_call(SYS_read, fd, line, room - 1);
+
+	wire_close(fd);
+	line[got > 0 ? got : 0] = 0;
+	line[strcspn(line, "\n")] = 0;
+}
+
+/* When the process began: field 22, behind a name with anything in it. 0: /proc is not there. */
+static uint64_t start_time(void)
+{
+	char line[1024], *at;
+	uint64_t time = 0;
+	int field;
+
+	read_line("/proc/self/stat", line, sizeof(line));
+	at = strrchr(line, ')');
+	for (field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	for (at = at ? at + 1 : line + strlen(line); *at >= '0' && *at <= '9'; at++)
+		time = time * 10 + (uint64_t)(*at - '0');
+	return time;
+}
+
+static void put_peer(struct text *text, const struct agent_session *session)
+{
+	char boot[40];
+
+	read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	put(text, "peer %s %u %" PRIu64 " %" PRIu64 " %u %u %u %u\n", *boot ? boot : "-",
+			(unsigned int)raw_call(SYS_getpid), start_time(), session->token,
+			(unsigned int)raw_call(SYS_geteuid), (unsigned int)raw_call(SYS_getegid),
+			agent.control, agent.control_signal);
+}
+
+static void put_facts(struct text *text, const struct boot_facts *facts, uint32_t number)
+{
+	const struct agent_session *session = facts->session;
+	const struct wire_config *config = &session->config;
+	struct utsname names;
+	uint32_t i, k;
+
+	put(text, "side-buffers 1\nmaker agent\n");
+	put_line(text, "procname", facts->procname);
+	put_line(text, "exe", facts->exe);
+	put_line(text, "hostname", raw_call(SYS_uname, &names) ? "unknown" : names.nodename);
+	put_line(text, "trace", "");
+	put(text, "process %u %u %u\n", (unsigned int)raw_call(SYS_getpid),
+			(unsigned int)raw_call(SYS_getppid), number);
+	put_peer(text, session);
+	put(text, "clock %u %" PRIu64 " %" PRId64 " %" PRIu64 "\n", config->clock,
+			config->frequency, config->offset_s, config->offset);
+	put(text, "begin %" PRIu64 "\n", facts->begin);
+	for (i = 0; i < session->nr_channels; i++) {
+		const struct agent_channel *channel = &session->channels[i];
+
+		put_line(text, "channel", channel->name);
+		for (k = 0; k < channel->nr_contexts; k++)
+			put_line(text, "context", channel->contexts[k].name);
+	}
+	put(text, "end\n");
+}
+
+static int write_facts(int folder, const struct boot_facts *facts, uint32_t number)
+{
+	struct text text = {.bytes = raw_mmap(NULL, FACTS_SIZE, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS, -1)};
+	int ret;
+
+	if (!text.bytes)
+		return -ENOMEM;
+	put_facts(&text, facts, number);
+	raw_call(SYS_unlinkat, folder, "instance", 0);
+	ret = write_file(folder, "instance", text.bytes, text.size);
+	raw_munmap(text.bytes, FACTS_SIZE);
+	return ret;
+}
+
+/* ---- the folder ---- */
+
+void boot_clean_name(char *to, const char *name)
+{
+	static const char allowed[] =
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
+	size_t i;
+
+	for (i = 0; i < BOOT_PROCNAME_MAX && name[i]; i++)
+		to[i] = strchr(allowed, name[i]) && (i || (name[i] != '.' && name[i] != '-'))
+				? name[i]
+				: '_';
+	to[i] = 0;
+	if (!i)
+		memcpy(to, "unknown", sizeof("unknown"));
+}
+
+static void ring_file(char *name, size_t room, const struct agent_channel *channel)
+{
+	snprintf(name, room, "%s.rings", channel->name);
+}
+
+static int make_rings(const struct agent_session *session, int folder, int *ring_fds)
+{
+	const struct boot_channel *channel = session->boot->channels;
+	char name[WIRE_CHANNEL_NAME_MAX + 8];
+	int ret = 0;
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels && !ret; i++, channel = channel->next) {
+		struct ring_geometry geometry = boot_geometry(channel, session->config.clock);
+
+		ring_file(name, sizeof(name), &session->channels[i]);
+		ret = ring_memory_create_file(&geometry, folder, name, &ring_fds[i]);
+		session->channels[i].ring_memory = ring_memory_size(&geometry);
+	}
+	return ret;
+}
+
+static void remove_folder(
+		const struct agent_session *session, int place, const char *name, int folder)
+{
+	char file[WIRE_CHANNEL_NAME_MAX + 8];
+	uint32_t i;
+
+	raw_call(SYS_unlinkat, folder, "instance", 0);
+	raw_call(SYS_unlinkat, folder, "events", 0);
+	for (i = 0; i < session->nr_channels; i++) {
+		ring_file(file, sizeof(file), &session->channels[i]);
+		raw_call(SYS_unlinkat, folder, file, 0);
+	}
+	raw_call(SYS_unlinkat, place, name, AT_REMOVEDIR);
+}
+
+/* Under a name that nobody has; its number stands in the file, too. */
+static int publish(struct agent_session *session, const struct boot_facts *facts, int place,
+		const char *temporary, int folder)
+{
+	uint32_t number;
+	int ret = -EEXIST;
+
+	for (number = 0; number < NAME_TRIES && ret == -EEXIST; number++) {
+		snprintf(session->boot_folder, sizeof(session->boot_folder), "%s-%u-%u",
+				facts->procname, (unsigned int)raw_call(SYS_getpid), number);
+		ret = write_facts(folder, facts, number);
+		if (ret)
+			break;
+		session->config.instance = number;
+		ret = (int)raw_call(SYS_renameat2, place, temporary, place, session->boot_folder,
+				RENAME_NOREPLACE);
+	}
+	return ret;
+}
+
+static int fill_folder(struct agent_session *session, const struct boot_facts *facts, int place,
+		const char *temporary, int *ring_fds)
+{
+	int folder = open_directory(place, temporary);
+	int ret = folder < 0 ? folder : make_rings(session, folder, ring_fds);
+
+	if (!ret)
+		ret = write_file(folder, "events", "", 0);
+	if (!ret)
+		ret = publish(session, facts, place, temporary, folder);
+	if (ret && folder >= 0)
+		remove_folder(session, place, temporary, folder);
+	else if (ret)
+		raw_call(SYS_unlinkat, place, temporary, AT_REMOVEDIR);
+	wire_close(folder);
+	return ret;
+}
+
+static int try_make(struct agent_session *session, const struct boot_config *config,
+		const struct boot_facts *facts, int *ring_fds)
+{
+	int place = open_place(session, config, true);
+	char temporary[32];
+	int ret;
+
+	if (place < 0)
+		return place;
+	snprintf(temporary, sizeof(temporary), ".new-%016" PRIx64, session->token);
+	ret = (int)raw_call(SYS_mkdirat, place, temporary, 0700);
+	if (!ret)
+		ret = fill_folder(session, facts, place, temporary, ring_fds);
+	wire_close(place);
+	return ret;
+}
+
+/* Whoever adopted the last process may be removing the place while we come. */
+int boot_place_make(struct agent_session *session, const struct boot_config *config,
+		const struct boot_facts *facts, int *ring_fds)
+{
+	unsigned int try;
+	int ret = -ENOENT;
+	uint32_t i;
+
+	for (try = 0; try < PLACE_TRIES && ret == -ENOENT; try++) {
+		for (i = 0; i < WIRE_CHANNELS_MAX; i++) {
+			wire_close(ring_fds[i]);
+			ring_fds[i] = -1;
+		}
+		ret = try_make(session, config, facts, ring_fds);
+	}
+	return ret;
+}
+
+/* ---- descriptions ---- */
+
+static int append(int fd, const void *stream, size_t size)
+{
+	long end = raw_call(SYS_lseek, fd, 0L, SEEK_END);
+	int ret = end < 0 ? (int)end : write_all(fd, stream, size);
+
+	/* Half an entry would hide those behind it. */
+	if (ret && end >= 0)
+		raw_call(SYS_ftruncate, fd, end);
+	return ret;
+}
+
+int boot_place_describe(const struct agent_session *session, const struct boot_config *config,
+		const void *stream, size_t size)
+{
+	int place = open_place(session, config, false);
+	int folder = place < 0 ? place : open_directory(place, session->boot_folder);
+	int fd = folder < 0 ? folder
+			    : (int)raw_call(SYS_openat, folder, "events",
+					      O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+	int ret = fd < 0 ? fd : (int)raw_call(SYS_flock, fd, LOCK_EX | LOCK_NB);
+
+	if (!ret)
+		ret = append(fd, stream, size);
+	wire_close(fd);
+	wire_close(folder);
+	wire_close(place);
+	return ret;
+}
+
+/* ---- what was read ---- */
+
+void boot_place_keep_config(const struct boot_config *config, const char *text, size_t size)
+{
+	char name[48];
+	int place;
+
+	if (make_path(config->place))
+		return;
+	place = open_directory(AT_FDCWD, config->place);
+	if (place < 0 || check_directory(place) ||
+			!raw_call(SYS_faccessat, place, CONFIG_NAME, F_OK)) {
+		wire_close(place);
+		return;
+	}
+	snprintf(name, sizeof(name), "." CONFIG_NAME "-%ld", raw_call(SYS_getpid));
+	raw_call(SYS_unlinkat, place, name, 0);
+	if (!write_file(place, name, text, size))
+		raw_call(SYS_linkat, place, name, place, CONFIG_NAME, 0);
+	raw_call(SYS_unlinkat, place, name, 0);
+	wire_close(place);
+}

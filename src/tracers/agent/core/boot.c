@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions of a static configuration (protocol/boot.h): of a first process, and of all that inherit its
+ * environment, from their first constructor on and without anybody to ask.
+ *
+ * Such a session is like any other, but for who makes its rings. A process that finds a recorder at the
+ * session's socket asks that one. Otherwise it makes the rings itself, as files in the place, in the
+ * form in which a recorder that was killed would have left them; or, when nothing can be written there
+ * yet, as memory that only the process has, which a recorder with the right to look into it finds by the
+ * record for core dumps (protocol/recovery.h). No thread is started, and no descriptor stays open.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <side/tracer-extensions.h>
+
+#include "tracers/agent/core/boot.h"
+#include "base/environment/environment.h"
+#include "protocol/raw.h"
+#include "protocol/runtime.h"
+
+#include <sys/mman.h>
+
+/* As many as a recorder's rings have. */
+#define EVENT_SLOTS 4096
+#define MAX_EVENTS 262144
+#define MAX_DESCRIPTION (1u << 20)
+
+static struct boot_config *config;
+/* What was read, as it was. */
+static const char *config_text;
+static size_t config_size;
+
+/* ---- the file ---- */
+
+static void *map(size_t size)
+{
+	return raw_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+/* Up to one byte more than is allowed, so that who reads it sees that it is too much. */
+static long read_file(const char *path, char *text)
+{
+	int fd = (int)raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	long size = 0, got = fd;
+
+	while (fd >= 0 && size <= BOOT_SIZE_MAX) {
+		got = raw_call(SYS_read, fd, text + size, (size_t)BOOT_SIZE_MAX + 1 - (size_t)size);
+		if (got <= 0)
+			break;
+		size += got;
+	}
+	wire_close(fd);
+	return got < 0 ? got : size;
+}
+
+static bool read_config(const char *path)
+{
+	/* The text, a copy that stays as it is, and what is made of it. It is ours for good. */
+	size_t text_size = (size_t)BOOT_SIZE_MAX + 2, mapped;
+	char *text = map(2 * text_size), sentence[600];
+	struct boot_error error;
+	void *room = NULL;
+	long size;
+
+	if (!text)
+		return false;
+	size = read_file(path, text);
+	if (size < 0) {
+		agent_debug("%s: it cannot be read (error %ld); SIDE_BOOT names the file", path,
+				-size);
+		raw_munmap(text, 2 * text_size);
+		return false;
+	}
+	memcpy(text + text_size, text, (size_t)size);
+	mapped = boot_room((size_t)size);
+	room = map(mapped);
+	if (room && !boot_parse(text, (size_t)size, room, &config, &error)) {
+		config_text = text + text_size;
+		config_size = (size_t)size;
+		return true;
+	}
+	if (room) {
+		boot_error_text(sentence, sizeof(sentence), path, &error);
+		agent_debug("%s", sentence);
+		raw_munmap(room, mapped);
+	}
+	raw_munmap(text, 2 * text_size);
+	return false;
+}
+
+/* ---- rings ---- */
+
+struct ring_geometry boot_geometry(const struct boot_channel *channel, uint32_t clock)
+{
+	static const enum ring_mode modes[] = {
+			RING_MODE_DISCARD, RING_MODE_OVERWRITE, RING_MODE_BLOCK};
+	struct ring_geometry geometry = {
+			.rings = channel->threads_max ? channel->threads_max : ring_possible_cpus(),
+			.event_slots = EVENT_SLOTS,
+			.size = channel->ring_size,
+			.mode = modes[channel->mode],
+			.clock = (enum ring_clock)clock,
+			.placement = channel->threads_max ? RING_PER_THREAD : RING_PER_CPU,
+	};
+
+	if (channel->mode == BOOT_BLOCK)
+		geometry.block_timeout_us =
+				channel->block_timeout_us ? channel->block_timeout_us : 1000000;
+	return geometry;
+}
+
+/* Nowhere but in this process: whoever adopts them looks for them in its memory. */
+static int make_in_memory(struct agent_session *session, int *ring_fds)
+{
+	const struct boot_channel *channel = session->boot->channels;
+	uint32_t i;
+	int ret = 0;
+
+	for (i = 0; i < session->nr_channels && !ret; i++, channel = channel->next) {
+		struct ring_geometry geometry = boot_geometry(channel, session->config.clock);
+
+		ret = ring_memory_create_named(&geometry, BOOT_MEMORY, &ring_fds[i]);
+		session->channels[i].ring_memory = ring_memory_size(&geometry);
+	}
+	session->boot_folder[0] = 0;
+	return ret;
+}
+
+/* Is it only that nothing can be written there yet? */
+static bool is_too_early(int error)
+{
+	return error == -ENOENT || error == -EROFS || error == -ENOTDIR || error == -ENOSPC ||
+			error == -EOPNOTSUPP;
+}
+
+static int make_rings(struct agent_session *session, int *ring_fds)
+{
+	char procname[BOOT_PROCNAME_MAX + 1];
+	char *names = map((size_t)2 * AGENT_NAME_SIZE);
+	struct boot_facts facts = {
+			.session = session,
+			.procname = procname,
+			.begin = ring_clock_now((enum ring_clock)session->config.clock),
+	};
+	uint32_t i;
+	int ret;
+
+	if (!names)
+		return -ENOMEM;
+	agent_process_names(names, names + AGENT_NAME_SIZE);
+	boot_clean_name(procname, names);
+	facts.exe = names + AGENT_NAME_SIZE;
+	ret = boot_place_make(session, config, &facts, ring_fds);
+	raw_munmap(names, (size_t)2 * AGENT_NAME_SIZE);
+	if (!ret)
+		boot_place_keep_config(config, config_text, config_size);
+	if (is_too_early(ret)) {
+		agent_debug("%s cannot have the rings (error %d): they are in memory of the process alone; `side adopt %ld` finds them there",
+				config->place, -ret, raw_call(SYS_getpid));
+		for (i = 0; i < session->nr_channels; i++) {
+			wire_close(ring_fds[i]);
+			ring_fds[i] = -1;
+		}
+		ret = make_in_memory(session, ring_fds);
+	}
+	return ret;
+}
+
+/* ---- channels and rules ---- */
+
+static int take_clock(struct agent_session *session)
+{
+	struct ring_clock_calibration calibration = {.frequency = 1000000000};
+	enum ring_clock clock = ring_clock_choose();
+	struct ring_clock_sample begin;
+	int ret = ring_clock_sample(clock, &begin);
+
+	if (!ret)
+		ret = ring_clock_calibrate(clock, &begin, NULL, &calibration);
+	session->config.clock = clock;
+	session->config.frequency = calibration.frequency;
+	session->config.offset_s = calibration.offset_s;
+	session->config.offset = calibration.offset;
+	return ret;
+}
+
+static int take_rule(struct agent_session *session, uint32_t channel, const struct boot_rule *from)
+{
+	struct wire_rule rule = {
+			.channel = channel,
+			.nr_patterns = from->patterns.nr,
+			.nr_contexts = from->contexts.nr,
+			.patterns = from->patterns.texts,
+			.contexts = from->contexts.nr ? from->contexts.texts : "",
+	};
+	struct filter_error error;
+	void *program = NULL;
+	size_t size = 0;
+	int ret = 0;
+
+	if (from->filter)
+		ret = filter_parse(from->filter, &program, &size, &error);
+	if (ret) {
+		agent_debug("line %u of the configuration: the filter, column %u: %s; `side help filters` describes them",
+				from->filter_line, error.column, error.text);
+		return ret;
+	}
+	rule.filter = program;
+	rule.filter_size = (uint32_t)size;
+	ret = agent_take_rule(session->generation, &rule);
+	free(program);
+	return ret;
+}
+
+static int take_channel(
+		struct agent_session *session, uint32_t index, const struct boot_channel *from)
+{
+	struct wire_channel channel = {
+			.index = index,
+			.nr_rules = from->nr_rules,
+			.nr_contexts = from->contexts.nr,
+			.name = from->name,
+			.contexts = from->contexts.nr ? from->contexts.texts : "",
+	};
+	const struct boot_rule *rule;
+	int ret = agent_take_channel(session, &channel);
+
+	for (rule = from->rules; rule && !ret; rule = rule->next)
+		ret = take_rule(session, index, rule);
+	return ret;
+}
+
+static int take_channels(struct agent_session *session)
+{
+	const struct boot_session *boot = session->boot;
+	const struct boot_channel *channel;
+	uint32_t i = 0;
+	int ret;
+
+	session->channels = agent_memory_take(
+			&session->memory, boot->nr_channels * sizeof(*session->channels));
+	session->generation = agent_generation_begin();
+	if (!session->channels || !session->generation)
+		return -ENOMEM;
+	session->nr_channels = boot->nr_channels;
+	session->config = (struct wire_config){
+			.accepted = true,
+			.max_events = MAX_EVENTS,
+			.max_description = MAX_DESCRIPTION,
+			.max_payload = RING_PAYLOAD_MAX,
+			.nr_channels = boot->nr_channels,
+	};
+	ret = take_clock(session);
+	for (channel = boot->channels; channel && !ret; channel = channel->next) {
+		size_t max = ring_payload_max(channel->ring_size);
+
+		if (max < session->config.max_payload)
+			session->config.max_payload = (uint32_t)max;
+		ret = take_channel(session, i++, channel);
+	}
+	if (!ret)
+		agent_generation_apply(session, session->generation);
+	return ret;
+}
+
+/* A forked child has what its parent has, which a recorder may have said. */
+static bool has_our_channels(const struct agent_session *session)
+{
+	const struct boot_channel *channel = session->boot->channels;
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels && channel; i++, channel = channel->next)
+		if (strcmp(session->channels[i].name, channel->name) != 0)
+			return false;
+	return i == session->nr_channels && !channel;
+}
+
+/* ---- the recorder, once there is one ---- */
+
+static bool place_is_safe(const struct agent_session *session)
+{
+	char path[BOOT_PLACE_MAX];
+
+	return boot_path(path, sizeof(path), config->place, session->boot->name, NULL) &&
+			!wire_runtime_check(path);
+}
+
+static bool recorder_is_there(const struct agent_session *session)
+{
+	int socket;
+
+	if (!place_is_safe(session))
+		return false;
+	socket = wire_connect(session->path, agent_deadline(AGENT_CONNECT_TIMEOUT_MS));
+	wire_close(socket);
+	return socket >= 0;
+}
+
+/* Nobody answers: it has just gone. */
+bool agent_boot_has_gone(int error)
+{
+	return error == -ECONNREFUSED || error == -ENOENT || error == -ECONNRESET ||
+			error == -EPIPE;
+}
+
+/* The folder that a recorder has made for us, where descriptions go when that one is gone. */
+static void remember_folder(struct agent_session *session)
+{
+	char procname[BOOT_PROCNAME_MAX + 1];
+	char *names = map((size_t)2 * AGENT_NAME_SIZE);
+
+	session->boot_folder[0] = 0;
+	if (!names)
+		return;
+	agent_process_names(names, names + AGENT_NAME_SIZE);
+	boot_clean_name(procname, names);
+	snprintf(session->boot_folder, sizeof(session->boot_folder), "%s-%ld-%u", procname,
+			raw_call(SYS_getpid), session->config.instance);
+	raw_munmap(names, (size_t)2 * AGENT_NAME_SIZE);
+}
+
+/* What a recorder has said of them, as far as it came. */
+static void forget_channels(struct agent_session *session)
+{
+	if (session->generation)
+		agent_generation_free(session->generation);
+	agent_memory_free(&session->memory);
+	session->generation = NULL;
+	session->channels = NULL;
+	session->nr_channels = 0;
+	session->list_only = false;
+}
+
+int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *ring_fds)
+{
+	bool forked = session->channels != NULL;
+	uint32_t i;
+	int ret;
+
+	if (recorder_is_there(session)) {
+		ret = agent_hello(session, parent_token, ring_fds);
+		if (!ret)
+			remember_folder(session);
+		/* Who is refused stays away. A recorder that hangs or has gone adopts what we make. */
+		if (!ret || ret == -EACCES || ret == -EUSERS)
+			return ret;
+		if (!forked)
+			forget_channels(session);
+		/* It may know us already, with other rings: these belong to another instance. */
+		raw_call(SYS_getrandom, &session->token, sizeof(session->token),
+				1 /* GRND_NONBLOCK */);
+	}
+	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
+		ring_fds[i] = -1;
+	ret = forked ? (has_our_channels(session) ? 0 : -EPROTO) : take_channels(session);
+	if (!ret)
+		ret = make_rings(session, ring_fds);
+	/* It has not heard of any rules from a recorder yet. */
+	session->config.generation = 0;
+	for (i = 0; i < WIRE_CHANNELS_MAX && ret; i++)
+		wire_close(ring_fds[i]);
+	return ret;
+}
+
+int agent_boot_describe(struct agent_session *session, const void *stream, size_t size)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	uint64_t deadline = agent_deadline(AGENT_EVENTS_TIMEOUT_MS);
+	int ret;
+
+	/* In memory: the record for core dumps has them, and nothing else could. */
+	if (!*session->boot_folder)
+		return recorder_is_there(session) ? -EAGAIN : 0;
+	for (;;) {
+		if (recorder_is_there(session))
+			return -EAGAIN;
+		ret = boot_place_describe(session, config, stream, size);
+		/* Locked: a recorder is just coming, or going. */
+		if (ret != -EAGAIN || wire_deadline(0) >= deadline)
+			break;
+		raw_call(SYS_nanosleep, &pause, NULL);
+	}
+	/* The place is hidden behind a mount, or the session is over. */
+	return ret == -ENOENT ? 0 : ret == -EAGAIN ? -ETIMEDOUT : ret;
+}
+
+/* ---- the start ---- */
+
+int agent_boot_start(void)
+{
+	const char *path = boot_file(environment_get(BOOT_ENV));
+	const struct boot_session *session;
+	int ret, result = -ENOENT;
+
+	if (!path)
+		return result;
+	if (*path != '/') {
+		agent_debug("SIDE_BOOT is \"%s\": set it to 1, or to the absolute path of a file",
+				path);
+		return result;
+	}
+	agent.control = WIRE_CONTROL_SYNC;
+	ret = read_config(path) ? agent_prepare() : -EINVAL;
+	if (ret)
+		return ret;
+	side_tracer_lock();
+	for (session = config->sessions; session; session = session->next) {
+		ret = agent_session_join_boot(session);
+		agent_debug("session %s of %s: %d", session->name, path, ret);
+		if (!ret)
+			result = 0;
+	}
+	agent_bases_dump();
+	side_tracer_unlock();
+	return result;
+}
+
+bool agent_boot_path(const struct boot_session *session, char *path, size_t room)
+{
+	return boot_path(path, room, config->place, session->name, BOOT_SOCKET);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Control by a signal: no thread, and nothing to be paid until the signal comes.
+ *
+ * The handler does what an arrival does, without waiting for a lock or a reader. What it cannot have is
+ * left as a note to its owner, who calls control_signal_again() when it is free.
+ *
+ * Probes are set and removed by nobody who may not wait. For those the process is armed, as in mode thread: its next event outside
+ * of handlers asks once more. Whoever attaches may come first.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <side/tracer-extensions.h>
+
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/control.h"
+#include "protocol/raw.h"
+
+/* NSIG, which is no signal's, for a text that is no number. */
+static uint32_t number_of(const char *digits)
+{
+	uint32_t number = *digits ? 0 : NSIG;
+
+	for (; *digits >= '0' && *digits <= '9' && number < 1000; digits++)
+		number = number * 10 + (uint32_t)(*digits - '0');
+	return *digits ? NSIG : number;
+}
+
+/* One that a program may have a handler for, and that is not the C library's own. */
+static bool may_be(uint32_t number)
+{
+	return number && number < (uint32_t)NSIG && number != SIGKILL && number != SIGSTOP &&
+			(number < 32 || number >= (uint32_t)SIGRTMIN);
+}
+
+uint32_t control_signal_number(const char *name)
+{
+	uint32_t number = 0, i;
+
+	if (!strncmp(name, "SIG", 3))
+		name += 3;
+	if (*name >= '0' && *name <= '9')
+		number = number_of(name);
+	else if (!strncmp(name, "RTMIN+", 6))
+		number = (uint32_t)SIGRTMIN + number_of(name + 6);
+	else if (!strcmp(name, "RTMIN"))
+		number = (uint32_t)SIGRTMIN;
+	for (i = 1; !number && i < 32; i++) {
+		const char *known = sigabbrev_np((int)i);
+
+		if (known && !strcmp(known, name))
+			number = i;
+	}
+	return may_be(number) ? number : 0;
+}
+
+/* What there is to be done, if it can be done here and now. */
+static void refresh(void)
+{
+	int ret;
+
+	if (control.mode != WIRE_CONTROL_SIGNAL || control.pid != raw_call(SYS_getpid) ||
+			atomic_load_explicit(&agent.exiting, memory_order_relaxed))
+		return;
+	if (!control_take_turn(0)) {
+		if (control_note())
+			return;
+		/* It was given back between the two. */
+		if (!control_take_turn(0))
+			return;
+	}
+	if (agent_is_sandboxed()) {
+		control.mode = WIRE_CONTROL_OFF;
+	} else {
+		ret = control_refresh(WIRE_CONTROL_SIGNAL, false, AGENT_CONNECT_TIMEOUT_MS);
+		if (ret)
+			agent_debug("asked by signal: error %d%s", -ret,
+					ret == -EBUSY ? ", again when the lock is free" : "");
+	}
+	if (control.mode == WIRE_CONTROL_SIGNAL && side_tracer_trylock()) {
+		if (agent_probes_due())
+			control_arm_once();
+		side_tracer_unlock();
+	}
+	control_give_turn();
+}
+
+void control_signal_again(void)
+{
+	int saved_errno = errno;
+
+	refresh();
+	errno = saved_errno;
+}
+
+static void handle_signal(int signal)
+{
+	int saved_errno = errno;
+
+	(void)signal;
+	refresh();
+	errno = saved_errno;
+}
+
+bool control_signal_install(uint32_t signal)
+{
+	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
+	struct sigaction before;
+
+	if (sigaction((int)signal, NULL, &before))
+		return false;
+	if (before.sa_flags & SA_SIGINFO || before.sa_handler != SIG_DFL) {
+		agent_debug("signal %u is the program's: it is not used for control", signal);
+		return false;
+	}
+	/* What may interrupt an exchange may also emit events; it waits. */
+	sigfillset(&action.sa_mask);
+	/* But a probe may be a breakpoint. */
+	sigdelset(&action.sa_mask, SIGTRAP);
+	sigdelset(&action.sa_mask, SIGILL);
+	side_tracer_unlock_hook(control_signal_again);
+	return sigaction((int)signal, &action, NULL) == 0;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The functions of context-watch.c, signal-watch.c and start.c, for programs into which the agent was not preloaded.
+ *
+ * A preloaded library's functions come before those of the C library. One that the loader brings later
+ * is asked by nobody. But what those functions notice has to be noticed: above all a sandbox, in which a
+ * system call of ours would be the end of the program, and vfork(). So objects that import such a function get
+ * ours (probe/patch/imports.c), which calls the C library's.
+ *
+ * Only what would go to the C library is turned: a program's own function of that name, or another
+ * library's before the C library, stays. So do objects that are loaded later: what they call is not noticed.
+ *
+ * Part of the library only, like the functions themselves.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracers/agent/core/agent.h"
+#include "probe/patch/imports.h"
+
+#if defined(__x86_64__) && defined(__LP64__)
+
+static struct patch_import functions[] = {
+		{.name = "chroot"},
+		{.name = "clone"},
+		{.name = "prctl"},
+		{.name = "pthread_setname_np"},
+		{.name = "pthread_sigmask"},
+		{.name = "setegid"},
+		{.name = "seteuid"},
+		{.name = "setgid"},
+		{.name = "setgroups"},
+		{.name = "setns"},
+		{.name = "setregid"},
+		{.name = "setresgid"},
+		{.name = "setresuid"},
+		{.name = "setreuid"},
+		{.name = "setuid"},
+		{.name = "sigaction"},
+		{.name = "signal"},
+		{.name = "sigprocmask"},
+		{.name = "syscall"},
+		{.name = "unshare"},
+		{.name = "vfork"},
+		{.name = "__vfork"},
+};
+#define NR_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
+
+static uintptr_t
+		in_libside; /* in libside.so.0, even if the process uses the copy in the program, whose calls are to be seen */
+
+static int turn_object(struct dl_phdr_info *info, size_t size, void *user)
+{
+	const struct patch_imports imports = {
+			functions, NR_FUNCTIONS, {(uintptr_t)&functions, in_libside}};
+
+	(void)size;
+	(void)user;
+	patch_imports_turn(info, &imports);
+	return 0;
+}
+
+/* Is anything to be turned? Not where we were preloaded, for there ours are the program's. */
+static bool find_functions(void)
+{
+	void *handle, *first = dlsym(RTLD_DEFAULT, "unshare");
+	bool any = false;
+	Dl_info self, of_first;
+	size_t i;
+
+	if (!dladdr(&functions, &self) || !self.dli_fname)
+		return false;
+	/* Preloaded: found without an allocation, which a wrapped program would be said to have made. */
+	if (first && dladdr(first, &of_first) && of_first.dli_fbase == self.dli_fbase)
+		return false;
+	handle = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+	if (!handle)
+		return false;
+	in_libside = (uintptr_t)dlsym(handle, "side_call");
+	for (i = 0; i < NR_FUNCTIONS; i++) {
+		void *ours = dlsym(handle, functions[i].name);
+		void *called = dlsym(RTLD_DEFAULT, functions[i].name);
+
+		/* Ours calls the one behind us; the program's must be that one. */
+		if (!ours || ours == called || called != dlsym(RTLD_NEXT, functions[i].name))
+			continue;
+		functions[i].real = called;
+		functions[i].ours = ours;
+		any = true;
+	}
+	(void)dlclose(handle);
+	return any;
+}
+
+void agent_interpose(void)
+{
+	static bool begun, any;
+	struct agent_own own;
+
+	agent_own_begin(&own);
+	if (!begun)
+		any = find_functions();
+	begun = true;
+	if (any)
+		agent_objects_each(turn_object, NULL);
+	(void)dlerror();
+	agent_own_end(&own);
+}
+
+#else
+void agent_interpose(void) {}
+#endif

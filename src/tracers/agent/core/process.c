@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * This process as an instance of each session: it introduces itself, maps the rings it is given, and
+ * lets libside tell it of events. A forked child is a new instance and does the same with what it inherits:
+ *
+ *   fork     The rings refuse the child (they know by a page that is wiped on fork), so nothing is
+ *            written under the parent's name, whatever runs before our handler, and also when a
+ *            bare clone() never runs it.
+ *   handler  A new connection, new rings, the same events described again; then records flow. When
+ *            any of that fails the child records nothing, and says nothing.
+ *
+ * The child may have been forked within one of our callbacks (an application's visitor) or by a
+ * signal handler on top of one. The parent's mapping then stays, because the callback still works
+ * on it; the rings refuse it, and the end of the process drops it.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <side/tracer-extensions.h>
+
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/context/values.h"
+#include "protocol/raw.h"
+
+struct agent agent __attribute__((visibility("hidden")));
+
+struct agent_session *agent_session_after(const struct agent_session *session)
+{
+	size_t i = session ? (size_t)(session - agent.sessions) + 1 : 0;
+
+	while (i < AGENT_SESSIONS_MAX && agent.sessions[i].state != AGENT_SESSION_IN)
+		i++;
+	return i < AGENT_SESSIONS_MAX ? &agent.sessions[i] : NULL;
+}
+
+uint64_t agent_new_token(void)
+{
+	uint64_t token = 0;
+
+	raw_call(SYS_getrandom, &token, sizeof(token), 1 /* GRND_NONBLOCK */);
+	if (!token)
+		token = wire_deadline(0) ^ (uint64_t)raw_call(SYS_getpid) << 40;
+	return token ? token : 1;
+}
+
+/*
+ * Ask for rings and map them, one for each channel. The connection stays open for the first events.
+ * On failure there are no rings.
+ */
+static int join(struct agent_session *session, uint64_t parent_token,
+		struct ring_producer **producers)
+{
+	int ring_fds[WIRE_CHANNELS_MAX];
+	uint32_t i;
+	int ret;
+
+	for (i = 0; i < WIRE_CHANNELS_MAX; i++)
+		producers[i] = NULL;
+	/* With a connection HELLO has been sent, with its token. */
+	if (session->socket < 0)
+		session->token = agent_new_token();
+	ret = session->boot ? agent_boot_hello(session, parent_token, ring_fds)
+			    : agent_hello(session, parent_token, ring_fds);
+	if (ret) {
+		agent_debug("no recorder at %s: error %d", session->path, -ret);
+		agent_missed_limit(session, ret);
+		return ret;
+	}
+	for (i = 0; i < session->nr_channels && !session->list_only; i++) {
+		if (!ret)
+			ret = ring_producer_map(ring_fds[i], &producers[i]);
+		wire_close(ring_fds[i]);
+	}
+	if (ret) {
+		agent_debug("the rings cannot be mapped: error %d", -ret);
+		agent_hang_up(session);
+		agent_missed_limit(session, ret);
+	}
+	return ret;
+}
+
+static void unmap_all(struct ring_producer **producers)
+{
+	uint32_t i;
+
+	for (i = 0; i < WIRE_CHANNELS_MAX; i++) {
+		if (producers[i])
+			ring_producer_unmap(producers[i]);
+		producers[i] = NULL;
+	}
+}
+
+/* ---- fork ---- */
+
+/* Records that were refused between the fork and now are losses of the child. */
+static void count_refused(struct ring_producer *producer, struct ring_producer *old)
+{
+	uint64_t refused = old ? ring_producer_refused(old) : 0;
+
+	/* The counter's loop is short: this is the time of one fork. */
+	for (refused = refused > 4096 ? 4096 : refused; refused; refused--)
+		ring_count_lost(producer, AGENT_LOST_SLOT, RING_LOST_NESTED);
+}
+
+/*
+ * Has one of our callbacks been interrupted by what forks here? It may still work on the parent's
+ * rings. libside tells: nobody can wait for all callbacks within one. That takes system calls that a
+ * sandboxed program may not have asked for.
+ */
+static bool within_callback(bool sandboxed)
+{
+	return sandboxed || side_tracer_synchronize() != SIDE_ERROR_OK;
+}
+
+/* Become an instance of this session, or nothing. */
+static void rejoin(struct agent_session *session, bool sandboxed, bool within)
+{
+	struct ring_producer *producers[WIRE_CHANNELS_MAX] = {NULL};
+	struct ring_producer *old[WIRE_CHANNELS_MAX] = {NULL};
+	uint64_t parent_token = session->token;
+	uint32_t i;
+
+	/* The parent's descriptor, if an exchange was in progress. It can be missing in the table of this process. */
+	if (session->socket_is_private)
+		session->socket = -1;
+	agent_hang_up(session);
+	agent_recovery_void(session);
+	session->orphaned = true;
+	if (session->gone || session->list_only)
+		return;
+	session->gone = sandboxed || join(session, parent_token, producers);
+	for (i = 0; i < session->nr_channels; i++) {
+		old[i] = session->channels[i].producer;
+		session->channels[i].producer = producers[i];
+	}
+	if (!session->gone) {
+		agent_recovery_begin(session);
+		session->gone = agent_batches_send_again(session) != 0;
+	}
+	agent_hang_up(session);
+	session->orphaned = session->gone;
+	if (session->gone) {
+		agent_recovery_void(session);
+		unmap_all(producers);
+	}
+	for (i = 0; i < session->nr_channels; i++) {
+		session->channels[i].producer = producers[i];
+		if (producers[i])
+			count_refused(producers[i], old[i]);
+	}
+	agent_batches_redirect(session);
+	for (i = 0; i < session->nr_channels && !within; i++)
+		if (old[i])
+			ring_producer_unmap(old[i]);
+	agent_debug("forked: %s", session->gone ? "not recording" : "recording on");
+}
+
+static void forked_child(void)
+{
+	struct agent_session *session;
+	int saved_errno = errno;
+	bool sandboxed, within;
+
+	bool cut_off = agent_batches_are_cut_off();
+
+	agent_objects_forked();
+	agent_waits_forked();
+	if (cut_off)
+		agent_exchanges_forked();
+	sandboxed = (agent.nr_sessions || agent.control != WIRE_CONTROL_OFF) &&
+			agent_is_sandboxed();
+	if ((agent.nr_sessions || agent.control != WIRE_CONTROL_OFF) && !sandboxed)
+		agent_start_begins();
+	within = agent.nr_sessions && within_callback(sandboxed);
+	if (agent.nr_sessions && !within)
+		agent_pool_reset();
+	/* Half changed by another thread of the parent's: not to be gone on with. */
+	if (!agent_control_forked_whole())
+		agent_each_session(session) session->gone = true;
+	agent_each_session(session) rejoin(session, sandboxed, within);
+	agent_bases_forked();
+	agent_probes_forked();
+	agent_control_forked();
+	/* If the fork cut off another thread's notification, taking the lock makes libside continue it. */
+	if (agent.nr_sessions) {
+		side_tracer_lock();
+		if (cut_off)
+			agent_batches_forked();
+		side_tracer_unlock();
+	}
+	agent_start_ends();
+	errno = saved_errno;
+}
+
+/* ---- begin and end ---- */
+
+/*
+ * Runs before the destructors of libraries, because it is registered after the loader's. From here
+ * on nothing is freed; callbacks work on until the last instruction of the process.
+ */
+static void process_exits(void)
+{
+	atomic_store_explicit(&agent.exiting, true, memory_order_relaxed);
+	/* No system call in a sandbox. A thread that holds the lock for long would delay the end. */
+	if ((agent_vforked && agent_vforked != CONTEXT_SHARES_MEMORY) || !context_may_ask() ||
+			!side_tracer_trylock())
+		return;
+	agent_probes_count();
+	side_tracer_unlock();
+}
+
+static int install_handlers(void)
+{
+	static bool installed;
+
+	if (installed)
+		return 0;
+	/* After libside's handlers, which its initialisation has installed: see forked_child(). */
+	side_init();
+	if (pthread_atfork(agent_objects_fork, agent_objects_fork_done, forked_child) ||
+			atexit(process_exits))
+		return -ENOMEM;
+	installed = true;
+	return 0;
+}
+
+/* ---- sandboxes ---- */
+
+/*
+ * A thread is forbidden to read clocks: its next record would be the end of the program. All of them
+ * are refused from here on, in other threads too, and counted; nor is anybody spoken to, because
+ * that takes clocks as well. A child that runs in our memory means only itself, and records nothing.
+ */
+static void clock_forbidden(bool forbidden)
+{
+	struct agent_session *session;
+	uint32_t i;
+
+	if (context_is_foreign())
+		return;
+	/* Relaxed: the thread itself is who must see it. */
+	atomic_store_explicit(&agent.stopped, forbidden, memory_order_relaxed);
+	/* Sessions come and go under it. */
+	side_tracer_lock();
+	agent_each_session(session) for (i = 0; i < session->nr_channels;
+					 i++) if (session->channels[i].producer)
+			ring_producer_stop(session->channels[i].producer, forbidden);
+	side_tracer_unlock();
+}
+
+/* Be told of them before the program goes into one. */
+static void watch_sandboxes(void)
+{
+	if (context_values_start())
+		return;
+	ring_ask_before_calls(context_may_ask);
+	context_clock_forbidden = clock_forbidden;
+}
+
+/* ---- sessions ---- */
+
+void agent_session_drop(struct agent_session *session)
+{
+	uint32_t i;
+
+	agent_hang_up(session);
+	agent_recovery_end(session);
+	for (i = 0; i < session->nr_channels; i++) {
+		agent_spare_forget(&session->channels[i].spares);
+		if (session->channels[i].producer)
+			ring_producer_unmap(session->channels[i].producer);
+	}
+	if (session->generation)
+		agent_generation_free(session->generation);
+	agent_memory_free(&session->memory);
+	session->state = AGENT_SESSION_FREE;
+}
+
+static struct agent_session *free_place(void)
+{
+	uint32_t i = 0;
+
+	while (i < AGENT_SESSIONS_MAX && agent.sessions[i].state != AGENT_SESSION_FREE)
+		i++;
+	return i < AGENT_SESSIONS_MAX ? &agent.sessions[i] : NULL;
+}
+
+/* Rings and rules; events come later. When it fails nothing is left of it. */
+static int session_begin(struct agent_session *session)
+{
+	struct ring_producer *producers[WIRE_CHANNELS_MAX];
+	int ret = join(session, 0, producers);
+	uint32_t i;
+
+	for (i = 0; i < session->nr_channels; i++)
+		session->channels[i].producer = producers[i];
+	if (ret) {
+		agent_session_drop(session);
+		return ret;
+	}
+	if (!session->list_only)
+		agent_recovery_begin(session);
+	session->state = AGENT_SESSION_IN;
+	agent.nr_sessions++;
+	return 0;
+}
+
+static int session_join(struct agent_session *session, bool may_wait)
+{
+	int ret = session_begin(session);
+
+	if (ret)
+		return ret;
+	/* What cannot be told it stays silent about; it is in the session all the same. */
+	if (agent_batches_renew(session, session->generation))
+		session->incomplete = true;
+	/* A listing says goodbye on its connection, when main() begins. */
+	if (!session->list_only)
+		agent_hang_up(session);
+	agent_probes_update(session, may_wait);
+	return 0;
+}
+
+int agent_session_join(struct agent_wanted *wanted, bool given, bool may_wait)
+{
+	struct agent_session *session = free_place();
+	size_t size = strlen(wanted->path);
+
+	if (!session)
+		return -ENOSPC;
+	if (!size || size >= sizeof(session->path))
+		return -ENAMETOOLONG;
+	*session = (struct agent_session){
+			.key = agent.keys[session - agent.sessions],
+			.given = given,
+			.socket = -1,
+	};
+	memcpy(session->path, wanted->path, size);
+	if (wanted->error) {
+		agent_debug("no recorder at %s: error %d", session->path, -wanted->error);
+		agent_missed_limit(session, wanted->error);
+		if (wanted->error == -ETIMEDOUT && wanted->asked && !given)
+			agent_stalled_note(wanted->path);
+		return wanted->error;
+	}
+	if (wanted->asked == AGENT_ASK_HELLO) {
+		session->socket = wanted->socket;
+		session->token = wanted->token;
+		session->socket_is_private = agent_control_has_table();
+		wanted->asked = AGENT_ASK_NOTHING;
+	}
+	return session_join(session, may_wait);
+}
+
+int agent_session_join_boot(const struct boot_session *boot)
+{
+	struct agent_session *session = free_place();
+
+	if (!session)
+		return -ENOSPC;
+	*session = (struct agent_session){
+			.key = agent.keys[session - agent.sessions],
+			.given = true,
+			.socket = -1,
+			.boot = boot,
+	};
+	if (!agent_boot_path(boot, session->path, sizeof(session->path)))
+		return -ENAMETOOLONG;
+	return session_join(session, true);
+}
+
+/* The recorders that the environment names. */
+struct starting {
+	struct agent_wanted wanted[WIRE_SESSIONS_MAX];
+	char paths[WIRE_SESSIONS_MAX][WIRE_SESSION_PATH_MAX + 1];
+	uint32_t nr;
+};
+
+static void start_parse(struct starting *starting, const char *paths)
+{
+	size_t size;
+
+	do {
+		uint32_t i = starting->nr;
+
+		size = strcspn(paths, ":");
+		if (size < sizeof(starting->paths[i])) {
+			memcpy(starting->paths[i], paths, size);
+			starting->paths[i][size] = 0;
+			starting->wanted[i] = (struct agent_wanted){
+					.path = starting->paths[i],
+					.asked = size ? AGENT_ASK_HELLO : AGENT_ASK_NOTHING,
+					.token = agent_new_token(),
+			};
+			starting->nr++;
+		}
+		paths += size + (paths[size] == ':');
+	} while (*paths && starting->nr < WIRE_SESSIONS_MAX);
+}
+
+/* As many of the sessions as there are. 0 when there is one at least, else the first one's error. */
+static int start_sessions(struct starting *starting)
+{
+	int result = starting->nr ? 0 : -ENAMETOOLONG;
+	uint32_t i;
+
+	for (i = 0; i < starting->nr; i++) {
+		int ret = agent_session_join(&starting->wanted[i], true, true);
+
+		if (ret && !result)
+			result = ret;
+	}
+	return agent.nr_sessions ? 0 : result;
+}
+
+bool agent_list_only(void)
+{
+	const struct agent_session *session;
+
+	agent_each_session(session) if (session->list_only) return true;
+	return false;
+}
+
+static int take_keys(void)
+{
+	uint32_t i;
+
+	/* Of old sessions they may be used again: nothing of theirs is left then. */
+	for (i = 0; i < AGENT_SESSIONS_MAX; i++)
+		if (!agent.keys[i] && side_tracer_request_key(&agent.keys[i]) != SIDE_ERROR_OK)
+			return -ENOSPC;
+	return 0;
+}
+
+int agent_prepare(void)
+{
+	int ret;
+
+	if (agent.prepared)
+		return 0;
+	agent.seccomp = prctl(PR_GET_SECCOMP);
+	ring_lease_timeout_factor(agent_patient(1));
+	ret = agent_pool_create();
+	if (!ret)
+		ret = install_handlers();
+	if (!ret)
+		ret = take_keys();
+	if (ret)
+		return ret;
+	watch_sandboxes();
+	agent.tracer = side_tracer_event_notification_register(agent_batches_changed, NULL);
+	agent.prepared = agent.tracer != NULL;
+	return agent.tracer ? 0 : -ENOMEM;
+}
+
+int agent_start(const char *paths)
+{
+	struct starting starting = {.nr = 0};
+	uint64_t deadline = agent_deadline_unlocked(AGENT_WAIT_MS);
+	int ret = agent_prepare();
+	bool begun;
+
+	if (!ret) {
+		agent_probes_look_around();
+		start_parse(&starting, paths);
+		agent_ask(starting.wanted, starting.nr, true, deadline);
+		side_tracer_lock();
+		begun = agent_occasion_begins(deadline);
+		ret = start_sessions(&starting);
+		agent_probes_apply();
+		agent_bases_dump();
+		agent_occasion_ends(begun);
+		side_tracer_unlock();
+		agent_ask_drop(starting.wanted, starting.nr);
+	}
+	agent_debug(ret ? "not recording: error %d" : "recording", -ret);
+	if (ret)
+		agent_stop();
+	return ret;
+}
+
+void agent_stop(void)
+{
+	struct agent_session *session;
+
+	if (agent.tracer) {
+		side_tracer_event_notification_unregister(agent.tracer);
+		agent_batches_forget();
+	}
+	agent_each_session(session) agent_session_drop(session);
+	agent_pool_destroy();
+	agent_exchanges_stop();
+	agent_memory_rest();
+	agent.nr_sessions = agent.nr_declined = 0;
+	agent.tracer = NULL;
+	agent.prepared = false;
+	atomic_store_explicit(&agent.stopped, false, memory_order_relaxed);
+}

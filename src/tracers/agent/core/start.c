@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When the library is loaded, and before main().
+ *
+ * Kept apart from the rest of the agent, which tests link without starting it.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <side/tracer-extensions.h>
+
+#include "tracers/agent/core/agent.h"
+#include "base/environment/environment.h"
+#include "protocol/raw.h"
+
+#define PATIENCE_MAX 3600
+#define EXPORT __attribute__((visibility("default")))
+
+/*
+ * Exported for the wrapper libraries, whose first call may come from a library's constructor before
+ * ours has run.
+ */
+EXPORT void side_agent_start(void);
+
+AGENT_LIBSIDE_DECLARE_WEAK(side_tracer_bind)
+
+/* On machines that are slow or busy. No number, or one out of bounds: as if nothing had been said. */
+static unsigned int chosen_patience(void)
+{
+	const char *text = environment_get("SIDE_TIMEOUT_FACTOR");
+	unsigned int number = 0;
+
+	/* The name in earlier releases: the next release does not read it. */
+	if (!text)
+		text = environment_get("SIDE_PATIENCE");
+	for (; text && *text >= '0' && *text <= '9' && number <= PATIENCE_MAX; text++)
+		number = number * 10 + (unsigned int)(*text - '0');
+	return text && !*text && number <= PATIENCE_MAX ? number : 0;
+}
+
+/* A name that no session can have means none. */
+static void keep_session(const char *name)
+{
+	agent.reserved = name != NULL;
+	if (name && strlen(name) < sizeof(agent.only))
+		strcpy(agent.only, name);
+}
+
+static void begin(void)
+{
+	agent.debug = environment_is_on("SIDE_DEBUG");
+	agent.patience = chosen_patience();
+	agent.kernel = environment_get(AGENT_KERNEL_ENV) != NULL;
+	keep_session(environment_get(AGENT_SESSION_ENV));
+	agent_bases_start();
+}
+
+/* Were we brought by `side attach`? Its thread loads us into a program that runs, and asks when we are there. */
+static bool is_attached(void)
+{
+	char name[16] = "";
+
+	raw_call(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
+	return !strncmp(name, "side-attach", 11);
+}
+
+static void start_agent(void)
+{
+	int saved_errno = errno;
+	const char *path;
+
+	if (&side_tracer_bind)
+		side_tracer_bind();
+	if (is_attached()) {
+		begin();
+		return;
+	}
+	/* No recorder and no daemon traces a program with more privileges than its caller. */
+	if (getauxval(AT_SECURE))
+		return;
+	path = environment_get(WIRE_SOCKET_ENV);
+	if (!agent_libside_is_whole()) {
+		if (path && !agent_is_sandboxed())
+			agent_missed(path, WIRE_MISSED_LIBSIDE);
+		errno = saved_errno;
+		return;
+	}
+	begin();
+	agent_start_begins();
+	if (path && *path)
+		agent_start(path);
+	if (!agent_list_only()) {
+		(void)agent_boot_start();
+		(void)agent_control_arrive();
+	}
+	agent_start_ends();
+	/* From here on what the program does to itself does not go unseen. */
+	if (agent.control != WIRE_CONTROL_OFF || agent.nr_sessions)
+		agent_interpose();
+	errno = saved_errno;
+}
+
+EXPORT void side_agent_start(void)
+{
+	static bool started;
+	struct agent_own own;
+
+	/* Relaxed: a second caller returns, and does not wait for the first one. */
+	if (__atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
+		return;
+	agent_own_begin_start(&own);
+	start_agent();
+	agent_own_end(&own);
+}
+
+static __attribute__((constructor)) void agent_loaded(void)
+{
+	side_agent_start();
+}
+
+/* ---- before main() ---- */
+
+/*
+ * `side list -- COMMAND` wants the events that exist when main() begins, and no main(). The start
+ * of every program passes here, after the constructors of libraries; those of the program itself
+ * run inside the real function, which then calls what we give it for main().
+ */
+typedef int main_function(int argc, char **argv, char **envp);
+typedef int start_main_function(main_function *main, int argc, char **argv, void (*init)(void),
+		void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
+
+static int instead_of_main(int argc, char **argv, char **envp)
+{
+	struct agent_session *session;
+
+	(void)argc;
+	(void)argv;
+	(void)envp;
+	agent_each_session(session) if (session->list_only) agent_bye(session);
+	_exit(0);
+}
+
+EXPORT int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),
+		void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
+
+static __attribute__((noinline)) start_main_function *find_start_main(void)
+{
+	start_main_function *start;
+	struct agent_own own;
+	void *found;
+
+	agent_own_begin_start(&own);
+	found = dlsym(RTLD_NEXT, "__libc_start_main");
+	agent_own_end(&own);
+	memcpy(&start, &found, sizeof(start));
+	return start;
+}
+
+/* It ends with a jump: a frame of its own would appear in the backtraces of the program. So it keeps nothing on the stack. */
+EXPORT int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),
+		void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+{
+	start_main_function *start = find_start_main();
+
+	if (!start)
+		_exit(127);
+	return start(agent_list_only() ? instead_of_main : main, argc, argv, init, fini, rtld_fini,
+			stack_end);
+}

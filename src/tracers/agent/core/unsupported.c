@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * If the agent cannot work in a program: report that once to each recorder, and do not touch the program.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <side/builder.h>
+#include <side/context.h>
+#include <side/tracer-extensions.h>
+
+#include "tracers/agent/core/agent.h"
+#include "tracers/agent/core/libside.h"
+#include "base/environment/environment.h"
+#include "protocol/raw.h"
+#include "protocol/protocol.h"
+
+#include <sys/resource.h>
+
+#define MISSED_WAIT_MS 100
+#define MISSED_FILES 64 /* a process with a lower limit has probably used it up */
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* For the wrapper of the C library's allocator, which is not called. */
+EXPORT void side_agent_note_allocator(void);
+/* For libside.a in that library, whose function side_init() has this address. */
+EXPORT void side_agent_note_copy(const char *library, void (*init)(void));
+
+AGENT_LIBSIDE_EACH(AGENT_LIBSIDE_DECLARE_WEAK)
+
+#define MISSED_LACKS(name) || !&name
+
+bool agent_libside_is_whole(void)
+{
+	return !(false AGENT_LIBSIDE_EACH(MISSED_LACKS));
+}
+
+/* The recorder closes the connection when it has read the message. */
+static void missed_send(int socket, const void *message, size_t size, uint64_t deadline)
+{
+	char unused;
+
+	if (socket < 0)
+		return;
+	if (!wire_send(socket, message, size, NULL, 0, deadline))
+		(void)wire_receive(socket, &unused, sizeof(unused), NULL, NULL, deadline);
+	wire_close(socket);
+}
+
+/* Neither on the stack nor mapped: memory may be exhausted. One thread at a time runs here. */
+static struct {
+	char procname[AGENT_NAME_SIZE], exe[AGENT_NAME_SIZE], message[AGENT_NAME_SIZE + 64];
+} room;
+
+/* About the file in room.exe. */
+static void missed_send_all(const char *paths, uint32_t reason)
+{
+	char path[WIRE_SESSION_PATH_MAX + 1];
+	uint64_t deadline;
+	ssize_t size;
+
+	size = wire_encode_missed(room.message, sizeof(room.message),
+			&(struct wire_missed){.reason = reason, .name = room.exe});
+	while (size > 0 && *paths) {
+		size_t length = strcspn(paths, ":");
+
+		if (length && length < sizeof(path)) {
+			memcpy(path, paths, length);
+			path[length] = 0;
+			deadline = wire_deadline(MISSED_WAIT_MS);
+			missed_send(wire_connect(path, deadline), room.message, (size_t)size,
+					deadline);
+		}
+		paths += length + (paths[length] == ':');
+	}
+}
+
+void agent_missed(const char *paths, uint32_t reason)
+{
+	agent_process_names(room.procname, room.exe);
+	missed_send_all(paths, reason);
+}
+
+/* The process tries again at each event that asks the daemon; one report is enough. */
+static bool missed_is_reported(const struct agent_session *session)
+{
+	static char path[WIRE_SESSION_PATH_MAX + 1];
+	static int process;
+	int now = (int)raw_call(SYS_getpid);
+
+	if (process == now && !strcmp(path, session->path))
+		return true;
+	process = now;
+	memcpy(path, session->path, sizeof(path));
+	return false;
+}
+
+void agent_missed_limit(const struct agent_session *session, int error)
+{
+	struct rlimit files = {0};
+	uint32_t reason;
+
+	if (session->boot || session->list_only)
+		return;
+	if (error == -ENOMEM)
+		reason = WIRE_MISSED_MEMORY;
+	/* The kernel delivers a message without its descriptors if the process has no free descriptor. */
+	else if (error == -EMFILE ||
+			(error == -EPROTO && !getrlimit(RLIMIT_NOFILE, &files) &&
+					files.rlim_cur < MISSED_FILES))
+		reason = WIRE_MISSED_FILES;
+	else if (error == -EIO || error == -EPERM || error == -ENOSYS)
+		reason = WIRE_MISSED_ERROR;
+	else
+		return;
+	if (!missed_is_reported(session))
+		agent_missed(session->path, reason);
+}
+
+void agent_missed_first(const struct agent_session *session, uint32_t reason, uint32_t elapsed_ms)
+{
+	struct wire_missed missed = {
+			.reason = reason, .elapsed_ms = elapsed_ms, .name = room.procname};
+	uint64_t deadline = wire_deadline(MISSED_WAIT_MS);
+	ssize_t size;
+
+	agent_process_names(room.procname, room.exe);
+	size = wire_encode_missed(room.message, sizeof(room.message), &missed);
+	if (size > 0)
+		missed_send(agent_session_connect(session, deadline), room.message, (size_t)size,
+				deadline);
+}
+
+EXPORT void side_agent_note_allocator(void)
+{
+	const char *paths = environment_get(WIRE_SOCKET_ENV);
+	int saved_errno = errno;
+
+	if (paths && agent_libside_is_whole() && !agent_is_sandboxed()) {
+		side_tracer_lock();
+		agent_missed(paths, WIRE_MISSED_ALLOCATOR);
+		side_tracer_unlock();
+	}
+	errno = saved_errno;
+}
+
+EXPORT void side_agent_note_copy(const char *library, void (*init)(void))
+{
+	const struct agent_session *session;
+	int saved_errno = errno;
+
+	if (init == side_init || strlen(library) >= sizeof(room.exe) || agent_is_sandboxed())
+		return;
+	side_tracer_lock();
+	strcpy(room.exe, library);
+	agent_each_session(session) if (!session->boot && !session->list_only)
+			missed_send_all(session->path, WIRE_MISSED_COPY);
+	side_tracer_unlock();
+	errno = saved_errno;
+}

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions that come, change and go while the program runs.
+ *
+ * All of one update happens under libside's event lock, so batches of events do not come and go meanwhile,
+ * and a fork finds it done or not begun. What is over is collected, one grace period begins for all of it,
+ * and its memory is given back when that has passed: by this update, when it may wait, or by whatever comes
+ * next.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include <side/tracer-extensions.h>
+
+#include "tracers/agent/core/agent.h"
+#include "protocol/raw.h"
+
+#define LOCK_TRIES 50 /* of a change that may not wait for the lock, a millisecond each */
+
+/* ---- who does not want us ---- */
+
+static struct agent_declined *find_declined(const char *path)
+{
+	uint32_t i;
+
+	for (i = 0; i < agent.nr_declined; i++)
+		if (!strcmp(agent.declined[i].path, path))
+			return &agent.declined[i];
+	return NULL;
+}
+
+static void forget_declined(struct agent_declined *declined)
+{
+	*declined = agent.declined[--agent.nr_declined];
+}
+
+#define RETRY_FIRST_S 5
+#define RETRY_LAST_S 60
+
+static bool is_due(const struct agent_declined *declined)
+{
+	return declined->due && wire_deadline(0) >= declined->due;
+}
+
+bool agent_declined_due(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < agent.nr_declined; i++)
+		if (is_due(&agent.declined[i]))
+			return true;
+	return false;
+}
+
+static uint64_t next_pause(uint64_t pause_s)
+{
+	if (!pause_s)
+		return RETRY_FIRST_S;
+	return pause_s < RETRY_LAST_S / 2 ? pause_s * 2 : RETRY_LAST_S;
+}
+
+/* `pause_s`: before the session is asked again; 0: it is not. */
+static void remember_declined(const struct agent_wanted *wanted, uint64_t pause_s)
+{
+	struct agent_declined *declined = find_declined(wanted->path);
+
+	if (!declined && agent.nr_declined == WIRE_WELCOME_MAX)
+		return;
+	if (!declined)
+		declined = &agent.declined[agent.nr_declined++];
+	declined->generation = wanted->generation;
+	declined->pause_s = pause_s;
+	declined->due = pause_s ? wire_deadline((unsigned int)pause_s * 1000) : 0;
+	strcpy(declined->path, wanted->path);
+}
+
+/* ---- one session ---- */
+
+static struct agent_session *find_session(const char *path)
+{
+	struct agent_session *session;
+
+	agent_each_session(session) if (!strcmp(session->path, path)) return session;
+	return NULL;
+}
+
+static const struct agent_wanted *find_wanted(
+		const struct agent_wanted *wanted, uint32_t nr, const char *path)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(wanted[i].path, path))
+			return &wanted[i];
+	return NULL;
+}
+
+static void leave(struct agent_session *session)
+{
+	agent_debug("leaving %s", session->path);
+	agent_hang_up(session);
+	agent_recovery_end(session);
+	agent_probes_leave(session);
+	session->state = AGENT_SESSION_LEFT;
+	agent.nr_sessions--;
+	agent_batches_leave(session);
+}
+
+static int join(struct agent_wanted *wanted, bool may_wait)
+{
+	struct agent_declined *declined = find_declined(wanted->path);
+	uint64_t pause_s = declined ? declined->pause_s : 0;
+	int ret;
+
+	/* decide_question() has asked it already, or it is asked now. */
+	if (declined && declined->generation == wanted->generation && !wanted->asked &&
+			!is_due(declined))
+		return 0;
+	if (declined)
+		forget_declined(declined);
+	ret = agent_session_join(wanted, false, may_wait);
+	if (ret == -EACCES || ret == -EUSERS) {
+		remember_declined(wanted, ret == -EUSERS ? next_pause(pause_s) : 0);
+		return 0;
+	}
+	if (!ret && find_session(wanted->path)->incomplete)
+		ret = -EIO;
+	if (!ret)
+		agent_late_report(find_session(wanted->path));
+	return ret;
+}
+
+static bool same_rules(
+		const struct agent_session *session, const struct agent_generation *generation)
+{
+	const struct agent_hash *a = &session->generation->hash, *b = &generation->hash;
+
+	return !session->incomplete && a->low == b->low && a->high == b->high;
+}
+
+/* -EACCES: the session wants us to leave it. */
+static int refresh(struct agent_session *session, struct agent_wanted *wanted, bool may_wait)
+{
+	struct agent_generation *generation;
+	bool is_new = false;
+	int ret = wanted->error ? wanted->error : agent_refresh(session, wanted, &generation);
+
+	if (wanted->error == -ETIMEDOUT && wanted->asked)
+		agent_stalled_note(session->path);
+
+	if (ret && ret != -EALREADY)
+		return ret;
+	session->gone = false;
+	if (ret) {
+		agent_probes_begin();
+		return 0;
+	}
+	if (same_rules(session, generation)) {
+		agent_generation_free(generation);
+	} else {
+		ret = agent_batches_renew(session, generation);
+		if (session->generation != generation) {
+			agent_generation_free(generation);
+			session->incomplete = true;
+		}
+		is_new = !ret;
+	}
+	agent_hang_up(session);
+	agent_probes_update(session, may_wait);
+	if (is_new)
+		agent_late_report(session);
+	return ret;
+}
+
+static bool is_up_to_date(const struct agent_session *session, const struct agent_wanted *wanted,
+		bool may_wait)
+{
+	return session->config.generation == wanted->generation && !session->gone &&
+			!session->incomplete && !session->orphaned &&
+			!(session->probes_due && may_wait);
+}
+
+/* Choose the question to the session before the change takes the lock, and fill in the input of agent_ask(). */
+static void decide_question(struct agent_wanted *wanted, bool may_wait)
+{
+	const struct agent_session *session = find_session(wanted->path);
+	const struct agent_declined *declined = session ? NULL : find_declined(wanted->path);
+
+	if (session &&
+			(session->list_only || session->boot ||
+					is_up_to_date(session, wanted, may_wait) ||
+					(!session->orphaned &&
+							agent_may_take_push(session, wanted))))
+		return;
+	if (declined && declined->generation == wanted->generation && !is_due(declined))
+		return;
+	wanted->retries = declined && declined->pause_s;
+	if (agent_is_stalled(wanted->path)) {
+		wanted->error = -ETIMEDOUT;
+		return;
+	}
+	wanted->asked = session && !session->orphaned ? AGENT_ASK_REFRESH : AGENT_ASK_HELLO;
+	wanted->token = session && !session->orphaned ? session->token : agent_new_token();
+	if (session)
+		wanted->known = agent_known_generation(session);
+}
+
+static int follow(struct agent_wanted *wanted, bool may_wait)
+{
+	struct agent_session *session = find_session(wanted->path);
+	int ret = -EACCES;
+
+	if (!session)
+		return join(wanted, may_wait);
+	if (session->list_only)
+		return 0;
+	/* Of a static configuration: a daemon has it now, and may take it away. */
+	if (session->boot)
+		session->given = false;
+	if (is_up_to_date(session, wanted, may_wait))
+		return 0;
+	if (!session->orphaned)
+		ret = refresh(session, wanted, may_wait);
+	if (ret != -EACCES)
+		return ret;
+	/* It may be another one, at the same place, that knows nothing of us. */
+	leave(session);
+	return join(wanted, may_wait);
+}
+
+/* ---- all of them ---- */
+
+static int follow_all(struct agent_wanted *wanted, uint32_t nr, bool may_wait)
+{
+	struct agent_session *session;
+	int result = 0;
+	uint32_t i;
+
+	for (i = agent.nr_declined; i; i--)
+		if (!find_wanted(wanted, nr, agent.declined[i - 1].path))
+			forget_declined(&agent.declined[i - 1]);
+	agent_each_session(session) if (!session->given && !find_wanted(wanted, nr, session->path))
+			leave(session);
+	for (i = 0; i < nr; i++) {
+		int ret = follow(&wanted[i], may_wait);
+
+		if (ret)
+			agent_debug("%s: error %d", wanted[i].path, -ret);
+		/* A session that has not answered yet is the one to wait for. */
+		if (ret && (!result || ret == -ETIMEDOUT))
+			result = ret;
+	}
+	return result;
+}
+
+/* The sessions that have asked for a state dump. */
+static uint32_t take_requests(uint64_t keys[AGENT_SESSIONS_MAX])
+{
+	struct agent_session *session;
+	uint32_t nr = 0;
+
+	agent_each_session(session)
+	{
+		if (session->config.statedump <= session->dumped || session->list_only)
+			continue;
+		session->dumped = session->config.statedump;
+		session->bases_said = false;
+		keys[nr++] = session->key;
+	}
+	return nr;
+}
+
+/* The same where nothing can be waited for. False: some have to be asked for once more. */
+static bool try_requests(void)
+{
+	struct agent_session *session;
+	bool all = true;
+
+	agent_each_session(session)
+	{
+		if (session->config.statedump <= session->dumped || session->list_only)
+			continue;
+		if (!side_tracer_statedump_request_try(session->key)) {
+			all = false;
+			continue;
+		}
+		session->dumped = session->config.statedump;
+		session->bases_said = false;
+	}
+	return all;
+}
+
+/* Nothing may be changed in a sandbox, nor beside destructors. */
+static bool may_change(void)
+{
+	return agent.prepared && !agent_is_sandboxed() &&
+			!atomic_load_explicit(&agent.exiting, memory_order_relaxed);
+}
+
+/* Where nothing may be waited for: not for the lock either. */
+static bool lock(bool may_wait)
+{
+	if (!may_wait)
+		return side_tracer_trylock();
+	side_tracer_lock();
+	return true;
+}
+
+/* Nobody is in a call of what was before, unless this is such a call itself. */
+static void wait_for_calls(uint64_t *grace)
+{
+	if (side_tracer_synchronize() != SIDE_ERROR_OK)
+		return;
+	*grace = 0;
+	side_tracer_lock();
+	agent_over_free();
+	side_tracer_unlock();
+}
+
+/* What is pushed comes from sessions that have no probes, and brings none. */
+static bool may_bring_probes(const struct agent_wanted *wanted, uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!wanted[i].push)
+			return true;
+	return false;
+}
+
+/* Ask these questions without the lock, then take the lock. False: the lock cannot be taken. */
+static bool ask_and_lock(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t deadline)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	bool any = false, locked;
+	unsigned int tries;
+	uint32_t i;
+
+	if (!lock(may_wait))
+		return false;
+	for (i = 0; i < nr; i++) {
+		decide_question(&wanted[i], may_wait);
+		any |= wanted[i].asked != AGENT_ASK_NOTHING;
+	}
+	if (!any)
+		return true;
+	side_tracer_unlock();
+	agent_ask(wanted, nr, false, deadline);
+	locked = lock(may_wait);
+	/* The lock was free a moment ago, and the questions cannot be taken back. */
+	for (tries = 0; !locked && tries < LOCK_TRIES; tries++) {
+		raw_call(SYS_nanosleep, &pause, NULL);
+		locked = lock(may_wait);
+	}
+	return locked;
+}
+
+static int change(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
+{
+	uint64_t deadline = agent_deadline_unlocked(AGENT_WAIT_MS);
+	uint64_t keys[AGENT_SESSIONS_MAX];
+	uint32_t nr_keys = 0;
+	bool begun;
+	int ret;
+
+	if (!may_change())
+		return -EPERM;
+	if (may_wait && may_bring_probes(wanted, nr))
+		agent_probes_look_around();
+	if (!ask_and_lock(wanted, nr, may_wait, deadline))
+		return -EBUSY;
+	begun = agent_occasion_begins(deadline);
+	agent_over_free();
+	agent_bases_changed();
+	ret = follow_all(wanted, nr, may_wait);
+	if (may_wait)
+		agent_probes_apply();
+	*grace = agent_over_begin();
+	if (may_wait)
+		nr_keys = take_requests(keys);
+	else if (!try_requests() && !ret)
+		ret = -EAGAIN;
+	agent_bases_dump();
+	agent_occasion_ends(begun);
+	side_tracer_unlock();
+	/* Not with the lock, which a dump that runs may want. */
+	while (nr_keys)
+		side_tracer_statedump_request(keys[--nr_keys]);
+	if (may_wait && *grace)
+		wait_for_calls(grace);
+	return ret;
+}
+
+static void (*on_change)(bool after);
+
+void agent_on_change(void (*tell)(bool after))
+{
+	__atomic_store_n(&on_change, tell, __ATOMIC_RELAXED);
+}
+
+int agent_sessions_update(struct agent_wanted *wanted, uint32_t nr, bool may_wait, uint64_t *grace)
+{
+	/* Relaxed: code, which is there for good. */
+	void (*tell)(bool after) = __atomic_load_n(&on_change, __ATOMIC_RELAXED);
+	int saved_errno = errno, ret;
+
+	*grace = 0;
+	if (tell && may_wait)
+		tell(false);
+	ret = change(wanted, nr, may_wait, grace);
+	agent_ask_drop(wanted, nr);
+	if (tell && may_wait)
+		tell(true);
+	errno = saved_errno;
+	return ret;
+}
+
+/* ---- by somebody's asking ---- */
+
+static void count_lost_in(const struct agent_batch *batch,
+		const struct side_event_description *description, bool named, uint32_t cpu,
+		uint64_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < batch->nr_events; i++) {
+		const struct agent_event *event = &batch->events[i];
+
+		if (event->description == description && event->registered && event->recorded &&
+				event->producer)
+			ring_count_lost_before(event->producer, named ? event->id : AGENT_LOST_SLOT,
+					named ? RING_LOST_OTHER : RING_LOST_BUSY, cpu, count);
+	}
+}
+
+void agent_count_lost(const struct side_event_description *event, bool named, uint32_t cpu,
+		uint64_t count)
+{
+	const struct agent_session *session;
+	const struct agent_batch *batch;
+
+	side_tracer_lock();
+	agent_each_session(session) for (batch = session->batches; batch; batch = batch->next)
+			count_lost_in(batch, event, named, cpu, count);
+	side_tracer_unlock();
+}
+
+/* With the lock: what was begun is seen to its end. Releases it. */
+static int complete(int ret)
+{
+	uint64_t keys[AGENT_SESSIONS_MAX], grace = agent_over_begin();
+	uint32_t nr_keys = take_requests(keys);
+
+	agent_probes_apply();
+	agent_bases_dump();
+	/* Where nobody has ever called anything there is nothing to wait for. */
+	if (!grace)
+		agent_over_free();
+	side_tracer_unlock();
+	while (nr_keys)
+		side_tracer_statedump_request(keys[--nr_keys]);
+	if (grace)
+		wait_for_calls(&grace);
+	return ret;
+}
+
+static bool is_in(const char *path)
+{
+	bool in;
+
+	side_tracer_lock();
+	in = find_session(path) != NULL;
+	side_tracer_unlock();
+	return in;
+}
+
+int agent_session_attach(const char *path)
+{
+	struct agent_wanted wanted = {.path = path, .asked = AGENT_ASK_HELLO};
+	uint64_t deadline = agent_deadline_unlocked(AGENT_WAIT_MS);
+	struct agent_session *session;
+	bool begun;
+	int ret;
+
+	if (!may_change())
+		return -EPERM;
+	agent_probes_look_around();
+	wanted.token = agent_new_token();
+	if (!is_in(path))
+		agent_ask(&wanted, 1, true, deadline);
+	else
+		wanted.asked = AGENT_ASK_NOTHING;
+	side_tracer_lock();
+	begun = agent_occasion_begins(deadline);
+	agent_over_free();
+	agent_bases_changed();
+	session = find_session(path);
+	ret = session ? -EALREADY : agent_session_join(&wanted, true, true);
+	session = ret ? NULL : find_session(path);
+	agent_occasion_ends(begun);
+	agent_ask_drop(&wanted, 1);
+	if (session) {
+		session->attached = true;
+		if (session->incomplete)
+			ret = -EIO;
+	}
+	return complete(ret);
+}
+
+int agent_session_detach(const char *path)
+{
+	struct agent_session *session;
+	int ret = -ENOENT;
+
+	if (!may_change())
+		return -EPERM;
+	side_tracer_lock();
+	agent_over_free();
+	agent_each_session(session)
+	{
+		if (!session->attached || (path && strcmp(session->path, path) != 0))
+			continue;
+		leave(session);
+		ret = 0;
+	}
+	return complete(ret);
+}

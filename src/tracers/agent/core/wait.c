@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How long the program waits for daemons and recorders.
+ *
+ * A wait belongs to an occasion: the start of the program, a change of sessions, a library with events, a fork. All waits of one occasion
+ * together take AGENT_WAIT_MS at most, for any number of daemons and sessions. A session that has not answered is stalled: no thread waits for
+ * it again within STALLED_MS. The control thread detects its answer (agent_stalled_check()), and then joins it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <side/tracer-extensions.h>
+
+#include "tracers/agent/core/agent.h"
+#include "protocol/raw.h"
+
+#define STALLED_MS 2000
+#define ANSWER_MS 5000 /* for the question of the control thread, which holds up nothing */
+#define STALLED_MAX 8
+#define WAITS_LATER UINT64_MAX /* the occasion ends some time after its first wait begins */
+
+static struct {
+	uint64_t start; /* end of the waits of the start, and of a forked child's; 0: there is no such occasion */
+	uint64_t locked; /* of the occasion that has the event lock (of libside) */
+	struct {
+		uint64_t until;
+		char path[WIRE_SESSION_PATH_MAX + 1];
+	} stalled[STALLED_MAX];
+} waits;
+
+/* Relaxed, here and below: a wait that is too long or too short by a race is bounded by its own timeout. */
+static uint64_t earlier(uint64_t deadline, const uint64_t *occasion)
+{
+	uint64_t end = __atomic_load_n(occasion, __ATOMIC_RELAXED);
+
+	return end && end < deadline ? end : deadline;
+}
+
+uint64_t agent_deadline(unsigned int timeout_ms)
+{
+	uint64_t deadline = wire_deadline(agent_patient(timeout_ms));
+
+	if (waits.locked == WAITS_LATER)
+		__atomic_store_n(&waits.locked, wire_deadline(agent_patient(AGENT_WAIT_MS)),
+				__ATOMIC_RELAXED);
+	return earlier(earlier(deadline, &waits.start), &waits.locked);
+}
+
+uint64_t agent_deadline_unlocked(unsigned int timeout_ms)
+{
+	return earlier(wire_deadline(agent_patient(timeout_ms)), &waits.start);
+}
+
+void agent_waits_forked(void)
+{
+	waits.start = waits.locked = 0;
+}
+
+void agent_start_begins(void)
+{
+	__atomic_store_n(&waits.start, wire_deadline(agent_patient(AGENT_WAIT_MS)),
+			__ATOMIC_RELAXED);
+}
+
+void agent_start_ends(void)
+{
+	__atomic_store_n(&waits.start, 0, __ATOMIC_RELAXED);
+}
+
+bool agent_occasion_begins(uint64_t deadline)
+{
+	if (waits.locked)
+		return false;
+	__atomic_store_n(&waits.locked, deadline ? deadline : WAITS_LATER, __ATOMIC_RELAXED);
+	return true;
+}
+
+void agent_occasion_ends(bool begun)
+{
+	if (begun)
+		__atomic_store_n(&waits.locked, 0, __ATOMIC_RELAXED);
+}
+
+/* ---- sessions that do not answer ---- */
+
+/* NULL: it is none of them. */
+static uint64_t *find_stalled(const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < STALLED_MAX; i++)
+		if (waits.stalled[i].until && !strcmp(waits.stalled[i].path, path))
+			return &waits.stalled[i].until;
+	return NULL;
+}
+
+void agent_stalled_note(const char *path)
+{
+	uint64_t *until = find_stalled(path);
+	size_t i, oldest = 0;
+
+	for (i = 1; i < STALLED_MAX; i++)
+		if (waits.stalled[i].until < waits.stalled[oldest].until)
+			oldest = i;
+	if (!until) {
+		if (strlen(path) >= sizeof(waits.stalled[oldest].path))
+			return;
+		strcpy(waits.stalled[oldest].path, path);
+		until = &waits.stalled[oldest].until;
+	}
+	*until = wire_deadline(STALLED_MS);
+}
+
+bool agent_is_stalled(const char *path)
+{
+	const uint64_t *until = find_stalled(path);
+
+	return until && wire_deadline(0) < *until;
+}
+
+bool agent_was_stalled(const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < STALLED_MAX; i++)
+		if (!strcmp(waits.stalled[i].path, path))
+			return true;
+	return false;
+}
+
+void agent_stalled_forget(const char *path)
+{
+	uint64_t *until = find_stalled(path);
+
+	if (until)
+		*until = 0;
+}
+
+/* A question without effect: the recorder answers that it does not know this process. */
+static bool answers(const char *path)
+{
+	const struct wire_refresh refresh = {.token = 1};
+	uint64_t deadline = wire_deadline(ANSWER_MS);
+	char message[512];
+	ssize_t size = wire_encode_refresh(message, sizeof(message), &refresh);
+	int socket = agent_door() ? agent_door_connect(path, deadline)
+				  : wire_connect(path, deadline);
+	int ret = socket < 0 ? socket : wire_send(socket, message, (size_t)size, NULL, 0, deadline);
+
+	if (!ret &&
+			wire_receive(socket, message, sizeof(message), NULL, NULL, deadline) ==
+					-ETIMEDOUT)
+		ret = -ETIMEDOUT;
+	wire_close(socket);
+	/* Nothing waits for a session whose socket is gone. */
+	return ret != -ETIMEDOUT;
+}
+
+/* With the event lock for a moment: a copy of the path. */
+static bool copy_stalled(size_t i, char path[WIRE_SESSION_PATH_MAX + 1])
+{
+	bool is_stalled;
+
+	side_tracer_lock();
+	is_stalled = waits.stalled[i].until != 0;
+	memcpy(path, waits.stalled[i].path, WIRE_SESSION_PATH_MAX + 1);
+	side_tracer_unlock();
+	return is_stalled;
+}
+
+bool agent_stalled_check(void)
+{
+	char path[WIRE_SESSION_PATH_MAX + 1];
+	size_t i;
+
+	for (i = 0; i < STALLED_MAX; i++) {
+		if (!copy_stalled(i, path) || !answers(path))
+			continue;
+		side_tracer_lock();
+		agent_stalled_forget(path);
+		side_tracer_unlock();
+		return true;
+	}
+	return false;
+}

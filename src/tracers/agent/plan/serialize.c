@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Arguments into bytes: the machine for argument cells.
+ *
+ * The compiler chooses one of three ways. plan_serialize_run() and plan_serialize_plain() are the
+ * whole way of most events and have no calls and no state in memory; plan_serialize_any() does the
+ * same operations and all others.
+ */
+#include <errno.h>
+
+#include "tracers/agent/plan/bytes.h"
+#include "tracers/agent/plan/op.h"
+
+static uint8_t *write_cells(struct plan_output *output, const struct plan_op *op,
+		const struct plan_op *stop, const struct side_arg *cell, uint8_t *to);
+
+static const void *cell_pointer(const struct side_arg *cell)
+{
+	return side_ptr_get(cell->u.side_static.side_struct);
+}
+
+/* Scalars of one label and size, any number. */
+static uint8_t *write_scalars(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint32_t count, uint8_t *to)
+{
+	if (!plan_room(output, to, (uint64_t)count * op->size))
+		return plan_fail(output, PLAN_REASON_TOO_BIG);
+	switch (op->code) {
+	case PLAN_SCALAR_0: to = plan_copy_cells(0, op->label, cell, count, to); break;
+	case PLAN_SCALAR_1: to = plan_copy_cells(1, op->label, cell, count, to); break;
+	case PLAN_SCALAR_2: to = plan_copy_cells(2, op->label, cell, count, to); break;
+	case PLAN_SCALAR_4: to = plan_copy_cells(4, op->label, cell, count, to); break;
+	case PLAN_SCALAR_8: to = plan_copy_cells(8, op->label, cell, count, to); break;
+	default: to = plan_copy_cells(16, op->label, cell, count, to); break;
+	}
+	return to ? to : plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
+}
+
+/* Elements, all described by the operation `op`. */
+static uint8_t *write_elements(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint32_t count, uint8_t *to)
+{
+	if (op->code <= PLAN_SCALAR_16)
+		return write_scalars(output, op, cell, count, to);
+	for (; count && to; count--, cell++)
+		to = write_cells(output, op, op + op->skip, cell, to);
+	return to;
+}
+
+/* The arguments of a vector, NULL with the reason set when there are not `count` of them. */
+static const struct side_arg *vector_cells(
+		struct plan_output *output, const struct side_arg_vec *vector, uint32_t count)
+{
+	static const struct side_arg none;
+	const struct side_arg *cells = side_ptr_get(vector->sav);
+
+	if (vector->len != count) {
+		output->reason = PLAN_REASON_LENGTH;
+		return NULL;
+	}
+	if (!count)
+		return &none;
+	if (!cells)
+		output->reason = PLAN_REASON_NULL_POINTER;
+	return cells;
+}
+
+static uint8_t *write_struct(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to)
+{
+	const struct side_arg_vec *vector = cell_pointer(cell);
+
+	if (!vector)
+		return plan_fail(output, PLAN_REASON_NULL_POINTER);
+	if (vector->len != op->count)
+		return plan_fail(output, PLAN_REASON_ARGUMENT_COUNT);
+	cell = vector_cells(output, vector, op->count);
+	return cell ? write_cells(output, op + 1, op + op->skip, cell, to) : NULL;
+}
+
+static uint8_t *write_array(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to)
+{
+	const struct side_arg_vec *vector = cell_pointer(cell);
+
+	if (!vector)
+		return plan_fail(output, PLAN_REASON_NULL_POINTER);
+	cell = vector_cells(output, vector, op->count);
+	return cell ? write_elements(output, op + 1, cell, op->count, to) : NULL;
+}
+
+static bool length_fits(const struct plan_op *op, uint32_t length)
+{
+	return op->width >= 4 || length >> (op->width * 8) == 0;
+}
+
+static uint8_t *write_vla(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to)
+{
+	const struct side_arg_vec *vector = cell_pointer(cell);
+	uint32_t length;
+
+	if (!vector)
+		return plan_fail(output, PLAN_REASON_NULL_POINTER);
+	length = vector->len;
+	if (!length_fits(op, length))
+		return plan_fail(output, PLAN_REASON_LENGTH);
+	cell = vector_cells(output, vector, length);
+	if (!cell)
+		return NULL;
+	if (!plan_room(output, to, op->width))
+		return plan_fail(output, PLAN_REASON_TOO_BIG);
+	plan_store(to, length, op->width);
+	return write_elements(output, op + 1, cell, length, to + op->width);
+}
+
+/* What the application's visitor hands back to us through its context. */
+struct visit_state {
+	struct plan_output *output;
+	const struct plan_op *element;
+	uint8_t *to; /* NULL after an error, with the reason in output */
+	uint32_t length;
+};
+
+static enum side_visitor_status visit_element(
+		const struct side_tracer_visitor_ctx *context, const struct side_arg *cell)
+{
+	struct visit_state *state = context->priv;
+
+	if (!state->to)
+		return SIDE_VISITOR_STATUS_ERROR;
+	if (!cell)
+		state->to = plan_fail(state->output, PLAN_REASON_NULL_POINTER);
+	else if (state->length == UINT32_MAX)
+		state->to = plan_fail(state->output, PLAN_REASON_LENGTH);
+	else
+		state->to = write_elements(state->output, state->element, cell, 1, state->to);
+	state->length++;
+	return state->to ? SIDE_VISITOR_STATUS_OK : SIDE_VISITOR_STATUS_ERROR;
+}
+
+static uint8_t *write_vla_visitor(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to)
+{
+	const struct side_arg_vla_visitor *argument = cell_pointer(cell);
+	struct visit_state state = {output, op + 1, to + op->width, 0};
+	const struct side_tracer_visitor_ctx context = {visit_element, &state};
+
+	if (!argument)
+		return plan_fail(output, PLAN_REASON_NULL_POINTER);
+	if (!plan_room(output, to, op->width))
+		return plan_fail(output, PLAN_REASON_TOO_BIG);
+	if (op->visitor(&context, side_ptr_get(argument->app_ctx)) != SIDE_VISITOR_STATUS_OK &&
+			state.to)
+		return plan_fail(output, PLAN_REASON_VISITOR);
+	/* An error of ours counts even if the visitor did not care. */
+	if (!state.to)
+		return NULL;
+	if (!length_fits(op, state.length))
+		return plan_fail(output, PLAN_REASON_LENGTH);
+	plan_store(to, state.length, op->width);
+	return state.to;
+}
+
+static uint8_t *write_optional(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to)
+{
+	const struct side_arg_optional *optional = cell_pointer(cell);
+
+	if (!optional)
+		return plan_fail(output, PLAN_REASON_NULL_POINTER);
+	if (!plan_room(output, to, 1))
+		return plan_fail(output, PLAN_REASON_TOO_BIG);
+	*to = optional->selector != SIDE_OPTIONAL_DISABLED;
+	if (!*to++)
+		return to;
+	return write_cells(output, op + 1, op + op->skip, &optional->side_static, to);
+}
+
+/* Write the selector as its type, 128 bits as 64, and give its value as the ranges compare it. */
+static uint8_t *write_selector(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, int64_t *selector, uint8_t *to)
+{
+	const uint8_t *from = (const uint8_t *)&cell->u;
+	unsigned int size = op->size == 16 ? 8 : op->size;
+	struct plan_integer value;
+
+	if (cell->type.v != op->label)
+		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
+	if (!plan_room(output, to, size))
+		return plan_fail(output, PLAN_REASON_TOO_BIG);
+	value = plan_load_integer(op, from);
+	*selector = (int64_t)value.low;
+	if (op->size == 16) {
+		uint64_t high = op->flags & PLAN_SIGNED ? (uint64_t)(*selector >> 63) : 0;
+
+		if (value.high != high)
+			return plan_fail(output, PLAN_REASON_SELECTOR);
+		plan_store_64(to, value.low);
+	} else if (op->code == PLAN_INTEGER) {
+		plan_store(to, value.low, size);
+	} else {
+		plan_store(to, plan_load(from, size, false), size);
+	}
+	return to + size;
+}
+
+static uint8_t *write_variant(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to)
+{
+	const struct side_arg_variant *variant = cell_pointer(cell);
+	const struct plan_op *option = op + 2, *stop = op + op->skip;
+	int64_t selector;
+
+	if (!variant)
+		return plan_fail(output, PLAN_REASON_NULL_POINTER);
+	to = write_selector(output, op + 1, &variant->selector, &selector, to);
+	if (!to)
+		return NULL;
+	for (; option != stop; option += option->skip) {
+		if (selector >= option->begin && selector <= option->end)
+			return write_cells(output, option + 1, option + option->skip,
+					&variant->option, to);
+	}
+	return to; /* an unknown selector: recorded, without a value */
+}
+
+static uint8_t *write_gather(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to)
+{
+	const uint8_t *base = side_ptr_get(cell->u.side_static.side_struct_gather_ptr);
+	const struct plan_op *inside = op + 1;
+
+	if (op->skip == 1)
+		return to; /* nothing to read */
+	/* Only as a field has a VLA a second pointer; in a structure the length is in that. */
+	if (op->label == SIDE_TYPE_GATHER_VLA)
+		return plan_write_memory_vla(output, inside, base,
+				side_ptr_get(cell->u.side_static.side_vla_gather.length_ptr), to);
+	if (base)
+		return plan_write_memory(output, inside, op + op->skip, base, to);
+	/* The string itself is what is missing. */
+	if (inside->code == PLAN_MEMORY_STRING && !(inside->flags & PLAN_POINTER) &&
+			inside->offset == 0)
+		return plan_write_null_string(output, to);
+	return plan_fail(output, PLAN_REASON_NULL_POINTER);
+}
+
+/* Operations that make `width` bytes of the cell's value. */
+static uint8_t *write_converted(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to)
+{
+	const uint8_t *from = (const uint8_t *)&cell->u;
+	uint16_t half;
+
+	if (!plan_room(output, to, op->width))
+		return plan_fail(output, PLAN_REASON_TOO_BIG);
+	switch (op->code) {
+	case PLAN_INTEGER:
+		plan_store(to, plan_load_integer(op, from).low, op->size);
+		return to + op->size;
+	case PLAN_BOOL: *to = plan_load_integer(op, from).low != 0; return to + 1;
+	default: /* PLAN_FLOAT16 */
+		half = plan_load_16(from);
+		plan_store_32(to,
+				plan_widen_float16(op->flags & PLAN_SWAP ? __builtin_bswap16(half)
+									 : half));
+		return to + 4;
+	}
+}
+
+static uint8_t *write_string(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to)
+{
+	const uint8_t *from = side_ptr_get(cell->u.side_static.string_value);
+	const uint8_t *consumed;
+
+	if (!from)
+		return plan_write_null_string(output, to);
+	if (op->code == PLAN_WIDE_STRING)
+		return plan_write_wide_string(
+				output, from, op->size, op->flags & PLAN_SWAP, &consumed, to);
+	to = plan_copy_string(to, output->end, from);
+	return to ? to : plan_fail(output, PLAN_REASON_TOO_BIG);
+}
+
+static uint8_t *write_gather_copy(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to)
+{
+	const uint8_t *base = side_ptr_get(cell->u.side_static.side_struct_gather_ptr);
+
+	if (!base)
+		return plan_fail(output, PLAN_REASON_NULL_POINTER);
+	if (!plan_room(output, to, op->count))
+		return plan_fail(output, PLAN_REASON_TOO_BIG);
+	plan_copy(to, base + op->offset, op->count);
+	return to + op->count;
+}
+
+static uint8_t *write_cell(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to)
+{
+	if (op->code == PLAN_DYNAMIC)
+		return plan_write_dynamic(output, cell, to);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the count was checked against the plan. */
+	if (cell->type.v != op->label)
+		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
+	switch (op->code) {
+	case PLAN_STRING:
+	case PLAN_WIDE_STRING: return write_string(output, op, cell, to);
+	case PLAN_GATHER_COPY: return write_gather_copy(output, op, cell, to);
+	case PLAN_STRUCT: return write_struct(output, op, cell, to);
+	case PLAN_ARRAY: return write_array(output, op, cell, to);
+	case PLAN_VLA: return write_vla(output, op, cell, to);
+	case PLAN_VLA_VISITOR: return write_vla_visitor(output, op, cell, to);
+	case PLAN_OPTIONAL: return write_optional(output, op, cell, to);
+	case PLAN_VARIANT: return write_variant(output, op, cell, to);
+	case PLAN_GATHER: return write_gather(output, op, cell, to);
+	default: return write_converted(output, op, cell, to);
+	}
+}
+
+static uint8_t *write_block(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cells, uint8_t *to)
+{
+	if (!plan_room(output, to, op->bytes))
+		return plan_fail(output, PLAN_REASON_TOO_BIG);
+	if (!plan_copy_block(op, cells, to))
+		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
+	return to + op->bytes;
+}
+
+/* The operations op ... stop on the cells from `cell` on. */
+static uint8_t *write_cells(struct plan_output *output, const struct plan_op *op,
+		const struct plan_op *stop, const struct side_arg *cell, uint8_t *to)
+{
+	for (; op != stop && to; op += op->skip) {
+		if (op->code > PLAN_BLOCK) {
+			to = write_cell(output, op, cell, to);
+			cell++;
+			continue;
+		}
+		if (op->code == PLAN_BLOCK)
+			to = write_block(output, op, cell, to);
+		else
+			to = write_scalars(output, op, cell, op->count, to);
+		cell += op->count;
+	}
+	return to;
+}
+
+static int fail(enum plan_reason why, enum plan_reason *reason)
+{
+	if (reason)
+		*reason = why;
+	return why == PLAN_REASON_TOO_BIG ? -E2BIG : -EINVAL;
+}
+
+/* Plans with anything in them. */
+ssize_t plan_serialize_any(const struct plan *plan, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
+		enum plan_reason *reason)
+{
+	const struct plan_body *body = (const struct plan_body *)plan;
+	struct plan_output output = {(uint8_t *)buffer + capacity, NULL, PLAN_REASON_NONE};
+	const struct side_arg *cell = arguments ? side_ptr_get(arguments->sav) : NULL;
+	uint8_t *to = buffer;
+
+	if ((arguments ? arguments->len : 0) != body->cell_count)
+		to = plan_fail(&output, PLAN_REASON_ARGUMENT_COUNT);
+	else if (body->cell_count && !cell)
+		to = plan_fail(&output, PLAN_REASON_NULL_POINTER);
+	else if (body->variadic && !variadic)
+		to = plan_fail(&output, PLAN_REASON_ARGUMENT_COUNT);
+	else
+		to = write_cells(&output, body->ops, body->ops + body->op_count - 1, cell, to);
+	if (to && body->variadic)
+		to = plan_write_variadic(&output, variadic, to);
+	return to ? to - (uint8_t *)buffer : fail(output.reason, reason);
+}
+
+/* The last field of a plan that has a span; its cell is the last one. */
+static uint8_t *write_span(struct plan_output *output, const struct plan_op *op,
+		const struct side_arg *cell, uint8_t *to, struct plan_span *span)
+{
+	const uint8_t *base = side_ptr_get(cell->u.side_static.side_struct_gather_ptr);
+	const uint8_t *length_base = base;
+
+	if (cell->type.v != op->label)
+		return plan_fail(output, PLAN_REASON_ARGUMENT_LABEL);
+	if (op->code == PLAN_GATHER_COPY) {
+		if (!base)
+			return plan_fail(output, PLAN_REASON_NULL_POINTER);
+		*span = (struct plan_span){base + op->offset, op->count};
+		return to;
+	}
+	if (op->label == SIDE_TYPE_GATHER_VLA)
+		length_base = side_ptr_get(cell->u.side_static.side_vla_gather.length_ptr);
+	return plan_write_memory_vla_span(output, op + 1, base, length_base, to, span);
+}
+
+ssize_t plan_serialize_span(const struct plan *plan, const struct side_arg_vec *arguments,
+		void *buffer, size_t capacity, struct plan_span *span)
+{
+	const struct plan_body *body = (const struct plan_body *)plan;
+	struct plan_output output = {(uint8_t *)buffer + capacity, NULL, PLAN_REASON_NONE};
+	const struct side_arg *cell = arguments ? side_ptr_get(arguments->sav) : NULL;
+	const struct plan_op *last = body->ops + body->span_at;
+	uint8_t *to = buffer;
+
+	if (!cell || arguments->len != body->cell_count)
+		return -EINVAL;
+	if (last != body->ops)
+		to = write_cells(&output, body->ops, last, cell, to);
+	if (to)
+		to = write_span(&output, last, cell + body->cell_count - 1, to, span);
+	return to ? to - (uint8_t *)buffer : fail(output.reason, NULL);
+}
+
+/* The arguments of a plan that has some: NULL when something is wrong with the vector. */
+plan_inline const struct side_arg *plan_cells(
+		const struct plan_body *body, const struct side_arg_vec *arguments)
+{
+	if (__builtin_expect(!arguments || arguments->len != body->cell_count, 0))
+		return NULL;
+	return side_ptr_get(arguments->sav);
+}
+
+/* Plans of one run of scalars. */
+#define DEFINE_SERIALIZE_RUN(bytes)                                                           \
+	static ssize_t serialize_run_##bytes(const struct plan *plan,                         \
+			const struct side_arg_vec *arguments,                                 \
+			const struct side_arg_dynamic_struct *variadic, void *buffer,         \
+			size_t capacity, enum plan_reason *reason)                            \
+	{                                                                                     \
+		const struct plan_body *body = (const struct plan_body *)plan;                \
+		const struct side_arg *cell = plan_cells(body, arguments);                    \
+		uint32_t count = body->cell_count;                                            \
+                                                                                              \
+		if (__builtin_expect(!cell || capacity < (size_t)count * (bytes), 0))         \
+			return plan_serialize_any(                                            \
+					plan, arguments, variadic, buffer, capacity, reason); \
+		if (!plan_copy_cells(bytes, body->ops[0].label, cell, count, buffer))         \
+			return fail(PLAN_REASON_ARGUMENT_LABEL, reason);                      \
+		return (ssize_t)count * (bytes);                                              \
+	}
+
+DEFINE_SERIALIZE_RUN(1)
+DEFINE_SERIALIZE_RUN(2)
+DEFINE_SERIALIZE_RUN(4)
+DEFINE_SERIALIZE_RUN(8)
+DEFINE_SERIALIZE_RUN(16)
+
+/* NULL: there is none for this code. */
+plan_serialize_func plan_serialize_run(unsigned int code)
+{
+	switch (code) {
+	case PLAN_SCALAR_1: return serialize_run_1;
+	case PLAN_SCALAR_2: return serialize_run_2;
+	case PLAN_SCALAR_4: return serialize_run_4;
+	case PLAN_SCALAR_8: return serialize_run_8;
+	case PLAN_SCALAR_16: return serialize_run_16;
+	default: return NULL;
+	}
+}
+
+/*
+ * Plain plans: scalars, UTF-8 strings, and gathered memory without holes.
+ *
+ * Each operation has a step that ends in a jump to the step of the next operation, with everything
+ * in registers. (Without optimisation these are calls; PLAN_STEPS_MAX bounds how deep.)
+ */
+#define STEP(name)                                                                       \
+	ssize_t name(const struct plan_op *op, const struct side_arg *cell, uint8_t *to, \
+			const uint8_t *last, uint8_t *start, enum plan_reason *reason)
+
+#define NEXT_STEP(op, cell, to) return (op)->step(op, cell, to, last, start, reason)
+
+/* One cell is the usual run, and then no loop is needed; more go the second way. */
+#define STEP_RUN(bytes_each)                                                               \
+	static __attribute__((noinline)) STEP(step_cells_##bytes_each)                     \
+	{                                                                                  \
+		if ((size_t)(last - to + 8) < op->bytes)                                   \
+			return fail(PLAN_REASON_TOO_BIG, reason);                          \
+		to = plan_copy_cells(bytes_each, op->label, cell, op->count, to);          \
+		if (!to)                                                                   \
+			return fail(PLAN_REASON_ARGUMENT_LABEL, reason);                   \
+		NEXT_STEP(op + 1, cell + op->count, to);                                   \
+	}                                                                                  \
+                                                                                           \
+	static STEP(step_run_##bytes_each)                                                 \
+	{                                                                                  \
+		if (op->count != 1 || (bytes_each) > 8 || to > last)                       \
+			return step_cells_##bytes_each(op, cell, to, last, start, reason); \
+		if (__builtin_expect(cell->type.v != op->label, 0))                        \
+			return step_wrong_label(op, cell, to, last, start, reason);        \
+		plan_copy_cell(bytes_each, cell, to);                                      \
+		NEXT_STEP(op + 1, cell + 1, to + (bytes_each));                            \
+	}
+
+/* Out of line, so that the steps need no stack. */
+static __attribute__((noinline, cold)) STEP(step_wrong_label)
+{
+	(void)op, (void)cell, (void)to, (void)last, (void)start;
+	return fail(PLAN_REASON_ARGUMENT_LABEL, reason);
+}
+
+STEP_RUN(0)
+STEP_RUN(1)
+STEP_RUN(2)
+STEP_RUN(4)
+STEP_RUN(8)
+STEP_RUN(16)
+
+static STEP(step_block)
+{
+	if (__builtin_expect((size_t)(last - to + 8) < op->bytes, 0))
+		return fail(PLAN_REASON_TOO_BIG, reason);
+	if (__builtin_expect(!plan_copy_block(op, cell, to), 0))
+		return fail(PLAN_REASON_ARGUMENT_LABEL, reason);
+	NEXT_STEP(op + op->skip, cell + op->count, to + op->bytes);
+}
+
+/* Any string. */
+static __attribute__((noinline)) STEP(step_long_string)
+{
+	const uint8_t *from = side_ptr_get(cell->u.side_static.string_value);
+
+	if (__builtin_expect(cell->type.v != op->label, 0))
+		return step_wrong_label(op, cell, to, last, start, reason);
+	if (!from)
+		from = (const uint8_t *)"(null)";
+	to = plan_copy_string(to, last + 8, from);
+	if (!to)
+		return fail(PLAN_REASON_TOO_BIG, reason);
+	NEXT_STEP(op + 1, cell + 1, to);
+}
+
+/* Up to 15 bytes without a loop; more begin again the long way. */
+static STEP(step_string)
+{
+	const uint8_t *from = side_ptr_get(cell->u.side_static.string_value);
+	const uint64_t *constants = plan_nul_constants;
+	uint64_t nul;
+
+	if (__builtin_expect(cell->type.v != op->label, 0))
+		return step_wrong_label(op, cell, to, last, start, reason);
+	if (!from || to + 8 > last || !plan_same_page(from, 16))
+		return step_long_string(op, cell, to, last, start, reason);
+	plan_pin(constants);
+	nul = plan_copy_string_word(to, from, constants);
+	if (nul)
+		NEXT_STEP(op + 1, cell + 1, plan_behind_nul(to, nul));
+	nul = plan_copy_string_word(to + 8, from + 8, constants);
+	if (nul)
+		NEXT_STEP(op + 1, cell + 1, plan_behind_nul(to + 8, nul));
+	return step_long_string(op, cell, to, last, start, reason);
+}
+
+static STEP(step_gather_copy)
+{
+	const uint8_t *from = side_ptr_get(cell->u.side_static.side_struct_gather_ptr);
+	uint32_t count = op->count;
+
+	if (__builtin_expect(cell->type.v != op->label, 0))
+		return fail(PLAN_REASON_ARGUMENT_LABEL, reason);
+	if (__builtin_expect(!from, 0))
+		return fail(PLAN_REASON_NULL_POINTER, reason);
+	if (__builtin_expect((size_t)(last - to + 8) < count, 0))
+		return fail(PLAN_REASON_TOO_BIG, reason);
+	plan_copy(to, from + op->offset, count);
+	NEXT_STEP(op + 1, cell + 1, to + count);
+}
+
+static STEP(step_end)
+{
+	(void)op, (void)cell, (void)last, (void)reason;
+	return to - start;
+}
+
+plan_step_func plan_step(unsigned int code)
+{
+	static const plan_step_func steps[PLAN_END + 1] = {
+			[PLAN_END] = step_end,
+			[PLAN_SCALAR_0] = step_run_0,
+			[PLAN_SCALAR_1] = step_run_1,
+			[PLAN_SCALAR_2] = step_run_2,
+			[PLAN_SCALAR_4] = step_run_4,
+			[PLAN_SCALAR_8] = step_run_8,
+			[PLAN_SCALAR_16] = step_run_16,
+			[PLAN_BLOCK] = step_block,
+			[PLAN_STRING] = step_string,
+			[PLAN_GATHER_COPY] = step_gather_copy,
+	};
+
+	if (code == PLAN_STRING &&
+			(!PLAN_STRING_WORDS ||
+					__atomic_load_n(&plan_strings_by_byte, __ATOMIC_RELAXED)))
+		return step_long_string;
+	return steps[code];
+}
+
+ssize_t plan_serialize_plain(const struct plan *plan, const struct side_arg_vec *arguments,
+		const struct side_arg_dynamic_struct *variadic, void *buffer, size_t capacity,
+		enum plan_reason *reason)
+{
+	const struct plan_body *body = (const struct plan_body *)plan;
+	const struct side_arg *cell = plan_cells(body, arguments);
+
+	/* The steps count from the last place for a word, so there must be one. */
+	if (__builtin_expect(!cell || capacity < 8, 0))
+		return plan_serialize_any(plan, arguments, variadic, buffer, capacity, reason);
+	return body->ops[0].step(
+			body->ops, cell, buffer, (uint8_t *)buffer + capacity - 8, buffer, reason);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The calls that led to a hit. What the walk needs of each module is made before probes are set, and again when libraries have
+ * come, out of the unwinder's data as it is mapped; read by the kernel, for another thread may unmap it meanwhile.
+ *
+ * Hits read the picture without a lock: it is published whole, and what is not in it any more is given back when all hits that
+ * may have seen it are over (probes-places.c waits for them). All but hits happens under the event lock.
+ */
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "tracers/agent/core/mappings.h"
+#include "tracers/agent/probes/probes.h"
+#include "probe/unwind/unwind.h"
+#include "protocol/raw.h"
+
+#include <sys/mman.h>
+
+#define SEGMENTS_MAX 64
+#define FRAMES_MAX ((size_t)256 << 20) /* bytes of the unwinder's data of one module */
+
+/* One module's rows. */
+struct block {
+	struct block *next;
+	size_t mapped, nr;
+	uint64_t base, end, device, inode;
+	bool used; /* in the picture that is made */
+	struct unwind_row rows[];
+};
+
+struct picture {
+	struct picture *next; /* of those that were retired */
+	size_t mapped;
+	uint64_t known[UNWIND_KNOWN]; /* written by hits */
+	struct unwind_modules modules;
+	struct unwind_module list[];
+};
+
+static struct block *blocks;
+static struct picture *current; /* stores with release, hits load with acquire */
+static struct picture *retired;
+static struct block *retired_blocks;
+
+/* ---- rows of a module ---- */
+
+static bool read_memory(uint64_t from, void *to, size_t size)
+{
+	struct iovec local = {.iov_base = to, .iov_len = size};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
+
+	return raw_call(SYS_process_vm_readv, raw_call(SYS_getpid), &local, 1L, &remote, 1L, 0L) ==
+			(long)size;
+}
+
+/* Where the unwinder's data is, and the end of what is mapped with it. */
+static bool find_frames(uint64_t base, uint64_t *header, uint64_t *begin, uint64_t *end)
+{
+	ElfW(Phdr) segments[SEGMENTS_MAX];
+	ElfW(Ehdr) elf;
+	uint64_t bias = base;
+	unsigned int i, nr;
+	uint8_t first[4];
+	int32_t distance;
+
+	if (!read_memory(base, &elf, sizeof(elf)) || elf.e_phentsize != sizeof(segments[0]))
+		return false;
+	nr = elf.e_phnum < SEGMENTS_MAX ? elf.e_phnum : SEGMENTS_MAX;
+	if (!read_memory(base + elf.e_phoff, segments, nr * sizeof(segments[0])))
+		return false;
+	for (i = nr; i-- > 0;)
+		if (segments[i].p_type == PT_LOAD)
+			bias = base - (segments[i].p_vaddr - segments[i].p_offset);
+	*header = *end = 0;
+	for (i = 0; i < nr; i++)
+		if (segments[i].p_type == PT_GNU_EH_FRAME)
+			*header = segments[i].p_vaddr + bias;
+	for (i = 0; i < nr; i++)
+		if (segments[i].p_type == PT_LOAD &&
+				*header - (segments[i].p_vaddr + bias) < segments[i].p_filesz)
+			*end = segments[i].p_vaddr + bias + segments[i].p_filesz;
+	if (!*header || !*end || !read_memory(*header, first, sizeof(first)) ||
+			!read_memory(*header + sizeof(first), &distance, sizeof(distance)))
+		return false;
+	/* Some linkers put the header behind what it is the header of. */
+	*begin = *header;
+	if (first[1] == 0x1b && distance < 0)
+		*begin += sizeof(first) + (uint64_t)(int64_t)distance;
+	return *end > *begin && *end - *begin <= FRAMES_MAX;
+}
+
+/* Room for as many rows as the data may have; what is not used of it is given back. */
+static struct block *build(const struct unwind_image *image)
+{
+	size_t mapped = sizeof(struct block) + image->size * sizeof(struct unwind_row), used;
+	struct block *block = raw_mmap(NULL, mapped, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+
+	if (!block)
+		return NULL;
+	block->nr = unwind_build(image, block->rows, image->size);
+	used = (sizeof(*block) + block->nr * sizeof(struct unwind_row) + 4095) & ~(size_t)4095;
+	block->mapped = mapped;
+	if (used < mapped && !raw_munmap((char *)block + used, mapped - used))
+		block->mapped = used;
+	return block;
+}
+
+/* Also where there are none: it is not looked for again. */
+static struct block *make_block(const struct base_library *library)
+{
+	struct unwind_image image = {.lowest = library->base};
+	struct block *block;
+	uint64_t end = 0;
+
+	if (find_frames(library->base, &image.header, &image.address, &end)) {
+		image.size = (size_t)(end - image.address);
+		image.bytes = raw_mmap(NULL, image.size, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1);
+		if (!image.bytes)
+			return NULL;
+		if (!read_memory(image.address, (void *)(uintptr_t)image.bytes, image.size))
+			image.header = 0;
+	}
+	block = build(&image);
+	if (image.bytes)
+		raw_munmap((void *)(uintptr_t)image.bytes, image.size);
+	if (!block)
+		return NULL;
+	block->base = library->base;
+	block->end = library->end;
+	block->device = library->device;
+	block->inode = library->inode;
+	block->next = blocks;
+	blocks = block;
+	return block;
+}
+
+static bool is_of(const struct block *block, const struct base_library *library)
+{
+	return block->base == library->base && block->end == library->end &&
+			block->device == library->device && block->inode == library->inode;
+}
+
+/* ---- the picture ---- */
+
+struct making {
+	uint32_t nr;
+	bool changed;
+};
+
+static void look_at(void *user, const struct base_library *library)
+{
+	struct making *making = user;
+	struct block *block = blocks;
+
+	while (block && !is_of(block, library))
+		block = block->next;
+	making->nr++;
+	if (!block) {
+		block = make_block(library);
+		making->changed = true;
+	}
+	if (block)
+		block->used = true;
+}
+
+static void retire_unused(struct making *making)
+{
+	struct block **at = &blocks;
+
+	while (*at) {
+		struct block *block = *at;
+
+		if (block->used) {
+			block->used = false;
+			at = &block->next;
+			continue;
+		}
+		making->changed = true;
+		*at = block->next;
+		block->next = retired_blocks;
+		retired_blocks = block;
+	}
+}
+
+static void publish(struct picture *picture)
+{
+	struct picture *old = current;
+
+	/* Release: all of it. Pairs with the acquire in probe_calls(). */
+	__atomic_store_n(&current, picture, __ATOMIC_RELEASE);
+	if (!old)
+		return;
+	old->next = retired;
+	retired = old;
+}
+
+/* Blocks are in the order in which they were made. */
+static void list_modules(struct picture *picture)
+{
+	struct unwind_module *list = picture->list;
+	const struct block *block;
+	size_t i;
+
+	for (block = blocks; block; block = block->next) {
+		for (i = picture->modules.nr++; i && list[i - 1].start > block->base; i--)
+			list[i] = list[i - 1];
+		list[i] = (struct unwind_module){.start = block->base,
+				.end = block->end,
+				.rows = block->rows,
+				.nr_rows = block->nr};
+	}
+	picture->modules.modules = list;
+}
+
+static void make_picture(uint32_t nr)
+{
+	size_t mapped = sizeof(struct picture) + nr * sizeof(struct unwind_module);
+	struct picture *picture = raw_mmap(
+			NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	/* Without: by frame pointers. */
+	if (picture) {
+		picture->mapped = mapped;
+		picture->modules.known = picture->known;
+		list_modules(picture);
+	}
+	publish(picture);
+}
+
+void probe_calls_update(bool wanted)
+{
+	struct making making = {0};
+
+	if (!wanted && !current)
+		return;
+	if (wanted && base_each(look_at, &making))
+		return;
+	retire_unused(&making);
+	if (!wanted)
+		publish(NULL);
+	else if (making.changed)
+		make_picture(making.nr);
+}
+
+bool probe_calls_has_retired(void)
+{
+	return retired || retired_blocks;
+}
+
+void probe_calls_free_retired(void)
+{
+	while (retired) {
+		struct picture *old = retired;
+
+		retired = old->next;
+		raw_munmap(old, old->mapped);
+	}
+	while (retired_blocks) {
+		struct block *old = retired_blocks;
+
+		retired_blocks = old->next;
+		raw_munmap(old, old->mapped);
+	}
+}
+
+/* ---- a thread's own stack ---- */
+
+/*
+ * A thread's stack, from where it is now up to where it began, is there as long as the thread is: for a thread of libc up to
+ * its control block, for the first one up to what the kernel has put there. Pages are looked at once, when the stack has not been
+ * so deep before, and are read without the kernel from then on. Only those that are in one piece with the end: between another
+ * stack that the program made and this one are pages that cannot be read, and those above the end are none of it.
+ */
+#define PAGE 4096u
+#define PAGES_BITS 28
+
+/* The lowest page that was looked at << PAGES_BITS | how many from there; one word, so that it is right at any time. */
+static __thread uint64_t known_stack __attribute__((tls_model("initial-exec")));
+
+/* What the loader has found at the begin. Other C libraries have none. */
+extern void *__libc_stack_end __attribute__((weak));
+
+/* The thread's control block, which says its own address. */
+static uint64_t own_control_block(void)
+{
+	uint64_t address;
+
+	__asm__("mov %%fs:0, %0" : "=r"(address));
+	return address;
+}
+
+static bool is_near(uint64_t page, uint64_t end)
+{
+	return end > page && end - page <= PROBE_PAGES_MAX;
+}
+
+/* The page behind the end of the stack, or where it is known, if that is near; 0: it is not. */
+static uint64_t end_of_stack(uint64_t page)
+{
+	uint64_t known = known_stack >> PAGES_BITS, end = 0;
+
+	if (is_near(page, known))
+		return known;
+	if (!probe_is_first_thread())
+		end = own_control_block() / PAGE + 1;
+	else if (&__libc_stack_end)
+		end = (uintptr_t)__libc_stack_end / PAGE + 1;
+	return is_near(page, end) ? end : 0;
+}
+
+static __attribute__((noinline)) void look_at_stack(uint64_t page, struct probes_block *block)
+{
+	/* In a sandbox the agent makes no system call: it then reads one page. */
+	uint64_t known = known_stack, end = context_may_ask() ? end_of_stack(page) : 0;
+	uint64_t nr = end - page;
+	void *memory = end ? probe_hit_memory(block) : NULL;
+
+	if (!memory || !probe_are_there(page * PAGE, nr, memory))
+		return;
+	/* In one piece with what was known, or in place of it. */
+	if (known && end == known >> PAGES_BITS)
+		nr += known % (UINT64_C(1) << PAGES_BITS);
+	if (nr < UINT64_C(1) << PAGES_BITS)
+		known_stack = page << PAGES_BITS | nr;
+}
+
+/* Where words may be read without asking the kernel: the page of the stack pointer at least. */
+static __attribute__((noinline)) void set_memory(
+		struct unwind_memory *memory, const uint64_t *stack, struct probes_block *block)
+{
+	uint64_t page = (uintptr_t)stack / PAGE, known = known_stack;
+	uint64_t end = (known >> PAGES_BITS) + known % (UINT64_C(1) << PAGES_BITS);
+
+	if (__builtin_expect(page < known >> PAGES_BITS || page >= end, 0)) {
+		look_at_stack(page, block);
+		known = known_stack;
+		end = (known >> PAGES_BITS) + known % (UINT64_C(1) << PAGES_BITS);
+		if (page < known >> PAGES_BITS || page >= end)
+			end = page + 1;
+	}
+	memory->low = page * PAGE;
+	memory->high = end * PAGE;
+}
+
+/* ---- a hit ---- */
+
+_Static_assert(PROBE_PAGES_MEMORY <= PROBE_CALLS_BYTES, "what a block has room for");
+
+static bool read_word(void *user, uint64_t address, uint64_t *value)
+{
+	struct probes_window *window = user;
+	uint64_t *words = probe_hit_memory(window->block);
+
+	/* Words are aligned, so none is partly in it. */
+	if (words && address - window->from >= window->size) {
+		window->size = PROBE_CALLS_BYTES - address % PROBE_CALLS_BYTES;
+		window->from = address;
+		if (!probe_read(words, address, window->size, window->stack, &window->reading))
+			window->size = 0;
+	}
+	if (!words || !window->size)
+		return false;
+	*value = words[(address - window->from) / sizeof(uint64_t)];
+	return true;
+}
+
+uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
+		struct probes_block *block, struct probes_window *window)
+{
+	static const struct unwind_modules none;
+	/* Acquire: all of it. Pairs with the release in publish(). */
+	const struct picture *picture = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+
+	window->block = block;
+	window->stack = hit->stack;
+	window->from = window->size = 0;
+	window->reading = NULL;
+	set_memory(&window->memory, hit->stack, block);
+	window->memory.read = read_word;
+	window->memory.user = window;
+	window->state.pc = leaves ? patch_return_address(hit->returns_to) : hit->address;
+	window->state.stack = (uintptr_t)hit->stack;
+	window->state.frame = hit->registers.rbp;
+	window->state.exact = !leaves;
+	return unwind_walk(picture ? &picture->modules : &none, &window->state, &window->memory,
+			patch_return_address, to, most);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The value of a field where a probe hits: out of registers, of memory that may not be there, and of what is known of the place.
+ * As in probe-hit.c: any thread, signal handlers, general registers only, nothing of libc.
+ */
+#include "tracers/agent/probes/probes.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+/* ---- registers ---- */
+
+#define INSTRUCTION 16 /* rip */
+#define IN_HIT(member) (1 + (uint8_t)offsetof(struct patch_hit, member))
+
+int probe_fetch_place(unsigned int reg, bool leaves)
+{
+	/* As DWARF counts them. */
+	static const uint8_t places[] = {IN_HIT(registers.rax), IN_HIT(registers.rdx),
+			IN_HIT(registers.rcx), IN_HIT(registers.rbx), IN_HIT(registers.rsi),
+			IN_HIT(registers.rdi), IN_HIT(registers.rbp), IN_HIT(stack),
+			IN_HIT(registers.r8), IN_HIT(registers.r9), IN_HIT(registers.r10),
+			IN_HIT(registers.r11), IN_HIT(registers.r12), IN_HIT(registers.r13),
+			IN_HIT(registers.r14), IN_HIT(registers.r15), IN_HIT(address)};
+
+	/* Behind a return, that is where it goes. */
+	if (leaves && reg == INSTRUCTION)
+		return -1;
+	return reg < sizeof(places) ? places[reg] - 1 : -1;
+}
+
+static uint64_t register_value(const struct probes_moment *moment, unsigned int reg)
+{
+	const struct patch_hit *hit = moment->hit;
+	int place = probe_fetch_place(reg, moment->way->leaves);
+
+	if (place < 0 && reg == INSTRUCTION)
+		return patch_return_address(hit->returns_to);
+	if (place >= 0)
+		return *(const uint64_t *)(const void *)((const char *)hit + place);
+	/* lahf in the second byte, seto in the first: bit 11. */
+	return (hit->registers.flags >> 8 & 0xff) | (hit->registers.flags & 1) << 11;
+}
+
+/*
+ * Nobody has changed it since the hit: that is what general registers only means. Stored by an instruction that the
+ * compiler need not know of.
+ */
+static __attribute__((noinline)) uint64_t vector_value(unsigned int number, bool upper)
+{
+	_Alignas(16) uint64_t value[2] = {0, 0};
+
+#define STORE(n) \
+	case n: __asm__ volatile("movups %%xmm" #n ", %0" : "=m"(value)); break
+	switch (number) {
+		STORE(0);
+		STORE(1);
+		STORE(2);
+		STORE(3);
+		STORE(4);
+		STORE(5);
+		STORE(6);
+		STORE(7);
+		STORE(8);
+		STORE(9);
+		STORE(10);
+		STORE(11);
+		STORE(12);
+		STORE(13);
+		STORE(14);
+		STORE(15);
+	}
+#undef STORE
+	return value[upper];
+}
+
+/* ---- fetching ---- */
+
+/* Its first word is its own address. */
+static const uint64_t *thread_pointer(void)
+{
+	const uint64_t *pointer;
+
+	__asm__ volatile("movq %%fs:0, %0" : "=r"(pointer));
+	return pointer;
+}
+
+static uint64_t extend(uint64_t value, unsigned int bits, bool is_signed)
+{
+	unsigned int rest = 64 - bits;
+
+	return is_signed ? (uint64_t)((int64_t)(value << rest) >> rest) : value << rest >> rest;
+}
+
+static uint64_t load(struct probes_moment *moment, uint64_t from, unsigned int size)
+{
+	uint64_t value = 0;
+
+	if (!probe_read_as_program(moment, &value, from, size)) {
+		moment->unreadable |= UINT64_C(1) << moment->field;
+		return 0;
+	}
+	return value;
+}
+
+/* To the nearest, of two as near the even one; `drop`: bits that go, at most 63. */
+static uint64_t round_off(uint64_t value, unsigned int drop)
+{
+	uint64_t rest = value & ((UINT64_C(1) << drop) - 1), half = UINT64_C(1) << (drop - 1);
+
+	value >>= drop;
+	return value + (rest > half || (rest == half && (value & 1)));
+}
+
+/* From a number of the x87, which has 64 bits behind an exponent of 15, to the bits of a double. */
+static uint64_t as_double(uint64_t bits, uint64_t head)
+{
+	uint64_t sign = (head >> 15 & 1) << 63, infinite = UINT64_C(0x7ff) << 52;
+	int64_t exponent = (int64_t)(head & 0x7fff) - 16383 + 1023;
+
+	if ((head & 0x7fff) == 0x7fff)
+		return sign | infinite | (bits << 1 ? UINT64_C(1) << 51 : 0);
+	if (exponent >= 0x7ff)
+		return sign | infinite;
+	if (!bits || exponent < -52)
+		return sign;
+	/* The value is below the smallest number: more than half of it rounds up. round_off() cannot drop so many bits. */
+	if (exponent == -52)
+		return sign | (bits > UINT64_C(1) << 63);
+	if (exponent <= 0)
+		return sign | round_off(bits, (unsigned int)(12 - exponent));
+	/* A carry out of the fraction counts the exponent up, as it should. */
+	return sign | (((uint64_t)exponent << 52) + round_off(bits << 1 >> 1, 11));
+}
+
+static uint64_t load_extended(struct probes_moment *moment, uint64_t from)
+{
+	uint64_t bits = load(moment, from, 8);
+
+	return as_double(bits, load(moment, from + 8, 2));
+}
+
+/* From 16 bits, of which 5 are the exponent and 10 the fraction, to the bits of a float, which can represent each such number. */
+static uint64_t half_as_float(uint64_t half)
+{
+	uint64_t sign = (half >> 15 & 1) << 31, fraction = half & 0x3ff;
+	uint64_t exponent = half >> 10 & 0x1f;
+
+	if (exponent == 0x1f)
+		return sign | UINT64_C(0xff) << 23 | fraction << 13;
+	if (!exponent && !fraction)
+		return sign;
+	/* Subnormal: shift until the highest bit becomes the implicit one. */
+	for (exponent += !exponent; !(half >> 10 & 0x1f) && !(fraction & 0x400); exponent--)
+		fraction <<= 1;
+	return sign | (exponent + 127 - 15) << 23 | (fraction & 0x3ff) << 13;
+}
+
+/* What stands at the stack pointer is ours where the return is seen. */
+static uint64_t return_address(struct probes_moment *moment)
+{
+	const struct patch_hit *hit = moment->hit;
+
+	return patch_return_address(
+			hit->call ? hit->returns_to : load(moment, (uintptr_t)hit->stack, 8));
+}
+
+/* ---- variables of the thread ---- */
+
+static int64_t errno_at;
+
+void probe_fetch_start(void)
+{
+	/* The C library is loaded with the program, so that is the same in each thread. */
+	errno_at = (int64_t)((uintptr_t)&errno - (uintptr_t)thread_pointer());
+}
+
+/*
+ * As the C library has it: behind the thread pointer stands where a list of blocks is, two words for each module, the first of which is
+ * the block, or all bits are set until the thread uses it. Before the list stands how many there are.
+ */
+static uint64_t block_of(struct probes_moment *moment, uint64_t module)
+{
+	uint64_t list = thread_pointer()[1], block = UINT64_MAX;
+
+	if (module && module <= load(moment, list - 16, 8))
+		block = load(moment, list + 16 * module, 8);
+	if (block != UINT64_MAX && block)
+		return block;
+	moment->unreadable |= UINT64_C(1) << moment->field;
+	return 0;
+}
+
+static uint64_t begin_value(struct probes_moment *moment, const struct probe_fetch_op *op)
+{
+	const struct patch_hit *hit = moment->hit;
+
+	switch (op->code) {
+	case PROBE_FETCH_CONSTANT: return (uint64_t)op->value;
+	case PROBE_FETCH_VECTOR: return vector_value(op->reg, op->value == 8);
+	case PROBE_FETCH_MODULE: return (uint64_t)op->value + moment->wish->bias;
+	case PROBE_FETCH_SITE: return hit->address;
+	case PROBE_FETCH_FUNCTION: return (uintptr_t)moment->wish->function;
+	case PROBE_FETCH_CALL: return hit->call;
+	case PROBE_FETCH_DURATION: return moment->way->leaves ? hit->elapsed : 0;
+	case PROBE_FETCH_RETURN: return return_address(moment);
+	case PROBE_FETCH_UNREADABLE: return moment->unreadable;
+	case PROBE_FETCH_THREAD: return (uint64_t)op->value + (uintptr_t)thread_pointer();
+	case PROBE_FETCH_ERRNO: return (uint64_t)errno_at + (uintptr_t)thread_pointer();
+	default: return 0;
+	}
+}
+
+static uint64_t divide(int64_t left, int64_t right)
+{
+	/* The one quotient that there is no room for comes out as it is. */
+	if (right == -1)
+		return 0 - (uint64_t)left;
+	return right ? (uint64_t)(left / right) : 0;
+}
+
+static uint64_t shift_signed(int64_t left, uint64_t by)
+{
+	return (uint64_t)(left >> (by < 64 ? by : 63));
+}
+
+static uint64_t calculate(unsigned int sum, uint64_t left, uint64_t right)
+{
+	int64_t signed_left = (int64_t)left, signed_right = (int64_t)right;
+
+	switch (sum) {
+	case PROBE_SUM_PLUS: return left + right;
+	case PROBE_SUM_MINUS: return left - right;
+	case PROBE_SUM_TIMES: return left * right;
+	case PROBE_SUM_DIVIDE: return divide(signed_left, signed_right);
+	case PROBE_SUM_MODULO: return right ? left % right : 0;
+	case PROBE_SUM_AND: return left & right;
+	case PROBE_SUM_OR: return left | right;
+	case PROBE_SUM_XOR: return left ^ right;
+	case PROBE_SUM_LEFT: return right < 64 ? left << right : 0;
+	case PROBE_SUM_RIGHT: return right < 64 ? left >> right : 0;
+	case PROBE_SUM_RIGHT_SIGNED: return shift_signed(signed_left, right);
+	case PROBE_SUM_EQUAL: return left == right;
+	case PROBE_SUM_NOT_EQUAL: return left != right;
+	case PROBE_SUM_LESS: return signed_left < signed_right;
+	case PROBE_SUM_LESS_EQUAL: return signed_left <= signed_right;
+	case PROBE_SUM_GREATER: return signed_left > signed_right;
+	case PROBE_SUM_GREATER_EQUAL: return signed_left >= signed_right;
+	default: return 0;
+	}
+}
+
+/* What is put aside is counted when the table is opened: there is room for it, and it is there. */
+uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetch *fetch)
+{
+	uint64_t value = 0, aside[PROBE_TABLE_ASIDE_MAX];
+	unsigned int nr_aside = 0;
+
+	moment->length = UINT64_MAX;
+	moment->upper = 0;
+	for (uint32_t i = 0; i < fetch->nr_ops; i++) {
+		const struct probe_fetch_op *op = &fetch->ops[i];
+
+		switch (op->code) {
+		case PROBE_FETCH_REGISTER: value = register_value(moment, op->reg); break;
+		case PROBE_FETCH_ADD: value += (uint64_t)op->value; break;
+		case PROBE_FETCH_ADD_REGISTER:
+			value += register_value(moment, op->reg) << op->size;
+			break;
+		case PROBE_FETCH_LOAD: value = load(moment, value, op->size); break;
+		case PROBE_FETCH_SHIFT_RIGHT: value >>= op->size; break;
+		case PROBE_FETCH_ZERO_EXTEND: value = extend(value, op->size, false); break;
+		case PROBE_FETCH_SIGN_EXTEND: value = extend(value, op->size, true); break;
+		case PROBE_FETCH_PUSH: aside[nr_aside++] = value; break;
+		case PROBE_FETCH_CALCULATE:
+			if (!nr_aside)
+				return 0;
+			value = calculate(op->size, aside[--nr_aside], value);
+			break;
+		case PROBE_FETCH_LENGTH:
+			moment->length = value;
+			value = 0;
+			break;
+		case PROBE_FETCH_EXTENDED: value = load_extended(moment, value); break;
+		case PROBE_FETCH_HALF: value = half_as_float(value); break;
+		case PROBE_FETCH_WIDE:
+			if (!nr_aside)
+				return 0;
+			moment->upper = value;
+			value = aside[--nr_aside];
+			break;
+		case PROBE_FETCH_BLOCK: value = block_of(moment, value); break;
+		default: value = begin_value(moment, op); break;
+		}
+		/* What cannot be read leads nowhere. */
+		if (moment->unreadable >> moment->field & 1)
+			return 0;
+	}
+	return value;
+}

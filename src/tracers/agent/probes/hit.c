@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A hit that is more than a record (probe-record.c): where anybody but the recorder listens, where there
+ * is a filter, or there are too many bytes, fields become arguments, and the event is called. In any thread and in
+ * signal handlers, on the program's stack, with general registers only: all that is called from here is compiled so
+ * (tests/probe/agent/test_registers.py), and where others listen, which are not, the rest is saved before.
+ *
+ * Nothing of libc is called. What strings and arrays of arguments are read into is one of a few blocks, taken by setting its
+ * bit, as in record.c; most events need none.
+ */
+#include <string.h>
+
+#include <side/tracer-extensions.h>
+
+#include "tracers/agent/probes/probes.h"
+#include "tracers/agent/core/recording.h"
+#include "protocol/raw.h"
+
+#include <sys/mman.h>
+
+#define BLOCKS 32
+#define CELLS_BYTES (PROBE_TABLE_FIELDS_MAX * sizeof(struct side_arg))
+#define BLOCK_SIZE (CELLS_BYTES + PROBE_TABLE_PAYLOAD_MAX + PROBE_CALLS_BYTES)
+#define ARMED_SHIFT (sizeof(uintptr_t) * 8 - 8)
+
+uint64_t probe_hit_lost;
+
+static char *blocks;
+static uint32_t blocks_taken;
+static struct side_tracer_functions quiet;
+
+/* What the recorder registers with libside needs no more: the first and the last of it. */
+void probe_hit_start(void)
+{
+	if (!blocks)
+		blocks = raw_mmap(NULL, BLOCKS * BLOCK_SIZE, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	agent_record_functions(&quiet.begin, &quiet.end);
+	probe_fetch_start();
+	probe_record_start();
+}
+
+static int take_block(void)
+{
+	/* Relaxed: the exchange below checks the value again. */
+	uint32_t taken = __atomic_load_n(&blocks_taken, __ATOMIC_RELAXED);
+
+	while (~taken && blocks) {
+		int index = __builtin_ctz(~taken);
+
+		/* Acquire: the last owner's accesses come before ours. Pairs with give_block(). */
+		if (__atomic_compare_exchange_n(&blocks_taken, &taken, taken | 1u << index, true,
+				    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return index;
+	}
+	return -1;
+}
+
+static void give_block(int index)
+{
+	/* Release: our accesses come before the next owner's. Pairs with take_block(). */
+	__atomic_fetch_and(&blocks_taken, ~(1u << index), __ATOMIC_RELEASE);
+}
+
+/* ---- fields that have a length ---- */
+
+static void mark_unreadable(struct probes_moment *moment)
+{
+	moment->unreadable |= UINT64_C(1) << moment->field;
+}
+
+/* The limit, or what the fetch has said if that is less. */
+static size_t length_of(const struct probes_moment *moment, const struct probe_table_field *field)
+{
+	return moment->length < field->limit ? (size_t)moment->length : field->limit;
+}
+
+void probe_hit_text(struct probes_moment *moment, const struct probe_table_field *field,
+		uint64_t address, char *to)
+{
+	size_t length = length_of(moment, field);
+
+	to[0] = 0;
+	if (length && !probe_read_string(moment, to, address, length + 1))
+		mark_unreadable(moment);
+}
+
+void *probe_hit_memory(struct probes_block *block)
+{
+	if (block->memory)
+		return block->memory;
+	block->index = take_block();
+	if (block->index >= 0)
+		block->memory = blocks + (size_t)block->index * BLOCK_SIZE;
+	return block->memory;
+}
+
+/* Where the walk keeps what it has read is too large for the stack, and mostly not needed. */
+static uint64_t read_calls(
+		struct probes_moment *moment, const struct probe_table_field *field, void *to)
+{
+	struct probes_block block = {.memory = moment->calls_memory, .index = -1};
+	uint64_t count = probe_calls(
+			to, field->limit, moment->hit, moment->way->leaves, &block, moment->window);
+
+	if (block.index >= 0)
+		give_block(block.index);
+	return count;
+}
+
+/* How many. */
+uint64_t probe_hit_several(struct probes_moment *moment, const struct probe_table_field *field,
+		uint64_t address, void *to)
+{
+	uint64_t count = length_of(moment, field);
+
+	if (!count)
+		return 0;
+	if (field->type == PROBE_FIELD_BACKTRACE)
+		count = read_calls(moment, field, to);
+	else if (!probe_read_as_program(moment, to, address, count * field->size))
+		count = 0;
+	if (!count)
+		mark_unreadable(moment);
+	return count;
+}
+
+/* ---- arguments ---- */
+
+static char *take_scratch(struct probes_moment *moment, size_t size)
+{
+	char *room = moment->scratch;
+
+	moment->scratch += (size + 7) & ~(size_t)7;
+	return room;
+}
+
+static void fill_string(struct probes_moment *moment, const struct probe_table_field *field,
+		uint64_t address, struct side_arg *cell)
+{
+	char *text = take_scratch(moment, field->limit + 1u);
+
+	/* The name is ours: in the table, which is there. */
+	if (address == (uintptr_t)moment->wish->function) {
+		side_ptr_set(cell->u.side_static.string_value, moment->wish->function);
+		return;
+	}
+	probe_hit_text(moment, field, address, text);
+	side_ptr_set(cell->u.side_static.string_value, text);
+}
+
+/* A count and what it counts, which the description says how to gather. */
+static void fill_gathered(struct probes_moment *moment, const struct probe_table_field *field,
+		uint64_t address, struct side_arg *cell)
+{
+	uint64_t *room = (uint64_t *)(void *)take_scratch(
+			moment, 8 + (size_t)field->size * field->limit);
+
+	room[0] = probe_hit_several(moment, field, address, room + 1);
+	side_ptr_set(cell->u.side_static.side_vla_gather.ptr, room);
+	side_ptr_set(cell->u.side_static.side_vla_gather.length_ptr, room);
+}
+
+static void fill_struct(struct probes_moment *moment, const struct probes_field *named,
+		struct side_arg *cells, struct side_arg *cell)
+{
+	struct side_arg_vec *members =
+			(struct side_arg_vec *)(void *)take_scratch(moment, sizeof(*members));
+
+	side_ptr_set(members->sav, &cells[named->first_member]);
+	members->len = named->nr_members;
+	side_ptr_set(cell->u.side_static.side_struct, members);
+}
+
+static inline void fill_value(struct probes_moment *moment, const struct probes_field *named,
+		const struct probe_fetch *how, struct side_arg *cells, struct side_arg *cell)
+{
+	const struct probe_table_field *field = &named->field;
+	uint64_t value = probe_fetch_value(moment, how);
+
+	cell->type.v = named->label;
+	cell->flags = 0;
+	if (probe_field_is_several(field)) {
+		fill_gathered(moment, field, value, cell);
+		return;
+	}
+	switch (field->type) {
+	case PROBE_FIELD_BOOL:
+		cell->u.side_static.bool_value.side_bool8 = (value & 0xff) != 0;
+		break;
+	case PROBE_FIELD_STRING: fill_string(moment, field, value, cell); break;
+	case PROBE_FIELD_STRUCT: fill_struct(moment, named, cells, cell); break;
+	default:
+		/* The lower bytes are the value of each size, of floats too. */
+		cell->u.side_static.integer_value.side_u64 = value;
+		if (field->size > sizeof(value))
+			cell->u.side_static.integer_value
+					.side_u128_split[SIDE_INTEGER128_SPLIT_HIGH] =
+					moment->upper;
+		break;
+	}
+}
+
+/* The fetch determines whether the value can be read. */
+static void fill_guarded(struct probes_moment *moment, const struct probes_field *named,
+		const struct probe_fetch *how, struct side_arg *cells)
+{
+	struct side_arg *cell = &cells[named->cell];
+	struct side_arg_optional *optional =
+			(struct side_arg_optional *)(void *)take_scratch(moment, sizeof(*optional));
+
+	fill_value(moment, named, how, cells, &optional->side_static);
+	optional->selector = moment->unreadable >> moment->field & 1 ? SIDE_OPTIONAL_DISABLED
+								     : SIDE_OPTIONAL_ENABLED;
+	cell->type.v = SIDE_TYPE_OPTIONAL;
+	cell->flags = 0;
+	side_ptr_set(cell->u.side_static.side_optional, optional);
+}
+
+static inline void fill_cell(struct probes_moment *moment, const struct probes_field *named,
+		const struct probe_fetch *how, struct side_arg *cells)
+{
+	if (named->field.guarded)
+		fill_guarded(moment, named, how, cells);
+	else
+		fill_value(moment, named, how, cells, &cells[named->cell]);
+}
+
+/* ---- events ---- */
+
+/*
+ * Others than the recorder listen, or contexts are asked of the program: all that they may change is saved. Not the
+ * protection keys, nor the tiles, which nobody but the program uses.
+ */
+#define SAVED_BYTES 4096
+#define SAVED_PARTS UINT32_C(0xe7) /* x87, SSE, AVX, AVX-512 */
+
+struct saved_call {
+	const struct probes_event *event;
+	const struct side_arg_vec *arguments;
+	void *caller;
+	void (*plain)(void);
+};
+
+struct saved_area {
+	_Alignas(64) unsigned char bytes[SAVED_BYTES];
+};
+_Static_assert(SAVED_BYTES + 64 <= BLOCK_SIZE, "an area is in a block");
+
+static void call_with_area(const struct saved_call *call, struct saved_area *area)
+{
+	uint64_t *header = (uint64_t *)(void *)(area->bytes + 512);
+
+	for (unsigned int i = 0; i < 8; i++)
+		header[i] = 0;
+	__asm__ volatile("xsave %0" : "=m"(*area) : "a"(SAVED_PARTS), "d"(0) : "memory");
+	if (call->plain)
+		call->plain();
+	else
+		side_tracer_call(call->event->state, call->arguments, call->caller, NULL);
+	__asm__ volatile("xrstor %0" : : "m"(*area), "a"(SAVED_PARTS), "d"(0) : "memory");
+}
+
+static __attribute__((noinline)) void call_with_stack(const struct saved_call *call)
+{
+	struct saved_area area;
+
+	call_with_area(call, &area);
+}
+
+/* The program's stack may be small: use it for the area only if no block is free. */
+static __attribute__((noinline)) void call_saved(const struct saved_call *call)
+{
+	int index = take_block();
+	uintptr_t block = (uintptr_t)blocks + (size_t)index * BLOCK_SIZE;
+
+	if (index < 0) {
+		call_with_stack(call);
+		return;
+	}
+	call_with_area(call, (struct saved_area *)((block + 63) & ~(uintptr_t)63));
+	give_block(index);
+}
+
+void probe_hit_saved(void (*call)(void))
+{
+	const struct saved_call saved = {.plain = call};
+
+	call_saved(&saved);
+}
+
+static __attribute__((noinline)) void fill_cells(
+		struct probes_moment *moment, struct side_arg *cells)
+{
+	const struct probes_event *event = moment->way->event;
+	const struct probe_fetch *fetches = probes_fetches(moment);
+
+	for (uint32_t i = 0; i < event->nr_fields; i++) {
+		moment->field = i;
+		fill_cell(moment, &event->fields[i], &fetches[i], cells);
+	}
+}
+
+static __attribute__((noinline)) void call_others(const struct probes_event *event,
+		const struct side_arg_vec *arguments, void *caller)
+{
+	const struct saved_call call = {event, arguments, caller, NULL};
+
+	call_saved(&call);
+}
+
+/* Needs little of the stack while the event's callbacks run. */
+static void call_event(struct probes_moment *moment, struct side_arg *cells)
+{
+	void *caller = (void *)(uintptr_t)moment->hit->address;
+	const struct probes_event *event = moment->way->event;
+	struct side_arg_vec arguments;
+
+	fill_cells(moment, cells);
+	side_ptr_set(arguments.sav, cells);
+	arguments.len = event->nr_top;
+	if (!side_tracer_call(event->state, &arguments, caller, &quiet))
+		call_others(event, &arguments, caller);
+}
+
+static __attribute__((noinline)) void hit_large(struct probes_moment *moment)
+{
+	int index = take_block();
+	char *block;
+
+	if (index < 0) {
+		/* Relaxed: a statistics counter. */
+		__atomic_fetch_add(&probe_hit_lost, 1, __ATOMIC_RELAXED);
+		if (moment->way->event->unseen)
+			__atomic_fetch_add(&moment->way->event->unseen[PROBES_UNSEEN_MEMORY], 1,
+					__ATOMIC_RELAXED);
+		probe_count_unseen(moment->way->event);
+		return;
+	}
+	block = blocks + (size_t)index * BLOCK_SIZE;
+	moment->scratch = block + CELLS_BYTES;
+	moment->calls_memory = block + CELLS_BYTES + PROBE_TABLE_PAYLOAD_MAX;
+	call_event(moment, (struct side_arg *)(void *)block);
+	give_block(index);
+}
+
+/* The program is only armed where nothing but the lowest bit of the highest byte is set. */
+static inline bool is_wanted(const struct probes_event *event)
+{
+	return __atomic_load_n(event->enabled, __ATOMIC_RELAXED) & ~((uintptr_t)1 << ARMED_SHIFT);
+}
+
+static void hit_with(const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way, struct probes_scratch *scratch)
+{
+	struct probes_moment *moment = &scratch->moment;
+
+	*moment = (struct probes_moment){.hit = hit,
+			.way = way,
+			.wish = *probes_wish_of(hook),
+			.window = &scratch->window};
+	if (way->event->nr_fields <= PROBES_CELLS_FEW && !way->event->scratch)
+		call_event(moment, scratch->cells);
+	else
+		hit_large(moment);
+}
+
+static __attribute__((noinline)) void hit_with_stack(const struct patch_hit *hit,
+		const struct probes_hook *hook, const struct probes_way *way)
+{
+	struct probes_scratch scratch;
+
+	hit_with(hit, hook, way, &scratch);
+}
+
+void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way)
+{
+	struct probes_scratch *scratch = patch_hit_scratch();
+
+	if (!is_wanted(way->event))
+		return;
+	if (scratch)
+		hit_with(hit, hook, way, scratch);
+	else
+		hit_with_stack(hit, hook, way);
+}

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tables of probes come with a session's rules and go with them. What an exchange has brought is kept until the rules are
+ * in force; then tables that are new get their events, those that are not named any more are over, and all places are
+ * made to be as they are wanted. What is over is given back when nobody can be in it: never where nothing may be waited for.
+ */
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+#include <side/tracer-extensions.h>
+
+#include "tracers/agent/context/values.h"
+#include "tracers/agent/probes/probes.h"
+#include "protocol/raw.h"
+
+#include <sys/mman.h>
+
+/* Of the exchange that is under way: one at a time, because of the event lock. */
+static struct {
+	bool told; /* all that hold are here */
+	uint32_t nr;
+	struct {
+		uint64_t number, size;
+		int fd;
+	} tables[WIRE_TABLES_MAX];
+} incoming;
+
+const bool agent_has_probes = true;
+
+static struct probes_table *over; /* their hooks are away */
+static bool started;
+static bool apply_due; /* places are not as they are wanted: nothing could be waited for */
+static int start_error;
+
+/* ---- what is kept when no probe is left ---- */
+
+/* Its variables are the writable segments of the library that @user, a function, is in. */
+static int count_variables(struct dl_phdr_info *object, size_t size, void *user)
+{
+	uintptr_t function = (uintptr_t)user;
+	bool is_libside = false;
+	unsigned int i;
+
+	(void)size;
+	for (i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+		is_libside |= segment->p_type == PT_LOAD &&
+				function - object->dlpi_addr - segment->p_vaddr < segment->p_memsz;
+	}
+	/* The program itself has no name: with libside in it, its variables are not the tracer's. */
+	if (!is_libside || !object->dlpi_name || !*object->dlpi_name)
+		return is_libside;
+	for (i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+		if (segment->p_type == PT_LOAD && segment->p_flags & PF_W)
+			patch_memory_count((const void *)(object->dlpi_addr + segment->p_vaddr),
+					segment->p_memsz);
+	}
+	return 1;
+}
+
+void agent_probes_count_libside(void)
+{
+	void (*function)(void) = side_tracer_disarm;
+	void *address;
+
+	memcpy(&address, &function, sizeof(address));
+	agent_objects_each(count_variables, address);
+}
+
+/* ---- what an exchange brings ---- */
+
+void agent_probes_begin(void)
+{
+	while (incoming.nr)
+		wire_close(incoming.tables[--incoming.nr].fd);
+	incoming.told = false;
+}
+
+int agent_probes_receive(uint64_t number, uint64_t size, int fd)
+{
+	if (incoming.nr == WIRE_TABLES_MAX) {
+		wire_close(fd);
+		return -EPROTO;
+	}
+	incoming.tables[incoming.nr].number = number;
+	incoming.tables[incoming.nr].size = size;
+	incoming.tables[incoming.nr++].fd = fd;
+	return 0;
+}
+
+void agent_probes_told(void)
+{
+	incoming.told = true;
+}
+
+void agent_probes_look_around(void)
+{
+	patch_find_unwinder();
+}
+
+/* ---- one table ---- */
+
+static int map_table(struct probes_table *table, uint64_t said_size, int fd)
+{
+	const char *reason;
+	size_t size = 0;
+	int ret = probe_table_check_memfd(fd, &size);
+
+	if (!ret && size != said_size)
+		ret = -EPROTO;
+	if (ret)
+		return ret;
+	/* Private, so that it may be mapped however it was opened; sealed, so that it never changes. */
+	table->bytes = raw_mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd);
+	if (!table->bytes)
+		return -ENOMEM;
+	table->size = size;
+	ret = probe_table_open(&table->table, table->bytes, size, &reason);
+	if (ret)
+		agent_debug("a table of probes is refused: %s", reason);
+	return ret;
+}
+
+/* Each fetch is found once, not at each hit. */
+static int take_fetches(struct probes_table *table)
+{
+	uint32_t nr = probe_table_nr_fetches(&table->table), i;
+
+	table->fetches = agent_memory_take(&table->memory, (nr + 1) * sizeof(*table->fetches));
+	if (!table->fetches)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		probe_table_fetch(&table->table, 0, i, &table->fetches[i]);
+	return 0;
+}
+
+static int fill_table(struct probes_table *table, uint64_t size, int fd)
+{
+	uint32_t nr;
+	int ret = start_error ? start_error : map_table(table, size, fd);
+
+	if (ret)
+		return ret;
+	nr = probe_table_nr_probes(&table->table) + 1;
+	table->wishes = agent_memory_take(&table->memory, nr * sizeof(struct probes_wish *));
+	table->errors = agent_memory_take(&table->memory, nr * sizeof(*table->errors));
+	ret = table->wishes && table->errors ? take_fetches(table) : -ENOMEM;
+	return ret ? ret : probes_events_make(table);
+}
+
+/* Nobody is in a hook of it any more. */
+static void free_table(struct probes_table *table)
+{
+	struct agent_memory memory;
+
+	probes_events_free(table);
+	if (table->bytes)
+		raw_munmap((void *)(uintptr_t)table->bytes, table->size);
+	agent_memory_free(&table->lines);
+	memory = table->memory;
+	agent_memory_free(&memory);
+}
+
+/* In its own memory, together with all that it needs. */
+static struct probes_table *new_table(uint64_t number)
+{
+	struct agent_memory memory = {0};
+	struct probes_table *table = agent_memory_take(&memory, sizeof(*table));
+
+	if (!table)
+		return NULL;
+	table->memory = memory;
+	table->number = number;
+	return table;
+}
+
+static void end_table(struct probes_table *table)
+{
+	probes_places_drop(table);
+	table->next = over;
+	over = table;
+	apply_due = true;
+}
+
+/* ---- those of a session ---- */
+
+static struct probes_table *find_table(const struct agent_session *session, uint64_t number)
+{
+	struct probes_table *table = session->tables;
+
+	while (table && table->number != number)
+		table = table->next;
+	return table;
+}
+
+static bool is_named(uint64_t number)
+{
+	uint32_t i;
+
+	for (i = 0; i < incoming.nr; i++)
+		if (incoming.tables[i].number == number)
+			return true;
+	return false;
+}
+
+static void end_unnamed(struct agent_session *session)
+{
+	struct probes_table **at = &session->tables;
+
+	while (*at) {
+		struct probes_table *table = *at;
+
+		if (is_named(table->number)) {
+			at = &table->next;
+			continue;
+		}
+		*at = table->next;
+		end_table(table);
+	}
+}
+
+/* ---- sandboxes ---- */
+
+#define LOCK_TRIES 1000 /* of a millisecond */
+
+/* Bounded: the thread may have interrupted itself while it held the lock. */
+static bool lock_for_sandbox(void)
+{
+	struct timespec pause = {.tv_nsec = 1000000};
+
+	for (unsigned int i = 0; i < LOCK_TRIES; i++) {
+		if (side_tracer_trylock())
+			return true;
+		raw_call(SYS_nanosleep, &pause, 0L);
+	}
+	return false;
+}
+
+static enum context_hits hits_before, hits_now;
+
+static enum patch_sandbox sandbox_of(enum context_hits hits)
+{
+	if (hits == CONTEXT_HITS_ALL)
+		return PATCH_SANDBOX_NONE;
+	return hits == CONTEXT_HITS_WITHOUT_CHANGES ? PATCH_SANDBOX_NO_SIGNALS
+						    : PATCH_SANDBOX_NO_RETURN;
+}
+
+/* In the thread that is about to enter a sandbox. */
+static void limit_hits(enum context_hits hits)
+{
+	struct agent_session *session;
+	struct probes_table *table;
+
+	/* A forked child determines its process id. */
+	(void)context_generation_now();
+	/* A process that shares this memory enters the sandbox alone. */
+	if (context_is_foreign())
+		return;
+	patch_thread_begin();
+	if (hits == CONTEXT_HITS_AS_BEFORE)
+		hits = hits_before;
+	else if (hits < hits_now)
+		hits = hits_now;
+	/* The handler of breakpoints must return, too. */
+	if ((hits == CONTEXT_HITS_WITHOUT_RETURN || hits == CONTEXT_HITS_WITHOUT_CHANGES) &&
+			!patch_traps_are_silent())
+		hits = CONTEXT_HITS_WITHOUT_SIGNALS;
+	hits_before = hits_now;
+	if (hits == hits_now || !probes_places_any() || !lock_for_sandbox())
+		return;
+	hits_now = hits;
+	probes_places_limit(hits);
+	(void)patch_reads(hits == CONTEXT_HITS_ALL && probes_places_read());
+	patch_signals_sandbox(sandbox_of(hits));
+	agent_each_session(session) for (table = session->tables; table; table = table->next)
+			table->said = false;
+	agent_probes_answer();
+	side_tracer_unlock();
+}
+
+/* Before an event ends, and at the end of the process. */
+static void count_unseen(struct probes_table *table)
+{
+	uint32_t i, nr = table->events && !table->error ? probe_table_nr_events(&table->table) : 0;
+
+	for (i = 0; i < nr; i++)
+		probe_count_unseen_locked(&table->events[i]);
+}
+
+void agent_probes_count(void)
+{
+	struct agent_session *session;
+	struct probes_table *table;
+
+	agent_each_session(session) for (table = session->tables; table; table = table->next)
+			count_unseen(table);
+}
+
+static const struct patch_hooks hooks = {.unseen = probe_hit_unseen,
+		.may_ask = context_may_ask,
+		.is_vforked = probe_hit_is_vforked};
+
+/* Durations are measured by the time stamp, whose frequency whoever records knows best. */
+static void start(const struct agent_session *session)
+{
+	uint64_t frequency =
+			session->config.clock == RING_CLOCK_TSC ? session->config.frequency : 0;
+
+	/* Without it they are 0. */
+	if (frequency || !started)
+		patch_clock(frequency ? (UINT64_C(1000000000) << 32) / frequency : 0);
+	if (!started) {
+		started = true;
+		probe_hit_start();
+		patch_hooks_set(&hooks);
+		context_memory_shared = patch_thread_shares;
+		/* Release: the hooks. Pairs with the acquire in agent_vfork_begins(). */
+		__atomic_store_n(&context_vfork_begins, patch_thread_begin, __ATOMIC_RELEASE);
+		context_hits_limited = limit_hits;
+		start_error = patch_start(false);
+	}
+	if (!start_error)
+		probes_loader_start();
+}
+
+void agent_probes_update(struct agent_session *session, bool may_wait)
+{
+	uint32_t i;
+
+	agent_probes_count();
+	if (!incoming.told) {
+		agent_probes_begin();
+		return;
+	}
+	end_unnamed(session);
+	if (!may_wait) {
+		for (i = 0; i < incoming.nr; i++)
+			session->probes_due |= !find_table(session, incoming.tables[i].number);
+		apply_due |= session->tables != NULL;
+		agent_probes_begin();
+		return;
+	}
+	session->probes_due = false;
+	if (incoming.nr)
+		start(session);
+	for (i = 0; i < incoming.nr; i++) {
+		struct probes_table *table = find_table(session, incoming.tables[i].number);
+
+		/* Whoever brings it once more may be another recorder, which has heard nothing of it. */
+		if (table)
+			table->said = false;
+		if (table)
+			continue;
+		table = new_table(incoming.tables[i].number);
+		if (!table)
+			continue;
+		/* Before there are events of it: the session records those of its own tables only. */
+		table->next = session->tables;
+		session->tables = table;
+		table->error = incoming.tables[i].fd < 0
+				? -EACCES
+				: fill_table(table, incoming.tables[i].size, incoming.tables[i].fd);
+		if (table->error)
+			agent_debug("a table of probes cannot be used: error %d", -table->error);
+	}
+	agent_probes_begin();
+}
+
+void agent_probes_leave(struct agent_session *session)
+{
+	while (session->tables) {
+		struct probes_table *table = session->tables;
+
+		session->tables = table->next;
+		end_table(table);
+	}
+}
+
+/* ---- all of them ---- */
+
+static bool there_are_any(void)
+{
+	struct agent_session *session;
+
+	agent_each_session(session) if (session->tables) return true;
+	return over != NULL;
+}
+
+static void free_over(void)
+{
+	while (over) {
+		struct probes_table *table = over;
+
+		over = table->next;
+		free_table(table);
+	}
+}
+
+static bool calls_are_wanted(void)
+{
+	const struct probes_table *table;
+	struct agent_session *session;
+
+	agent_each_session(session) for (table = session->tables; table;
+					 table = table->next) if (table->wants_calls &&
+			!table->error) return true;
+	return false;
+}
+
+static void find_all(struct agent_session *session)
+{
+	struct probes_table *table;
+
+	for (table = session->tables; table; table = table->next)
+		if (!table->error && probes_places_find(table))
+			agent_debug("cannot read the mappings");
+}
+
+void agent_probes_answer(void)
+{
+	struct agent_session *session;
+	struct probes_table *table;
+
+	agent_each_session(session)
+	{
+		for (table = session->tables; table; table = table->next) {
+			if (table->said || session->gone || agent_is_sandboxed())
+				continue;
+			table->said = !probes_answer(session, table);
+		}
+	}
+}
+
+void agent_probes_apply(void)
+{
+	struct agent_session *session;
+
+	apply_due = false;
+	if (!there_are_any())
+		return;
+	agent_each_session(session) find_all(session);
+	probe_calls_update(calls_are_wanted());
+	probes_places_apply();
+	/* Hits of what was removed, or is read by nobody any more, are over. It asks for system calls, as below. */
+	if (!agent_is_sandboxed())
+		(void)patch_reads(probes_places_read());
+	probe_calls_free_retired();
+	free_over();
+	if (!there_are_any()) {
+		probes_loader_stop();
+		/* It asks for system calls that a sandbox may not expect. */
+		if (!agent_is_sandboxed() && patch_rest())
+			probes_places_rest();
+	}
+	agent_probes_answer();
+}
+
+bool agent_probes_due(void)
+{
+	struct agent_session *session;
+
+	agent_each_session(session) if (session->probes_due) return true;
+	return apply_due;
+}
+
+void agent_probes_check(void)
+{
+	/* Relaxed: one that begins just now has looked itself. */
+	if (!__atomic_load_n(&started, __ATOMIC_RELAXED))
+		return;
+	patch_find_unwinder();
+	patch_check();
+}
+
+void agent_probes_libraries_changed(void)
+{
+	int saved_errno = errno;
+
+	/* Relaxed: as in update.c. */
+	if (agent_is_sandboxed() || atomic_load_explicit(&agent.exiting, memory_order_relaxed))
+		return;
+	patch_look_around();
+	side_tracer_lock();
+	agent_probes_apply();
+	side_tracer_unlock();
+	errno = saved_errno;
+}
+
+void agent_probes_forked(void)
+{
+	struct agent_session *session;
+	struct probes_table *table;
+	bool apply = false, gone = false;
+
+	/* Before anything is set here: the control thread may just have looked around, which is in nobody's turn. */
+	patch_forked();
+	agent_probes_begin();
+	agent_each_session(session)
+	{
+		gone |= session->gone;
+		for (table = session->tables; table; table = table->next) {
+			table->said = false;
+			apply |= !table->error && probes_places_forked(table);
+		}
+	}
+	/* What another thread of the parent's has half changed is let be. */
+	if (apply && !gone && !agent_is_sandboxed())
+		probes_places_apply();
+	agent_probes_answer();
+}
+
+bool agent_probes_has(const struct side_event_description *event)
+{
+	const struct agent_session *session;
+
+	agent_each_session(session) if (session->tables &&
+			probes_events_has(session->tables, event)) return true;
+	return false;
+}
+
+bool agent_probes_is_for(
+		const struct agent_session *session, const struct side_event_description *event)
+{
+	const struct agent_session *other;
+
+	if (session->tables && probes_events_has(session->tables, event))
+		return true;
+	agent_each_session(other) if (other->tables &&
+			probes_events_has(other->tables, event)) return false;
+	return !over || !probes_events_has(over, event);
+}

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A hit becomes a record: where one callback listens, which is the recorder's, and no filter is to be asked, nothing is called
+ * but the ring. That is looked at in a section of libside, which is entered here. A record of one or two values that stand in the hit goes from there
+ * into the ring, by a function for its size; others are made in a buffer of the thread's.
+ * probe-hit.c does what is left, before anything has happened.
+ *
+ * In any thread and in signal handlers, with general registers only and nothing of libc, as there.
+ */
+#include <string.h>
+
+#include <side/trace.h>
+
+#include "tracers/agent/probes/probes.h"
+#include "tracers/agent/core/recording.h"
+#include "libside/section.h"
+
+/* Of libside, and where the recorder's callbacks are that use general registers only. */
+static const struct side_tracer_sections no_sections = {.gp = SECTION_SLOW};
+static struct {
+	const struct side_tracer_sections *sections;
+	struct side_tracer_functions quiet;
+} known = {.sections = &no_sections};
+
+void probe_record_start(void)
+{
+	const struct side_tracer_sections *sections = side_tracer_sections(SECTIONS_VERSION);
+
+	agent_record_functions(&known.quiet.begin, &known.quiet.end);
+	if (sections)
+		known.sections = sections;
+}
+
+/* ---- bytes ---- */
+
+static inline uint8_t *put_value(uint8_t *to, uint64_t value, size_t size)
+{
+	/* What is too much is overwritten by the next one, or not recorded. */
+	memcpy(to, &value, sizeof(value));
+	return to + size;
+}
+
+/* All but the plain ones. */
+static inline __attribute__((always_inline)) uint8_t *put_fetched(
+		struct probes_moment *moment, const struct probes_step *step, uint8_t *to)
+{
+	const struct probe_table_field *field =
+			&moment->way->event->fields[step - moment->way->steps].field;
+	uint64_t value = 0, count;
+
+	moment->field = (uint32_t)(step - moment->way->steps);
+	if (step->kind != PROBES_STEP_NAME)
+		value = probe_fetch_value(moment, &probes_fetches(moment)[moment->field]);
+	switch ((enum probes_step_kind)step->kind) {
+	case PROBES_STEP_BOOL: return put_value(to, (value & 0xff) != 0, 1);
+	case PROBES_STEP_NAME:
+		for (const char *name = moment->wish->function; (*to++ = (uint8_t)*name); name++)
+			;
+		return to;
+	case PROBES_STEP_STRING:
+		probe_hit_text(moment, field, value, (char *)to);
+		while (*to++)
+			;
+		return to;
+	case PROBES_STEP_GATHERED:
+		count = probe_hit_several(moment, field, value, to + sizeof(count));
+		return put_value(to, count, sizeof(count)) + count * field->size;
+	case PROBES_STEP_WIDE:
+		return put_value(put_value(to, value, sizeof(value)), moment->upper, sizeof(value));
+	case PROBES_STEP_NOTHING: return to;
+	default: return put_value(to, value, step->size);
+	}
+}
+
+static __attribute__((noinline)) uint8_t *put_field(
+		struct probes_moment *moment, const struct probes_step *step, uint8_t *to)
+{
+	bool guarded = step->kind != PROBES_STEP_PLAIN && step->from;
+	uint8_t *end = put_fetched(moment, step, to + guarded);
+
+	if (!guarded)
+		return end;
+	/* The selector of an optional value; nothing follows it if the value could not be read. */
+	*to = !(moment->unreadable >> moment->field & 1);
+	return *to ? end : to + 1;
+}
+
+static inline uint8_t *put_plain(
+		const struct patch_hit *hit, const struct probes_step *step, uint8_t *to)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)hit + step->from, sizeof(value));
+	return put_value(to, value, step->size);
+}
+
+/* From the first one on that is not plain. */
+static inline __attribute__((always_inline)) uint8_t *put_rest(const struct patch_hit *hit,
+		const struct probes_hook *hook, const struct probes_way *way,
+		struct probes_scratch *scratch, uint8_t *to)
+{
+	const struct probes_step *step = way->steps + way->nr_plain,
+				 *end = way->steps + way->nr_steps;
+	struct probes_moment *moment = &scratch->moment;
+
+	*moment = (struct probes_moment){.hit = hit,
+			.way = way,
+			.wish = *probes_wish_of(hook),
+			.window = &scratch->window};
+	for (; step != end; step++)
+		to = step->kind == PROBES_STEP_PLAIN ? put_plain(hit, step, to)
+						     : put_field(moment, step, to);
+	return to;
+}
+
+/* What stands in the hit as it is to be recorded, from the first field on: of most events all of them. */
+static inline __attribute__((always_inline)) uint8_t *put_plain_ones(
+		const struct patch_hit *hit, const struct probes_way *way, uint8_t *to)
+{
+	const struct probes_step *step = way->steps, *words = step + way->nr_words,
+				 *end = step + way->nr_plain;
+
+	/* All registers are sixteen of them. */
+	for (; step != words; step++, to += sizeof(uint64_t))
+		memcpy(to, (const char *)hit + step->from, sizeof(uint64_t));
+	for (; step != end; step++)
+		to = put_plain(hit, step, to);
+	return to;
+}
+
+/* The end of a call has been looked at, and its begin is looked at here: once for both purposes. */
+static inline uint64_t clock_of(const struct patch_hit *hit, bool leaves)
+{
+	if (leaves)
+		return hit->now;
+	if (__builtin_expect(!hit->call, 1))
+		return 0;
+	return *hit->began = __builtin_ia32_rdtsc();
+}
+
+/* ---- any record ---- */
+
+/* The most bytes that the steps may store. */
+static inline uint64_t most_bytes(const struct probes_hook *hook, const struct probes_way *way)
+{
+	return __builtin_expect(!way->nr_names, 1) ? way->most
+						   : way->most +
+					(uint64_t)way->nr_names *
+							(*probes_wish_of(hook))->function_bytes;
+}
+
+/* With contexts, or with fields that must be fetched. */
+static __attribute__((noinline)) bool record_more(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way, struct probes_scratch *scratch)
+{
+	uint8_t *buffer = scratch->record;
+	uint8_t *to = recording_begin(event, buffer, PROBES_RECORD_MAX, most_bytes(hook, way),
+			(const void *)(uintptr_t)hit->address);
+
+	if (__builtin_expect(!to, 0))
+		return false;
+	to = put_plain_ones(hit, way, to);
+	if (way->nr_plain != way->nr_steps)
+		to = put_rest(hit, hook, way, scratch, to);
+	recording_end(event, buffer, to, clock_of(hit, way->leaves));
+	return true;
+}
+
+/* The name of the function, a word at a time, and words of the hit. */
+static __attribute__((noinline)) void record_named(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way, uint8_t *buffer)
+{
+	const char *name = hook->name;
+	uint8_t *to = buffer, *end = buffer + hook->name_bytes;
+
+	for (; to < end; to += sizeof(uint64_t), name += sizeof(uint64_t))
+		memcpy(to, name, sizeof(uint64_t));
+	to = end;
+	for (unsigned int i = 0; i < way->nr_behind; i++, to += sizeof(uint64_t))
+		memcpy(to, (const char *)hit + way->words[i], sizeof(uint64_t));
+	recording_end(event, buffer, to, clock_of(hit, way->leaves));
+}
+
+/* Words of the hit. */
+static __attribute__((noinline)) void record_plain(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_way *way, uint8_t *buffer)
+{
+	recording_end(event, buffer, put_plain_ones(hit, way, buffer), clock_of(hit, way->leaves));
+}
+
+/* Keeps no data on the stack while the ring works. */
+static inline __attribute__((always_inline)) bool record_in(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way, struct probes_scratch *scratch)
+{
+	uint8_t *buffer = scratch->record;
+
+	if (way->named && __builtin_expect(hook->name_bytes, 1) && recording_is_plain(event)) {
+		record_named(event, hit, hook, way, buffer);
+		return true;
+	}
+	if (__builtin_expect(most_bytes(hook, way) > PROBES_RECORD_MAX, 0))
+		return false;
+	if (__builtin_expect(!recording_is_plain(event), 0) ||
+			__builtin_expect(way->nr_plain != way->nr_steps, 0))
+		return record_more(event, hit, hook, way, scratch);
+	record_plain(event, hit, way, buffer);
+	return true;
+}
+
+static __attribute__((noinline)) bool record_on_stack(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way)
+{
+	struct probes_scratch scratch;
+
+	return record_in(event, hit, hook, way, &scratch);
+}
+
+/* The program's stack may be small: the buffers are on it only if the thread has no memory for them. */
+static __attribute__((noinline)) bool record_any(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct probes_way *way)
+{
+	struct probes_scratch *scratch = patch_hit_scratch();
+
+	return scratch ? record_in(event, hit, hook, way, scratch)
+		       : record_on_stack(event, hit, hook, way);
+}
+
+char *agent_probes_buffer(void)
+{
+	struct probes_scratch *scratch = patch_hit_scratch();
+
+	return scratch ? (char *)scratch->record : NULL;
+}
+
+void *agent_probes_filter_memory(void)
+{
+	struct probes_scratch *scratch = patch_hit_scratch();
+
+	return scratch ? scratch->values : NULL;
+}
+
+/* ---- a piece of the hit ---- */
+
+/* Now, or for a return when that was; and the begin of a call whose return is to be seen. */
+static inline __attribute__((always_inline)) uint64_t ticks_of(
+		const struct patch_hit *hit, bool leaves)
+{
+	uint64_t ticks = leaves ? hit->now : __builtin_ia32_rdtsc();
+
+	if (!leaves && hit->call)
+		*hit->began = ticks;
+	return ticks;
+}
+
+/* False: the record is of another kind, or not for this thread. Keeps nothing while the ring is at work. */
+static inline __attribute__((always_inline)) bool record_piece(const struct agent_event *event,
+		const struct patch_hit *hit, const struct probes_way *way, bool leaves)
+{
+	const char *from = (const char *)hit + way->from;
+	struct ring_producer *producer = recording_rings(event);
+	ring_publish_timed *publish;
+	uint64_t words[2], ticks;
+
+	/* Compiler fence: the rings before the function, see record_cell(). */
+	atomic_signal_fence(memory_order_seq_cst);
+	publish = __atomic_load_n(&event->publish_timed, __ATOMIC_RELAXED);
+	if (__builtin_expect(!producer, 0) || __builtin_expect(recording_is_vforked(), 0) ||
+			__builtin_expect(!publish, 0) ||
+			__builtin_expect(event->timed_size != way->piece, 0))
+		return false;
+	ticks = ticks_of(hit, leaves);
+	if (way->second) {
+		memcpy(&words[0], from, sizeof(words[0]));
+		memcpy(&words[1], (const char *)hit + way->second, sizeof(words[1]));
+		from = (const char *)words;
+	}
+	publish(producer, event->id, ticks, from);
+	return true;
+}
+
+/* ---- hits ---- */
+
+static inline const struct side_event_state_0 *state_of(const struct probes_way *way)
+{
+	return (const struct side_event_state_0 *)(const void *)way->state;
+}
+
+/* The event's only callback, if that is one of ours. */
+static inline __attribute__((always_inline)) const struct side_callback *our_callback(
+		const struct probes_way *way)
+{
+	const struct side_event_state_0 *state = state_of(way);
+	const struct side_callback *cb = section_callbacks(state);
+
+	return section_is_only(state, cb, known.quiet.begin, known.quiet.end) ? cb : NULL;
+}
+
+/* In a section, which it leaves. */
+static __attribute__((noinline)) void hit_in_section(const struct patch_hit *hit,
+		const struct probes_hook *hook, const struct probes_way *way,
+		const struct side_callback *ours, uintptr_t *epoch)
+{
+	const struct agent_event *event = ours ? ours->priv : NULL;
+	bool done;
+
+	if (event && event->contexts && !recording_is_vforked())
+		context_prepare(event->contexts);
+	done = event && record_any(event, hit, hook, way);
+	section_leave(epoch);
+	if (!done)
+		probe_hit_by_arguments(hit, hook, way);
+}
+
+/* probe_count_unseen() counts it later. */
+static void note_unseen(const struct probes_way *way, unsigned int why)
+{
+	if (way && way->event->unseen)
+		/* Relaxed: a statistics counter. */
+		__atomic_fetch_add(&way->event->unseen[why], 1, __ATOMIC_RELAXED);
+}
+
+/* Has the thread been in no section before? */
+static bool is_new(const uintptr_t *epoch)
+{
+	/* Relaxed: the thread's own. A reader's epoch has not that flag. */
+	return __atomic_load_n(epoch, __ATOMIC_RELAXED) == SECTION_SLOW;
+}
+
+/* Register the thread now: the call of its first event, with arguments, would need more of the program's stack. */
+static __attribute__((noinline)) void begin_sections(const struct probes_way *way)
+{
+	static const struct side_tracer_functions none;
+	static const struct side_arg_vec nothing;
+
+	side_tracer_call(way->state, &nothing, NULL, &none);
+}
+
+/* In no section, and in none that could be entered at once. */
+static __attribute__((noinline)) void hit_outside(const struct patch_hit *hit,
+		const struct probes_hook *hook, const struct probes_way *way, uintptr_t *epoch)
+{
+	/* The child of a vfork() cannot register the thread. */
+	if (is_new(epoch) && agent_vforked == CONTEXT_VFORKED) {
+		note_unseen(way, PROBES_UNSEEN_VFORK);
+		return;
+	}
+	if (is_new(epoch)) {
+		begin_sections(way);
+		epoch = section_epoch(known.sections);
+		if (section_enter(known.sections, epoch, 0)) {
+			hit_in_section(hit, hook, way, our_callback(way), epoch);
+			return;
+		}
+	}
+	probe_hit_by_arguments(hit, hook, way);
+}
+
+static __attribute__((noinline)) void hit_each(
+		const struct patch_hit *hit, const struct probes_hook *hook, bool leaves)
+{
+	uintptr_t *epoch = section_epoch(known.sections);
+
+	for (; hook; hook = probes_next_hook(&hook->next)) {
+		const struct probes_way *way = leaves ? hook->exit : hook->entry;
+
+		if (!way)
+			continue;
+		if (section_enter(known.sections, epoch, 0))
+			hit_in_section(hit, hook, way, our_callback(way), epoch);
+		else
+			hit_outside(hit, hook, way, epoch);
+		epoch = section_epoch(known.sections);
+	}
+}
+
+/*
+ * Most places have one hook, for which few registers are needed. Entries and exits each their own: they take turns, and a
+ * decision between them would be wrong too often.
+ */
+static inline __attribute__((always_inline)) void hit_place(
+		const struct patch_hit *hit, bool leaves)
+{
+	const struct probes_hook *hook = hit->user;
+	const struct side_callback *ours;
+	const struct probes_way *way;
+	uintptr_t *epoch, several;
+
+	if (__builtin_expect(!hook, 0))
+		return;
+	way = leaves ? hook->exit : hook->entry;
+	/* Whoever came first sees entries alone, and others returns, too. */
+	if (__builtin_expect(!way, 0)) {
+		hit_each(hit, probes_next_hook(&hook->next), leaves);
+		return;
+	}
+	several = (uintptr_t)probes_next_hook(&hook->next);
+	epoch = section_epoch(known.sections);
+	/* Also within another event, and before a thread's first. */
+	if (__builtin_expect(!section_enter(known.sections, epoch, several), 0)) {
+		hit_each(hit, hook, leaves);
+		return;
+	}
+	ours = our_callback(way);
+	if (__builtin_expect(!ours, 0) ||
+			__builtin_expect(!record_piece(ours->priv, hit, way, leaves), 0)) {
+		hit_in_section(hit, hook, way, ours, epoch);
+		return;
+	}
+	section_leave(epoch);
+}
+
+void probe_hit_entry(const struct patch_hit *hit)
+{
+	hit_place(hit, false);
+}
+
+void probe_hit_exit(const struct patch_hit *hit)
+{
+	hit_place(hit, true);
+}
+
+/* ---- returns that are not seen ---- */
+
+/*
+ * In a read section, or under libside's lock. The recorder's callback is one of the event's callbacks, because the event belongs to its session's table. Filters are
+ * not evaluated: they need arguments that are known at the return only.
+ */
+static void count_unseen(const struct probes_event *of)
+{
+	static const enum ring_loss reasons[PROBES_NR_UNSEEN] = {
+			[PATCH_UNSEEN_FULL] = RING_LOST_RETURN_FULL,
+			[PATCH_UNSEEN_CALLER] = RING_LOST_RETURN_CALLER,
+			[PATCH_UNSEEN_PROCESS] = RING_LOST_SHARED,
+			[PATCH_UNSEEN_COPIED] = RING_LOST_RETURN_COPIED,
+			[PROBES_UNSEEN_MEMORY] = RING_LOST_NO_BUFFER,
+			[PROBES_UNSEEN_VFORK] = RING_LOST_NESTED,
+	};
+	const struct side_callback *cb = section_callbacks(
+			(const struct side_event_state_0 *)(const void *)of->state);
+	const struct agent_event *event;
+	struct ring_producer *producer;
+
+	while (cb->call && !agent_record_is_callback(cb->call))
+		cb++;
+	event = cb->call ? cb->priv : NULL;
+	producer = event ? recording_rings(event) : NULL;
+	if (!producer || (agent_vforked && agent_vforked != CONTEXT_SHARES_MEMORY))
+		return;
+	for (unsigned int why = 0; why < PROBES_NR_UNSEEN; why++) {
+		/* Relaxed: a statistics counter. */
+		uint64_t count = __atomic_exchange_n(&of->unseen[why], 0, __ATOMIC_RELAXED);
+
+		if (count)
+			ring_count_lost_before(
+					producer, event->id, reasons[why], UINT32_MAX, count);
+	}
+}
+
+bool probe_hit_is_vforked(void)
+{
+	return agent_vforked == CONTEXT_VFORKED;
+}
+
+/* Inside an event's callback no section can be entered: the next hit outside counts this one too. */
+void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why)
+{
+	/* Thread-local memory, which may be foreign for that reason. */
+	uintptr_t *epoch = why == PATCH_UNSEEN_PROCESS ? NULL : section_epoch(known.sections);
+
+	for (const struct probes_hook *hook = hit->user; hook;
+			hook = probes_next_hook(&hook->next)) {
+		/* Without thread-local memory of its own no section can be entered. */
+		if (!epoch) {
+			note_unseen(hook->entry, why);
+			note_unseen(hook->exit, why);
+		}
+		if (!epoch || !hook->exit || !hook->exit->event->unseen)
+			continue;
+		/* Relaxed: a statistics counter. */
+		__atomic_fetch_add(&hook->exit->event->unseen[why], 1, __ATOMIC_RELAXED);
+		if (section_enter(known.sections, epoch, 0)) {
+			count_unseen(hook->exit->event);
+			section_leave(epoch);
+		}
+	}
+}
+
+void probe_count_unseen(const struct probes_event *event)
+{
+	uintptr_t *epoch = section_epoch(known.sections);
+
+	if (!event->unseen || !event->state || !section_enter(known.sections, epoch, 0))
+		return;
+	count_unseen(event);
+	section_leave(epoch);
+}
+
+void probe_count_unseen_locked(const struct probes_event *event)
+{
+	if (event->unseen && event->state)
+		count_unseen(event);
+}
+
+/* ---- calls that a filter selects ---- */
+
+/* The bit that another thread stored for the channel, plus 1; 0 if the hook has been removed. */
+static uint8_t mark_unless_removed(uint8_t number)
+{
+	return number == PROBES_MARKS_GIVEN ? 0 : number;
+}
+
+/*
+ * Returns the bit of a channel at a hook, plus 1; takes one if the channel has none yet. 0: no bit is free, or the hook has been removed.
+ * Signal handlers and other threads may call this at the same time. A hit at a hook that was removed finds PROBES_MARKS_GIVEN, and gives
+ * its bit back itself.
+ */
+static uint8_t take_mark(struct probes_wish *wish, uint32_t channel)
+{
+	uint8_t mark = wish->hook->mark, number = 0;
+	uint32_t owner = 0;
+
+	/* All relaxed: a bit is given to one channel, and nothing else depends on it. */
+	if (mark < PATCH_MARKS &&
+			(__atomic_compare_exchange_n(&wish->mark_owner, &owner, channel + 1, false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+					owner == channel + 1)) {
+		/* Each thread that gets here stores the same value. */
+		if (__atomic_compare_exchange_n(&wish->marks[channel], &number, (uint8_t)(mark + 1),
+				    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return (uint8_t)(mark + 1);
+		return mark_unless_removed(number);
+	}
+	mark = probes_mark_take(wish->place);
+	if (mark >= PATCH_MARKS)
+		return mark_unless_removed(
+				__atomic_load_n(&wish->marks[channel], __ATOMIC_RELAXED));
+	if (__atomic_compare_exchange_n(&wish->marks[channel], &number, (uint8_t)(mark + 1), false,
+			    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return (uint8_t)(mark + 1);
+	probes_marks_give(wish->place, 1u << mark);
+	return mark_unless_removed(number);
+}
+
+/*
+ * Returns the bits of the call whose event is being recorded, and in `*mark` the bit of the channel at the call's hook. NULL: there are
+ * none.
+ */
+static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint16_t *mark)
+{
+	const struct probes_scratch *scratch = patch_hit_scratch();
+	struct probes_wish *wish = scratch ? *probes_wish_of(scratch->moment.wish->hook) : NULL;
+	uint8_t number;
+
+	if (!wish || channel->index >= WIRE_CHANNELS_MAX)
+		return NULL;
+	number = __atomic_load_n(&wish->marks[channel->index], __ATOMIC_RELAXED);
+	if (!number && !leaves)
+		number = take_mark(wish, channel->index);
+	if (!mark_unless_removed(number))
+		return NULL;
+	*mark = (uint16_t)(1u << (number - 1));
+	return patch_hit_marks(scratch->moment.hit, leaves);
+}
+
+void agent_probes_mark_call(const struct agent_channel *channel)
+{
+	const struct probes_scratch *scratch = patch_hit_scratch();
+	uint16_t mark = 0, *marks = marks_of(channel, false, &mark);
+
+	if (marks)
+		*marks |= mark;
+	else if (scratch && scratch->moment.hit->call)
+		note_unseen(scratch->moment.wish->hook->exit, PROBES_UNSEEN_MEMORY);
+}
+
+bool agent_probes_is_marked(const struct agent_channel *channel)
+{
+	uint16_t mark = 0;
+	const uint16_t *marks = marks_of(channel, true, &mark);
+
+	return marks && *marks & mark;
+}
+
+const struct side_event_description *agent_probes_other(const struct agent_session *session,
+		const struct side_event_description *event, bool leaves)
+{
+	return probes_events_other(session->tables, event, leaves);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* What has become of a table's probes, as runs of those that are alike, for the session that has brought it. */
+#include <errno.h>
+#include <string.h>
+
+#include "tracers/agent/probes/probes.h"
+#include "protocol/raw.h"
+
+#include <sys/mman.h>
+
+static uint16_t state_of(const struct probes_place *place)
+{
+	if (place->probe)
+		return (uint16_t)place->method;
+	if (place->watched)
+		return WIRE_PROBE_UPROBE;
+	return place->error ? WIRE_PROBE_REFUSED : WIRE_PROBE_RESTS;
+}
+
+/* The worst of the places of one probe. */
+static struct wire_probe_run look_at(const struct probes_table *table, uint32_t index)
+{
+	struct wire_probe_run run = {.first = index, .count = 1};
+	const struct probes_wish *wish;
+
+	if (table->errors[index]) {
+		run.state = WIRE_PROBE_REFUSED;
+		run.error = (uint16_t)-table->errors[index];
+		return run;
+	}
+	for (wish = table->wishes[index]; wish; wish = wish->next_same) {
+		uint16_t state = state_of(wish->place);
+
+		run.maps++;
+		if (state < run.state)
+			continue;
+		run.state = state;
+		run.error = state == WIRE_PROBE_REFUSED ? (uint16_t)-wish->place->error : 0;
+	}
+	return run;
+}
+
+static bool are_alike(const struct wire_probe_run *one, const struct wire_probe_run *other)
+{
+	return one->state == other->state && one->error == other->error && one->maps == other->maps;
+}
+
+/* As many as one message holds, from `at` on, which moves on. */
+static uint32_t gather(const struct probes_table *table, uint32_t nr_probes, uint32_t *at,
+		struct wire_probe_run *runs)
+{
+	uint32_t nr = 0;
+
+	for (; *at < nr_probes; (*at)++) {
+		struct wire_probe_run run = look_at(table, *at);
+
+		if (nr && are_alike(&runs[nr - 1], &run)) {
+			runs[nr - 1].count++;
+			continue;
+		}
+		if (nr == WIRE_PROBED_RUNS_MAX)
+			break;
+		runs[nr++] = run;
+	}
+	return nr;
+}
+
+static void take_figures(struct wire_probed *probed)
+{
+	struct patch_figures figures;
+
+	patch_figures(&figures);
+	probed->cut = figures.cut;
+	probed->lost = figures.lost + __atomic_load_n(&probe_hit_lost, __ATOMIC_RELAXED);
+	probed->unseen = figures.unseen;
+	probed->abandoned = figures.abandoned;
+	probed->traps = figures.traps;
+	probed->code_bytes = figures.bytes;
+}
+
+static int send_all(int socket, const struct agent_session *session,
+		const struct probes_table *table, struct wire_probe_run *runs, void *message,
+		uint64_t deadline)
+{
+	struct wire_probed probed = {.token = session->token,
+			.table = table->number,
+			.error = (uint32_t)-table->error,
+			.nr_probes = table->error ? 0 : probe_table_nr_probes(&table->table),
+			.runs = runs};
+	uint32_t at = 0;
+
+	take_figures(&probed);
+	do {
+		ssize_t size;
+		int ret;
+
+		probed.nr_runs = gather(table, probed.nr_probes, &at, runs);
+		probed.last = at == probed.nr_probes;
+		size = wire_encode_probed(message, WIRE_MESSAGE_MAX, &probed);
+		ret = size < 0 ? (int)size
+			       : wire_send(socket, message, (size_t)size, NULL, 0, deadline);
+		if (ret)
+			return ret;
+		probed.sequence++;
+	} while (!probed.last);
+	return 0;
+}
+
+int probes_answer(struct agent_session *session, const struct probes_table *table)
+{
+	uint64_t deadline = agent_deadline(AGENT_EVENTS_TIMEOUT_MS);
+	size_t bytes = WIRE_MESSAGE_MAX + WIRE_PROBED_RUNS_MAX * sizeof(struct wire_probe_run);
+	char *memory = raw_mmap(
+			NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	int socket, ret;
+
+	if (!memory)
+		return -ENOMEM;
+	socket = agent_session_connect(session, deadline);
+	ret = socket < 0 ? socket
+			 : send_all(socket, session, table,
+					   (struct wire_probe_run *)(void *)(memory +
+							   WIRE_MESSAGE_MAX),
+					   memory, deadline);
+	wire_close(socket);
+	raw_munmap(memory, bytes);
+	return ret;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Semaphores of markers: 16 bits of the program's memory that count who listens. Others (tracers outside, the
+ * program itself) change them too, so each change must be one; and the library that they belong to may be
+ * unmapped meanwhile, so it must be able to fail. The kernel has an operation that is both, for words of 32 bits (of futexes):
+ * what is added to one half of it does not reach the other.
+ */
+#include <linux/futex.h>
+#include <sys/uio.h>
+
+#include "tracers/agent/probes/probes.h"
+#include "protocol/raw.h"
+
+#define HALF_BITS 16
+
+/* Adds `operand`, or a power of two if it is SHIFTED, to the word, and wakes nobody. */
+#define SHIFTED (FUTEX_OP_ADD | FUTEX_OP_OPARG_SHIFT)
+
+static bool add(uint64_t word, unsigned int how, int operand)
+{
+	/* Where waiters of the operation would be. */
+	static uint32_t nobody;
+	/* It also compares, and may then wake those who wait at the word: nobody does. */
+	unsigned int operation = (how & 0xf) << 28 | (unsigned int)FUTEX_OP_CMP_LT << 24 |
+			((unsigned int)operand & 0xfff) << 12 | 0x800;
+
+	return raw_call(SYS_futex, &nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0L, 0L, word,
+			       operation) >= 0;
+}
+
+static bool is_zero(uint64_t address)
+{
+	uint16_t value = 0;
+	struct iovec local = {.iov_base = &value, .iov_len = sizeof(value)};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = sizeof(value)};
+
+	return raw_call(SYS_process_vm_readv, raw_call(SYS_getpid), &local, 1L, &remote, 1L, 0L) !=
+			(long)sizeof(value) ||
+			!value;
+}
+
+/* -2^16 is the sum of 2^16 to 2^31: from the lowest on, so that it is not 0 in between. */
+static bool lower_upper(uint64_t word)
+{
+	bool done = true;
+
+	for (int bit = HALF_BITS; bit < 32; bit++)
+		done = add(word, SHIFTED, bit) && done;
+	return done;
+}
+
+bool probe_semaphore_change(uint64_t address, bool raise)
+{
+	uint64_t word = address & ~UINT64_C(3);
+
+	if (address & 1)
+		return false;
+	/* Somebody has set it to 0: what was added is gone, and the neighbour must not pay for it. */
+	if (!raise && is_zero(address))
+		return false;
+	if (address == word)
+		return add(word, FUTEX_OP_ADD, raise ? 1 : -1);
+	return raise ? add(word, SHIFTED, HALF_BITS) : lower_upper(word);
+}

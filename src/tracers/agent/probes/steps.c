@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the fields of an event become the bytes of a record at one place, decided once, when the place becomes known.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "tracers/agent/probes/probes.h"
+
+#define STORED_BYTES 8 /* at once, whatever the size of a value */
+#define TOO_MANY (PROBES_RECORD_MAX + 1)
+
+/* A register or what else stands in the hit as it is recorded. */
+static int place_of(bool leaves, const struct probe_fetch *fetch)
+{
+	if (fetch->nr_ops != 1)
+		return -1;
+	switch (fetch->ops->code) {
+	case PROBE_FETCH_REGISTER: return probe_fetch_place(fetch->ops->reg, leaves);
+	case PROBE_FETCH_SITE: return (int)offsetof(struct patch_hit, address);
+	case PROBE_FETCH_CALL: return (int)offsetof(struct patch_hit, call);
+	case PROBE_FETCH_DURATION: return leaves ? (int)offsetof(struct patch_hit, elapsed) : -1;
+	default: return -1;
+	}
+}
+
+static bool is_name(const struct probe_fetch *fetch)
+{
+	return fetch->nr_ops == 1 && fetch->ops->code == PROBE_FETCH_FUNCTION;
+}
+
+/* The most bytes that it may make, but for a name. */
+static size_t make_plain_step(bool leaves, struct probes_step *step,
+		const struct probe_table_field *field, const struct probe_fetch *fetch)
+{
+	int place = place_of(leaves, fetch);
+
+	/* For a value in a register, the selector is written here, too. */
+	if (field->guarded) {
+		place = -1;
+		step->from = 1;
+	}
+	if (probe_field_is_several(field)) {
+		step->kind = PROBES_STEP_GATHERED;
+		return 8 + (size_t)field->size * field->limit;
+	}
+	switch (field->type) {
+	case PROBE_FIELD_BOOL: step->kind = PROBES_STEP_BOOL; return 1;
+	case PROBE_FIELD_STRING:
+		if (is_name(fetch) && !field->guarded) {
+			step->kind = PROBES_STEP_NAME;
+			return 0;
+		}
+		step->kind = PROBES_STEP_STRING;
+		return field->limit + 1u;
+	case PROBE_FIELD_STRUCT: step->kind = PROBES_STEP_NOTHING; return 0;
+	default: break;
+	}
+	if (field->size > sizeof(uint64_t)) {
+		step->kind = PROBES_STEP_WIDE;
+		return field->size;
+	}
+	step->kind = place < 0 ? PROBES_STEP_VALUE : PROBES_STEP_PLAIN;
+	if (place >= 0)
+		step->from = (uint16_t)place;
+	step->size = field->size;
+	return field->size;
+}
+
+static size_t make_step(bool leaves, struct probes_step *step,
+		const struct probe_table_field *field, const struct probe_fetch *fetch)
+{
+	return make_plain_step(leaves, step, field, fetch) + field->guarded;
+}
+
+/* What goes from the hit into the ring as it stands there. */
+static void make_piece(struct probes_way *way)
+{
+	const struct probes_step *steps = way->steps;
+
+	way->from = way->second = 0;
+	way->piece = PROBES_NO_PIECE;
+	if (way->nr_steps != way->nr_plain || way->nr_steps > 2 ||
+			(way->nr_steps == 2 && way->nr_words != 2))
+		return;
+	way->piece = 0;
+	if (!way->nr_steps)
+		return;
+	way->from = steps[0].from;
+	way->piece = steps[0].size;
+	if (way->nr_steps == 1)
+		return;
+	way->piece = 2 * sizeof(uint64_t);
+	way->second = steps[1].from == way->from + sizeof(uint64_t) ? 0 : steps[1].from;
+}
+
+/* A name, and what stands in the hit behind it, as of most events of many functions. */
+static void make_named(struct probes_way *way)
+{
+	const struct probes_step *steps = way->steps;
+	uint32_t i;
+
+	if (!way->nr_steps || steps[0].kind != PROBES_STEP_NAME ||
+			way->nr_steps > 1 + PROBES_WORDS_MAX)
+		return;
+	for (i = 1; i < way->nr_steps; i++) {
+		if (steps[i].kind != PROBES_STEP_PLAIN || steps[i].size != sizeof(uint64_t))
+			return;
+		way->words[i - 1] = steps[i].from;
+	}
+	way->nr_behind = (uint8_t)(way->nr_steps - 1);
+	way->named = true;
+}
+
+/* Whether it leads to memory, but for what is at the stack pointer. */
+static bool is_read(const struct probes_step *step, const struct probe_fetch *fetch)
+{
+	for (uint32_t i = 0; i < fetch->nr_ops; i++)
+		if (fetch->ops[i].code == PROBE_FETCH_LOAD ||
+				fetch->ops[i].code == PROBE_FETCH_EXTENDED ||
+				fetch->ops[i].code == PROBE_FETCH_BLOCK)
+			return true;
+	return step->kind == PROBES_STEP_STRING || step->kind == PROBES_STEP_GATHERED;
+}
+
+/* The one that was made last, if it is the same. */
+static const struct probes_way *keep_way(struct probes_table *table, const struct probes_way **last,
+		const struct probes_step *made, uint32_t most, const struct probes_event *event,
+		bool leaves)
+{
+	size_t size = (event->nr_fields + 1) * sizeof(*made);
+	struct probes_step *steps;
+	struct probes_way *way;
+
+	if (*last && !memcmp((*last)->steps, made, size))
+		return *last;
+	steps = agent_memory_take(&table->memory, size);
+	way = agent_memory_take(&table->memory, sizeof(*way));
+	if (!steps || !way)
+		return NULL;
+	memcpy(steps, made, size);
+	way->event = event;
+	way->state = event->state;
+	way->leaves = leaves;
+	way->steps = steps;
+	way->most = most;
+	way->nr_steps = (uint16_t)event->nr_fields;
+	while (way->nr_plain < way->nr_steps && steps[way->nr_plain].kind == PROBES_STEP_PLAIN)
+		way->nr_plain++;
+	while (way->nr_words < way->nr_plain && steps[way->nr_words].size == sizeof(uint64_t))
+		way->nr_words++;
+	for (uint32_t i = 0; i < event->nr_fields; i++)
+		way->nr_names = (uint16_t)(way->nr_names + (steps[i].kind == PROBES_STEP_NAME));
+	make_piece(way);
+	make_named(way);
+	return *last = way;
+}
+
+const struct probes_way *probes_steps_make(struct probes_table *table, struct probes_event *event,
+		const struct probes_wish *wish, bool leaves)
+{
+	const struct probe_fetch *fetches = leaves ? wish->exit_fetches : wish->entry_fetches;
+	struct probes_step steps[PROBE_TABLE_FIELDS_MAX + 1] = {0};
+	size_t most = STORED_BYTES;
+
+	for (uint32_t i = 0; i < event->nr_fields; i++) {
+		most += make_step(leaves, &steps[i], &event->fields[i].field, &fetches[i]);
+		event->wants_reads |= is_read(&steps[i], &fetches[i]);
+	}
+	return keep_way(table, leaves ? &event->exit : &event->entry, steps,
+			most < TOO_MANY ? (uint32_t)most : TOO_MANY, event, leaves);
+}

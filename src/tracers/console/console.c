@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The console tracer: preloaded or linked, it prints every event to standard output and what is
+ * wrong with an event to standard error. It never stops the program for it.
+ */
+#include <side/trace.h>
+#include <side/tracer-extensions.h>
+#include <unistd.h>
+
+#include "tracers/console/description.h"
+#include "tracers/console/event.h"
+#include "tracers/console/scalar.h"
+
+#define DASHES "----------------------------------------------------------\n"
+
+static uint64_t console_key;
+static struct side_tracer_handle *console_handle;
+
+static void on_event(const struct side_event_description *desc, const struct side_arg_vec *args,
+		void *priv, void *caller_addr)
+{
+	(void)priv;
+	(void)caller_addr;
+	console_print_event(desc, args, NULL);
+}
+
+static void on_variadic_event(const struct side_event_description *desc,
+		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *variadic,
+		void *priv, void *caller_addr)
+{
+	(void)priv;
+	(void)caller_addr;
+	console_print_event(desc, args, variadic);
+}
+
+static void put_names(struct console_line *line, const struct side_event_description *desc)
+{
+	const char *provider = side_ptr_get(desc->provider_name);
+	const char *event = side_ptr_get(desc->event_name);
+
+	CONSOLE_PUT(line, "provider: ");
+	console_put_name(line, provider ? provider : "(null)");
+	CONSOLE_PUT(line, ", event: ");
+	console_put_name(line, event ? event : "(null)");
+	CONSOLE_PUT(line, "\n");
+}
+
+static void put_warnings(struct console_line *line, const struct side_event_description *desc)
+{
+	if (desc->struct_size !=
+			side_offsetofend(struct side_event_description,
+					side_event_description_orig_abi_last))
+		visit_buffer_printf(&line->text,
+				"Warning: the event description has %u bytes, the console tracer knows %zu\n",
+				desc->struct_size,
+				side_offsetofend(struct side_event_description,
+						side_event_description_orig_abi_last));
+	if (desc->nr_side_type_label > _NR_SIDE_TYPE_LABEL)
+		visit_buffer_printf(&line->text,
+				"Warning: the event may use %u type labels that the console tracer does not know\n",
+				(unsigned int)desc->nr_side_type_label - _NR_SIDE_TYPE_LABEL);
+	if (desc->nr_side_attr_type > _NR_SIDE_ATTR_TYPE)
+		visit_buffer_printf(&line->text,
+				"Warning: the event may use %u attribute types that the console tracer does not know\n",
+				(unsigned int)desc->nr_side_attr_type - _NR_SIDE_ATTR_TYPE);
+}
+
+/* What cannot be understood is said and left alone; the rest of the batch is not its hostage. */
+static void insert_event(struct console_line *line, struct side_event_description *desc)
+{
+	struct visit_error error;
+	char sentence[1024];
+	int ret;
+
+	if (desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION) {
+		/* Nothing else in it has a known meaning. */
+		visit_buffer_printf(&line->text,
+				"Error: an event description has version %u, the console tracer knows %u\n",
+				desc->version, SIDE_EVENT_DESCRIPTION_ABI_VERSION);
+		return;
+	}
+	put_names(line, desc);
+	put_warnings(line, desc);
+	if (visit_description_check(desc, 0, &error)) {
+		visit_buffer_printf(&line->text, "Error: %s\n",
+				visit_error_sentence(&error, sentence, sizeof(sentence)));
+		return;
+	}
+	console_put_description(line, desc);
+	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC)
+		ret = side_tracer_callback_variadic_register(
+				desc, on_variadic_event, NULL, console_key);
+	else
+		ret = side_tracer_callback_register(desc, on_event, NULL, console_key);
+	/* The same description in two batches is registered already. */
+	if (ret != SIDE_ERROR_OK && ret != SIDE_ERROR_EXIST)
+		visit_buffer_printf(&line->text, "Error: the event cannot be enabled (%d)\n", ret);
+}
+
+static void remove_event(struct console_line *line, struct side_event_description *desc)
+{
+	if (desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION)
+		return;
+	put_names(line, desc);
+	/* Fails for what insert_event() did not register, and that is all right. */
+	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC)
+		(void)side_tracer_callback_variadic_unregister(
+				desc, on_variadic_event, NULL, console_key);
+	else
+		(void)side_tracer_callback_unregister(desc, on_event, NULL, console_key);
+}
+
+static void on_batch(enum side_tracer_notification notification,
+		struct side_event_description **events, uint32_t nr_events, void *priv)
+{
+	bool is_insert = notification == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS;
+	struct console_line line;
+	uint32_t i;
+
+	(void)priv;
+	console_line_begin(&line);
+	CONSOLE_PUT(&line, DASHES "Tracer notified of events ");
+	console_put_name(&line, is_insert ? "inserted\n" : "removed\n");
+	for (i = 0; i < nr_events; i++) {
+		/* Linkers and programs may leave holes. */
+		if (!events[i])
+			continue;
+		if (is_insert)
+			insert_event(&line, events[i]);
+		else
+			remove_event(&line, events[i]);
+	}
+	CONSOLE_PUT(&line, DASHES);
+	console_line_end(&line, STDOUT_FILENO);
+}
+
+__attribute__((constructor)) static void console_init(void)
+{
+	side_tracer_bind();
+	if (side_tracer_request_key(&console_key) != SIDE_ERROR_OK)
+		return;
+	console_handle = side_tracer_event_notification_register(on_batch, NULL);
+}
+
+__attribute__((destructor)) static void console_exit(void)
+{
+	if (console_handle)
+		side_tracer_event_notification_unregister(console_handle);
+}

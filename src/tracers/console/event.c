@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* The line of an event. No allocation but pages for long lines, no lock but that of the output. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "tracers/console/event.h"
+#include "tracers/console/scalar.h"
+
+/* Attributes in front of something: "attr: [ ... ], ". */
+static void put_attributes(struct console_line *line, const struct visit_place *place,
+		struct visit_attributes attributes)
+{
+	if (!attributes.nr)
+		return;
+	console_put_attributes(
+			line, attributes, place->dynamic ? "attr::" : "attr:", place->dynamic);
+	CONSOLE_PUT(line, ", ");
+}
+
+static int event_begin(void *priv, const struct visit_place *place)
+{
+	struct console_line *line = priv;
+	struct visit_attributes attributes = visit_attributes_of(&place->desc->attributes);
+
+	CONSOLE_PUT(line, "provider: ");
+	console_put_name(line, side_ptr_get(place->desc->provider_name));
+	CONSOLE_PUT(line, ", event: ");
+	console_put_name(line, side_ptr_get(place->desc->event_name));
+	if (attributes.nr)
+		CONSOLE_PUT(line, ", ");
+	console_put_attributes(line, attributes, "attr:", false);
+	return 0;
+}
+
+static int event_end(void *priv, const struct visit_place *place)
+{
+	(void)place;
+	return CONSOLE_PUT((struct console_line *)priv, "\n");
+}
+
+static int fields_begin(void *priv, const struct visit_place *place, uint32_t nr)
+{
+	(void)place;
+	(void)nr;
+	return CONSOLE_PUT((struct console_line *)priv, ", fields: {");
+}
+
+static int fields_end(void *priv, const struct visit_place *place)
+{
+	(void)place;
+	return CONSOLE_PUT((struct console_line *)priv, " }");
+}
+
+static int variadic_begin(void *priv, const struct visit_place *place,
+		struct visit_attributes attributes, uint32_t nr)
+{
+	struct console_line *line = priv;
+
+	(void)place;
+	if (attributes.nr)
+		CONSOLE_PUT(line, ", ");
+	console_put_attributes(line, attributes, "attr ::", true);
+	if (nr)
+		CONSOLE_PUT(line, ", fields:: {");
+	return line->text.error;
+}
+
+static int variadic_end(void *priv, const struct visit_place *place, uint32_t nr)
+{
+	(void)place;
+	return nr ? CONSOLE_PUT((struct console_line *)priv, " }") : 0;
+}
+
+static int field_begin(void *priv, const struct visit_place *place)
+{
+	struct console_line *line = priv;
+
+	if (place->index)
+		CONSOLE_PUT(line, ",");
+	CONSOLE_PUT(line, " ");
+	console_put_name(line, place->name);
+	return visit_buffer_printf(&line->text, "%s { ", console_colon(place->dynamic));
+}
+
+static int brace_end(void *priv, const struct visit_place *place)
+{
+	(void)place;
+	return CONSOLE_PUT((struct console_line *)priv, " }");
+}
+
+static int element_begin(void *priv, const struct visit_place *place)
+{
+	struct console_line *line = priv;
+
+	if (place->index)
+		CONSOLE_PUT(line, ",");
+	return CONSOLE_PUT(line, " { ");
+}
+
+static int value(void *priv, const struct visit_place *place, const struct visit_value *scalar,
+		struct visit_attributes attributes)
+{
+	struct console_line *line = priv;
+
+	put_attributes(line, place, attributes);
+	visit_buffer_printf(&line->text, "value%s ", console_colon(place->dynamic));
+	console_put_value(line, scalar, attributes);
+	return line->text.error;
+}
+
+static int struct_begin(void *priv, const struct visit_place *place,
+		struct visit_attributes attributes, uint32_t nr)
+{
+	struct console_line *line = priv;
+
+	(void)nr;
+	put_attributes(line, place, attributes);
+	return visit_buffer_printf(&line->text, "fields%s {", console_colon(place->dynamic));
+}
+
+static int struct_end(void *priv, const struct visit_place *place, uint32_t nr)
+{
+	(void)nr;
+	return brace_end(priv, place);
+}
+
+static int array_begin(void *priv, const struct visit_place *place,
+		struct visit_attributes attributes, uint32_t nr)
+{
+	struct console_line *line = priv;
+
+	(void)nr;
+	put_attributes(line, place, attributes);
+	return visit_buffer_printf(&line->text, "elements%s [", console_colon(place->dynamic));
+}
+
+static int array_end(void *priv, const struct visit_place *place, uint32_t nr)
+{
+	(void)place;
+	(void)nr;
+	return CONSOLE_PUT((struct console_line *)priv, " ]");
+}
+
+static int enum_begin(
+		void *priv, const struct visit_place *place, struct visit_attributes attributes)
+{
+	struct console_line *line = priv;
+
+	put_attributes(line, place, attributes);
+	return CONSOLE_PUT(line, "{ ");
+}
+
+/* One label of the list; there is at least one when this returns. */
+static void put_label(struct console_line *line, const struct side_type_raw_string *label,
+		unsigned int *nr)
+{
+	if ((*nr)++)
+		CONSOLE_PUT(line, ", ");
+	console_put_raw_string(line, label);
+}
+
+static int enum_end(void *priv, const struct visit_place *place,
+		const struct side_enum_mappings *mappings, const struct visit_value *scalar)
+{
+	struct console_line *line = priv;
+	unsigned int nr = 0;
+	uint32_t i;
+
+	(void)place;
+	CONSOLE_PUT(line, " }, labels: [ ");
+	for (i = 0; i < side_array_length(&mappings->mappings); i++) {
+		const struct side_enum_mapping *mapping = side_array_at(&mappings->mappings, i);
+
+		if (visit_enum_matches(mapping, scalar))
+			put_label(line, &mapping->label, &nr);
+	}
+	if (!nr)
+		CONSOLE_PUT(line, "<NO LABEL>");
+	return CONSOLE_PUT(line, " ]");
+}
+
+static int bitmap(void *priv, const struct visit_place *place,
+		const struct side_enum_bitmap_mappings *mappings, const struct visit_bitmap *bits)
+{
+	struct console_line *line = priv;
+	unsigned int nr = 0;
+	uint32_t i;
+
+	put_attributes(line, place, visit_attributes_of(&mappings->attributes));
+	CONSOLE_PUT(line, "labels: [ ");
+	for (i = 0; i < side_array_length(&mappings->mappings); i++) {
+		const struct side_enum_bitmap_mapping *mapping =
+				side_array_at(&mappings->mappings, i);
+
+		if (visit_bitmap_matches(mapping, bits))
+			put_label(line, &mapping->label, &nr);
+	}
+	if (!nr)
+		CONSOLE_PUT(line, "<NO LABEL>");
+	return CONSOLE_PUT(line, " ]");
+}
+
+static const struct visit_argument_ops ops = {
+		.event_begin = event_begin,
+		.event_end = event_end,
+		.fields_begin = fields_begin,
+		.fields_end = fields_end,
+		.variadic_begin = variadic_begin,
+		.variadic_end = variadic_end,
+		.field_begin = field_begin,
+		.field_end = brace_end,
+		.element_begin = element_begin,
+		.element_end = brace_end,
+		.value = value,
+		.struct_begin = struct_begin,
+		.struct_end = struct_end,
+		.array_begin = array_begin,
+		.array_end = array_end,
+		.enum_begin = enum_begin,
+		.enum_end = enum_end,
+		.bitmap = bitmap,
+};
+
+/* The frame, what is wrong, and the path to it, a step a line. */
+static void print_error(struct console_line *line, const struct visit_error *error)
+{
+	const char *at;
+
+	CONSOLE_PUT(line,
+			"----------------------------------------------------------\n"
+			"ERROR: ");
+	console_put_name(line, error->what);
+	CONSOLE_PUT(line, "\n\t");
+	for (at = error->where; *at; at++) {
+		visit_buffer_append(&line->text, at, 1);
+		if (*at == '\n')
+			CONSOLE_PUT(line, "\t");
+	}
+	CONSOLE_PUT(line, "\n----------------------------------------------------------\n");
+	console_line_end(line, STDERR_FILENO);
+}
+
+void console_print_event(const struct side_event_description *desc, const struct side_arg_vec *args,
+		const struct side_arg_dynamic_struct *variadic)
+{
+	struct visit_error error = {.what = "out of memory for the line of an event"};
+	struct console_line line;
+	int saved = errno;
+
+	console_line_begin(&line);
+	if (!visit_arguments(desc, args, variadic, &ops, &line, &error)) {
+		console_line_end(&line, STDOUT_FILENO);
+	} else {
+		console_line_drop(&line);
+		console_line_begin(&line);
+		print_error(&line, &error);
+	}
+	errno = saved;
+}

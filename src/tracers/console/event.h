@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CONSOLE_EVENT_H
+#define CONSOLE_EVENT_H
+
+#include "abi/visit.h"
+
+/* Print one event; wrong arguments print a message on standard error instead. Keeps errno. */
+void console_print_event(const struct side_event_description *desc, const struct side_arg_vec *args,
+		const struct side_arg_dynamic_struct *variadic);
+
+#endif /* CONSOLE_EVENT_H */

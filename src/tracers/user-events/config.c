@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* What the user wants: SIDE_USER_EVENTS, or the file that it names. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracers/user-events/user-events.h"
+
+static bool say(char *reason, size_t room, const char *what, const char *text)
+{
+	(void)snprintf(reason, room, "%s \"%.120s\"", what, text);
+	return false;
+}
+
+static bool read_encoding(const char *text, enum kernel_encoding *encoding)
+{
+	if (!strcmp(text, "auto"))
+		*encoding = KERNEL_AUTO;
+	else if (!strcmp(text, "native"))
+		*encoding = KERNEL_NATIVE;
+	else if (!strcmp(text, "eventheader"))
+		*encoding = KERNEL_EVENTHEADER;
+	else
+		return false;
+	return true;
+}
+
+static bool add_pattern(struct kernel_config *config, const char *text, char *reason, size_t room)
+{
+	struct pattern_error error;
+	struct pattern *larger = reallocarray(
+			config->patterns, config->nr_patterns + 1, sizeof(*config->patterns));
+
+	if (!larger)
+		return say(reason, room, "out of memory for", text);
+	config->patterns = larger;
+	if (pattern_parse(text, &larger[config->nr_patterns], &error)) {
+		pattern_error_text(reason, room, text, &error);
+		return false;
+	}
+	config->nr_patterns++;
+	return true;
+}
+
+/* Changes the text. */
+static bool add_patterns(struct kernel_config *config, char *text, char *reason, size_t room)
+{
+	const char *pattern;
+	char *rest, *word;
+
+	for (word = strtok_r(text, ", \t", &rest); word; word = strtok_r(NULL, ", \t", &rest)) {
+		pattern = !strcmp(word, "1") || !strcmp(word, "all") ? "*" : word;
+		if (!add_pattern(config, pattern, reason, room))
+			return false;
+	}
+	return true;
+}
+
+static bool read_line(struct kernel_config *config, char *line, char *reason, size_t room)
+{
+	char *value;
+
+	line += strspn(line, " \t");
+	line[strcspn(line, "\r\n")] = '\0';
+	if (!*line || *line == '#')
+		return true;
+	value = line + strcspn(line, " \t");
+	if (*value)
+		*value++ = '\0';
+	value += strspn(value, " \t");
+	if (!strcmp(line, "events"))
+		return add_patterns(config, value, reason, room);
+	if (!strcmp(line, "encoding"))
+		return read_encoding(value, &config->encoding) ||
+				say(reason, room, "not auto, native or eventheader:", value);
+	return say(reason, room, "neither events nor encoding:", line);
+}
+
+static bool read_file(struct kernel_config *config, const char *path, char *reason, size_t room)
+{
+	FILE *file = fopen(path, "re");
+	char line[2048];
+	bool good = true;
+
+	if (!file)
+		return say(reason, room, strerror(errno), path);
+	while (good && fgets(line, sizeof(line), file))
+		good = read_line(config, line, reason, room);
+	(void)fclose(file);
+	return good;
+}
+
+bool kernel_config_read(const char *text, const char *encoding, struct kernel_config *config,
+		char *reason, size_t room)
+{
+	char *copy;
+	bool good;
+
+	memset(config, 0, sizeof(*config));
+	if (*text == '/') {
+		good = read_file(config, text, reason, room);
+	} else {
+		copy = strdup(text);
+		good = copy ? add_patterns(config, copy, reason, room)
+			    : say(reason, room, "out of memory for", text);
+		free(copy);
+	}
+	if (good && !config->nr_patterns)
+		good = say(reason, room, "no events in", text);
+	/* The environment knows better than a file. */
+	if (good && encoding && *encoding && !read_encoding(encoding, &config->encoding))
+		good = say(reason, room, "not auto, native or eventheader:", encoding);
+	return good;
+}

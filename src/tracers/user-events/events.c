@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events that come and go. All is done under libside's event lock, but events_find(), which is the way from a
+ * call to what we know of its event: a table of states, which only grows. A larger one takes its place and the
+ * old ones stay, because a call may be in them; so do the keys of events that are gone, and such a state
+ * is found again when its library is loaded to the same place.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tracers/user-events/user-events.h"
+
+#define FIRST_ROOM 256 /* a power of two */
+
+struct entry {
+	const struct side_event_state_0 *state;
+	struct kernel_event *event;
+};
+
+struct states {
+	size_t room; /* a power of two */
+	size_t used;
+	struct entry entries[];
+};
+
+static struct states *states;
+static struct kernel_config config;
+static int descriptor = -1;
+
+void events_begin(int fd, const struct kernel_config *wanted)
+{
+	config = *wanted;
+	descriptor = fd;
+}
+
+int events_descriptor(void)
+{
+	return descriptor;
+}
+
+/* ---- the table of states ---- */
+
+static size_t place_of(const struct states *in, const struct side_event_state_0 *state)
+{
+	return ((uintptr_t)state >> 3) * 0x9e3779b97f4a7c15u >> 20 & (in->room - 1);
+}
+
+/* The entry of the state, or the free one for it. */
+static struct entry *entry_of(struct states *in, const struct side_event_state_0 *state)
+{
+	size_t at = place_of(in, state);
+
+	for (;; at = (at + 1) & (in->room - 1)) {
+		/* Acquire: its event before its key. Pairs with the release in states_put(). */
+		const struct side_event_state_0 *key =
+				__atomic_load_n(&in->entries[at].state, __ATOMIC_ACQUIRE);
+
+		if (!key || key == state)
+			return &in->entries[at];
+	}
+}
+
+struct kernel_event *events_find(const struct side_event_state_0 *state)
+{
+	/* Acquire: the entries. Pairs with the release in grow(). */
+	struct states *in = __atomic_load_n(&states, __ATOMIC_ACQUIRE);
+
+	if (!in)
+		return NULL;
+	/* Acquire: what is in the event. Pairs with the release in states_put(). */
+	return __atomic_load_n(&entry_of(in, state)->event, __ATOMIC_ACQUIRE);
+}
+
+static bool grow(void)
+{
+	size_t room = states ? 2 * states->room : FIRST_ROOM, i;
+	struct states *larger = kernel_memory(sizeof(*larger) + room * sizeof(struct entry));
+
+	if (!larger)
+		return false;
+	larger->room = room;
+	for (i = 0; states && i < states->room; i++) {
+		struct entry *old = &states->entries[i];
+
+		if (old->event) {
+			*entry_of(larger, old->state) = *old;
+			larger->used++;
+		}
+	}
+	/* Release: the entries before the table. Pairs with the acquire in events_find(). */
+	__atomic_store_n(&states, larger, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool states_put(const struct side_event_state_0 *state, struct kernel_event *event)
+{
+	struct entry *entry;
+
+	/* A third stays free, so that looking for what is not there ends soon. */
+	if ((!states || 3 * states->used >= 2 * states->room) && !grow())
+		return false;
+	entry = entry_of(states, state);
+	if (!entry->state)
+		states->used++;
+	/*
+	 * Release, both: the event's members before the event, the event before its key. Pairs with the acquires in events_find()
+	 * and entry_of().
+	 */
+	__atomic_store_n(&entry->event, event, __ATOMIC_RELEASE);
+	__atomic_store_n(&entry->state, state, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* ---- one event ---- */
+
+/* Two bytes of different names may become the same: has another event of ours this name? */
+static bool is_taken(const char *tracepoint, const struct kernel_event *by)
+{
+	struct kernel_event *event = NULL;
+
+	while ((event = table_next(event))) {
+		if (event != by && event->encoding == KERNEL_NATIVE &&
+				!strcmp(event->shown.tracepoint, tracepoint) &&
+				strcmp(event->shown.name, by->shown.name) != 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Register under the name, or, if that has other fields elsewhere, in the group of those with several formats,
+ * or, where the kernel has no such group, with the hash of the fields behind the name.
+ */
+static int register_as(struct kernel_event *event, const char *fields)
+{
+	char description[KERNEL_DESCRIPTION_SIZE + 300];
+	char *name = event->shown.tracepoint;
+	size_t length = strlen(name);
+	void *word = &event->state->enabled;
+	int ret;
+
+	(void)snprintf(description, sizeof(description), "%s%s", name, fields);
+	ret = kernel_register(descriptor, word, description, false, &event->index);
+	if (ret != -EADDRINUSE)
+		return ret;
+	ret = kernel_register(descriptor, word, description, true, &event->index);
+	event->shown.multi_format = !ret;
+	if (ret != -EINVAL)
+		return ret;
+	(void)snprintf(name + length, sizeof(event->shown.tracepoint) - length, "_v%08x",
+			name_hash(NAME_HASH_BEGIN, fields));
+	(void)snprintf(description, sizeof(description), "%s%s", name, fields);
+	return kernel_register(descriptor, word, description, false, &event->index);
+}
+
+/* True: nothing more is to be tried. */
+static bool try_native(struct kernel_event *event, int *ret)
+{
+	const struct side_event_description *desc = event->desc;
+	char description[KERNEL_DESCRIPTION_SIZE] = "", *name = event->shown.tracepoint;
+	const char *reason;
+	size_t length;
+
+	name[0] = '\0';
+	event->encoding = KERNEL_NATIVE;
+	/* A hash behind it may be needed. */
+	name_append(name, 240, side_ptr_get(desc->provider_name));
+	name_append(name, 240, "_");
+	name_append(name, 240, side_ptr_get(desc->event_name));
+	length = strlen(name);
+	if (is_taken(name, event))
+		(void)snprintf(name + length, sizeof(event->shown.tracepoint) - length, "_%08x",
+				name_hash(NAME_HASH_BEGIN, event->shown.name));
+	length = strlen(name);
+	/* What may come behind the name is in the limit, too. */
+	memset(description, 'x', length + 10);
+	if (!native_describe(desc, description, sizeof(description), &event->fixed_size, &reason)) {
+		(void)snprintf(event->shown.reason, sizeof(event->shown.reason), "%s", reason);
+		return false;
+	}
+	quick_prepare(event);
+	*ret = register_as(event, description + length + 10);
+	return true;
+}
+
+/* The levels of EventHeader. */
+static uint8_t header_level(unsigned int loglevel)
+{
+	static const uint8_t levels[] = {1, 1, 1, 2, 3, 4, 4, 5};
+
+	return loglevel < sizeof(levels) ? levels[loglevel] : 5;
+}
+
+static bool prepare_metadata(struct kernel_event *event)
+{
+	static unsigned char scratch[KERNEL_RECORD_MAX]; /* under the event lock */
+	struct kernel_bytes *kept = &event->metadata;
+	struct kernel_bytes made = {.at = scratch, .room = sizeof(scratch)};
+
+	metadata_event(&made, event->desc);
+	if (made.size + 12 > made.room)
+		return false;
+	if (kept->room < made.size) {
+		/* One page each would be much: what was there is left behind. */
+		kept->at = kernel_small_memory(made.size);
+		kept->room = kept->at ? made.size : 0;
+	}
+	if (!kept->at)
+		return false;
+	memcpy(kept->at, scratch, made.size);
+	kept->size = made.size;
+	return true;
+}
+
+static bool all_static(const struct side_event_description *desc)
+{
+	uint32_t i;
+
+	for (i = 0; i < side_array_length(&desc->fields); i++) {
+		if (!shape_is_static(&side_array_at(&desc->fields, i)->side_type))
+			return false;
+	}
+	return !(desc->flags & SIDE_EVENT_FLAG_VARIADIC);
+}
+
+static int try_header(struct kernel_event *event)
+{
+	static const char fields[] =
+			" u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level";
+	const struct side_event_description *desc = event->desc;
+	const char *refusal = metadata_refusal(desc);
+	char *name = event->shown.tracepoint;
+	size_t length;
+
+	event->encoding = KERNEL_EVENTHEADER;
+	event->shown.eventheader = 1;
+	event->level = header_level(side_enum_get(desc->loglevel));
+	event->is_static = all_static(desc);
+	if (!refusal && event->is_static && !prepare_metadata(event))
+		refusal = "its names and types need more than a record of the kernel's has";
+	if (refusal) {
+		(void)snprintf(event->shown.reason, sizeof(event->shown.reason), "%s", refusal);
+		return -ENOTSUP;
+	}
+	name[0] = '\0';
+	name_append(name, 230, side_ptr_get(desc->provider_name));
+	length = strlen(name);
+	(void)snprintf(name + length, sizeof(event->shown.tracepoint) - length, "_L%xK1",
+			event->level);
+	return register_as(event, fields);
+}
+
+/* What the event itself says goes before what the user says. */
+static enum kernel_encoding wanted_encoding(const struct side_event_description *desc)
+{
+	const struct side_attr *attr = visit_attribute_find(
+			visit_attributes_of(&desc->attributes), "side.user_events");
+	struct visit_value value;
+	char text[16] = "";
+
+	if (!attr || visit_load_attribute(&attr->value, &value) || value.kind != VISIT_STRING)
+		return config.encoding;
+	(void)visit_text_utf8(value.text.at, value.text.unit_size, value.text.byte_order, text,
+			sizeof(text) - 1);
+	if (!strcmp(text, "native"))
+		return KERNEL_NATIVE;
+	return !strcmp(text, "eventheader") ? KERNEL_EVENTHEADER : config.encoding;
+}
+
+static void register_event(struct kernel_event *event)
+{
+	enum kernel_encoding wanted = wanted_encoding(event->desc);
+	int ret = -ENOTSUP;
+
+	event->shown.state = SIDE_KERNEL_EVENT_REFUSED;
+	if (wanted == KERNEL_EVENTHEADER || (!try_native(event, &ret) && wanted == KERNEL_AUTO))
+		ret = try_header(event);
+	if (ret && ret != -ENOTSUP)
+		(void)snprintf(event->shown.reason, sizeof(event->shown.reason), "%s",
+				kernel_register_reason(ret));
+	if (ret)
+		return;
+	if (states_put(event->state, event)) {
+		event->shown.state = SIDE_KERNEL_EVENT_REGISTERED;
+		return;
+	}
+	(void)kernel_unregister(descriptor, &event->state->enabled);
+	(void)snprintf(event->shown.reason, sizeof(event->shown.reason), "out of memory");
+}
+
+/* ---- batches ---- */
+
+static struct side_event_state_0 *state_of(const struct side_event_description *desc)
+{
+	struct side_event_state *state;
+
+	if (!desc || desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION ||
+			desc->struct_size < side_offsetofend(struct side_event_description,
+							    side_event_description_orig_abi_last))
+		return NULL;
+	state = side_ptr_get(desc->state);
+	if (!state || state->version != SIDE_EVENT_STATE_ABI_VERSION)
+		return NULL;
+	return (struct side_event_state_0 *)(void *)state;
+}
+
+static bool is_wanted(const struct side_event_description *desc)
+{
+	const char *provider = side_ptr_get(desc->provider_name);
+	const char *name = side_ptr_get(desc->event_name);
+
+	return provider && name &&
+			pattern_set_wants(config.patterns, config.nr_patterns, provider, name,
+					side_enum_get(desc->loglevel));
+}
+
+/* True: the kernel has it, and had not before. */
+static bool come(struct side_event_description *desc, struct side_event_state_0 *state)
+{
+	struct kernel_event *event = events_find(state);
+	struct visit_error error;
+
+	if (event) {
+		/* Registered twice: it goes with the last one. */
+		event->uses++;
+		return false;
+	}
+	event = table_take();
+	if (!event)
+		return false;
+	event->uses = 1;
+	event->desc = desc;
+	event->state = state;
+	event->encoding = KERNEL_EVENTHEADER;
+	(void)snprintf(event->shown.name, sizeof(event->shown.name), "%s:%s",
+			side_ptr_get(desc->provider_name), side_ptr_get(desc->event_name));
+	if (visit_description_check(desc, 0, &error)) {
+		event->shown.state = SIDE_KERNEL_EVENT_REFUSED;
+		(void)snprintf(event->shown.reason, sizeof(event->shown.reason),
+				"its description is wrong: %.80s", error.what);
+		return false;
+	}
+	register_event(event);
+	return event->shown.state == SIDE_KERNEL_EVENT_REGISTERED;
+}
+
+static struct kernel_event *event_of(const struct side_event_state_0 *state)
+{
+	struct kernel_event *event = NULL;
+
+	while ((event = table_next(event)) && event->state != state)
+		;
+	return event;
+}
+
+void events_come(struct side_event_description **events, uint32_t nr_events)
+{
+	bool some = false;
+	uint32_t i;
+
+	for (i = 0; i < nr_events; i++) {
+		struct side_event_state_0 *state = state_of(events[i]);
+
+		if (state && is_wanted(events[i]))
+			some |= come(events[i], state);
+	}
+	if (some)
+		notice_tell();
+}
+
+void events_go(struct side_event_description **events, uint32_t nr_events)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr_events; i++) {
+		struct side_event_state_0 *state = state_of(events[i]);
+		struct kernel_event *event = NULL;
+
+		if (state)
+			event = events_find(state);
+		/* The others were refused. */
+		if (state && !event)
+			event = event_of(state);
+		if (!event || --event->uses)
+			continue;
+		if (event->shown.state == SIDE_KERNEL_EVENT_REGISTERED) {
+			(void)kernel_unregister(descriptor, &state->enabled);
+			(void)states_put(state, NULL);
+		}
+		table_give_back(event);
+	}
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * EventHeader: the values of a record and, where only the call says their types, these too.
+ *
+ * The values do not depend on how types are described: structures are their members, arrays and optional
+ * values a count and what is in them. So one walk writes them, and writes the metadata beside unless it is
+ * `quiet`: inside a field whose type is static and has been described as a whole. What is `mute` leaves
+ * no trace: elements beyond the limit, members that no reader would take. Both count how many fields, elements and
+ * compounds deep that is.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tracers/user-events/user-events.h"
+
+struct frame {
+	size_t type_at; /* in the metadata: encoding, number of members */
+	uint32_t members;
+	bool more; /* it goes on with those that had no place in the one before */
+};
+
+struct header_walk {
+	struct kernel_record *record;
+	struct kernel_bytes *metadata;
+	unsigned int quiet, mute;
+	const char *name; /* of the next thing that is described */
+	char digits[12];
+	unsigned int depth;
+	struct frame frames[HEADER_DEPTH_MAX];
+	uint16_t counts[VISIT_DEPTH_MAX + 1]; /* where the counts of arrays stand */
+};
+
+static struct kernel_bytes *payload(struct header_walk *walk)
+{
+	return &walk->record->bytes;
+}
+
+/* ---- descriptions that are made now ---- */
+
+static void describe_null(struct header_walk *walk)
+{
+	const struct shape null = {.kind = SHAPE_NULL};
+
+	metadata_scalar(walk->metadata, walk->name, &null);
+	bytes_put_u16(payload(walk), 0);
+}
+
+/* What is in it is left out, and something that is null stands there. */
+static void cut_here(struct header_walk *walk)
+{
+	describe_null(walk);
+	walk->record->cut = true;
+	walk->mute = 1;
+}
+
+static void push(struct header_walk *walk)
+{
+	const struct shape shape = {.kind = SHAPE_NULL};
+
+	if (walk->depth == HEADER_DEPTH_MAX) {
+		cut_here(walk);
+		return;
+	}
+	metadata_scalar(walk->metadata, walk->name, &shape);
+	walk->frames[walk->depth++] = (struct frame){.type_at = walk->metadata->size - 2};
+}
+
+static void pop(struct header_walk *walk)
+{
+	struct frame *frame;
+	struct kernel_bytes *metadata = walk->metadata;
+
+	do {
+		frame = &walk->frames[--walk->depth];
+		if (!frame->members) {
+			/* It stays what push() has made of it: something that is null. */
+			bytes_put_u16(payload(walk), 0);
+		} else if (frame->type_at + 2 <= metadata->room) {
+			metadata->at[frame->type_at] = HEADER_STRUCT | HEADER_HAS_FORMAT;
+			metadata->at[frame->type_at + 1] = (unsigned char)frame->members;
+		}
+	} while (frame->more);
+}
+
+/* One more member of the structure we are in; when it is full, of another one that is its last. */
+static bool has_place(struct header_walk *walk)
+{
+	struct frame *frame = walk->depth ? &walk->frames[walk->depth - 1] : NULL;
+
+	if (!frame)
+		return true;
+	if (frame->members == HEADER_MEMBERS_MAX) {
+		/* The last member is null and represents all others. Only a structure at the greatest depth gets here. */
+		walk->mute = 1;
+		return false;
+	}
+	if (frame->members++ < HEADER_MEMBERS_MAX - 1)
+		return true;
+	walk->name = "...";
+	push(walk);
+	if (walk->mute)
+		return false;
+	walk->frames[walk->depth - 1].more = true;
+	walk->frames[walk->depth - 1].members = 1;
+	return true;
+}
+
+/* The type is static: describe all of it, and be quiet then. */
+static void describe(struct header_walk *walk, const struct side_type *type)
+{
+	if (walk->depth + shape_depth(type) > HEADER_DEPTH_MAX) {
+		cut_here(walk);
+		return;
+	}
+	metadata_field(walk->metadata, walk->name, type);
+	walk->quiet = 1;
+}
+
+/* ---- fields and elements ---- */
+
+static int field_begin(void *priv, const struct visit_place *place)
+{
+	struct header_walk *walk = priv;
+
+	if (walk->mute) {
+		walk->mute++;
+	} else if (walk->quiet) {
+		walk->quiet++;
+	} else if (has_place(walk)) {
+		walk->name = place->name;
+		if (place->type && shape_is_static(place->type))
+			describe(walk, place->type);
+	}
+	return 0;
+}
+
+static int end(void *priv, const struct visit_place *place)
+{
+	struct header_walk *walk = priv;
+
+	(void)place;
+	if (walk->mute)
+		walk->mute--;
+	else if (walk->quiet)
+		walk->quiet--;
+	return 0;
+}
+
+static int element_begin(void *priv, const struct visit_place *place)
+{
+	struct header_walk *walk = priv;
+	struct visit_place named = *place;
+
+	if (!walk->mute && place->index >= walk->record->limit) {
+		walk->record->cut = true;
+		walk->mute = 1;
+		return 0;
+	}
+	if (!walk->mute && !walk->quiet)
+		(void)snprintf(walk->digits, sizeof(walk->digits), "%u",
+				(unsigned int)place->index);
+	named.name = walk->digits;
+	return field_begin(walk, &named);
+}
+
+/* ---- values ---- */
+
+static unsigned int unit_of(const unsigned char *at, unsigned int size, bool swap)
+{
+	uint16_t two;
+	uint32_t four;
+
+	if (size == 1)
+		return *at;
+	if (size == 2) {
+		memcpy(&two, at, 2);
+		return swap ? __builtin_bswap16(two) : two;
+	}
+	memcpy(&four, at, 4);
+	return swap ? __builtin_bswap32(four) : four;
+}
+
+static void put_unit(struct kernel_bytes *to, unsigned int unit, unsigned int size)
+{
+	uint32_t four = unit;
+
+	if (size == 1)
+		bytes_put_u8(to, unit);
+	else if (size == 2)
+		bytes_put_u16(to, unit);
+	else
+		bytes_put(to, &four, 4);
+}
+
+/* Units in host order, with the one that ends them. */
+static void put_string(struct kernel_record *record, const struct visit_text *text)
+{
+	const unsigned char *at = text->at ? text->at : (const unsigned char *)"(null)";
+	unsigned int size = text->unit_size, from = text->at ? size : 1, unit;
+	bool swap = text->at && text->byte_order != SIDE_TYPE_BYTE_ORDER_HOST;
+	size_t nr;
+
+	for (nr = 0; (unit = unit_of(at, from, swap)); nr++, at += from) {
+		if (nr == record->limit) {
+			record->cut = true;
+			for (nr = 0; nr < 3; nr++)
+				put_unit(&record->bytes, '.', size);
+			break;
+		}
+		/* Counting on in a long text would take its time: it does not fit anyhow. */
+		if (record->bytes.size > record->bytes.room)
+			return;
+		put_unit(&record->bytes, unit, size);
+	}
+	put_unit(&record->bytes, 0, size);
+}
+
+static void put_value(struct kernel_record *record, const struct shape *shape,
+		const struct visit_value *value)
+{
+	unsigned char bytes[16];
+
+	switch (shape->kind) {
+	case SHAPE_NULL: bytes_put_u16(&record->bytes, 0); break;
+	case SHAPE_STRING: put_string(record, &value->text); break;
+	default:
+		shape_store(shape, value, true, bytes);
+		bytes_put(&record->bytes, bytes, shape->size);
+		break;
+	}
+}
+
+static int value(void *priv, const struct visit_place *place, const struct visit_value *value,
+		struct visit_attributes attributes)
+{
+	struct header_walk *walk = priv;
+	struct shape shape = shape_of_value(value, attributes);
+
+	(void)place;
+	if (walk->mute)
+		return 0;
+	if (!walk->quiet)
+		metadata_scalar(walk->metadata, walk->name, &shape);
+	put_value(walk->record, &shape, value);
+	return 0;
+}
+
+static int bitmap(void *priv, const struct visit_place *place,
+		const struct side_enum_bitmap_mappings *mappings, const struct visit_bitmap *bitmap)
+{
+	struct header_walk *walk = priv;
+	bool many = shape_of(place->type).kind == SHAPE_ARRAY;
+	uint32_t i, nr = bitmap->nr_items;
+	struct visit_value loaded;
+	struct shape shape;
+
+	(void)mappings;
+	if (walk->mute)
+		return 0;
+	/* The limit applies to elements: a scalar has one value in each record. */
+	if (many && nr > walk->record->limit) {
+		nr = (uint32_t)walk->record->limit;
+		walk->record->cut = true;
+	}
+	if (many)
+		bytes_put_u16(payload(walk), nr);
+	for (i = 0; i < nr; i++) {
+		if (visit_load_argument(bitmap->item_type, &bitmap->items[i], &loaded))
+			return -1;
+		shape = shape_of_value(&loaded, (struct visit_attributes){NULL, 0});
+		put_value(walk->record, &shape, &loaded);
+	}
+	return 0;
+}
+
+/* ---- compounds ---- */
+
+static int struct_begin(void *priv, const struct visit_place *place,
+		struct visit_attributes attributes, uint32_t nr)
+{
+	struct header_walk *walk = priv;
+
+	(void)place;
+	(void)attributes;
+	if (walk->mute)
+		walk->mute++;
+	else if (!walk->quiet)
+		push(walk);
+	else if (!nr)
+		bytes_put_u16(payload(walk), 0); /* what has no members is null */
+	return 0;
+}
+
+static int struct_end(void *priv, const struct visit_place *place, uint32_t nr)
+{
+	struct header_walk *walk = priv;
+
+	(void)place;
+	(void)nr;
+	if (walk->mute)
+		walk->mute--;
+	else if (!walk->quiet)
+		pop(walk);
+	return 0;
+}
+
+static int array_begin(void *priv, const struct visit_place *place,
+		struct visit_attributes attributes, uint32_t nr)
+{
+	struct header_walk *walk = priv;
+
+	/* Of one type or not is only known when its type is: else a structure, members are numbered. */
+	if (!walk->quiet || walk->mute)
+		return struct_begin(priv, place, attributes, nr);
+	walk->counts[place->depth] = (uint16_t)payload(walk)->size;
+	bytes_put_u16(payload(walk), 0);
+	return 0;
+}
+
+static int array_end(void *priv, const struct visit_place *place, uint32_t nr)
+{
+	struct header_walk *walk = priv;
+	struct kernel_bytes *bytes = payload(walk);
+	uint16_t kept = (uint16_t)(nr < walk->record->limit ? nr : walk->record->limit);
+
+	if (!walk->quiet || walk->mute)
+		return struct_end(priv, place, nr);
+	if (bytes->size <= bytes->room)
+		memcpy(bytes->at + walk->counts[place->depth], &kept, sizeof(kept));
+	return 0;
+}
+
+static int optional_begin(void *priv, const struct visit_place *place,
+		struct visit_attributes attributes, bool present)
+{
+	struct header_walk *walk = priv;
+	struct shape element;
+
+	(void)attributes;
+	if (walk->mute)
+		return 0;
+	if (walk->quiet) {
+		element = shape_of(shape_of(place->type).element);
+		bytes_put_u16(payload(walk),
+				!present                                       ? 0
+						: element.kind == SHAPE_SCALAR ? element.size
+									       : 1);
+	} else if (!present) {
+		describe_null(walk);
+	}
+	return 0;
+}
+
+/* A structure of the selector and what it selects, or, where that would be too deep, something that is null. */
+static int variant_begin(void *priv, const struct visit_place *place,
+		struct visit_attributes attributes, const struct visit_value *selector,
+		uint32_t option)
+{
+	struct header_walk *walk = priv;
+	const struct side_type_variant *variant = side_ptr_get(place->type->u.side_variant);
+	const struct side_type *chosen = &side_array_at(&variant->options, option)->side_type;
+	struct shape shape = shape_of_value(selector, visit_type_attributes(&variant->selector));
+	bool is_static = shape_is_static(chosen);
+
+	(void)attributes;
+	if (walk->mute) {
+		walk->mute++;
+		return 0;
+	}
+	if (walk->depth + 1 + (is_static ? shape_depth(chosen) : 0) > HEADER_DEPTH_MAX) {
+		cut_here(walk);
+		return 0;
+	}
+	push(walk);
+	walk->frames[walk->depth - 1].members = 2;
+	metadata_scalar(walk->metadata, "tag", &shape);
+	put_value(walk->record, &shape, selector);
+	walk->name = "value";
+	if (is_static)
+		describe(walk, chosen);
+	return 0;
+}
+
+static int variant_end(void *priv, const struct visit_place *place)
+{
+	struct header_walk *walk = priv;
+
+	(void)place;
+	if (walk->mute) {
+		walk->mute--;
+		return 0;
+	}
+	walk->quiet = 0;
+	pop(walk);
+	return 0;
+}
+
+int header_record(const struct kernel_call *call, struct kernel_record *record,
+		struct kernel_bytes *metadata)
+{
+	static const struct visit_argument_ops ops = {
+			.field_begin = field_begin,
+			.field_end = end,
+			.element_begin = element_begin,
+			.element_end = end,
+			.value = value,
+			.struct_begin = struct_begin,
+			.struct_end = struct_end,
+			.array_begin = array_begin,
+			.array_end = array_end,
+			.bitmap = bitmap,
+			.optional_begin = optional_begin,
+			.variant_begin = variant_begin,
+			.variant_end = variant_end,
+	};
+	const struct kernel_event *event = call->event;
+	struct header_walk walk;
+
+	walk.record = record;
+	walk.metadata = metadata;
+	walk.quiet = event->is_static;
+	walk.mute = 0;
+	walk.depth = 0;
+	walk.name = "";
+	if (!event->is_static)
+		bytes_put(metadata, side_ptr_get(event->desc->event_name),
+				strlen(side_ptr_get(event->desc->event_name)) + 1);
+	return visit_arguments(event->desc, call->args, call->variadic, &ops, &walk, NULL);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* EventHeader: names and types of the fields, as each record carries them. */
+#include <string.h>
+
+#include "tracers/user-events/user-events.h"
+
+void bytes_put(struct kernel_bytes *bytes, const void *from, size_t size)
+{
+	if (bytes->size + size <= bytes->room)
+		memcpy(bytes->at + bytes->size, from, size);
+	bytes->size += size;
+}
+
+void bytes_put_u8(struct kernel_bytes *bytes, unsigned int value)
+{
+	uint8_t byte = (uint8_t)value;
+
+	bytes_put(bytes, &byte, 1);
+}
+
+void bytes_put_u16(struct kernel_bytes *bytes, unsigned int value)
+{
+	uint16_t word = (uint16_t)value;
+
+	bytes_put(bytes, &word, 2);
+}
+
+/* A semicolon would begin an attribute. */
+static void put_name(struct kernel_bytes *to, const char *name)
+{
+	for (; *name; name++)
+		bytes_put_u8(to, *name == ';' ? ',' : (unsigned char)*name);
+	bytes_put_u8(to, 0);
+}
+
+static unsigned int encoding_of_size(unsigned int size)
+{
+	switch (size) {
+	case 1: return HEADER_VALUE8;
+	case 2: return HEADER_VALUE8 + 1;
+	case 4: return HEADER_VALUE8 + 2;
+	case 8: return HEADER_VALUE8 + 3;
+	default: return HEADER_VALUE128;
+	}
+}
+
+static unsigned int format_of(const struct shape *shape)
+{
+	if (shape->kind == SHAPE_STRING)
+		return FORMAT_UTF;
+	if (shape->kind == SHAPE_NULL)
+		return FORMAT_UNSIGNED;
+	if (shape->size == 16 || shape->scalar == VISIT_BYTE)
+		return FORMAT_BYTES;
+	switch (shape->scalar) {
+	case VISIT_BOOL: return FORMAT_BOOLEAN;
+	case VISIT_FLOAT: return FORMAT_FLOAT;
+	case VISIT_POINTER: return FORMAT_HEX;
+	case VISIT_SIGNED: return shape->hex ? FORMAT_HEX : FORMAT_SIGNED;
+	default: return shape->hex ? FORMAT_HEX : FORMAT_UNSIGNED;
+	}
+}
+
+static unsigned int encoding_of(const struct shape *shape)
+{
+	switch (shape->kind) {
+	case SHAPE_NULL: return HEADER_BINARY;
+	case SHAPE_STRING: return HEADER_CHAR8 + (shape->size == 1 ? 0 : shape->size / 2);
+	default: return encoding_of_size(shape->size);
+	}
+}
+
+static void put_type(struct kernel_bytes *to, unsigned int encoding, unsigned int format)
+{
+	bytes_put_u8(to, encoding | HEADER_HAS_FORMAT);
+	bytes_put_u8(to, format);
+}
+
+void metadata_scalar(struct kernel_bytes *to, const char *name, const struct shape *shape)
+{
+	put_name(to, name);
+	put_type(to, encoding_of(shape), format_of(shape));
+}
+
+static void put_typed(struct kernel_bytes *to, const char *name, const struct shape *shape,
+		unsigned int array);
+
+/* The element of an array; one that is an array itself, or may be, is in a structure. */
+static void put_element(struct kernel_bytes *to, const char *name, const struct shape *shape)
+{
+	bool optional = shape->kind == SHAPE_OPTIONAL &&
+			shape_of(shape->element).kind != SHAPE_SCALAR;
+
+	if (shape->kind != SHAPE_ARRAY && !optional) {
+		put_typed(to, name, shape, HEADER_ARRAY);
+		return;
+	}
+	put_name(to, name);
+	put_type(to, HEADER_STRUCT | HEADER_ARRAY, 1);
+	put_typed(to, "value", shape, 0);
+}
+
+/* How many stand in the part of a structure that begins with this one. */
+static unsigned int members_from(uint32_t nr, uint32_t first)
+{
+	uint32_t left = nr - first;
+
+	/* One that is followed by another part has that as its last member. */
+	return left < HEADER_MEMBERS_MAX ? left : HEADER_MEMBERS_MAX;
+}
+
+/* A structure has at most 127 members: those beyond are in another one, which is its last. */
+static void put_members(struct kernel_bytes *to, const struct side_type_struct *structure)
+{
+	uint32_t i, nr = side_array_length(&structure->fields);
+
+	for (i = 0; i < nr; i++) {
+		const struct side_event_field *field = side_array_at(&structure->fields, i);
+
+		if (i && i % (HEADER_MEMBERS_MAX - 1) == 0) {
+			put_name(to, "...");
+			put_type(to, HEADER_STRUCT, members_from(nr, i));
+		}
+		metadata_field(to, side_ptr_get(field->field_name), &field->side_type);
+	}
+}
+
+static void put_structure(struct kernel_bytes *to, const char *name, const struct shape *shape,
+		unsigned int array)
+{
+	uint32_t nr = side_array_length(&shape->structure->fields);
+
+	put_name(to, name);
+	/* Without members there is no structure: something that is null. */
+	if (nr)
+		put_type(to, HEADER_STRUCT | array, members_from(nr, 0));
+	else
+		put_type(to, HEADER_BINARY | array, FORMAT_UNSIGNED);
+	put_members(to, shape->structure);
+}
+
+static void put_array(struct kernel_bytes *to, const char *name, const struct shape *shape)
+{
+	struct shape element = shape_of(shape->element);
+
+	element.hex |= shape->hex;
+	if (element.kind == SHAPE_SCALAR && element.scalar == VISIT_BYTE) {
+		put_name(to, name);
+		put_type(to, HEADER_BINARY, FORMAT_BYTES);
+	} else {
+		put_element(to, name, &element);
+	}
+}
+
+static void put_typed(struct kernel_bytes *to, const char *name, const struct shape *shape,
+		unsigned int array)
+{
+	struct shape element;
+
+	switch (shape->kind) {
+	case SHAPE_STRUCT: put_structure(to, name, shape, array); break;
+	case SHAPE_ARRAY: put_array(to, name, shape); break;
+	case SHAPE_OPTIONAL:
+		element = shape_of(shape->element);
+		if (element.kind == SHAPE_SCALAR) {
+			/* Length 0 is null. */
+			put_name(to, name);
+			put_type(to, HEADER_BINARY | array, format_of(&element));
+		} else {
+			put_element(to, name, &element);
+		}
+		break;
+	default:
+		put_name(to, name);
+		put_type(to, encoding_of(shape) | array, format_of(shape));
+		break;
+	}
+}
+
+void metadata_field(struct kernel_bytes *to, const char *name, const struct side_type *type)
+{
+	struct shape shape = shape_of(type);
+
+	put_typed(to, name, &shape, 0);
+}
+
+void metadata_event(struct kernel_bytes *to, const struct side_event_description *desc)
+{
+	uint32_t i;
+
+	put_name(to, side_ptr_get(desc->event_name));
+	for (i = 0; i < side_array_length(&desc->fields); i++) {
+		const struct side_event_field *field = side_array_at(&desc->fields, i);
+
+		metadata_field(to, side_ptr_get(field->field_name), &field->side_type);
+	}
+}
+
+const char *metadata_refusal(const struct side_event_description *desc)
+{
+	uint32_t i;
+
+	for (i = 0; i < side_array_length(&desc->fields); i++) {
+		const struct side_type *type = &side_array_at(&desc->fields, i)->side_type;
+
+		if (!shape_is_static(type))
+			continue;
+		if (shape_depth(type) > HEADER_DEPTH_MAX)
+			return "it has structures or arrays nested more than 8 deep, which decoders refuse";
+	}
+	return NULL;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Names: the kernel takes anything, its readers do not. */
+#include <string.h>
+
+#include "tracers/user-events/user-events.h"
+
+static bool is_plain(unsigned char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+			(byte >= '0' && byte <= '9') || byte == '_';
+}
+
+void name_append(char *to, size_t room, const char *name)
+{
+	size_t at = strlen(to);
+
+	for (; *name && at + 1 < room; name++)
+		to[at++] = is_plain((unsigned char)*name) ? *name : '_';
+	to[at] = '\0';
+}
+
+/* FNV-1a. */
+uint32_t name_hash(uint32_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619u;
+	return hash;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plain fields: what filters, histograms and `perf script` read. A record is the fixed part, field after
+ * field without gaps, and behind it the texts and arrays, to which words in the fixed part refer.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tracers/user-events/user-events.h"
+
+/* ---- the description ---- */
+
+struct description {
+	char *text;
+	size_t size, room;
+	size_t fields; /* where they begin in the text */
+	uint32_t fixed_size;
+	const char *reason; /* the first thing that cannot be said */
+};
+
+static bool refuse(struct description *to, const char *reason)
+{
+	to->reason = reason;
+	return false;
+}
+
+/* After a name come the end, the next field, or the size of a structure. After the word of a type comes a name. */
+static bool is_end_of_name(const char *at)
+{
+	return !*at || *at == ';' || (*at == ' ' && at[1] >= '0' && at[1] <= '9');
+}
+
+/* Two fields of one name would be taken, and then confuse every reader. */
+static bool is_taken(const struct description *to, const char *name)
+{
+	const char *at = to->text + to->fields;
+	size_t length = strlen(name);
+
+	while ((at = strstr(at, name))) {
+		if (at[-1] == ' ' && is_end_of_name(at + length))
+			return true;
+		at++;
+	}
+	return false;
+}
+
+static bool put_field(struct description *to, const char *name, uint32_t size, const char *format,
+		...) __attribute__((format(printf, 4, 5)));
+
+/* The field, as the format says it; its name has been checked to be in that. */
+static bool put_field(
+		struct description *to, const char *name, uint32_t size, const char *format, ...)
+{
+	va_list arguments;
+	int added;
+
+	if (is_taken(to, name))
+		return refuse(to, "two of its fields have the same name for the kernel");
+	if (to->size + 2 >= to->room)
+		return refuse(to, "its fields need more than 511 bytes of description");
+	strcpy(to->text + to->size, to->fixed_size || to->size > to->fields ? "; " : " ");
+	to->size += strlen(to->text + to->size);
+	va_start(arguments, format);
+	added = vsnprintf(to->text + to->size, to->room - to->size, format, arguments);
+	va_end(arguments);
+	if (added < 0 || (size_t)added >= to->room - to->size)
+		return refuse(to, "its fields need more than 511 bytes of description");
+	to->size += (size_t)added;
+	to->fixed_size += size;
+	return true;
+}
+
+/* The word for a scalar; *opaque: the kernel does not know it, it is a structure of that name. */
+static const char *scalar_word(const struct shape *shape, bool *opaque)
+{
+	static const char *const unsigned_words[] = {
+			[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
+	static const char *const signed_words[] = {
+			[1] = "s8", [2] = "s16", [4] = "s32", [8] = "s64"};
+
+	*opaque = shape->size == 16 || shape->scalar == VISIT_FLOAT;
+	if (shape->scalar == VISIT_FLOAT)
+		return shape->size == 4 ? "f32" : shape->size == 8 ? "f64" : "f128";
+	if (shape->size == 16)
+		return shape->scalar == VISIT_SIGNED ? "s128" : "u128";
+	return (shape->scalar == VISIT_SIGNED ? signed_words : unsigned_words)[shape->size];
+}
+
+static bool put_scalar(struct description *to, const char *name, const struct shape *shape)
+{
+	bool opaque;
+	const char *word = scalar_word(shape, &opaque);
+
+	if (opaque)
+		return put_field(to, name, shape->size, "struct %s %s %u", word, name, shape->size);
+	return put_field(to, name, shape->size, "%s %s", word, name);
+}
+
+static bool put_type(struct description *to, const char *name, const struct side_type *type);
+
+static bool put_members(
+		struct description *to, const char *name, const struct side_type_struct *structure)
+{
+	char member[KERNEL_DESCRIPTION_SIZE];
+	uint32_t i;
+
+	for (i = 0; i < side_array_length(&structure->fields); i++) {
+		const struct side_event_field *field = side_array_at(&structure->fields, i);
+
+		(void)snprintf(member, sizeof(member), "%s_", name);
+		name_append(member, sizeof(member), side_ptr_get(field->field_name));
+		if (!put_type(to, member, &field->side_type))
+			return false;
+	}
+	return true;
+}
+
+static bool put_optional(struct description *to, const char *name, const struct side_type *type)
+{
+	char present[KERNEL_DESCRIPTION_SIZE];
+	struct shape shape = shape_of(type);
+
+	if (shape.kind != SHAPE_SCALAR)
+		return refuse(to, "it has an optional value that is no scalar");
+	(void)snprintf(present, sizeof(present), "%.500s_present", name);
+	return put_field(to, present, 1, "u8 %s", present) && put_scalar(to, name, &shape);
+}
+
+static bool put_array(struct description *to, const char *name, const struct side_type *type)
+{
+	struct shape shape = shape_of(type);
+	bool opaque;
+
+	if (shape.kind != SHAPE_SCALAR)
+		return refuse(to, "it has an array of something else than scalars");
+	return put_field(to, name, 4, "__rel_loc %s[] %s", scalar_word(&shape, &opaque), name);
+}
+
+static bool put_type(struct description *to, const char *name, const struct side_type *type)
+{
+	struct shape shape = shape_of(type);
+
+	switch (shape.kind) {
+	case SHAPE_NULL: return true;
+	case SHAPE_SCALAR: return put_scalar(to, name, &shape);
+	case SHAPE_STRING: return put_field(to, name, 4, "__rel_loc char[] %s", name);
+	case SHAPE_STRUCT: return put_members(to, name, shape.structure);
+	case SHAPE_ARRAY: return put_array(to, name, shape.element);
+	case SHAPE_OPTIONAL: return put_optional(to, name, shape.element);
+	default: return refuse(to, "it has values whose type only the call determines");
+	}
+}
+
+bool native_describe(const struct side_event_description *desc, char *description, size_t room,
+		uint32_t *fixed_size, const char **reason)
+{
+	size_t size = strlen(description);
+	struct description to = {.text = description, .size = size, .room = room, .fields = size};
+	char name[KERNEL_DESCRIPTION_SIZE];
+	uint32_t i;
+
+	*reason = "it is variadic";
+	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC)
+		return false;
+	for (i = 0; i < side_array_length(&desc->fields); i++) {
+		const struct side_event_field *field = side_array_at(&desc->fields, i);
+		const char *given = side_ptr_get(field->field_name);
+		bool digit = given[0] >= '0' && given[0] <= '9';
+
+		/* Names that begin so are the kernel's own. */
+		name[0] = '\0';
+		if (!given[0] || digit || !strncmp(given, "common_", 7))
+			name_append(name, sizeof(name), "_");
+		name_append(name, sizeof(name), given);
+		if (!put_type(&to, name, &field->side_type)) {
+			*reason = to.reason;
+			return false;
+		}
+	}
+	*fixed_size = to.fixed_size;
+	return true;
+}
+
+/* ---- the record ---- */
+
+struct native_walk {
+	struct kernel_record *record;
+	size_t fixed;    /* the next field goes there */
+	size_t word;     /* of the array that we are in */
+	size_t elements; /* where they begin; 0: in no array */
+	unsigned int mute;
+};
+
+static void put_fixed(struct native_walk *walk, const void *from, size_t size)
+{
+	struct kernel_bytes *bytes = &walk->record->bytes;
+
+	if (walk->fixed + size <= bytes->room)
+		memcpy(bytes->at + walk->fixed, from, size);
+	walk->fixed += size;
+}
+
+/* The offset counts from the end of the word. */
+static uint32_t rel_loc(size_t word, size_t begin, size_t size)
+{
+	return (uint32_t)(size << 16 | ((begin - (word + 4)) & 0xffff));
+}
+
+/* UTF-8 with its NUL, or as much of it as may be. */
+static void put_text(struct kernel_record *record, const struct visit_text *text)
+{
+	struct kernel_bytes *bytes = &record->bytes;
+	size_t left = bytes->size < bytes->room ? bytes->room - bytes->size : 0;
+	char *to = (char *)bytes->at + bytes->size;
+	size_t room = left < record->limit ? left : record->limit;
+	size_t size = visit_text_utf8(text->at, text->unit_size, text->byte_order, to, room);
+
+	if (size > record->limit) {
+		/* Not within a character. */
+		for (size = room; size && ((unsigned char)to[size - 1] & 0xc0) == 0x80; size--)
+			;
+		if (size && (unsigned char)to[size - 1] >= 0xc0)
+			size--;
+		record->cut = true;
+		bytes->size += size;
+		bytes_put(bytes, "...", 4);
+		return;
+	}
+	bytes->size += size;
+	bytes_put_u8(bytes, 0);
+}
+
+static int put_string(struct native_walk *walk, const struct visit_text *text)
+{
+	struct kernel_bytes *bytes = &walk->record->bytes;
+	size_t begin = bytes->size;
+	uint32_t word;
+
+	put_text(walk->record, text);
+	word = rel_loc(walk->fixed, begin, bytes->size - begin);
+	put_fixed(walk, &word, sizeof(word));
+	return 0;
+}
+
+static int value(void *priv, const struct visit_place *place, const struct visit_value *value,
+		struct visit_attributes attributes)
+{
+	struct native_walk *walk = priv;
+	struct shape shape = shape_of_value(value, attributes);
+	unsigned char bytes[16];
+
+	(void)place;
+	if (walk->mute || shape.kind == SHAPE_NULL)
+		return 0;
+	if (shape.kind == SHAPE_STRING)
+		return put_string(walk, &value->text);
+	shape_store(&shape, value, SIDE_BYTE_ORDER != SIDE_LITTLE_ENDIAN, bytes);
+	if (walk->elements)
+		bytes_put(&walk->record->bytes, bytes, shape.size);
+	else
+		put_fixed(walk, bytes, shape.size);
+	return 0;
+}
+
+static int array_begin(void *priv, const struct visit_place *place,
+		struct visit_attributes attributes, uint32_t nr)
+{
+	struct native_walk *walk = priv;
+	uint32_t none = 0;
+
+	(void)place;
+	(void)attributes;
+	(void)nr;
+	walk->word = walk->fixed;
+	walk->elements = walk->record->bytes.size;
+	put_fixed(walk, &none, sizeof(none));
+	return 0;
+}
+
+static int array_end(void *priv, const struct visit_place *place, uint32_t nr)
+{
+	struct native_walk *walk = priv;
+	struct kernel_bytes *bytes = &walk->record->bytes;
+	uint32_t word = rel_loc(walk->word, walk->elements, bytes->size - walk->elements);
+
+	(void)place;
+	(void)nr;
+	if (walk->word + sizeof(word) <= bytes->room)
+		memcpy(bytes->at + walk->word, &word, sizeof(word));
+	walk->elements = 0;
+	return 0;
+}
+
+static int element_begin(void *priv, const struct visit_place *place)
+{
+	struct native_walk *walk = priv;
+
+	if (walk->mute || place->index >= walk->record->limit) {
+		walk->mute++;
+		walk->record->cut = true;
+	}
+	return 0;
+}
+
+static int element_end(void *priv, const struct visit_place *place)
+{
+	struct native_walk *walk = priv;
+
+	(void)place;
+	if (walk->mute)
+		walk->mute--;
+	return 0;
+}
+
+static int bitmap(void *priv, const struct visit_place *place,
+		const struct side_enum_bitmap_mappings *mappings, const struct visit_bitmap *bitmap)
+{
+	const struct visit_attributes none = {NULL, 0};
+	struct visit_place item = *place;
+	bool many = shape_of(place->type).kind == SHAPE_ARRAY;
+	struct visit_value loaded;
+	int ret = 0;
+
+	(void)mappings;
+	if (many)
+		ret = array_begin(priv, place, none, bitmap->nr_items);
+	for (item.index = 0; !ret && item.index < bitmap->nr_items; item.index++) {
+		ret = visit_load_argument(bitmap->item_type, &bitmap->items[item.index], &loaded);
+		if (!ret && many)
+			ret = element_begin(priv, &item);
+		if (!ret)
+			ret = value(priv, place, &loaded, none);
+		if (!ret && many)
+			ret = element_end(priv, &item);
+	}
+	return !ret && many ? array_end(priv, place, bitmap->nr_items) : ret;
+}
+
+static int optional_begin(void *priv, const struct visit_place *place,
+		struct visit_attributes attributes, bool present)
+{
+	struct native_walk *walk = priv;
+	unsigned char byte = present;
+	struct shape shape = shape_of(place->type);
+
+	(void)attributes;
+	put_fixed(walk, &byte, 1);
+	if (!present) {
+		shape = shape_of(shape.element);
+		put_fixed(walk, (const unsigned char[16]){0}, shape.size);
+	}
+	return 0;
+}
+
+int native_record(const struct kernel_call *call, struct kernel_record *record)
+{
+	static const struct visit_argument_ops ops = {
+			.element_begin = element_begin,
+			.element_end = element_end,
+			.value = value,
+			.array_begin = array_begin,
+			.array_end = array_end,
+			.bitmap = bitmap,
+			.optional_begin = optional_begin,
+	};
+	const struct kernel_event *event = call->event;
+	struct native_walk walk = {.record = record};
+
+	/* Nobody records an event without any payload. */
+	record->bytes.size = event->fixed_size ? event->fixed_size : 1;
+	record->bytes.at[0] = 0;
+	return visit_arguments(event->desc, call->args, call->variadic, &ops, &walk, NULL);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plain fields of the commonest kinds, without a walk over descriptions: numbers that are in the argument as
+ * they are to be in the record, and 8-bit text. Whatever is not as expected (another label, a NULL text, a record that gets too
+ * long) is left to the walk in native.c, which does everything and knows what to do with mistakes.
+ */
+#include <string.h>
+
+#include "tracers/user-events/user-events.h"
+
+static bool is_whole_integer(const struct side_type_integer *type)
+{
+	return type->integer_size <= 8 &&
+			(!type->len_bits || type->len_bits == 8 * type->integer_size) &&
+			side_enum_get(type->byte_order) == SIDE_TYPE_BYTE_ORDER_HOST;
+}
+
+static bool prepare_field(struct kernel_quick *quick, const struct side_type *type)
+{
+	unsigned int label = side_enum_get(type->type);
+
+	quick->label = (uint16_t)label;
+	quick->size = 0;
+	switch (label) {
+	case SIDE_TYPE_BYTE: quick->size = 1; return true;
+	case SIDE_TYPE_FLOAT_BINARY32:
+	case SIDE_TYPE_FLOAT_BINARY64:
+		quick->size = (uint8_t)type->u.side_float.float_size;
+		return (quick->size == 4 || quick->size == 8) &&
+				side_enum_get(type->u.side_float.byte_order) ==
+				SIDE_TYPE_FLOAT_WORD_ORDER_HOST;
+	case SIDE_TYPE_STRING_UTF8: return type->u.side_string.unit_size == 1;
+	default:
+		if (label != SIDE_TYPE_POINTER && !visit_label_is_integer(label))
+			return false;
+		quick->size = (uint8_t)type->u.side_integer.integer_size;
+		return is_whole_integer(&type->u.side_integer);
+	}
+}
+
+void quick_prepare(struct kernel_event *event)
+{
+	uint32_t i, nr = side_array_length(&event->desc->fields);
+
+	event->nr_quick = 0;
+	if (nr > KERNEL_QUICK_MAX)
+		return;
+	for (i = 0; i < nr; i++) {
+		if (!prepare_field(&event->quick[i],
+				    &side_array_at(&event->desc->fields, i)->side_type))
+			return;
+	}
+	event->nr_quick = (uint8_t)nr;
+}
+
+/* The text with its NUL at the end of the record, and the word that refers to it. */
+static bool put_text(struct kernel_bytes *bytes, size_t fixed, const char *text)
+{
+	size_t room = bytes->room - bytes->size, size;
+	uint32_t word;
+
+	if (!text)
+		return false;
+	size = strnlen(text, room);
+	if (size == room)
+		return false;
+	memcpy(bytes->at + bytes->size, text, size + 1);
+	/* The offset counts from the end of the word. */
+	word = (uint32_t)((size + 1) << 16 | (bytes->size - (fixed + sizeof(word))));
+	memcpy(bytes->at + fixed, &word, sizeof(word));
+	bytes->size += size + 1;
+	return true;
+}
+
+bool quick_record(const struct kernel_call *call, struct kernel_bytes *bytes)
+{
+	const struct kernel_event *event = call->event;
+	const struct side_arg *args = side_ptr_get(call->args->sav);
+	size_t fixed = 0;
+	unsigned int i;
+
+	if (!event->nr_quick || call->args->len != event->nr_quick || !args)
+		return false;
+	bytes->size = event->fixed_size;
+	for (i = 0; i < event->nr_quick; i++) {
+		const struct kernel_quick *quick = &event->quick[i];
+
+		if (side_enum_get(args[i].type) != quick->label)
+			return false;
+		if (quick->size)
+			/* All scalars begin at the same place. */
+			memcpy(bytes->at + fixed, &args[i].u.side_static, quick->size);
+		else if (!put_text(bytes, fixed, side_ptr_get(args[i].u.side_static.string_value)))
+			return false;
+		fixed += quick->size ? quick->size : sizeof(uint32_t);
+	}
+	return true;
+}

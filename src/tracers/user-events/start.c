@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* libside loads the library and calls side_kernel_begin(), once. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <side/tracer-extensions.h>
+
+#include "base/environment/environment.h"
+#include "tracers/user-events/user-events.h"
+
+static void notified(enum side_tracer_notification what, struct side_event_description **events,
+		uint32_t nr_events, void *unused)
+{
+	(void)unused;
+	if (what == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS)
+		events_come(events, nr_events);
+	else
+		events_go(events, nr_events);
+}
+
+/* The second line of the reason, if it has one, is a hint. */
+static void complain(const char *reason)
+{
+	size_t size = strcspn(reason, "\n");
+
+	table_say(reason);
+	if (environment_is_on("SIDE_DEBUG"))
+		dprintf(STDERR_FILENO, "side: events are not given to the kernel: %.*s%s%s\n",
+				(int)size, reason, reason[size] ? "\nhint: " : "",
+				reason + size + !!reason[size]);
+}
+
+/* SIDE_ERROR_OK or another one; @events as in SIDE_USER_EVENTS. */
+__attribute__((visibility("default"))) int side_kernel_begin(const char *events);
+
+int side_kernel_begin(const char *events)
+{
+	static bool begun;
+	struct kernel_config config;
+	char reason[600];
+	int fd;
+
+	if (begun)
+		return SIDE_ERROR_EXIST;
+	side_tracer_bind();
+	if (!kernel_config_read(events, environment_get("SIDE_USER_EVENTS_ENCODING"), &config,
+			    reason, sizeof(reason))) {
+		complain(reason);
+		free(config.patterns);
+		return SIDE_ERROR_INVAL;
+	}
+	fd = kernel_open(reason, sizeof(reason));
+	if (fd < 0) {
+		complain(reason);
+		free(config.patterns);
+		return SIDE_ERROR_NOENT;
+	}
+	begun = true;
+	events_begin(fd, &config);
+	(void)pthread_atfork(NULL, NULL, kernel_after_fork_in_child);
+	side_kernel_hook(kernel_write);
+	if (!side_tracer_event_notification_register(notified, NULL)) {
+		complain("libside is out of memory, or the program is ending");
+		return SIDE_ERROR_NOMEM;
+	}
+	return SIDE_ERROR_OK;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The events, in memory that another process may read while we go on (side/kernel.h): blocks that stay, events in
+ * them that are taken and given back. A reader may see an event half written; what it says is for people.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tracers/user-events/user-events.h"
+
+/* They are read from outside. */
+_Static_assert(sizeof(struct side_kernel_event_0) == 528, "an event, as shown");
+_Static_assert(sizeof(struct side_kernel_table_0) == 280, "the table, as shown");
+
+struct block {
+	uint64_t next;
+	struct kernel_event events[SIDE_KERNEL_TABLE_EVENTS];
+};
+
+__attribute__((visibility("default"))) struct side_kernel_table_0 side_kernel_table_0 = {
+		.size = sizeof(struct side_kernel_table_0),
+		.event_size = sizeof(struct kernel_event),
+};
+
+static struct kernel_event *first_free;
+static struct block *last_block;
+
+void *kernel_memory(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *kernel_small_memory(size_t size)
+{
+	static unsigned char *chunk;
+	static size_t left;
+	unsigned char *memory;
+
+	if (size > left) {
+		left = 16 * 4096;
+		chunk = kernel_memory(left);
+		if (!chunk)
+			left = 0;
+	}
+	if (size > left)
+		return NULL;
+	memory = chunk;
+	chunk += size;
+	left -= size;
+	return memory;
+}
+
+static bool add_block(void)
+{
+	struct block *block = kernel_memory(sizeof(*block));
+	size_t i;
+
+	if (!block)
+		return false;
+	for (i = SIDE_KERNEL_TABLE_EVENTS; i--;) {
+		block->events[i].next_free = first_free;
+		first_free = &block->events[i];
+	}
+	/* Release: the block is zeroed before others find it. Pairs with a reader of the memory from outside. */
+	__atomic_store_n(last_block ? &last_block->next : &side_kernel_table_0.first,
+			(uintptr_t)block, __ATOMIC_RELEASE);
+	last_block = block;
+	return true;
+}
+
+struct kernel_event *table_take(void)
+{
+	struct kernel_event *event;
+	struct kernel_bytes metadata;
+
+	if (!first_free && !add_block())
+		return NULL;
+	event = first_free;
+	first_free = event->next_free;
+	metadata = event->metadata;
+	memset(event, 0, sizeof(*event));
+	event->metadata.at = metadata.at;
+	event->metadata.room = metadata.room;
+	return event;
+}
+
+void table_give_back(struct kernel_event *event)
+{
+	event->shown.state = SIDE_KERNEL_EVENT_FREE;
+	event->next_free = first_free;
+	first_free = event;
+}
+
+static struct kernel_event *in_use_from(struct block *block, size_t i)
+{
+	for (; block; block = (struct block *)(uintptr_t)block->next, i = 0) {
+		for (; i < SIDE_KERNEL_TABLE_EVENTS; i++) {
+			if (block->events[i].shown.state != SIDE_KERNEL_EVENT_FREE)
+				return &block->events[i];
+		}
+	}
+	return NULL;
+}
+
+struct kernel_event *table_next(struct kernel_event *event)
+{
+	struct block *block = (struct block *)(uintptr_t)side_kernel_table_0.first;
+
+	if (!event)
+		return in_use_from(block, 0);
+	for (; block; block = (struct block *)(uintptr_t)block->next) {
+		if (event >= block->events && event < block->events + SIDE_KERNEL_TABLE_EVENTS)
+			return in_use_from(block, (size_t)(event - block->events) + 1);
+	}
+	return NULL;
+}
+
+void table_say(const char *sentence)
+{
+	(void)snprintf(side_kernel_table_0.problem, sizeof(side_kernel_table_0.problem), "%s",
+			sentence);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel's side. The descriptor has to stay in the program's table, because it is the calling thread
+ * that writes. So it is put where no program gets one by chance: beyond the limit that holds for new ones.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracers/user-events/user-events.h"
+
+/* A table of descriptors with this one in it still has 32 KiB. */
+#define DESCRIPTOR 4095
+
+/* Bit 63, or 31, which libside keeps free for the kernel. */
+#define ENABLED_BIT (8 * sizeof(uintptr_t) - 1)
+
+struct register_request {
+	uint32_t size;
+	uint8_t bit;
+	uint8_t word_size;
+	uint16_t flags;
+	uint64_t word;
+	uint64_t description;
+	uint32_t index;
+} __attribute__((packed));
+
+struct unregister_request {
+	uint32_t size;
+	uint8_t bit;
+	uint8_t reserved;
+	uint16_t reserved2;
+	uint64_t word;
+} __attribute__((packed));
+
+/* For at most five seconds: a worker waits longer only for memory that cannot be read. */
+#define FORGET_PAUSE 1000000 /* ns */
+#define FORGET_PAUSES 5000
+
+#define REQUEST_REGISTER _IOWR('*', 0, void *)
+#define REQUEST_UNREGISTER _IOW('*', 2, void *)
+#define FLAG_MULTI_FORMAT 2
+
+static int open_below(const char *folder, const char *below)
+{
+	char path[4200];
+
+	(void)snprintf(path, sizeof(path), "%s%s/user_events_data", folder, below);
+	return open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+}
+
+/* Wherever it is mounted. */
+static int open_mounted(void)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent entry;
+	char text[4400];
+	int fd = -ENOENT;
+
+	if (!mounts)
+		return -ENOENT;
+	while (fd < 0 && getmntent_r(mounts, &entry, text, sizeof(text))) {
+		int error = fd;
+
+		if (!strcmp(entry.mnt_type, "tracefs"))
+			fd = open_below(entry.mnt_dir, "");
+		else if (!strcmp(entry.mnt_type, "debugfs"))
+			fd = open_below(entry.mnt_dir, "/tracing");
+		else
+			continue;
+		if (fd < 0)
+			fd = errno == EACCES || errno == EPERM ? -EACCES : error;
+	}
+	(void)endmntent(mounts);
+	return fd;
+}
+
+/*
+ * Where no new descriptor gets to while the limit is what it is. The limit is raised for a moment, which others
+ * do not notice unless they look at it just now.
+ */
+static int move_away(int fd)
+{
+	struct rlimit limit, raised;
+	int moved = -1;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		raised = limit;
+		if (raised.rlim_cur <= DESCRIPTOR && raised.rlim_max > DESCRIPTOR)
+			raised.rlim_cur = DESCRIPTOR + 1;
+		if (raised.rlim_cur != limit.rlim_cur)
+			(void)setrlimit(RLIMIT_NOFILE, &raised);
+		moved = fcntl(fd, F_DUPFD_CLOEXEC,
+				raised.rlim_cur > DESCRIPTOR ? DESCRIPTOR
+							     : (int)raised.rlim_cur - 1);
+		if (raised.rlim_cur != limit.rlim_cur)
+			(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (moved < 0)
+		moved = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+	if (moved < 0)
+		return fd;
+	(void)close(fd);
+	return moved;
+}
+
+int kernel_open(char *reason, size_t room)
+{
+	int fd = open_below("/sys/kernel/tracing", "");
+
+	if (fd < 0)
+		fd = errno == EACCES || errno == EPERM ? -EACCES : open_mounted();
+	if (fd >= 0)
+		return move_away(fd);
+	if (fd == -EACCES)
+		(void)snprintf(reason, room,
+				"no permission to open user_events_data\nas root: `chgrp GROUP /sys/kernel/tracing /sys/kernel/tracing/user_events_data && chmod g+x /sys/kernel/tracing && chmod g+w /sys/kernel/tracing/user_events_data`");
+	else
+		(void)snprintf(reason, room,
+				"the kernel has no user_events_data: it needs CONFIG_USER_EVENTS (6.4 or later) and tracefs at /sys/kernel/tracing\n`mount -t tracefs none /sys/kernel/tracing` (a container needs it mounted into it)");
+	return fd;
+}
+
+int kernel_register(int fd, void *word, const char *description, bool multi, int32_t *index)
+{
+	struct register_request request = {
+			.size = sizeof(request),
+			.bit = ENABLED_BIT,
+			.word_size = sizeof(uintptr_t),
+			.flags = multi ? FLAG_MULTI_FORMAT : 0,
+			.word = (uintptr_t)word,
+			.description = (uintptr_t)description,
+	};
+
+	if (ioctl(fd, REQUEST_REGISTER, &request) < 0)
+		return -errno;
+	*index = (int32_t)request.index;
+	return 0;
+}
+
+/*
+ * The kernel sets the bit of a word at once, but not in a page that is shared since a fork or swapped out: one of its workers does that
+ * later. Until then it keeps a word that is unregistered. The word cannot be registered again in that time (EADDRINUSE), and if its
+ * memory is unmapped, the worker reports a fault in the kernel's log. So we return when the kernel has forgotten the word: a second
+ * request fails.
+ */
+int kernel_unregister(int fd, void *word)
+{
+	const struct timespec pause = {.tv_nsec = FORGET_PAUSE};
+	struct unregister_request request = {
+			.size = sizeof(request),
+			.bit = ENABLED_BIT,
+			.word = (uintptr_t)word,
+	};
+	int i;
+
+	if (ioctl(fd, REQUEST_UNREGISTER, &request) < 0)
+		return -errno;
+	for (i = 0; i < FORGET_PAUSES && !ioctl(fd, REQUEST_UNREGISTER, &request); i++) {
+		/* nanosleep() is a cancellation point, and we hold libside's event lock. */
+		(void)syscall(SYS_nanosleep, &pause, NULL);
+	}
+	return 0;
+}
+
+const char *kernel_register_reason(int error)
+{
+	switch (error) {
+	case -EADDRINUSE: return "the kernel has this name with other fields, or this word already";
+	case -EMFILE:
+		return "the kernel's limit of events (/proc/sys/kernel/user_events_max) is reached";
+	case -ENOMEM: return "the kernel is out of memory, or the event's state is not writable";
+	case -EINVAL: return "the kernel does not understand the description";
+	case -EBADF: return "the program has closed our descriptor";
+	case -EPERM:
+	case -EACCES: return "the kernel does not permit it";
+	default: return "the kernel refuses it";
+	}
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An event happens and somebody listens: a record is made in a buffer of a pool and handed to the kernel with one
+ * call. Runs in any thread and in signal handlers: it takes no lock, allocates nothing and keeps errno.
+ *
+ * A buffer is taken by setting its bit. A thread that dies in between keeps it; when there is none,
+ * records are counted as lost.
+ *
+ * The call is pwritev() at offset 0, which is what the kernel's file takes and no pipe, socket or terminal
+ * does: a program that has closed our descriptor, and has got the same number for one of
+ * these in spite of all (tracefs.c), receives nothing of ours.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "tracers/user-events/user-events.h"
+
+#define BUFFERS 64
+
+struct buffer {
+	unsigned char payload[KERNEL_RECORD_MAX];
+	unsigned char metadata[KERNEL_RECORD_MAX];
+};
+
+static struct buffer buffers[BUFFERS];
+static uint64_t taken;
+
+/* Set when the descriptor is not ours any more. */
+static bool gone;
+
+void kernel_after_fork_in_child(void)
+{
+	/* Other threads' buffers are nobody's here. Relaxed: there is one thread. */
+	__atomic_store_n(&taken, 0, __ATOMIC_RELAXED);
+}
+
+static int buffer_take(void)
+{
+	/* Relaxed: the exchange below checks the value again. */
+	uint64_t seen = __atomic_load_n(&taken, __ATOMIC_RELAXED);
+
+	while (~seen) {
+		int index = __builtin_ctzll(~seen);
+
+		/* Acquire: the last owner's accesses come before ours. Pairs with buffer_give_back(). */
+		if (__atomic_compare_exchange_n(&taken, &seen, seen | (uint64_t)1 << index, true,
+				    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return index;
+	}
+	return -1;
+}
+
+static void buffer_give_back(int index)
+{
+	/* Release: our accesses come before the next owner's. Pairs with buffer_take(). */
+	(void)__atomic_and_fetch(&taken, ~((uint64_t)1 << index), __ATOMIC_RELEASE);
+}
+
+static void count(uint64_t *counter)
+{
+	/* Relaxed: a counter orders nothing. */
+	(void)__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- the call ---- */
+
+/* Does a failed write mean that the descriptor is not ours? */
+static bool is_gone(int fd, int error)
+{
+	if (error == ESPIPE)
+		return true;
+	/* Nobody listens any more, or there is no such descriptor. */
+	return error == EBADF && syscall(SYS_fcntl, fd, F_GETFD) < 0;
+}
+
+static void hand_over(struct kernel_event *event, const struct iovec *parts, int nr, bool cut)
+{
+	size_t size = 0;
+	long written;
+	int fd = events_descriptor(), i;
+
+	for (i = 0; i < nr; i++)
+		size += parts[i].iov_len;
+	/* The system call: not a cancellation point. */
+	written = syscall(SYS_pwritev, fd, parts, nr, 0L, 0L);
+	if (written == (long)size) {
+		count(&event->shown.written);
+		if (cut)
+			count(&event->shown.cut);
+		return;
+	}
+	if (written < 0 && is_gone(fd, errno))
+		__atomic_store_n(&gone, true, __ATOMIC_RELAXED);
+	else if (written < 0 && errno == EBADF)
+		return; /* whoever listened has just gone */
+	count(&event->shown.lost);
+}
+
+/* ---- records ---- */
+
+struct header {
+	uint8_t flags, version;
+	uint16_t id, tag;
+	uint8_t opcode, level;
+	uint16_t extension_size, extension_kind;
+} __attribute__((packed));
+
+enum {
+	HEADER_FLAGS = (sizeof(void *) == 8 ? 1 : 0) |
+			(SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN ? 2 : 0) | 4,
+	EXTENSION_METADATA = 1,
+	TAG_CUT = 1, /* some text or array of the record has been shortened */
+};
+
+static bool write_native(const struct kernel_call *call, struct kernel_event *event,
+		struct kernel_record *record)
+{
+	struct iovec parts[2] = {
+			{.iov_base = &event->index, .iov_len = sizeof(event->index)},
+			{.iov_base = record->bytes.at},
+	};
+
+	if (!quick_record(call, &record->bytes) && native_record(call, record))
+		return false;
+	if (record->bytes.size > record->bytes.room)
+		return false;
+	parts[1].iov_len = record->bytes.size;
+	hand_over(event, parts, 2, record->cut);
+	return true;
+}
+
+static bool write_header(const struct kernel_call *call, struct kernel_event *event,
+		struct kernel_record *record, struct kernel_bytes metadata)
+{
+	struct header header = {
+			.flags = HEADER_FLAGS,
+			.level = event->level,
+			.extension_kind = EXTENSION_METADATA,
+	};
+	struct iovec parts[4] = {
+			{.iov_base = &event->index, .iov_len = sizeof(event->index)},
+			{.iov_base = &header, .iov_len = sizeof(header)},
+			{.iov_base = event->is_static ? event->metadata.at : metadata.at},
+			{.iov_base = record->bytes.at},
+	};
+
+	if (header_record(call, record, &metadata))
+		return false;
+	parts[2].iov_len = event->is_static ? event->metadata.size : metadata.size;
+	parts[3].iov_len = record->bytes.size;
+	if (record->bytes.size > record->bytes.room || metadata.size > metadata.room ||
+			sizeof(header) + parts[2].iov_len + parts[3].iov_len > KERNEL_RECORD_MAX)
+		return false;
+	header.extension_size = (uint16_t)parts[2].iov_len;
+	header.tag = record->cut ? TAG_CUT : 0;
+	hand_over(event, parts, 4, record->cut);
+	return true;
+}
+
+/* What is too long is tried again with shorter texts and arrays. */
+static void write_into(
+		const struct kernel_call *call, struct kernel_event *event, struct buffer *buffer)
+{
+	static const uint16_t limits[] = {UINT16_MAX, 3500, 1750, 800, 350, 150, 50, 16, 4, 0};
+	size_t i;
+
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		struct kernel_record record = {
+				.bytes = {.at = buffer->payload, .room = sizeof(buffer->payload)},
+				.limit = limits[i],
+		};
+		struct kernel_bytes metadata = {
+				.at = buffer->metadata, .room = sizeof(buffer->metadata)};
+		bool done = event->encoding == KERNEL_NATIVE
+				? write_native(call, event, &record)
+				: write_header(call, event, &record, metadata);
+
+		if (done)
+			return;
+	}
+	count(&event->shown.lost);
+}
+
+void kernel_write(const struct side_event_state_0 *state, const struct side_arg_vec *args,
+		const struct side_arg_dynamic_struct *variadic, void *caller)
+{
+	struct kernel_event *event = events_find(state);
+	struct kernel_call call = {.event = event, .args = args, .variadic = variadic};
+	int saved_errno = errno, index;
+
+	(void)caller;
+	if (!event || __atomic_load_n(&gone, __ATOMIC_RELAXED)) {
+		if (event)
+			count(&event->shown.lost);
+		return;
+	}
+	index = buffer_take();
+	if (index < 0) {
+		count(&event->shown.lost);
+		return;
+	}
+	write_into(&call, event, &buffers[index]);
+	buffer_give_back(index);
+	errno = saved_errno;
+}

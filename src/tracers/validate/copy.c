@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program may change or free what it has registered, and a call that comes then must find the
+ * description that was checked. So calls are compared with a copy: what the codec made of the
+ * bytes, which is everything but functions. Those come from the description itself, in the order of the
+ * walk over both.
+ *
+ * Copies are never freed; a library that comes and goes finds its own again.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracers/validate/copy.h"
+#include "tracers/validate/memory.h"
+
+#define BUCKETS 1024u
+
+static struct validate_copy *copies[BUCKETS];
+
+struct functions {
+	side_visitor_func *at;
+	size_t nr, room;
+};
+
+static int take_function(void *priv, const struct visit_node *node)
+{
+	struct functions *functions = priv;
+	side_visitor_func *more;
+	size_t room;
+
+	if (side_enum_get(node->type->type) != SIDE_TYPE_VLA_VISITOR)
+		return 0;
+	if (functions->nr == functions->room) {
+		room = functions->room ? 2 * functions->room : 4;
+		more = realloc(functions->at, room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		functions->at = more;
+		functions->room = room;
+	}
+	functions->at[functions->nr++] =
+			side_ptr_get(side_ptr_get(node->type->u.side_vla_visitor)->visitor);
+	return 0;
+}
+
+static int give_function(void *priv, const struct visit_node *node)
+{
+	struct functions *functions = priv;
+	struct side_type_vla_visitor *visitor;
+
+	if (side_enum_get(node->type->type) != SIDE_TYPE_VLA_VISITOR)
+		return 0;
+	/* Somebody changed the description between two looks. */
+	if (functions->nr == functions->room)
+		return -EINVAL;
+	/* The copy is ours. */
+	visitor = (struct side_type_vla_visitor *)(uintptr_t)side_ptr_get(
+			node->type->u.side_vla_visitor);
+	side_ptr_set(visitor->visitor, functions->at[functions->nr++]);
+	return 0;
+}
+
+static void copy_free(struct validate_copy *copy)
+{
+	visit_owned_free(copy->owned);
+	free(copy->bytes);
+	free(copy->visitors);
+	free(copy);
+}
+
+static bool same_copy(const struct validate_copy *one, const struct validate_copy *other)
+{
+	return one->size == other->size && one->nr_visitors == other->nr_visitors &&
+			!memcmp(one->bytes, other->bytes, one->size) &&
+			(!one->nr_visitors ||
+					!memcmp(one->visitors, other->visitors,
+							one->nr_visitors * sizeof(*one->visitors)));
+}
+
+/* FNV-1a */
+static struct validate_copy **bucket_of(const struct validate_copy *copy)
+{
+	uint32_t hash = 2166136261u;
+	size_t i;
+
+	for (i = 0; i < copy->size; i++)
+		hash = (hash ^ copy->bytes[i]) * 16777619u;
+	return &copies[hash % BUCKETS];
+}
+
+static struct validate_copy *find(struct validate_copy *first, const struct validate_copy *wanted)
+{
+	for (; first && !same_copy(first, wanted); first = first->next)
+		;
+	return first;
+}
+
+/* Takes the bytes. */
+static int build(const struct side_event_description *desc, struct validate_copy *copy,
+		struct visit_error *error)
+{
+	static const struct visit_description_ops take = {.type_begin = take_function},
+						  give = {.type_begin = give_function};
+	struct functions functions = {.at = NULL};
+	int ret = visit_description_decode(copy->bytes, copy->size, &copy->owned, error);
+
+	/* It is all there, so it may be read as it is. */
+	if (!ret)
+		ret = visit_description(desc, &take, &functions, error);
+	copy->visitors = functions.at;
+	copy->nr_visitors = functions.nr;
+	functions.room = functions.nr;
+	functions.nr = 0;
+	return ret ? ret : visit_description(copy->owned->desc, &give, &functions, error);
+}
+
+int validate_copy_get(const struct side_event_description *desc,
+		const struct validate_copy **result, struct visit_error *error)
+{
+	static const struct visit_memory memory = {
+			.read = validate_memory_read, .byte_order = SIDE_TYPE_BYTE_ORDER_HOST};
+	struct validate_copy *copy = calloc(1, sizeof(*copy)), *known, **bucket;
+	struct visit_buffer bytes;
+	int ret;
+
+	memset(error, 0, sizeof(*error));
+	*result = NULL;
+	if (!copy) {
+		(void)snprintf(error->what, sizeof(error->what), "out of memory: cannot read it");
+		return -ENOMEM;
+	}
+	visit_buffer_heap(&bytes);
+	ret = visit_description_read(&memory, (uintptr_t)desc, &bytes, error);
+	copy->bytes = bytes.data;
+	copy->size = bytes.size;
+	if (!ret)
+		ret = build(desc, copy, error);
+	if (ret) {
+		copy_free(copy);
+		return ret;
+	}
+	bucket = bucket_of(copy);
+	known = find(*bucket, copy);
+	if (known) {
+		copy_free(copy);
+	} else {
+		copy->next = *bucket;
+		*bucket = known = copy;
+	}
+	*result = known;
+	return 0;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* As gdb finds it: by build ID, then by name beside the file, in .debug beside it, and in the same place below /usr/lib/debug. */
+#include "tracers/validate/debug-file.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOLDER "/usr/lib/debug"
+#define ID_MAX 64u
+#define NAME_MAX_HERE 256u
+/* Nobody waits for the checksum of more. */
+#define FILE_MAX ((off_t)1 << 30)
+
+/* What is too much for the stack of a small thread, or of a signal handler: in pages of its own for a moment. */
+struct room {
+	char file[PATH_MAX], folder[PATH_MAX];
+	unsigned char bytes[4096];
+};
+
+struct build_id {
+	unsigned char bytes[ID_MAX];
+	size_t size; /* 0: none */
+};
+
+static bool read_at(int fd, void *to, size_t size, uint64_t at)
+{
+	return at <= INT64_MAX && pread(fd, to, size, (off_t)at) == (ssize_t)size;
+}
+
+static bool read_section(
+		int fd, const ElfW(Ehdr) * header, unsigned int index, ElfW(Shdr) * section)
+{
+	return index < header->e_shnum && header->e_shentsize == sizeof(*section) &&
+			read_at(fd, section, sizeof(*section),
+					header->e_shoff + index * sizeof(*section));
+}
+
+bool validate_section(int fd, const ElfW(Ehdr) * header, const char *name, ElfW(Shdr) * section)
+{
+	size_t size = strlen(name) + 1;
+	ElfW(Shdr) names;
+	char have[32];
+	unsigned int i;
+
+	if (size > sizeof(have) || !read_section(fd, header, header->e_shstrndx, &names))
+		return false;
+	for (i = 1; read_section(fd, header, i, section); i++) {
+		if (section->sh_type != SHT_NOBITS && section->sh_name < names.sh_size &&
+				read_at(fd, have, size, names.sh_offset + section->sh_name) &&
+				!memcmp(have, name, size))
+			return true;
+	}
+	return false;
+}
+
+/* ---- which file it is ---- */
+
+/* The first note of its section, as linkers write it. */
+static void read_build_id(int fd, const ElfW(Ehdr) * header, struct build_id *id)
+{
+	struct {
+		ElfW(Nhdr) header;
+		char name[4];
+	} note;
+	ElfW(Shdr) section;
+
+	id->size = 0;
+	if (!validate_section(fd, header, ".note.gnu.build-id", &section) ||
+			section.sh_size < sizeof(note) ||
+			!read_at(fd, &note, sizeof(note), section.sh_offset) ||
+			note.header.n_type != NT_GNU_BUILD_ID || note.header.n_namesz != 4 ||
+			memcmp(note.name, "GNU", 4) || note.header.n_descsz < 2 ||
+			note.header.n_descsz > sizeof(id->bytes))
+		return;
+	if (read_at(fd, id->bytes, note.header.n_descsz, section.sh_offset + sizeof(note)))
+		id->size = note.header.n_descsz;
+}
+
+/* CRC-32 of ISO 3309, as .gnu_debuglink has it. */
+static bool has_checksum(int fd, uint32_t wanted, struct room *room)
+{
+	uint32_t crc = UINT32_MAX, table[16], i;
+	const unsigned char *bytes = room->bytes;
+	struct stat status;
+	off_t at = 0;
+	ssize_t nr, k;
+	int bit;
+
+	if (fstat(fd, &status) || status.st_size > FILE_MAX)
+		return false;
+	for (i = 0; i < 16; i++) {
+		table[i] = i;
+		for (bit = 0; bit < 4; bit++)
+			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
+	}
+	while ((nr = pread(fd, room->bytes, sizeof(room->bytes), at)) > 0) {
+		for (k = 0; k < nr; k++) {
+			crc = table[(crc ^ bytes[k]) & 15] ^ crc >> 4;
+			crc = table[(crc ^ (uint32_t)(bytes[k] >> 4)) & 15] ^ crc >> 4;
+		}
+		at += nr;
+	}
+	return ~crc == wanted;
+}
+
+/* Open, if it is what is wanted. checksum and room NULL: the build ID has to be the same. */
+static int open_same(const char *path, const ElfW(Ehdr) * header, const struct build_id *id,
+		const uint32_t *checksum, struct room *room)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct build_id other;
+	ElfW(Ehdr) others;
+	bool same;
+
+	if (fd < 0)
+		return -1;
+	same = read_at(fd, &others, sizeof(others), 0) &&
+			!memcmp(others.e_ident, header->e_ident, EI_VERSION + 1) &&
+			others.e_machine == header->e_machine;
+	if (same && id->size) {
+		read_build_id(fd, &others, &other);
+		same = other.size == id->size && !memcmp(other.bytes, id->bytes, id->size);
+	} else if (same) {
+		same = checksum && has_checksum(fd, *checksum, room);
+	}
+	if (same)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+/* ---- where it is ---- */
+
+static int open_by_id(const ElfW(Ehdr) * header, const struct build_id *id)
+{
+	char path[sizeof(FOLDER "/.build-id/") + 2 * ID_MAX + 8];
+	int used = snprintf(path, sizeof(path), FOLDER "/.build-id/%02x/", id->bytes[0]);
+	size_t i;
+
+	for (i = 1; i < id->size; i++)
+		used += snprintf(path + used, sizeof(path) - (size_t)used, "%02x", id->bytes[i]);
+	(void)snprintf(path + used, sizeof(path) - (size_t)used, ".debug");
+	return open_same(path, header, id, NULL, NULL);
+}
+
+/* A name, zeros up to a multiple of four, a checksum. */
+static bool read_link(
+		int fd, const ElfW(Ehdr) * header, char name[NAME_MAX_HERE], uint32_t *checksum)
+{
+	ElfW(Shdr) section;
+	size_t size;
+
+	if (!validate_section(fd, header, ".gnu_debuglink", &section) || section.sh_size < 8 ||
+			section.sh_size > NAME_MAX_HERE)
+		return false;
+	if (!read_at(fd, name, section.sh_size, section.sh_offset))
+		return false;
+	size = strnlen(name, section.sh_size - 4);
+	if (!size || size == section.sh_size - 4 || strchr(name, '/'))
+		return false;
+	memcpy(checksum, name + section.sh_size - 4, sizeof(*checksum));
+	return true;
+}
+
+static int open_by_name(
+		int fd, const char *path, const ElfW(Ehdr) * header, const struct build_id *id)
+{
+	char name[NAME_MAX_HERE], self[64], *folder;
+	struct room *room;
+	const char *slash;
+	uint32_t checksum;
+	ssize_t size;
+	size_t i;
+	int found = -1;
+
+	if (!read_link(fd, header, name, &checksum))
+		return -1;
+	room = mmap(NULL, sizeof(*room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+	if (room == MAP_FAILED)
+		return -1;
+	folder = room->folder;
+	/* The path may be that of a link, /proc/self/exe at the least. */
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	size = readlink(self, folder, sizeof(room->folder) - 1);
+	if (size > 0)
+		folder[size] = '\0';
+	else
+		(void)snprintf(folder, sizeof(room->folder), "%s", path);
+	slash = strrchr(folder, '/');
+	for (i = 0; slash && found < 0 && i < 3; i++) {
+		int length = snprintf(room->file, sizeof(room->file), "%s%.*s%s%s",
+				i == 2 ? FOLDER : "", (int)(slash - folder), folder,
+				i == 1 ? "/.debug/" : "/", name);
+
+		if (length > 0 && length < (int)sizeof(room->file))
+			found = open_same(room->file, header, id, &checksum, room);
+	}
+	(void)munmap(room, sizeof(*room));
+	return found;
+}
+
+int validate_debug_file(int fd, const char *path, const ElfW(Ehdr) * header)
+{
+	struct build_id id;
+	int found = -1;
+
+	read_build_id(fd, header, &id);
+	if (id.size)
+		found = open_by_id(header, &id);
+	return found >= 0 ? found : open_by_name(fd, path, header, &id);
+}

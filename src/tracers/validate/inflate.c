@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Codes are canonical: those of one length are numbers in a row, so that how many there are of each length, and their symbols in
+ * order, say all. They are read bit by bit, which is slow and small; what is read is some megabytes, once for a report.
+ */
+#include "tracers/validate/inflate.h"
+
+#include <string.h>
+
+#define LENGTHS 16       /* of a code, in bits */
+#define LITERALS_MAX 288 /* literals and lengths of copies */
+#define DISTANCES_MAX 32
+#define END_OF_BLOCK 256
+
+struct code {
+	uint16_t nr[LENGTHS]; /* of each length; [0]: symbols that have no code */
+	uint16_t symbols[LITERALS_MAX];
+};
+
+struct stream {
+	struct bytes *in;
+	unsigned char *to;
+	size_t at, size;
+	uint32_t bits; /* that have been read and not used, the next one lowest */
+	unsigned int nr_bits;
+	bool failed;
+};
+
+static unsigned int take(struct stream *stream, unsigned int nr)
+{
+	unsigned int value;
+
+	while (stream->nr_bits < nr) {
+		stream->bits |= (uint32_t)bytes_number(stream->in, 1) << stream->nr_bits;
+		stream->nr_bits += 8;
+	}
+	if (stream->in->failed)
+		stream->failed = true;
+	value = stream->bits & ((1u << nr) - 1);
+	stream->bits >>= nr;
+	stream->nr_bits -= nr;
+	return value;
+}
+
+static void put(struct stream *stream, unsigned int byte)
+{
+	if (stream->at == stream->size)
+		stream->failed = true;
+	else
+		stream->to[stream->at++] = (unsigned char)byte;
+}
+
+/* From the length of each symbol's code. False: there are more codes than their lengths allow. */
+static bool make_code(struct code *code, const uint8_t *lengths, unsigned int nr)
+{
+	uint16_t begin[LENGTHS];
+	unsigned int i, left = 1;
+
+	memset(code->nr, 0, sizeof(code->nr));
+	for (i = 0; i < nr; i++)
+		code->nr[lengths[i]]++;
+	begin[1] = 0;
+	for (i = 1; i < LENGTHS; i++) {
+		left <<= 1;
+		if (code->nr[i] > left)
+			return false;
+		left -= code->nr[i];
+		if (i + 1 < LENGTHS)
+			begin[i + 1] = (uint16_t)(begin[i] + code->nr[i]);
+	}
+	for (i = 0; i < nr; i++) {
+		if (lengths[i])
+			code->symbols[begin[lengths[i]]++] = (uint16_t)i;
+	}
+	return true;
+}
+
+static unsigned int take_symbol(struct stream *stream, const struct code *code)
+{
+	unsigned int length, first = 0, index = 0, bits = 0;
+
+	for (length = 1; length < LENGTHS && !stream->failed; length++) {
+		bits = bits << 1 | take(stream, 1);
+		if (bits - first < code->nr[length])
+			return code->symbols[index + (bits - first)];
+		index += code->nr[length];
+		first = (first + code->nr[length]) << 1;
+	}
+	stream->failed = true;
+	return END_OF_BLOCK;
+}
+
+static void copy(struct stream *stream, unsigned int symbol, const struct code *distances)
+{
+	static const uint16_t length_from[] = {3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27,
+			31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
+	static const uint8_t length_bits[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3,
+			3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
+	static const uint16_t distance_from[] = {1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97,
+			129, 193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193,
+			12289, 16385, 24577};
+	unsigned int length, distance;
+
+	symbol -= END_OF_BLOCK + 1;
+	if (symbol >= sizeof(length_bits)) {
+		stream->failed = true;
+		return;
+	}
+	length = length_from[symbol] + take(stream, length_bits[symbol]);
+	symbol = take_symbol(stream, distances);
+	if (stream->failed || symbol >= sizeof(distance_from) / sizeof(distance_from[0])) {
+		stream->failed = true;
+		return;
+	}
+	distance = distance_from[symbol] + take(stream, symbol < 4 ? 0 : symbol / 2 - 1);
+	if (distance > stream->at) {
+		stream->failed = true;
+		return;
+	}
+	while (length-- && !stream->failed)
+		put(stream, stream->to[stream->at - distance]);
+}
+
+static void inflate_block(
+		struct stream *stream, const struct code *literals, const struct code *distances)
+{
+	unsigned int symbol;
+
+	while (!stream->failed) {
+		symbol = take_symbol(stream, literals);
+		if (symbol < END_OF_BLOCK)
+			put(stream, symbol);
+		else if (symbol > END_OF_BLOCK)
+			copy(stream, symbol, distances);
+		else
+			return;
+	}
+}
+
+static void inflate_stored(struct stream *stream)
+{
+	unsigned int length, other;
+
+	stream->bits = stream->nr_bits = 0;
+	length = take(stream, 16);
+	other = take(stream, 16);
+	if (length != (other ^ 0xffff))
+		stream->failed = true;
+	while (length-- && !stream->failed)
+		put(stream, take(stream, 8));
+}
+
+static void inflate_fixed(struct stream *stream)
+{
+	struct code literals, distances;
+	uint8_t lengths[LITERALS_MAX];
+
+	memset(lengths, 8, 144);
+	memset(lengths + 144, 9, 112);
+	memset(lengths + 256, 7, 24);
+	memset(lengths + 280, 8, 8);
+	(void)make_code(&literals, lengths, LITERALS_MAX);
+	memset(lengths, 5, DISTANCES_MAX);
+	(void)make_code(&distances, lengths, DISTANCES_MAX);
+	inflate_block(stream, &literals, &distances);
+}
+
+/* The lengths of both codes, in a code of their own that has repetitions. */
+static void take_lengths(struct stream *stream, uint8_t *lengths, unsigned int nr)
+{
+	static const uint8_t order[] = {
+			16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+	unsigned int i, symbol, times, value, nr_codes = take(stream, 4) + 4;
+	struct code code;
+
+	memset(lengths, 0, sizeof(order));
+	for (i = 0; i < nr_codes; i++)
+		lengths[order[i]] = (uint8_t)take(stream, 3);
+	if (!make_code(&code, lengths, sizeof(order)))
+		stream->failed = true;
+	for (i = 0; i < nr && !stream->failed;) {
+		symbol = take_symbol(stream, &code);
+		value = symbol < 16 ? symbol : symbol == 16 && i ? lengths[i - 1] : 0;
+		times = symbol < 16            ? 1
+				: symbol == 16 ? 3 + take(stream, 2)
+				: symbol == 17 ? 3 + take(stream, 3)
+					       : 11 + take(stream, 7);
+		if (symbol > 18 || (symbol == 16 && !i) || times > nr - i) {
+			stream->failed = true;
+			return;
+		}
+		memset(lengths + i, (int)value, times);
+		i += times;
+	}
+}
+
+static void inflate_dynamic(struct stream *stream)
+{
+	uint8_t lengths[LITERALS_MAX + DISTANCES_MAX];
+	unsigned int nr_literals = take(stream, 5) + 257, nr_distances = take(stream, 5) + 1;
+	struct code literals, distances;
+
+	if (nr_literals > 286 || nr_distances > 30) {
+		stream->failed = true;
+		return;
+	}
+	take_lengths(stream, lengths, nr_literals + nr_distances);
+	if (stream->failed || !make_code(&literals, lengths, nr_literals) ||
+			!make_code(&distances, lengths + nr_literals, nr_distances))
+		stream->failed = true;
+	else
+		inflate_block(stream, &literals, &distances);
+}
+
+bool validate_inflate(struct bytes *in, unsigned char *to, size_t size)
+{
+	struct stream stream = {.in = in, .to = to, .size = size};
+	unsigned int method = (unsigned int)bytes_number(in, 1),
+		     flags = (unsigned int)bytes_number(in, 1);
+	bool is_last = false;
+
+	/* Deflate, and no dictionary that somebody else has. */
+	if ((method & 15) != 8 || (method << 8 | flags) % 31 || flags & 0x20)
+		return false;
+	while (!is_last && !stream.failed) {
+		is_last = take(&stream, 1);
+		switch (take(&stream, 2)) {
+		case 0: inflate_stored(&stream); break;
+		case 1: inflate_fixed(&stream); break;
+		case 2: inflate_dynamic(&stream); break;
+		default: stream.failed = true;
+		}
+	}
+	return !stream.failed && stream.at == size;
+}

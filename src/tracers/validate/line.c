@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads .debug_line (DWARF 2 to 5) as it stands: each unit's program is run until a row covers the address, and only then
+ * are the names of its files looked at. Nothing of the file is believed.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tracers/validate/bytes.h"
+#include "tracers/validate/debug-file.h"
+#include "tracers/validate/inflate.h"
+#include "tracers/validate/line.h"
+#include "tracers/validate/memory.h"
+
+/* More than this is read nobody waits for; tables of larger programs are told as FILE+OFFSET. */
+#define TABLE_MAX (256u << 20)
+/* What is compressed takes so much of the program's memory for a moment. */
+#define UNPACKED_MAX (64u << 20)
+/* Deflate makes nothing smaller than that: more is not there. */
+#define DEFLATE_MOST 1032u
+
+/* DWARF 5, 6.2.4 and 7.5.6 */
+enum { LNCT_PATH = 1, LNCT_DIRECTORY = 2 };
+enum {
+	FORM_DATA2 = 0x05,
+	FORM_DATA4 = 0x06,
+	FORM_DATA8 = 0x07,
+	FORM_STRING = 0x08,
+	FORM_BLOCK = 0x09,
+	FORM_DATA1 = 0x0b,
+	FORM_UDATA = 0x0f,
+	FORM_DATA16 = 0x1e,
+	FORM_LINE_STRP = 0x1f
+};
+
+struct section {
+	struct bytes_source source;
+	uint64_t offset, size; /* in the source */
+};
+
+struct table {
+	struct section lines, texts; /* .debug_line, .debug_line_str */
+};
+
+/* The header of a unit. */
+struct unit {
+	unsigned int version, offset_size, address_size;
+	uint64_t end;
+	unsigned int least_length, per_instruction;
+	int line_base;
+	unsigned int line_range, opcode_base;
+	unsigned char lengths[256];
+	uint64_t names; /* where the tables of folders and files begin */
+};
+
+/* A row of the table, and the one before it. */
+struct row {
+	uint64_t address;
+	uint64_t file, line;
+	bool is_there; /* in a sequence of which a row was seen */
+	bool is_dead; /* in one of code that the linker has left out, which it puts at 0, or at the end */
+};
+
+/* ---- names ---- */
+
+/* The name is to be kept (to is not NULL) or passed over. */
+static void read_form(const struct table *table, struct bytes *bytes, const struct unit *unit,
+		uint64_t form, char *to, uint64_t *number)
+{
+	struct bytes texts;
+	uint64_t value = 0;
+
+	switch (form) {
+	case FORM_DATA1: value = bytes_number(bytes, 1); break;
+	case FORM_DATA2: value = bytes_number(bytes, 2); break;
+	case FORM_DATA4: value = bytes_number(bytes, 4); break;
+	case FORM_DATA8: value = bytes_number(bytes, 8); break;
+	case FORM_DATA16: bytes_skip(bytes, 16); break;
+	case FORM_UDATA: value = bytes_leb128(bytes); break;
+	case FORM_BLOCK: bytes_skip(bytes, bytes_leb128(bytes)); break;
+	case FORM_STRING: (void)bytes_text(bytes, to, VALIDATE_LINE_MAX / 2); break;
+	case FORM_LINE_STRP:
+		value = bytes_number(bytes, unit->offset_size);
+		if (to && value < table->texts.size) {
+			bytes_open(&texts, &table->texts.source, table->texts.offset + value,
+					table->texts.size - value);
+			(void)bytes_text(&texts, to, VALIDATE_LINE_MAX / 2);
+		}
+		break;
+	default: bytes->failed = true;
+	}
+	if (number)
+		*number = value;
+}
+
+/* A table of version 5; the entry that is wanted. It ends behind the table. */
+static void read_entries(const struct table *table, struct bytes *bytes, const struct unit *unit,
+		uint64_t wanted, char *name, uint64_t *directory)
+{
+	uint64_t formats[8][2] = {{0}}, nr, i;
+	unsigned int nr_formats = (unsigned int)bytes_number(bytes, 1), f;
+
+	if (nr_formats > sizeof(formats) / sizeof(formats[0]))
+		bytes->failed = true;
+	for (f = 0; !bytes->failed && f < nr_formats; f++) {
+		formats[f][0] = bytes_leb128(bytes);
+		formats[f][1] = bytes_leb128(bytes);
+	}
+	nr = bytes_leb128(bytes);
+	for (i = 0; nr_formats && !bytes->failed && i < nr; i++) {
+		for (f = 0; f < nr_formats; f++)
+			read_form(table, bytes, unit, formats[f][1],
+					i == wanted && formats[f][0] == LNCT_PATH ? name : NULL,
+					i == wanted && formats[f][0] == LNCT_DIRECTORY ? directory
+										       : NULL);
+	}
+}
+
+/* A list of version 2 to 4, which ends with an empty name; its first entry is 1. */
+static void read_list(struct bytes *bytes, bool is_files, uint64_t wanted, char *name,
+		uint64_t *directory)
+{
+	char first[2];
+	uint64_t i, value, begin;
+
+	for (i = 1;; i++) {
+		begin = bytes->at;
+		if (!bytes_text(bytes, first, sizeof(first)))
+			return;
+		if (i == wanted) {
+			bytes_open(bytes, &bytes->source, begin, bytes->end - begin);
+			(void)bytes_text(bytes, name, VALIDATE_LINE_MAX / 2);
+		}
+		if (!is_files)
+			continue;
+		value = bytes_leb128(bytes);
+		if (i == wanted)
+			*directory = value;
+		(void)bytes_leb128(bytes);
+		(void)bytes_leb128(bytes);
+	}
+}
+
+static bool write_place(const struct table *table, struct bytes *bytes, const struct unit *unit,
+		const struct row *row, char to[VALIDATE_LINE_MAX])
+{
+	char name[VALIDATE_LINE_MAX / 2] = "", folder[VALIDATE_LINE_MAX / 2] = "";
+	uint64_t directory = 0, ignored = 0, folders = unit->names;
+
+	/* The file says which folder; the folders stand before it. */
+	bytes_open(bytes, &table->lines.source, folders, unit->end - folders);
+	if (unit->version >= 5) {
+		read_entries(table, bytes, unit, UINT64_MAX, NULL, NULL);
+		read_entries(table, bytes, unit, row->file, name, &directory);
+	} else {
+		read_list(bytes, false, 0, NULL, NULL);
+		read_list(bytes, true, row->file, name, &directory);
+	}
+	if (!name[0])
+		return false;
+	/* Folder 0 is where the compiler ran. */
+	if (directory && name[0] != '/') {
+		bytes_open(bytes, &table->lines.source, folders, unit->end - folders);
+		if (unit->version >= 5)
+			read_entries(table, bytes, unit, directory, folder, &ignored);
+		else
+			read_list(bytes, false, directory, folder, NULL);
+	}
+	(void)snprintf(to, VALIDATE_LINE_MAX, "%s%s%s:%llu", folder, folder[0] ? "/" : "", name,
+			(unsigned long long)row->line);
+	return true;
+}
+
+/* ---- rows ---- */
+
+static bool read_header(const struct table *table, struct bytes *bytes, struct unit *unit)
+{
+	uint64_t length = bytes_number(bytes, 4), program;
+	unsigned int i;
+
+	unit->offset_size = 4;
+	if (length == UINT32_MAX) {
+		unit->offset_size = 8;
+		length = bytes_number(bytes, 8);
+	}
+	if (bytes->failed || length > table->lines.offset + table->lines.size - bytes->at)
+		return false;
+	unit->end = bytes->at + length;
+	unit->version = (unsigned int)bytes_number(bytes, 2);
+	unit->address_size = sizeof(void *);
+	if (unit->version < 2 || unit->version > 5) {
+		unit->version = 0;
+		return true;
+	}
+	if (unit->version >= 5) {
+		unit->address_size = (unsigned int)bytes_number(bytes, 1);
+		bytes_skip(bytes, 1);
+	}
+	length = bytes_number(bytes, unit->offset_size);
+	if (bytes->failed || bytes->at > unit->end || length > unit->end - bytes->at)
+		return false;
+	program = bytes->at + length;
+	unit->least_length = (unsigned int)bytes_number(bytes, 1);
+	unit->per_instruction = unit->version >= 4 ? (unsigned int)bytes_number(bytes, 1) : 1;
+	bytes_skip(bytes, 1);
+	unit->line_base = (int)(int8_t)bytes_number(bytes, 1);
+	unit->line_range = (unsigned int)bytes_number(bytes, 1);
+	unit->opcode_base = (unsigned int)bytes_number(bytes, 1);
+	for (i = 1; i < unit->opcode_base; i++)
+		unit->lengths[i] = (unsigned char)bytes_number(bytes, 1);
+	unit->names = bytes->at;
+	/* More operations in an instruction are of machines that nobody has. */
+	if (!unit->line_range || !unit->opcode_base || unit->per_instruction != 1 ||
+			unit->address_size != sizeof(void *) || unit->names > program) {
+		unit->version = 0;
+		return !bytes->failed;
+	}
+	bytes_skip(bytes, program - bytes->at);
+	return !bytes->failed;
+}
+
+/* A new row: whether the one before it covers the address. */
+static bool covers(const struct row *last, const struct row *row, uint64_t address)
+{
+	return last->is_there && !last->is_dead && last->address && last->address <= address &&
+			address < row->address;
+}
+
+static void reset(struct row *row)
+{
+	memset(row, 0, sizeof(*row));
+	row->file = 1;
+	row->line = 1;
+}
+
+/* Everything that begins with a 0: true when a row was made, which ends the sequence. */
+static bool extended(struct bytes *bytes, const struct unit *unit, struct row *row)
+{
+	uint64_t length = bytes_leb128(bytes), begin = bytes->at;
+	unsigned int opcode;
+
+	/* The bytes of the length itself may cross the end of the unit. */
+	if (!length || begin > unit->end || length > unit->end - begin) {
+		bytes->failed = true;
+		return false;
+	}
+	opcode = (unsigned int)bytes_number(bytes, 1);
+	if (opcode == 2 && length == 1 + unit->address_size) {
+		row->address = bytes_number(bytes, unit->address_size);
+		row->is_dead = !row->address || row->address >= UINTPTR_MAX - 1;
+	} else {
+		bytes_skip(bytes, length - 1);
+	}
+	return opcode == 1;
+}
+
+/* Standard opcodes but DW_LNS_copy. */
+static void standard(
+		struct bytes *bytes, const struct unit *unit, unsigned int opcode, struct row *row)
+{
+	unsigned int i;
+
+	switch (opcode) {
+	case 2: row->address += bytes_leb128(bytes) * unit->least_length; return;
+	case 3: row->line += (uint64_t)bytes_signed_leb128(bytes); return;
+	case 4: row->file = bytes_leb128(bytes); return;
+	case 8:
+		row->address += (uint64_t)((255 - unit->opcode_base) / unit->line_range) *
+				unit->least_length;
+		return;
+	case 9: row->address += bytes_number(bytes, 2); return;
+	default:
+		for (i = 0; i < unit->lengths[opcode]; i++)
+			(void)bytes_leb128(bytes);
+	}
+}
+
+/* Whether a row of the unit covers the address; that row. */
+static bool run_unit(
+		struct bytes *bytes, const struct unit *unit, uint64_t address, struct row *last)
+{
+	struct row row;
+	unsigned int opcode;
+	bool ends;
+
+	reset(&row);
+	reset(last);
+	while (!bytes->failed && bytes->at < unit->end) {
+		opcode = (unsigned int)bytes_number(bytes, 1);
+		ends = false;
+		if (opcode >= unit->opcode_base) {
+			opcode -= unit->opcode_base;
+			row.address += (uint64_t)(opcode / unit->line_range) * unit->least_length;
+			row.line += (uint64_t)(int64_t)(unit->line_base +
+					(int)(opcode % unit->line_range));
+		} else if (!opcode) {
+			ends = extended(bytes, unit, &row);
+			if (!ends)
+				continue;
+		} else if (opcode != 1) {
+			standard(bytes, unit, opcode, &row);
+			continue;
+		}
+		if (covers(last, &row, address))
+			return true;
+		*last = row;
+		last->is_there = true;
+		if (ends) {
+			reset(&row);
+			reset(last);
+		}
+	}
+	return false;
+}
+
+/* ---- the file ---- */
+
+/* Files may have been replaced since they were mapped. */
+static bool is_mapped(int fd, const void *base, ElfW(Ehdr) * header)
+{
+	ElfW(Ehdr) mapped;
+
+	return pread(fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header) &&
+			!memcmp(header->e_ident, ELFMAG, SELFMAG) &&
+			!validate_memory_read(NULL, (uintptr_t)base, &mapped, sizeof(mapped)) &&
+			!memcmp(&mapped, header, sizeof(mapped));
+}
+
+/* Both kinds of compression say how much there was: SHF_COMPRESSED, and GNU's before that, with other names. */
+static bool is_zlib(int fd, const ElfW(Shdr) * raw, uint64_t *header, uint64_t *size)
+{
+	unsigned char old[12];
+	ElfW(Chdr) chdr;
+	unsigned int i;
+
+	if (raw->sh_flags & SHF_COMPRESSED) {
+		*header = sizeof(chdr);
+		if (raw->sh_size < sizeof(chdr) ||
+				pread(fd, &chdr, sizeof(chdr), (off_t)raw->sh_offset) !=
+						(ssize_t)sizeof(chdr) ||
+				chdr.ch_type != ELFCOMPRESS_ZLIB)
+			return false;
+		*size = chdr.ch_size;
+		return true;
+	}
+	*header = sizeof(old);
+	if (raw->sh_size < sizeof(old) ||
+			pread(fd, old, sizeof(old), (off_t)raw->sh_offset) !=
+					(ssize_t)sizeof(old) ||
+			memcmp(old, "ZLIB", 4))
+		return false;
+	for (*size = 0, i = 4; i < sizeof(old); i++)
+		*size = *size << 8 | old[i];
+	return true;
+}
+
+/* Into pages of our own, which close_section() gives back. */
+static void unpack(int fd, const ElfW(Shdr) * raw, struct section *section)
+{
+	struct bytes_source file = {.fd = fd, .memory = NULL};
+	uint64_t header, size;
+	struct bytes bytes;
+	void *pages;
+
+	if (!is_zlib(fd, raw, &header, &size) || !size || size > UNPACKED_MAX ||
+			size / DEFLATE_MOST > raw->sh_size)
+		return;
+	pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (pages == MAP_FAILED)
+		return;
+	bytes_open(&bytes, &file, raw->sh_offset + header, raw->sh_size - header);
+	if (!validate_inflate(&bytes, pages, size)) {
+		(void)munmap(pages, size);
+		return;
+	}
+	*section = (struct section){.source = {.fd = -1, .memory = pages}, .size = size};
+}
+
+static void open_section(int fd, const ElfW(Ehdr) * header, const char *name, const char *old,
+		struct section *section)
+{
+	ElfW(Shdr) raw;
+
+	if (validate_section(fd, header, name, &raw) && !(raw.sh_flags & SHF_COMPRESSED))
+		*section = (struct section){.source = {.fd = fd, .memory = NULL},
+				.offset = raw.sh_offset,
+				.size = raw.sh_size};
+	else if (validate_section(fd, header, name, &raw) ||
+			validate_section(fd, header, old, &raw))
+		unpack(fd, &raw, section);
+}
+
+static void close_section(struct section *section)
+{
+	if (section->source.memory)
+		(void)munmap((void *)(uintptr_t)section->source.memory, section->size);
+}
+
+static bool find_line(const struct table *table, uint64_t address, char to[VALIDATE_LINE_MAX])
+{
+	struct bytes bytes;
+	struct unit unit;
+	struct row row;
+
+	if (table->lines.size > TABLE_MAX)
+		return false;
+	bytes_open(&bytes, &table->lines.source, table->lines.offset, table->lines.size);
+	while (!bytes.failed && bytes.at < bytes.end) {
+		if (!read_header(table, &bytes, &unit))
+			return false;
+		if (unit.version && run_unit(&bytes, &unit, address, &row))
+			return write_place(table, &bytes, &unit, &row, to);
+		/* The next one, wherever this one ended. */
+		bytes_open(&bytes, &table->lines.source, unit.end,
+				table->lines.offset + table->lines.size - unit.end);
+	}
+	return false;
+}
+
+/* Whether the file has a table at all; then whether the address is in it. */
+static bool look_in(int fd, const ElfW(Ehdr) * header, uint64_t address, char to[VALIDATE_LINE_MAX],
+		bool *found)
+{
+	struct table table;
+
+	memset(&table, 0, sizeof(table));
+	open_section(fd, header, ".debug_line", ".zdebug_line", &table.lines);
+	if (table.lines.size) {
+		open_section(fd, header, ".debug_line_str", ".zdebug_line_str", &table.texts);
+		*found = find_line(&table, address, to);
+		close_section(&table.texts);
+	}
+	close_section(&table.lines);
+	return table.lines.size != 0;
+}
+
+bool validate_line_find(
+		const char *path, const void *base, uint64_t address, char to[VALIDATE_LINE_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), other = -1;
+	ElfW(Ehdr) header;
+	bool found = false;
+
+	if (fd < 0)
+		return false;
+	if (is_mapped(fd, base, &header) && !look_in(fd, &header, address, to, &found))
+		other = validate_debug_file(fd, path, &header);
+	if (other >= 0) {
+		if (pread(other, &header, sizeof(header), 0) == (ssize_t)sizeof(header))
+			(void)look_in(other, &header, address, to, &found);
+		(void)close(other);
+	}
+	(void)close(fd);
+	return found;
+}

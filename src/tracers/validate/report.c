@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A report is some lines that begin with "side:" or with two blanks, written with one write(2), so that
+ * those of several threads do not mix:
+ *
+ *	side: wrong call in PROGRAM (PID): the description says U32 (4), the argument says U8 (2)
+ *	  event:    demo:ev
+ *	  field:    "b"
+ *	  caller:   main() in /usr/bin/program+0x1234 (program.c:12)
+ *	  expected: U32
+ *	  found:    U8
+ *	  hint:     ...
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracers/validate/line.h"
+#include "tracers/validate/memory.h"
+#include "tracers/validate/report.h"
+
+/* Mismatches that have been reported; a full table keeps silent about new ones. */
+#define SITES 1024u
+
+static uintptr_t sites[SITES];
+static uint32_t silent;
+
+struct report {
+	char text[2048];
+	size_t size;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(
+		struct report *report, const char *format, ...)
+{
+	size_t room = sizeof(report->text) - report->size;
+	va_list args;
+	int written;
+
+	va_start(args, format);
+	written = vsnprintf(report->text + report->size, room, format, args);
+	va_end(args);
+	if (written > 0)
+		report->size += (size_t)written < room ? (size_t)written : room - 1;
+}
+
+/*
+ * Who reads standard error may be gone. A program that does not write there itself is not prepared for that, so the signal of it is kept
+ * back, and taken away if there was none before.
+ */
+static void write_all(const char *at, size_t left)
+{
+	const struct timespec now = {.tv_sec = 0};
+	sigset_t signals, before, pending;
+	ssize_t written = 1;
+
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGPIPE);
+	(void)sigemptyset(&pending);
+	(void)pthread_sigmask(SIG_BLOCK, &signals, &before);
+	(void)sigpending(&pending);
+	while (left && written > 0) {
+		do
+			written = write(STDERR_FILENO, at, left);
+		while (written < 0 && errno == EINTR);
+		if (written > 0) {
+			at += written;
+			left -= (size_t)written;
+		}
+	}
+	if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE)) {
+		while (sigtimedwait(&signals, NULL, &now) < 0 && errno == EINTR)
+			;
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void flush(const struct report *report)
+{
+	write_all(report->text, report->size);
+}
+
+/* FNV-1a, of the path without its indexes: the elements of an array are wrong together. */
+static uint64_t hash_path(const char *path)
+{
+	uint64_t hash = 14695981039346656037u;
+	const char *end;
+
+	for (; *path; path = *end ? end + 1 : end) {
+		end = strchrnul(path, '\n');
+		if (!strncmp(path, "index: ", 7))
+			continue;
+		for (; path < end; path++)
+			hash = (hash ^ (unsigned char)*path) * 1099511628211u;
+		hash = (hash ^ '\n') * 1099511628211u;
+	}
+	return hash;
+}
+
+/* Whether this is the first time that the site is wrong so. The key is what tells mismatches apart. */
+static bool is_first(
+		const void *desc, const void *caller, int code, const struct visit_error *error)
+{
+	uint64_t hash = hash_path(error->where) ^ (uint64_t)(uintptr_t)desc << 7 ^
+			(uintptr_t)desc >> 9 ^ (uintptr_t)caller ^
+			(uint64_t)(unsigned int)code << 48;
+	uintptr_t key = (uintptr_t)(hash * 0x9e3779b97f4a7c15u >> 8 * (8 - sizeof(key))) | 1;
+	uint32_t i, at = (uint32_t)(key >> 7) % SITES;
+	uintptr_t seen;
+
+	for (i = 0; i < SITES; i++, at = (at + 1) % SITES) {
+		seen = 0;
+		/* The word is all that threads share: no order is needed. */
+		if (__atomic_compare_exchange_n(&sites[at], &seen, key, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED))
+			return true;
+		if (seen == key)
+			return false;
+	}
+	if (!__atomic_exchange_n(&silent, 1, __ATOMIC_RELAXED)) {
+		static const char text[] =
+				"side: more than 1024 mismatches; the others are not reported\n";
+
+		write_all(text, sizeof(text) - 1);
+	}
+	return false;
+}
+
+static void put_caller(struct report *report, const void *caller)
+{
+	char line[VALIDATE_LINE_MAX];
+	const char *call, *module;
+	struct link_map *map;
+	uintptr_t offset;
+	Dl_info info;
+
+	if (!caller)
+		return;
+	/* caller is where the call returns to: in another function, if it is not meant to return. */
+	call = (const char *)caller - 1;
+	if (!dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname) {
+		put(report, "  caller:   %p\n", caller);
+		return;
+	}
+	offset = (uintptr_t)call - map->l_addr;
+	module = *info.dli_fname ? info.dli_fname : program_invocation_name;
+	put(report, "  caller:   ");
+	if (info.dli_sname)
+		put(report, "%.120s() in ", info.dli_sname);
+	put(report, "%.300s+0x%zx", module, (size_t)offset);
+	/* Of the program itself the name may be relative to a folder that it has left. */
+	if (validate_line_find(map->l_name && *map->l_name ? map->l_name : "/proc/self/exe",
+			    info.dli_fbase, offset, line))
+		put(report, " (%s)\n", line);
+	else
+		put(report, " (addr2line -e gives the line)\n");
+}
+
+/* The names of a description that may not be what it says. */
+static void put_event(struct report *report, const struct side_event_description *desc)
+{
+	const char *provider = NULL, *event = NULL;
+
+	if (validate_memory_readable(desc, sizeof(*desc))) {
+		provider = side_ptr_get(desc->provider_name);
+		event = side_ptr_get(desc->event_name);
+	}
+	put(report, "  event:    %.80s:%.80s\n",
+			provider && validate_memory_text(provider, 1) ? provider : "?",
+			event && validate_memory_text(event, 1) ? event : "?");
+}
+
+/* The path behind the event, which stands in the first line: a step a line. */
+static void put_path(struct report *report, const struct visit_error *error)
+{
+	const char *line = strchrnul(error->where, '\n'), *end;
+	size_t begin = report->size;
+
+	if (!*line)
+		return;
+	for (line++; *line; line = *end ? end + 1 : end) {
+		end = strchrnul(line, '\n');
+		/* What holds itself has a path without end. */
+		if (report->size - begin > 160) {
+			put(report, ", ...");
+			break;
+		}
+		put(report, report->size == begin ? "  field:    " : ", ");
+		if (!strncmp(line, "field: ", 7))
+			line += 7;
+		put(report, "%.*s", (int)(end - line), line);
+	}
+	put(report, "\n");
+}
+
+static bool is_label(const char *word)
+{
+	unsigned int i;
+
+	for (i = 0; i < _NR_SIDE_TYPE_LABEL; i++) {
+		if (!strcmp(visit_label_name(i), word))
+			return true;
+	}
+	return false;
+}
+
+/* side_arg_u32() for U32; the labels of strings are named after their encoding. */
+static void put_macro(struct report *report, const char *label)
+{
+	static const char *const others[][2] = {
+			{"STRING_UTF8", "string"},
+			{"STRING_UTF16", "string16"},
+			{"STRING_UTF32", "string32"},
+			{"DYNAMIC", "dynamic_..."},
+	};
+	size_t i;
+
+	put(report, "side_arg_");
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (!strcmp(label, others[i][0])) {
+			put(report, "%s()", others[i][1]);
+			return;
+		}
+	}
+	for (; *label; label++)
+		put(report, "%c", *label >= 'A' && *label <= 'Z' ? *label - 'A' + 'a' : *label);
+	put(report, "()");
+}
+
+static void put_hint(struct report *report, int code, const struct visit_error *error)
+{
+	put(report, "  hint:     ");
+	if (error->mend[0])
+		put(report, "%s\n", error->mend);
+	else if (code == -E2BIG) {
+		put(report, "set the length to the number of elements that there are\n");
+	} else if (code == -EFAULT) {
+		put(report, "the target of a pointer must exist until the call returns\n");
+	} else if (code == -ELOOP) {
+		put(report, "values must not hold themselves\n");
+	} else if (is_label(error->expected)) {
+		put(report, "pass ");
+		put_macro(report, error->expected);
+		put(report, ", or change the type of the field\n");
+	} else if (strstr(error->expected, "argument")) {
+		put(report, "give one argument for each field, in the order of the fields\n");
+	} else if (!strncmp(error->expected, "at most ", 8)) {
+		put(report, "give the VLA a longer type of length, or fewer elements\n");
+	} else if (strstr(error->expected, "element")) {
+		put(report, "fill the whole array, or describe a VLA\n");
+	} else if (strstr(error->expected, "selector")) {
+		put(report, "add a side_option() for it, or pass a selector that has one\n");
+	} else {
+		put(report, "compare the call with the definition of the event\n");
+	}
+}
+
+/* The walk says what is more than its sentence; what a code means is said here. */
+static void put_difference(struct report *report, int code, const struct visit_error *error)
+{
+	const char *expected = error->expected, *found = error->found;
+
+	if (!*expected && code == -EFAULT) {
+		expected = "a pointer";
+		found = "NULL";
+	} else if (!*expected && code == -ELOOP) {
+		expected = "values that end";
+		found = "more levels than that";
+	} else if (!*expected) {
+		return;
+	}
+	put(report, "  expected: %s\n  found:    %s\n", expected, found);
+}
+
+void validate_report_call(const struct side_event_description *desc, const void *caller,
+		bool is_dropped, int code, const struct visit_error *error)
+{
+	struct report report = {.size = 0};
+	int saved = errno;
+
+	if (is_first(desc, caller, code, error)) {
+		put(&report, "side: wrong call in %.100s (%d): %s\n", program_invocation_short_name,
+				(int)getpid(), error->what);
+		put_event(&report, desc);
+		put_path(&report, error);
+		put_caller(&report, caller);
+		put_difference(&report, code, error);
+		if (is_dropped)
+			put(&report, "  tracers:  are not given the call, which they could not survive\n");
+		put_hint(&report, code, error);
+		flush(&report);
+	}
+	errno = saved;
+}
+
+void validate_report_dropped(uint32_t nr)
+{
+	struct report report = {.size = 0};
+	int saved = errno;
+
+	put(&report, "side: %u call%s of %.100s (%d) %s given to no tracer: what is wrong with them is reported above\n",
+			(unsigned int)nr, nr == 1 ? "" : "s", program_invocation_short_name,
+			(int)getpid(), nr == 1 ? "was" : "were");
+	flush(&report);
+	errno = saved;
+}
+
+static const char *description_hint(int code)
+{
+	switch (code) {
+	case -ELOOP: return "a type must not hold itself";
+	case -E2BIG: return "describe less: lists of this length are a mistake or an attack";
+	case -EFAULT:
+		return "everything that a description points to must be there while it is registered";
+	case -ENOTSUP: return "the program was built with newer headers; update the tracer";
+	default: return "use the macros of <side/trace.h>, or side/builder.h, which check";
+	}
+}
+
+void validate_report_description(const struct side_event_description *desc, enum validate_use use,
+		int code, const struct visit_error *error)
+{
+	static const char *const uses[] = {
+			[VALIDATE_HIDDEN] = " (no tracer sees it, so that none has to read it)",
+			[VALIDATE_UNUSED] = " (its calls are not checked)",
+			[VALIDATE_WRONG] = "",
+			[VALIDATE_DOUBTED] = "",
+	};
+	struct report report = {.size = 0};
+	int saved = errno;
+
+	put(&report, "side: %s description in %.100s (%d): %s\n",
+			use == VALIDATE_DOUBTED ? "doubtful" : "wrong",
+			program_invocation_short_name, (int)getpid(), error->what);
+	put_event(&report, desc);
+	put_path(&report, error);
+	put(&report, "  address:  %p%s\n  hint:     %s\n", (const void *)desc, uses[use],
+			error->mend[0] ? error->mend : description_hint(code));
+	flush(&report);
+	errno = saved;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The validator: a tracer that records nothing. It compares each description with the ABI when it is
+ * registered, and each call with the description of its event, and says on standard error what
+ * does not fit. libside loads it when SIDE_VALIDATE=1 stands in the environment.
+ *
+ * Nothing that the program gives is trusted: a description is read as if it were foreign memory, once
+ * (copy.h), and what arguments point to is asked of the kernel before it is read.
+ * Functions (visitors) are called as they are.
+ *
+ * It is the guard of the process (<side/tracer-extensions.h>): events that cannot be read are shown to no tracer, and
+ * calls that lead to memory that cannot be read are given to none.
+ */
+#include <errno.h>
+#include <side/trace.h>
+#include <side/tracer-extensions.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracers/validate/copy.h"
+#include "tracers/validate/memory.h"
+#include "tracers/validate/report.h"
+#include "abi/path.h"
+
+static uint64_t validate_key;
+
+/* ---- calls ---- */
+
+/* More elements than this in one call are a length gone wrong; nobody waits for their end. */
+#define PARTS_MAX (1u << 20)
+
+/* Of one call; the rest follows when these are mended. */
+#define MISMATCHES_MAX 16u
+
+struct call {
+	struct visit_error error;
+	const struct side_event_description *desc;
+	const void *caller;
+	unsigned int mismatches;
+	bool others; /* somebody else listens */
+	/*
+	 * A tracer that reads it in good faith may end the program: memory is not there, or something has
+	 * not been compared to its end. A value of the event that is of the wrong type is neither.
+	 */
+	bool deadly;
+};
+
+/* Calls of this process that were given to no tracer: the process is in the upper half, for forks. */
+static uint64_t dropped;
+
+static bool is_readable(void *priv, const void *address, size_t size)
+{
+	(void)priv;
+	return validate_memory_readable(address, size);
+}
+
+static bool is_text(void *priv, const void *text, unsigned int unit_size)
+{
+	(void)priv;
+	return validate_memory_text(text, unit_size);
+}
+
+/* A value of the event itself: whoever reads it sees at once that it is another one. */
+static bool is_harmless(const struct visit_place *place, int code, const struct visit_error *error)
+{
+	unsigned int label = place->type ? side_enum_get(place->type->type) : _NR_SIDE_TYPE_LABEL;
+
+	return code == -EINVAL && !place->depth && !place->dynamic &&
+			label <= SIDE_TYPE_STRING_UTF32 && error->expected[0];
+}
+
+static void tell(struct call *call, int code)
+{
+	validate_report_call(
+			call->desc, call->caller, call->deadly && call->others, code, &call->error);
+}
+
+/* The fields behind a wrong one are compared, too, unless it has no end. */
+static int tell_wrong(void *priv, const struct visit_place *place, int code)
+{
+	struct call *call = priv;
+
+	if (code == -E2BIG || code == -ELOOP || ++call->mismatches >= MISMATCHES_MAX)
+		return code;
+	if (!is_harmless(place, code, &call->error))
+		call->deadly = true;
+	tell(call, code);
+	return 0;
+}
+
+static const struct visit_argument_ops ops = {
+		.readable = is_readable,
+		.readable_text = is_text,
+		.wrong = tell_wrong,
+		.parts_max = PARTS_MAX,
+		.exact = true,
+};
+
+static void count_dropped(void)
+{
+	uint64_t process = (uint64_t)(uint32_t)getpid() << 32, before, after;
+
+	before = __atomic_load_n(&dropped, __ATOMIC_RELAXED);
+	/* Relaxed: the number orders nothing. */
+	do
+		after = (before >> 32 << 32 == process ? before : process) + 1;
+	while (!__atomic_compare_exchange_n(
+			&dropped, &before, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
+/* The event is called as if it were of the other kind. */
+static int wrong_kind(struct call *call, bool variadic)
+{
+	static const char *const names[] = {"side_event()", "side_event_variadic()"};
+	struct visit_error *error = &call->error;
+
+	(void)snprintf(error->what, sizeof(error->what), "%s",
+			variadic ? "a variadic call of an event that is not variadic"
+				 : "a call that is not variadic, of a variadic event");
+	(void)snprintf(error->mend, sizeof(error->mend), "call %s, or define the event as %s",
+			names[!variadic], variadic ? "a variadic one" : "one that is not variadic");
+	(void)snprintf(error->where, sizeof(error->where), "%.80s:%.80s",
+			side_ptr_get(call->desc->provider_name),
+			side_ptr_get(call->desc->event_name));
+	(void)snprintf(error->expected, sizeof(error->expected), "%s", names[!variadic]);
+	(void)snprintf(error->found, sizeof(error->found), "%s", names[variadic]);
+	return -EINVAL;
+}
+
+/* Whether others may be given the call. */
+static bool check_call(const struct validate_copy *copy, const struct side_arg_vec *args,
+		const struct side_arg_dynamic_struct *variadic, const void *caller, bool others)
+{
+	struct call call = {.desc = copy->owned->desc, .caller = caller, .others = others};
+	int ret;
+
+	if (!!(call.desc->flags & SIDE_EVENT_FLAG_VARIADIC) != !!variadic)
+		ret = wrong_kind(&call, variadic);
+	else
+		ret = visit_arguments(call.desc, args, variadic, &ops, &call, &call.error);
+	if (ret) {
+		call.deadly = true;
+		tell(&call, ret);
+	}
+	if (call.deadly && others)
+		count_dropped();
+	return !call.deadly;
+}
+
+/* Nobody else listens. */
+static void on_event(const struct side_event_description *desc, const struct side_arg_vec *args,
+		void *priv, void *caller)
+{
+	(void)desc;
+	(void)check_call(priv, args, NULL, caller, false);
+}
+
+static void on_variadic_event(const struct side_event_description *desc,
+		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *variadic,
+		void *priv, void *caller)
+{
+	(void)desc;
+	(void)check_call(priv, args, variadic, caller, false);
+}
+
+static bool passes(const struct side_event_description *desc, const struct side_arg_vec *args,
+		const struct side_arg_dynamic_struct *variadic, void *priv, void *caller,
+		bool others)
+{
+	(void)desc;
+	return check_call(priv, args, variadic, caller, others);
+}
+
+/* ---- descriptions ---- */
+
+/* More events in one call of side_events_register() are a length gone wrong. */
+#define EVENTS_MAX (1u << 20)
+
+/* Of one description; the rest follows when these are mended. */
+#define FINDINGS_MAX 32u
+
+__attribute__((format(printf, 2, 3))) static void set_error(
+		struct visit_error *error, const char *format, ...)
+{
+	va_list args;
+
+	memset(error, 0, sizeof(*error));
+	va_start(args, format);
+	visit_say(error, format, args);
+	va_end(args);
+}
+
+/* What no reader gets to see in the description itself. */
+static int check_state(const struct side_event_description *desc, struct visit_error *error)
+{
+	const struct side_event_state_0 *state = (const void *)side_ptr_get(desc->state);
+	const struct side_event_description *owner;
+
+	if (!state || (uintptr_t)state % _Alignof(struct side_event_state_0) ||
+			!validate_memory_readable(state, sizeof(*state))) {
+		set_error(error,
+				"the state is missing, misaligned or unreadable\n"
+				"give the event a struct side_event_state_0");
+		return -EFAULT;
+	}
+	if (state->parent.version != SIDE_EVENT_STATE_ABI_VERSION) {
+		set_error(error, "the state has version %u, only %d is known\nuse a newer libside",
+				state->parent.version, SIDE_EVENT_STATE_ABI_VERSION);
+		return -ENOTSUP;
+	}
+	owner = state->desc;
+	if (owner != desc) {
+		set_error(error,
+				"the state is that of another description, at %p\n"
+				"give each event a state of its own",
+				(const void *)owner);
+		return -EINVAL;
+	}
+	if (!validate_memory_readable(state->callbacks, 2 * sizeof(void *))) {
+		set_error(error,
+				"the state's list of callbacks is at %p\n"
+				"let it begin with &side_empty_callback",
+				(const void *)state->callbacks);
+		return -EFAULT;
+	}
+	return 0;
+}
+
+struct findings {
+	const struct side_event_description *desc;
+	unsigned int nr;
+};
+
+static void tell_finding(void *priv, enum visit_severity severity, const struct visit_node *node,
+		const struct visit_error *error)
+{
+	struct findings *findings = priv;
+
+	(void)node;
+	/* Who builds a program may want to know; who runs it has nothing to mend. */
+	if (severity != VISIT_REMARK && findings->nr++ < FINDINGS_MAX)
+		validate_report_description(findings->desc,
+				severity == VISIT_ERROR ? VALIDATE_WRONG : VALIDATE_DOUBTED,
+				-EINVAL, error);
+}
+
+/* Files have no functions, so it is not for the lint that they share with programs. */
+static int tell_no_function(void *priv, const struct visit_node *node)
+{
+	const struct visit_node *field = node;
+	struct visit_error error;
+
+	if (side_enum_get(node->type->type) != SIDE_TYPE_VLA_VISITOR ||
+			side_ptr_get(side_ptr_get(node->type->u.side_vla_visitor)->visitor))
+		return 0;
+	while (field->up)
+		field = field->up;
+	set_error(&error,
+			"the function of a VLA visitor is NULL\n"
+			"set its member visitor");
+	(void)snprintf(error.where, sizeof(error.where), "\nfield: \"%.60s\"", field->name);
+	tell_finding(priv, VISIT_ERROR, node, &error);
+	return 0;
+}
+
+/* What readers put up with, too. */
+static void tell_findings(
+		const struct side_event_description *desc, const struct validate_copy *copy)
+{
+	static const struct visit_description_ops functions = {.type_begin = tell_no_function};
+	struct findings findings = {.desc = desc};
+	struct visit_error error;
+
+	visit_description_lint(copy->owned->desc, sizeof(void *), tell_finding, &findings);
+	if (desc->struct_size != sizeof(*desc)) {
+		set_error(&error,
+				"the description has %u bytes, not %zu: it is newer, or damaged\n"
+				"set struct_size to the offset of its member end",
+				desc->struct_size, sizeof(*desc));
+		tell_finding(&findings, VISIT_WARNING, NULL, &error);
+	}
+	if (copy->nr_visitors)
+		(void)visit_description(copy->owned->desc, &functions, &findings, NULL);
+}
+
+/* Could a reader in good faith read what is not there? What ends it at a budget may have been read by then. */
+static bool is_deadly(int code)
+{
+	return code == -EFAULT || code == -E2BIG || code == -ELOOP;
+}
+
+/* NULL for what cannot be used; it is told once, when tracers are shown it. */
+static const struct validate_copy *usable_copy(
+		const struct side_event_description *desc, bool is_told, int *code)
+{
+	const struct validate_copy *copy;
+	struct visit_error error;
+
+	*code = validate_copy_get(desc, &copy, &error);
+	if (!*code)
+		*code = check_state(desc, &error);
+	if (!*code)
+		return copy;
+	if (is_told)
+		validate_report_description(desc,
+				is_deadly(*code) ? VALIDATE_HIDDEN : VALIDATE_UNUSED, *code,
+				&error);
+	return NULL;
+}
+
+static bool shows(struct side_event_description **events, uint32_t nr_events,
+		struct side_event_description *desc)
+{
+	const struct validate_copy *copy;
+	struct visit_error error;
+	int code;
+
+	if (!desc) {
+		if (nr_events <= EVENTS_MAX &&
+				validate_memory_readable(events, nr_events * sizeof(*events)))
+			return true;
+		set_error(&error,
+				"the list of %u events at %p is not all there\n"
+				"register as many as there are",
+				nr_events, (void *)events);
+		validate_report_description(NULL, VALIDATE_HIDDEN, -EFAULT, &error);
+		return false;
+	}
+	copy = usable_copy(desc, true, &code);
+	if (copy)
+		tell_findings(desc, copy);
+	return copy || !is_deadly(code);
+}
+
+static void insert_event(struct side_event_description *desc)
+{
+	int code;
+	const struct validate_copy *copy = usable_copy(desc, false, &code);
+	void *priv = (void *)(uintptr_t)copy;
+
+	if (!copy)
+		return;
+	if (copy->owned->desc->flags & SIDE_EVENT_FLAG_VARIADIC)
+		(void)side_tracer_callback_variadic_register(
+				desc, on_variadic_event, priv, validate_key);
+	else
+		(void)side_tracer_callback_register(desc, on_event, priv, validate_key);
+}
+
+/* What goes is dropped by libside. */
+static void on_batch(enum side_tracer_notification notification,
+		struct side_event_description **events, uint32_t nr_events, void *priv)
+{
+	uint32_t i;
+
+	(void)priv;
+	for (i = 0; i < nr_events; i++) {
+		/* Linkers and programs may leave holes, and so does shows(). */
+		if (events[i] && notification == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS)
+			insert_event(events[i]);
+	}
+}
+
+static __attribute__((constructor)) void validate_init(void)
+{
+	static const struct side_tracer_guard guard = {.call = on_event,
+			.call_variadic = on_variadic_event,
+			.passes = passes,
+			.shows = shows};
+
+	side_tracer_bind();
+	if (side_tracer_request_key(&validate_key) == SIDE_ERROR_OK &&
+			side_tracer_guard(&guard) == SIDE_ERROR_OK)
+		(void)side_tracer_event_notification_register(on_batch, NULL);
+}
+
+/* It only tells: calls of destructors that run later, and of threads that go on, are compared, too. */
+static __attribute__((destructor)) void validate_exit(void)
+{
+	uint64_t nr = __atomic_load_n(&dropped, __ATOMIC_RELAXED);
+
+	if (nr >> 32 == (uint32_t)getpid())
+		validate_report_dropped((uint32_t)nr);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The allocator's functions as events of the provider "libc".
+ *
+ * Finding the next malloc calls dlsym(), which may itself allocate. While a thread is in there, its
+ * requests are served from a small static area whose blocks are never given back; free() and
+ * realloc() recognise them.
+ *
+ * free is emitted before the block is given back, the others after they have it: so in the trace a
+ * block is always freed before another thread gets the same address.
+ */
+#include "tracers/wrap/wrap.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+side_static_event(event_malloc, "libc", "malloc", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_u64("size"), side_field_pointer("result"),
+				side_field_pointer("caller")));
+side_static_event(event_calloc, "libc", "calloc", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_u64("count"), side_field_u64("size"),
+				side_field_pointer("result"), side_field_pointer("caller")));
+side_static_event(event_realloc, "libc", "realloc", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_pointer("ptr"), side_field_u64("size"),
+				side_field_pointer("result"), side_field_pointer("caller")));
+side_static_event(event_reallocarray, "libc", "reallocarray", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_pointer("ptr"), side_field_u64("count"),
+				side_field_u64("size"), side_field_pointer("result"),
+				side_field_pointer("caller")));
+side_static_event(event_free, "libc", "free", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_pointer("ptr"), side_field_pointer("caller")));
+side_static_event(event_posix_memalign, "libc", "posix_memalign", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_u64("alignment"), side_field_u64("size"),
+				side_field_pointer("ptr"), side_field_s32("result"),
+				side_field_pointer("caller")));
+side_static_event(event_aligned_alloc, "libc", "aligned_alloc", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_u64("alignment"), side_field_u64("size"),
+				side_field_pointer("result"), side_field_pointer("caller")));
+side_static_event(event_memalign, "libc", "memalign", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_u64("alignment"), side_field_u64("size"),
+				side_field_pointer("result"), side_field_pointer("caller")));
+side_static_event(event_valloc, "libc", "valloc", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_u64("size"), side_field_pointer("result"),
+				side_field_pointer("caller")));
+side_static_event(event_pvalloc, "libc", "pvalloc", SIDE_LOGLEVEL_DEBUG,
+		side_field_list(side_field_u64("size"), side_field_pointer("result"),
+				side_field_pointer("caller")));
+
+/* The functions behind us. NULL until find_next() has run. */
+static struct {
+	void *(*malloc)(size_t);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void *(*reallocarray)(void *, size_t, size_t);
+	void (*free)(void *);
+	int (*posix_memalign)(void **, size_t, size_t);
+	void *(*aligned_alloc)(size_t, size_t);
+	void *(*memalign)(size_t, size_t);
+	void *(*valloc)(size_t);
+	void *(*pvalloc)(size_t);
+	size_t (*malloc_usable_size)(void *);
+	void (*ignore_leak)(const void *); /* NULL where no leak sanitizer is */
+} next;
+static bool next_found;
+
+/* Where the dynamic linker is. */
+static struct {
+	uintptr_t begin, size;
+} linker;
+
+static void find_linker(void)
+{
+	const ElfW(Ehdr) *header =
+			(const void *)getauxval(AT_BASE); // NOLINT(performance-no-int-to-ptr)
+	const ElfW(Phdr) * part;
+
+	if (!header)
+		return;
+	part = (const void *)((const char *)header + header->e_phoff);
+	linker.begin = (uintptr_t)header;
+	for (unsigned int i = 0; i < header->e_phnum; i++)
+		if (part[i].p_type == PT_LOAD && part[i].p_vaddr + part[i].p_memsz > linker.size)
+			linker.size = part[i].p_vaddr + part[i].p_memsz;
+}
+
+/*
+ * The leak sanitizer does not count what the dynamic linker has asked for, whose notes it cannot all
+ * see. It knows that by the caller, which is us.
+ */
+static inline void *of_caller(void *result, const void *caller)
+{
+	if (__builtin_expect(next.ignore_leak != NULL, 0) && result &&
+			(uintptr_t)caller - linker.begin < linker.size)
+		next.ignore_leak(result);
+	return result;
+}
+
+/* The area for allocations made while the functions are being looked up. */
+static _Alignas(64) char early_area[64 * 1024];
+static size_t early_used;
+
+/* Each block has its size in front, for realloc(). */
+#define EARLY_HEADER 16
+
+static bool is_early(const void *ptr)
+{
+	return (uintptr_t)ptr - (uintptr_t)early_area < sizeof(early_area);
+}
+
+static size_t early_size(const void *ptr)
+{
+	size_t size;
+
+	memcpy(&size, (const char *)ptr - EARLY_HEADER, sizeof(size));
+	return size;
+}
+
+/* Zeroed, as a static area is: blocks are never used twice. */
+static void *early_alloc(size_t alignment, size_t size)
+{
+	size_t used, begin;
+
+	if (alignment < 16)
+		alignment = 16;
+	if (size > sizeof(early_area) || alignment > sizeof(early_area)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	/* Relaxed throughout: only the bound moves, no thread reads another's block through it. */
+	used = __atomic_load_n(&early_used, __ATOMIC_RELAXED);
+	do {
+		begin = ((uintptr_t)early_area + used + EARLY_HEADER + alignment - 1) / alignment *
+						alignment -
+				(uintptr_t)early_area;
+		if (begin + size > sizeof(early_area)) {
+			errno = ENOMEM;
+			return NULL;
+		}
+	} while (!__atomic_compare_exchange_n(&early_used, &used, begin + size, true,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	memcpy(early_area + begin - EARLY_HEADER, &size, sizeof(size));
+	return early_area + begin;
+}
+
+static __thread bool finding __attribute__((tls_model("initial-exec")));
+
+/* False while this very thread is looking them up: then the early area serves. */
+static __attribute__((noinline, cold)) bool find_next_slow(void)
+{
+	void *ignore_leak;
+
+	if (finding)
+		return false;
+	finding = true;
+	next.malloc = wrap_next("malloc", NULL);
+	next.calloc = wrap_next("calloc", NULL);
+	next.realloc = wrap_next("realloc", NULL);
+	next.reallocarray = wrap_next("reallocarray", NULL);
+	next.free = wrap_next("free", NULL);
+	next.posix_memalign = wrap_next("posix_memalign", NULL);
+	next.aligned_alloc = wrap_next("aligned_alloc", NULL);
+	next.memalign = wrap_next("memalign", NULL);
+	next.valloc = wrap_next("valloc", NULL);
+	next.pvalloc = wrap_next("pvalloc", NULL);
+	next.malloc_usable_size = wrap_next("malloc_usable_size", NULL);
+	ignore_leak = dlsym(RTLD_DEFAULT, "__lsan_ignore_object");
+	if (ignore_leak) {
+		find_linker();
+		memcpy(&next.ignore_leak, &ignore_leak, sizeof(ignore_leak));
+	}
+	/* Release: the pointers before the flag. Pairs with the acquire in find_next(). */
+	__atomic_store_n(&next_found, true, __ATOMIC_RELEASE);
+	finding = false;
+	wrap_start();
+	return true;
+}
+
+static inline bool find_next(void)
+{
+	/* Acquire: the flag before the pointers. Pairs with the release in find_next_slow(). */
+	if (__builtin_expect(__atomic_load_n(&next_found, __ATOMIC_ACQUIRE), 1))
+		return true;
+	return find_next_slow();
+}
+
+WRAP_EXPORT void *malloc(size_t size)
+{
+	WRAP_CALLER();
+	void *result;
+
+	if (!find_next())
+		return early_alloc(16, size);
+	result = of_caller(next.malloc(size), wrap_caller);
+	WRAP_EMIT(event_malloc, side_arg_u64(size), side_arg_pointer(result),
+			side_arg_pointer(wrap_caller));
+	return result;
+}
+
+WRAP_EXPORT void *calloc(size_t count, size_t size)
+{
+	WRAP_CALLER();
+	void *result;
+
+	if (!find_next()) {
+		if (size && count > SIZE_MAX / size) {
+			errno = ENOMEM;
+			return NULL;
+		}
+		return early_alloc(16, count * size);
+	}
+	result = of_caller(next.calloc(count, size), wrap_caller);
+	WRAP_EMIT(event_calloc, side_arg_u64(count), side_arg_u64(size), side_arg_pointer(result),
+			side_arg_pointer(wrap_caller));
+	return result;
+}
+
+/* Move an early block to where the program's blocks live. */
+static void *realloc_early(void *ptr, size_t size)
+{
+	void *result = find_next() ? next.malloc(size) : early_alloc(16, size);
+
+	if (result) {
+		const size_t old = early_size(ptr);
+
+		memcpy(result, ptr, old < size ? old : size);
+	}
+	return result;
+}
+
+WRAP_EXPORT void *realloc(void *ptr, size_t size)
+{
+	WRAP_CALLER();
+	void *result;
+
+	if (is_early(ptr) || !find_next())
+		return ptr ? realloc_early(ptr, size) : early_alloc(16, size);
+	result = of_caller(next.realloc(ptr, size), wrap_caller);
+	WRAP_EMIT(event_realloc, side_arg_pointer(ptr), side_arg_u64(size),
+			side_arg_pointer(result), side_arg_pointer(wrap_caller));
+	return result;
+}
+
+WRAP_EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
+{
+	WRAP_CALLER();
+	void *result;
+
+	if (is_early(ptr) || !find_next()) {
+		if (size && count > SIZE_MAX / size) {
+			errno = ENOMEM;
+			return NULL;
+		}
+		return ptr ? realloc_early(ptr, count * size) : early_alloc(16, count * size);
+	}
+	result = next.reallocarray(ptr, count, size);
+	WRAP_EMIT(event_reallocarray, side_arg_pointer(ptr), side_arg_u64(count),
+			side_arg_u64(size), side_arg_pointer(result),
+			side_arg_pointer(wrap_caller));
+	return result;
+}
+
+WRAP_EXPORT void free(void *ptr)
+{
+	WRAP_CALLER();
+
+	if (is_early(ptr) || !find_next())
+		return;
+	WRAP_EMIT(event_free, side_arg_pointer(ptr), side_arg_pointer(wrap_caller));
+	next.free(ptr);
+}
+
+WRAP_EXPORT int posix_memalign(void **ptr, size_t alignment, size_t size)
+{
+	WRAP_CALLER();
+	int result;
+
+	if (!find_next()) {
+		*ptr = early_alloc(alignment, size);
+		return *ptr ? 0 : ENOMEM;
+	}
+	result = next.posix_memalign(ptr, alignment, size);
+	WRAP_EMIT(event_posix_memalign, side_arg_u64(alignment), side_arg_u64(size),
+			side_arg_pointer(result ? NULL : *ptr), side_arg_s32(result),
+			side_arg_pointer(wrap_caller));
+	return result;
+}
+
+WRAP_EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+	WRAP_CALLER();
+	void *result;
+
+	if (!find_next())
+		return early_alloc(alignment, size);
+	result = next.aligned_alloc(alignment, size);
+	WRAP_EMIT(event_aligned_alloc, side_arg_u64(alignment), side_arg_u64(size),
+			side_arg_pointer(result), side_arg_pointer(wrap_caller));
+	return result;
+}
+
+WRAP_EXPORT void *memalign(size_t alignment, size_t size)
+{
+	WRAP_CALLER();
+	void *result;
+
+	if (!find_next())
+		return early_alloc(alignment, size);
+	result = next.memalign(alignment, size);
+	WRAP_EMIT(event_memalign, side_arg_u64(alignment), side_arg_u64(size),
+			side_arg_pointer(result), side_arg_pointer(wrap_caller));
+	return result;
+}
+
+WRAP_EXPORT void *valloc(size_t size)
+{
+	WRAP_CALLER();
+	void *result;
+
+	if (!find_next())
+		return early_alloc(4096, size);
+	result = next.valloc(size);
+	WRAP_EMIT(event_valloc, side_arg_u64(size), side_arg_pointer(result),
+			side_arg_pointer(wrap_caller));
+	return result;
+}
+
+WRAP_EXPORT void *pvalloc(size_t size)
+{
+	WRAP_CALLER();
+	void *result;
+
+	if (!find_next())
+		return early_alloc(4096, (size + 4095) / 4096 * 4096);
+	result = next.pvalloc(size);
+	WRAP_EMIT(event_pvalloc, side_arg_u64(size), side_arg_pointer(result),
+			side_arg_pointer(wrap_caller));
+	return result;
+}
+
+/* No event: it changes nothing. Here only because early blocks are unknown behind us. */
+WRAP_EXPORT size_t malloc_usable_size(void *ptr)
+{
+	if (is_early(ptr))
+		return early_size(ptr);
+	return find_next() ? next.malloc_usable_size(ptr) : 0;
+}
+
+/* Whether the program calls the wrapper. It does not if its executable has an allocator of its own or a sanitizer's. */
+static __attribute__((constructor)) void memory_check_order(void)
+{
+	static const char here;
+	void *called = dlsym(RTLD_DEFAULT, "malloc"), *found;
+	Dl_info self, of_called;
+	void (*note)(void);
+
+	if (!called || !dladdr(&here, &self) || !dladdr(called, &of_called) ||
+			self.dli_fbase == of_called.dli_fbase)
+		return;
+	found = dlsym(RTLD_DEFAULT, "side_agent_note_allocator");
+	memcpy(&note, &found, sizeof(note));
+	if (note)
+		note();
+}

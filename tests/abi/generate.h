@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Random event descriptions, valid and the same for the same seed. */
+#ifndef TESTS_VISIT_GENERATE_H
+#define TESTS_VISIT_GENERATE_H
+
+#include "abi/visit.h"
+
+/* All of a description stands in one block, so that it can be copied, moved and damaged. */
+struct generator {
+	uint64_t state; /* of the random numbers */
+	unsigned char *block;
+	size_t used, size;
+};
+
+void generator_init(struct generator *generator, uint64_t seed);
+void generator_fini(struct generator *generator);
+
+uint64_t generator_next(struct generator *generator);
+/* 0 <= result < below */
+uint32_t generator_below(struct generator *generator, uint32_t below);
+
+/* A new description; the one before is gone. NULL: it did not fit, take another seed. */
+struct side_event_description *generate_description(struct generator *generator);
+
+#endif /* TESTS_VISIT_GENERATE_H */

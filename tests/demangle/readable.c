@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads symbols, a line each, and prints how people write them; those that are no name stay as they are. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolize/demangle.h"
+
+int main(void)
+{
+	char *line = NULL;
+	size_t room = 0;
+
+	while (getline(&line, &room, stdin) > 0) {
+		char *name;
+
+		line[strcspn(line, "\n")] = '\0';
+		name = names_readable(line);
+		puts(name ? name : line);
+		free(name);
+	}
+	free(line);
+	return 0;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* A journal that is only read: the valid note of each ring with all its counters, and heads of other instances. */
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../resources.h"
+#include "recorder/storage/journal.h"
+#include "recorder/storage/state-directory.h"
+
+#define CHECK(condition)       \
+	((condition) ? (void)0 \
+		     : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
+#define RINGS 2
+
+/* The content of the journal: the head, and two notes for each ring. */
+static struct journal_head head;
+static struct journal_slot slots[RINGS][2];
+static off_t less; /* bytes that are missing at its end */
+
+static void reset(void)
+{
+	head = (struct journal_head){.magic = JOURNAL_MAGIC,
+			.version = JOURNAL_VERSION,
+			.rings = RINGS,
+			.life = 1};
+	less = 0;
+	memset(slots, 0, sizeof(slots));
+	slots[0][0] = (struct journal_slot){.position = 0,
+			.end_timestamp = 11,
+			.discarded = 12,
+			.unwritten = 13,
+			.count = 2};
+	slots[0][1] = (struct journal_slot){.position = 0,
+			.end_timestamp = 21,
+			.discarded = 22,
+			.unwritten = 23,
+			.count = 1};
+	/* A position that the ring does not have. */
+	slots[1][0] = (struct journal_slot){.position = 8,
+			.end_timestamp = 31,
+			.discarded = 32,
+			.unwritten = 33,
+			.count = 4};
+	slots[1][1] = (struct journal_slot){.position = 0,
+			.end_timestamp = 41,
+			.discarded = 42,
+			.unwritten = 43,
+			.count = 3};
+}
+
+static int read_journal(
+		struct ring_consumer *consumer, int folder, struct instance_ring each[RINGS])
+{
+	static char name[] = "channel";
+	static const struct channel channel = {.name = name};
+	struct instance_channel of = {.channel = &channel,
+			.geometry.rings = RINGS,
+			.rings = consumer,
+			.each = each};
+	struct instance instance = {.channels = &of, .nr_channels = 1};
+	int fd = openat(folder, JOURNAL_FILE, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), ret;
+
+	CHECK(fd >= 0 && pwrite(fd, &head, sizeof(head), 0) == sizeof(head));
+	CHECK(pwrite(fd, slots, sizeof(slots), HEAD_BYTES) == sizeof(slots));
+	CHECK(!ftruncate(fd, HEAD_BYTES + (off_t)sizeof(slots) - less));
+	close(fd);
+	memset(each, 0, RINGS * sizeof(*each));
+	ret = journal_look(&instance, folder, "/nowhere");
+	return ret;
+}
+
+static void check_ring(const struct instance_ring *ring, uint64_t begin, uint64_t discarded,
+		uint64_t unwritten)
+{
+	CHECK(ring->begin == begin);
+	CHECK(ring->discarded == discarded && ring->discarded_before == discarded);
+	CHECK(ring->unwritten == unwritten);
+}
+
+static void test_notes(struct ring_consumer *consumer, int folder)
+{
+	struct instance_ring each[RINGS];
+
+	reset();
+	CHECK(!read_journal(consumer, folder, each));
+	check_ring(&each[0], 11, 12, 13);
+	check_ring(&each[1], 41, 42, 43);
+	/* The later of two notes with the same position. */
+	slots[0][1].count = 3;
+	slots[1][1].position = 8;
+	CHECK(!read_journal(consumer, folder, each));
+	check_ring(&each[0], 21, 22, 23);
+	check_ring(&each[1], 0, 0, 0);
+}
+
+static void test_heads(struct ring_consumer *consumer, int folder)
+{
+	static const struct {
+		size_t at;
+		uint32_t number;
+		bool is_taken;
+	} cases[] = {
+			{offsetof(struct journal_head, magic), 1, false},
+			{offsetof(struct journal_head, version), JOURNAL_VERSION + 1, false},
+			{offsetof(struct journal_head, rings), RINGS - 1, false},
+			{offsetof(struct journal_head, rings), RINGS + 1, false},
+			{offsetof(struct journal_head, done), 2, false},
+			{offsetof(struct journal_head, life), UINT32_MAX - 1, true},
+			{offsetof(struct journal_head, life), UINT32_MAX, false},
+			{offsetof(struct journal_head, serial), UINT32_MAX - 1, true},
+			{offsetof(struct journal_head, serial), UINT32_MAX, false},
+	};
+	struct instance_ring each[RINGS];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		reset();
+		memcpy((char *)&head + cases[i].at, &cases[i].number, sizeof(cases[i].number));
+		CHECK(!read_journal(consumer, folder, each));
+		check_ring(&each[0], cases[i].is_taken ? 11 : 0, cases[i].is_taken ? 12 : 0,
+				cases[i].is_taken ? 13 : 0);
+	}
+	reset();
+	less = 1;
+	CHECK(!read_journal(consumer, folder, each));
+	check_ring(&each[0], 0, 0, 0);
+	/* The trace contains everything. */
+	reset();
+	head.done = 1;
+	CHECK(read_journal(consumer, folder, each) == 1);
+	check_ring(&each[0], 0, 0, 0);
+}
+
+int main(void)
+{
+	const struct ring_geometry geometry = {.rings = RINGS,
+			.event_slots = 64,
+			.size = 64 << 10,
+			.mode = RING_MODE_DISCARD,
+			.clock = RING_CLOCK_MONOTONIC,
+			.placement = RING_PER_THREAD};
+	char path[] = "/tmp/side-journal-XXXXXX", file[64];
+	struct ring_consumer *consumer;
+	struct resources before;
+	int memory, folder;
+
+	CHECK(mkdtemp(path));
+	folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK(folder >= 0);
+	CHECK(!ring_memory_create(&geometry, &memory));
+	CHECK(!ring_consumer_map(memory, &geometry, &consumer));
+	before = resources_now();
+	test_notes(consumer, folder);
+	test_heads(consumer, folder);
+	CHECK(resources_now().descriptors == before.descriptors);
+	ring_consumer_unmap(consumer);
+	close(memory);
+	close(folder);
+	snprintf(file, sizeof(file), "%s/" JOURNAL_FILE, path);
+	unlink(file);
+	rmdir(path);
+	return 0;
+}

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tables of probes in a session: which are taken, which process gets one, and what programs say of them. The test includes probes.c, and
+ * plays users, processes and memory.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../check.h"
+#include "../resources.h"
+#include "recorder/core/parts.h"
+
+static uid_t user;
+static uint64_t start;
+static unsigned int nr_starts;
+static int start_error;
+static bool is_allowed = true, has_exited;
+static unsigned int failing_call; /* of the calls for memory; 0: none */
+static bool fails_to_read;
+static int played_turns[100];
+static unsigned int nr_turns;
+static struct access asked;
+
+static uint64_t played_start(pid_t pid)
+{
+	nr_starts++;
+	errno = start_error;
+	return start_error ? 0 : start + (uint64_t)pid;
+}
+
+static char reported[200];
+
+__attribute__((format(printf, 5, 6))) static void played_report(
+		struct session *about, uid_t uid, pid_t pid, bool is_error, const char *format, ...)
+{
+	va_list arguments;
+
+	CHECK(about && is_error && uid == 7 && pid == 20);
+	va_start(arguments, format);
+	(void)vsnprintf(reported, sizeof(reported), format, arguments);
+	va_end(arguments);
+}
+
+static bool played_access(const struct access *of, pid_t pid)
+{
+	CHECK(pid > 0);
+	asked = *of;
+	return is_allowed;
+}
+
+static bool is_due(void)
+{
+	return failing_call && !--failing_call;
+}
+
+static void *played_calloc(size_t count, size_t size)
+{
+	return is_due() ? NULL : calloc(count, size);
+}
+
+static void *played_malloc(size_t size)
+{
+	return is_due() ? NULL : malloc(size);
+}
+
+static char *played_strdup(const char *text)
+{
+	return is_due() ? NULL : strdup(text);
+}
+
+static int played_fstat(int fd, struct stat *status)
+{
+	errno = EIO;
+	return fails_to_read ? -1 : fstat(fd, status);
+}
+
+#define geteuid() user
+#define getegid() ((gid_t)9)
+#define access_own_capabilities() UINT64_C(77)
+#define access_is_allowed(of, pid) played_access(of, pid)
+#define instance_has_exited(instance) ((void)(instance), has_exited)
+#define session_process_start(pid) played_start(pid)
+#define report_about played_report
+#define calloc(count, size) played_calloc(count, size)
+#define malloc(size) played_malloc(size)
+#define strdup(text) played_strdup(text)
+#define fstat(fd, status) played_fstat(fd, status)
+#define run_turn(session, timeout_ms) \
+	((void)(session), (timeout_ms) ? (abort(), 0) : played_turns[nr_turns++])
+#include "recorder/core/probes.c"
+#undef calloc
+#undef malloc
+#undef strdup
+#undef fstat
+
+static struct session *session;
+
+static void check_text(const char *found, const char *expected)
+{
+	if (!strcmp(found, expected))
+		return;
+	fprintf(stderr, "%s instead of %s\n", found, expected);
+	abort();
+}
+
+static int make_table(size_t size)
+{
+	int fd = memfd_create("table", MFD_CLOEXEC);
+
+	CHECK(fd >= 0 && !ftruncate(fd, (off_t)size));
+	return fd;
+}
+
+/* ---- what is taken ---- */
+
+static void test_taken(void)
+{
+	static struct session_probe many[SESSION_PROBES_MAX + 1];
+	struct resources before = resources_now();
+	struct session_error error;
+	int table = make_table(47), others = make_table(48), empty = make_table(0);
+	const struct probe_offer *offer = NULL;
+	struct session_probe probe = {.number = 5,
+			.table = table,
+			.others = others,
+			.has_others = true,
+			.exe = "/x",
+			.started = 6,
+			.of_user = true,
+			.uid = 7,
+			.has_gid = true,
+			.gid = 8};
+	unsigned int nr = 0;
+
+	user = 0;
+	CHECK(!session_set_probes(session, &probe, 1, &error));
+	CHECK(!session->probes.nr && session->next_probes.nr == 1 && session->next_probes.set);
+	probes_change(session, true);
+	CHECK(session->probes.nr == 1 && !session->next_probes.nr && !session->next_probes.set);
+	offer = session->probes.list;
+	CHECK(offer->number == 5 && offer->size == 47 && offer->size_of_others == 48 &&
+			offer->started == 6 && !offer->pid && offer->of_user);
+	check_text(offer->exe, "/x");
+	CHECK(offer->access.uid == 7 && offer->access.has_gid && offer->access.gid == 8 &&
+			!offer->access.capabilities);
+	CHECK(offer->table > 2 && offer->table != table && offer->others != others &&
+			fcntl(offer->table, F_GETFD) == FD_CLOEXEC);
+	/* One that is given up leaves the others. */
+	probe.number = 9;
+	CHECK(!session_set_probes(session, &probe, 1, &error));
+	CHECK(!session_set_probes(session, &probe, 1, &error));
+	probes_change(session, false);
+	CHECK(session->probes.list[0].number == 5 && !session->next_probes.set);
+	probes_change(session, true);
+	CHECK(session->probes.nr == 1);
+	/* Without a user, it is ours. */
+	for (user = 0; user < 2; user++) {
+		probe.of_user = false;
+		probe.has_others = false;
+		CHECK(!session_set_probes(session, &probe, 1, &error));
+		probes_change(session, true);
+		offer = session->probes.list;
+		CHECK(offer->of_user == (user != 0) && offer->access.uid == user &&
+				offer->access.has_gid && offer->access.gid == 9 &&
+				offer->access.capabilities == 77 && offer->others == -1);
+	}
+	/* Refusals. */
+	probe.number = 0;
+	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
+	check_text(error.text, "a probe has no number, or is for a process and a file");
+	probe.number = 5;
+	probe.pid = 1;
+	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
+	probe.exe = NULL;
+	CHECK(!session_set_probes(session, &probe, 1, &error));
+	CHECK(session->next_probes.list[0].pid == 1 && !session->next_probes.list[0].exe);
+	probe.table = -1;
+	CHECK(session_set_probes(session, &probe, 1, &error) == -EBADF);
+	check_text(error.text, "a probe table cannot be taken: Bad file descriptor");
+	/* The one before stays. */
+	CHECK(session->next_probes.nr == 1);
+	probe.table = empty;
+	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
+	check_text(error.text, "the probe table is empty");
+	probe.table = table;
+	probe.has_others = true;
+	probe.others = empty;
+	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
+	probe.others = others;
+	fails_to_read = true;
+	CHECK(session_set_probes(session, &probe, 1, &error) == -EIO);
+	check_text(error.text, "a probe table cannot be read: Input/output error");
+	fails_to_read = false;
+	probe.exe = "/x";
+	probe.pid = 0;
+	for (nr = 1; nr < 3; nr++) {
+		failing_call = nr;
+		CHECK(session_set_probes(session, &probe, 1, &error) == -ENOMEM && !failing_call);
+		check_text(error.text, "out of memory");
+	}
+	/* As many as there can be. */
+	for (size_t i = 0; i <= SESSION_PROBES_MAX; i++)
+		many[i] = (struct session_probe){.number = (uint32_t)i + 1, .table = table};
+	CHECK(!session_set_probes(session, many, SESSION_PROBES_MAX, &error));
+	CHECK(session->next_probes.nr == SESSION_PROBES_MAX);
+	CHECK(session_set_probes(session, many, SESSION_PROBES_MAX + 1, &error) == -E2BIG);
+	CHECK(session->next_probes.nr == SESSION_PROBES_MAX);
+	probes_free(session);
+	CHECK(!session->probes.list && !session->next_probes.list);
+	{
+		struct session_options options = {.probes = many, .nr_probes = 2};
+
+		CHECK(!probes_take(session, &options, &error) && session->probes.nr == 2);
+		probes_free(session);
+	}
+	close(table);
+	close(others);
+	close(empty);
+	CHECK(resources_now().descriptors == before.descriptors);
+}
+
+/* ---- who is meant ---- */
+
+static void test_meant(void)
+{
+	struct probe_offer offer = {.number = 1};
+	struct instance instance = {
+			.peer = 20, .uid = 7, .account = 7, .exe = (char *)(uintptr_t) "/x"};
+
+	start = 100;
+	CHECK(is_meant(session, &instance, &offer));
+	offer.exe = (char *)(uintptr_t) "/x";
+	CHECK(is_meant(session, &instance, &offer));
+	offer.exe = (char *)(uintptr_t) "/y";
+	CHECK(!is_meant(session, &instance, &offer));
+	instance.exe = NULL;
+	CHECK(!is_meant(session, &instance, &offer));
+	offer.exe = NULL;
+	/* A process, and those that it forks. */
+	offer.pid = 20;
+	offer.started = 120;
+	/* When the process began is not known: it is asked again, and a report tells why, unless the process has ended. */
+	start_error = ESRCH;
+	CHECK(!is_meant(session, &instance, &offer) && !*reported);
+	start_error = ENOENT;
+	CHECK(!is_meant(session, &instance, &offer) && !*reported);
+	start_error = EMFILE;
+	CHECK(!is_meant(session, &instance, &offer));
+	CHECK(!strcmp(reported,
+			"cannot read when process 20 began, so it may not take its probes: Too many open files"));
+	start_error = 0;
+	nr_starts = 0;
+	CHECK(is_meant(session, &instance, &offer) && is_meant(session, &instance, &offer) &&
+			nr_starts == 1);
+	offer.started = 121;
+	CHECK(!is_meant(session, &instance, &offer));
+	offer.pid = 21;
+	CHECK(!is_meant(session, &instance, &offer));
+	instance.family = 21;
+	CHECK(!is_meant(session, &instance, &offer));
+	instance.family_started = 121;
+	CHECK(is_meant(session, &instance, &offer));
+	instance.family = 22;
+	CHECK(!is_meant(session, &instance, &offer));
+	/* Of this user only. */
+	offer = (struct probe_offer){.of_user = true, .access = {.uid = 7, .gid = 3}};
+	CHECK(is_meant(session, &instance, &offer) && asked.gid == 3);
+	has_exited = true;
+	CHECK(!is_meant(session, &instance, &offer));
+	has_exited = false;
+	is_allowed = false;
+	CHECK(!is_meant(session, &instance, &offer));
+	is_allowed = true;
+	instance.uid = 8;
+	CHECK(!is_meant(session, &instance, &offer));
+	offer.of_user = false;
+	CHECK(is_meant(session, &instance, &offer));
+}
+
+static void test_families(void)
+{
+	struct probe_offer list[2] = {{.pid = 30}, {.pid = 31, .exe = (char *)(uintptr_t) "/x"}};
+	struct instance parent = {.peer = 31}, child = {.peer = 40}, grandchild = {.peer = 50},
+			other = {.peer = 60};
+
+	session->probes.list = list;
+	session->probes.nr = 2;
+	start = 100;
+	probes_inherit(session, &child, NULL);
+	CHECK(!child.family);
+	probes_inherit(session, &child, &parent);
+	CHECK(child.family == 31 && child.family_started == 131);
+	start = 200;
+	probes_inherit(session, &grandchild, &child);
+	CHECK(grandchild.family == 31 && grandchild.family_started == 131);
+	probes_inherit(session, &other, &other);
+	CHECK(!other.family && !other.family_started);
+	other.exe = (char *)(uintptr_t) "/y";
+	CHECK(!probes_has_exe(session, &other));
+	other.exe = (char *)(uintptr_t) "/x";
+	CHECK(probes_has_exe(session, &other));
+	session->probes.nr = 1;
+	CHECK(!probes_has_exe(session, &other));
+	session->probes.nr = 0;
+	session->probes.list = NULL;
+}
+
+/* ---- what they say ---- */
+
+static void test_answers(void)
+{
+	struct probe_offer list[3] = {{.number = 3}, {.number = 4, .pid = 1}, {.number = 5}};
+	struct probe_offer *chosen[3];
+	struct wire_probe_run runs[3] = {{.first = 0, .count = 2, .state = WIRE_PROBE_JUMP},
+			{.first = 2, .count = 1, .state = WIRE_PROBE_REFUSED, .error = EBUSY},
+			{.first = 3, .count = 4, .state = WIRE_PROBE_REFUSED, .error = ENOMEM}};
+	struct wire_probed probed = {.table = 3,
+			.nr_probes = 7,
+			.cut = 11,
+			.lost = 12,
+			.unseen = 13,
+			.abandoned = 14,
+			.traps = 15,
+			.code_bytes = 16,
+			.runs = runs,
+			.nr_runs = 2};
+	struct instance instance = {.peer = 20,
+					.procname = (char *)(uintptr_t) "p",
+					.takes_probes = true},
+			second = {.peer = 21,
+					.procname = (char *)(uintptr_t) "q",
+					.state = INSTANCE_ENDED};
+	struct session_probe_answer *answers = NULL, *said;
+	size_t nr;
+
+	session->probes.list = list;
+	session->probes.nr = 3;
+	CHECK(probes_choose(session, &instance, chosen) == 2 && chosen[0] == &list[0] &&
+			chosen[1] == &list[2] && instance.nr_given == 2);
+	said = &instance.given[0].said;
+	CHECK(said->number == 3 && !said->answered && !said->error);
+	/* A table that it was not given. */
+	probed.table = 4;
+	CHECK(!probes_hear(&instance, &probed));
+	probed.table = 3;
+	probed.sequence = 1;
+	CHECK(probes_hear(&instance, &probed) == -EPROTO);
+	probed.sequence = 0;
+	CHECK(!probes_hear(&instance, &probed));
+	CHECK(said->places == 7 && said->cut == 11 && said->lost == 12 && said->unseen == 13 &&
+			said->abandoned == 14 && said->traps == 15 && said->code_bytes == 16 &&
+			!said->answered);
+	CHECK(said->states[WIRE_PROBE_JUMP] == 2 && said->states[WIRE_PROBE_REFUSED] == 1);
+	CHECK(said->nr_refusals == 1 && said->refusals[0].first == 2 &&
+			said->refusals[0].count == 1 && said->refusals[0].error == EBUSY);
+	/* The rest of it. */
+	probed.sequence = 1;
+	probed.runs = &runs[2];
+	probed.nr_runs = 1;
+	probed.nr_probes = 8;
+	CHECK(probes_hear(&instance, &probed) == -EPROTO);
+	probed.nr_probes = 7;
+	runs[2].first = 4;
+	probed.last = true;
+	instance.given[0].sequence = 1;
+	CHECK(probes_hear(&instance, &probed) == -EPROTO && !said->answered);
+	runs[2].first = 3;
+	runs[2].count = 3;
+	instance.given[0].sequence = 1;
+	CHECK(probes_hear(&instance, &probed) == -EPROTO && !said->answered);
+	/* Again, from the beginning. */
+	probed.sequence = 0;
+	probed.last = false;
+	probed.runs = runs;
+	probed.nr_runs = 2;
+	CHECK(!probes_hear(&instance, &probed) && said->nr_refusals == 1 &&
+			said->states[WIRE_PROBE_REFUSED] == 1);
+	probed.sequence = 1;
+	probed.last = true;
+	probed.runs = &runs[2];
+	probed.nr_runs = 1;
+	runs[2].count = 4;
+	CHECK(!probes_hear(&instance, &probed) && said->answered && said->nr_refusals == 2 &&
+			said->states[WIRE_PROBE_REFUSED] == 5);
+	/* What it said of a table that it keeps holds on. Another program cannot have any. */
+	CHECK(probes_choose(session, &instance, chosen) == 2);
+	said = &instance.given[0].said;
+	CHECK(said->answered && said->nr_refusals == 2 && said->refusals[1].error == ENOMEM);
+	CHECK(!instance.given[1].said.answered);
+	CHECK(probes_choose(session, &second, chosen) == 0 && second.nr_given == 2);
+	CHECK(second.given[0].said.answered && second.given[0].said.error == EOPNOTSUPP);
+	failing_call = 1;
+	CHECK(probes_choose(session, &instance, chosen) == -ENOMEM && instance.nr_given == 2);
+	CHECK(instance.given[0].said.nr_refusals == 2);
+	/* All that is known, as a copy. */
+	session->instances = &instance;
+	instance.next = &second;
+	CHECK(!session_probe_answers(session, &answers, &nr) && nr == 4 && !nr_turns);
+	CHECK(answers[0].number == 3 && answers[0].pid == 20 && !answers[0].ended &&
+			answers[0].nr_refusals == 2 && answers[0].refusals != said->refusals &&
+			answers[0].refusals[1].count == 4);
+	check_text(answers[0].procname, "p");
+	CHECK(answers[1].number == 5 && answers[2].pid == 21 && answers[2].ended &&
+			answers[3].number == 5);
+	session_probe_answers_free(answers, nr);
+	for (unsigned int i = 1; i <= 9; i++) {
+		failing_call = i;
+		CHECK(session_probe_answers(session, &answers, &nr) == -ENOMEM && !failing_call);
+	}
+	/* What was sent before is heard first, but not for ever. */
+	session->service = (struct service *)(uintptr_t)1;
+	played_turns[0] = played_turns[1] = 1;
+	CHECK(!session_probe_answers(session, &answers, &nr) && nr_turns == 3);
+	session_probe_answers_free(answers, nr);
+	nr_turns = 0;
+	for (int i = 0; i < 100; i++)
+		played_turns[i] = 1;
+	CHECK(!session_probe_answers(session, &answers, &nr) && nr_turns == 64);
+	session_probe_answers_free(answers, nr);
+	session->service = NULL;
+	session->instances = NULL;
+	session->probes.list = NULL;
+	session->probes.nr = 0;
+	probes_forget(&instance);
+	probes_forget(&second);
+	CHECK(!instance.given && !instance.nr_given);
+}
+
+/* More refusals than are kept are counted all the same. */
+static void test_refusals(void)
+{
+	static struct wire_probe_run runs[SESSION_PROBE_REFUSALS + 1];
+	struct probe_offer list[1] = {{.number = 3}}, *chosen[1];
+	struct instance instance = {.takes_probes = true};
+	struct wire_probed probed = {.table = 3,
+			.nr_probes = SESSION_PROBE_REFUSALS + 1,
+			.runs = runs,
+			.nr_runs = SESSION_PROBE_REFUSALS + 1,
+			.last = true};
+
+	session->probes.list = list;
+	session->probes.nr = 1;
+	CHECK(probes_choose(session, &instance, chosen) == 1);
+	for (uint32_t i = 0; i <= SESSION_PROBE_REFUSALS; i++)
+		runs[i] = (struct wire_probe_run){
+				.first = i, .count = 1, .state = WIRE_PROBE_REFUSED, .error = i};
+	CHECK(!probes_hear(&instance, &probed));
+	CHECK(instance.given[0].said.nr_refusals == SESSION_PROBE_REFUSALS);
+	CHECK(instance.given[0].said.refusals[SESSION_PROBE_REFUSALS - 1].error ==
+			SESSION_PROBE_REFUSALS - 1);
+	CHECK(instance.given[0].said.states[WIRE_PROBE_REFUSED] == SESSION_PROBE_REFUSALS + 1);
+	probes_forget(&instance);
+	CHECK(probes_choose(session, &instance, chosen) == 1);
+	failing_call = 1;
+	probed.nr_runs = probed.nr_probes = 1;
+	CHECK(!probes_hear(&instance, &probed) && !failing_call);
+	CHECK(!instance.given[0].said.nr_refusals &&
+			instance.given[0].said.states[WIRE_PROBE_REFUSED] == 1);
+	probes_forget(&instance);
+	session->probes.list = NULL;
+	session->probes.nr = 0;
+}
+
+int main(void)
+{
+	alarm(50);
+	session = session_allocate();
+	CHECK(session);
+	test_taken();
+	test_meant();
+	test_families();
+	test_answers();
+	test_refusals();
+	session_destroy(session);
+	return 0;
+}

@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: MIT */
+/* Definitions: what is read, what requests make of them, and what the session library gets to see. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sessions/json.h"
+
+static struct control_error error;
+
+static struct definition *create(void)
+{
+	struct definition *definition;
+
+	assert_int_equal(definition_create("s", &definition, &error), 0);
+	return definition;
+}
+
+static int parse(const char *text, struct definition **definition)
+{
+	struct json_object *json = json_read(text, strlen(text), &error);
+	int ret;
+
+	*definition = NULL;
+	if (!json)
+		return -EINVAL;
+	ret = definition_parse(json, definition, &error);
+	json_object_put(json);
+	return ret;
+}
+
+/* 1: changed, 0: it was so already, or the error. */
+static int change(struct definition *definition, const char *verb, bool fixed, const char *request)
+{
+	struct json_object *json = json_read(request, strlen(request), &error);
+	bool changed;
+	int ret;
+
+	assert_non_null(json);
+	ret = definition_change(definition, verb, json, fixed, &changed, &error);
+	json_object_put(json);
+	return ret ? ret : changed;
+}
+
+static void assert_rules(const struct definition *definition, const char *expected)
+{
+	struct json_object *json = definition_json(definition), *channels, *rules;
+	struct json_object *wanted = json_tokener_parse(expected);
+
+	assert_non_null(wanted);
+	json_object_object_get_ex(json, "channels", &channels);
+	json_object_object_get_ex(json_object_array_get_idx(channels, 0), "rules", &rules);
+	if (!json_object_equal(rules, wanted))
+		fail_msg("%s is not %s", json_object_to_json_string(rules), expected);
+	json_object_put(json);
+	json_object_put(wanted);
+}
+
+static void test_names(void **unused)
+{
+	static const char *const bad[] = {"", ".", "-a", ".a", "a/b", "a b", "ä", "a\n"};
+	struct definition *definition;
+	char longest[DEFINITION_NAME_MAX + 2];
+	size_t i;
+
+	(void)unused;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(definition_create(bad[i], &definition, &error), -EINVAL);
+		assert_int_equal(error.kind, CONTROL_USAGE);
+		assert_null(definition);
+	}
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = 0;
+	assert_false(definition_is_name(longest));
+	longest[sizeof(longest) - 2] = 0;
+	assert_true(definition_is_name(longest));
+}
+
+static void test_events(void **unused)
+{
+	struct definition *s = create();
+
+	(void)unused;
+	assert_int_equal(change(s, "enable-event", false, "{\"event\":[\"app:*\"]}"), 1);
+	assert_int_equal(change(s, "enable-event", false, "{\"event\":\"app:*\"}"), 0);
+	assert_int_equal(
+			change(s, "enable-event", false,
+					"{\"event\":[\"db:*\",\"!db:x\"],\"filter\":\"rows > 1\"}"),
+			1);
+	assert_rules(s,
+			"[{\"event\":[\"app:*\"]},{\"event\":[\"db:*\",\"!db:x\"],\"filter\":"
+			"\"rows > 1\"}]");
+	/* What a wider rule has becomes an exception of all. */
+	assert_int_equal(change(s, "disable-event", false, "{\"event\":[\"app:tick\"]}"), 1);
+	assert_int_equal(change(s, "disable-event", false, "{\"event\":[\"app:tick\"]}"), 0);
+	assert_rules(s,
+			"[{\"event\":[\"app:*\",\"!app:tick\"]},"
+			"{\"event\":[\"db:*\",\"!db:x\",\"!app:tick\"],\"filter\":\"rows > 1\"}]");
+	/* A rule that is left with exceptions only would take everything else: it goes. */
+	assert_int_equal(change(s, "disable-event", false, "{\"event\":[\"app:*\"]}"), 1);
+	assert_rules(s,
+			"[{\"event\":[\"db:*\",\"!db:x\",\"!app:tick\",\"!app:*\"],\"filter\":"
+			"\"rows > 1\"}]");
+	assert_int_equal(change(s, "disable-event", true, "{}"), 1);
+	assert_rules(s, "[]");
+	assert_int_equal(change(s, "enable-event", true, "{}"), 1);
+	assert_rules(s, "[{\"event\":[]}]");
+	assert_int_equal(change(s, "disable-event", true, "{\"event\":[\"!x\"]}"), -EINVAL);
+	definition_free(s);
+}
+
+static void test_channels(void **unused)
+{
+	struct definition *s = create();
+
+	(void)unused;
+	assert_int_equal(change(s, "enable-channel", false,
+					 "{\"channel\":\"c\",\"mode\":\"block\",\"block-timeout\":"
+					 "5000,"
+					 "\"per-thread\":3,\"buffer-size\":65536}"),
+			1);
+	assert_int_equal(s->channels[0].mode, SESSION_BLOCK);
+	assert_int_equal(s->channels[0].block_timeout_us, 5);
+	assert_int_equal(s->channels[0].threads_max, 3);
+	assert_true(s->channels[0].per_thread);
+	assert_int_equal(change(s, "enable-channel", false, "{\"channel\":\"c\"}"), -EEXIST);
+	assert_int_equal(change(s, "enable-channel", true, "{\"channel\":\"d\"}"), -EBUSY);
+	assert_int_equal(change(s, "enable-channel", false, "{\"channel\":\"no name\"}"), -EINVAL);
+	assert_int_equal(change(s, "enable-channel", false,
+					 "{\"channel\":\"d\",\"block-timeout\":5000}"),
+			-EINVAL);
+	assert_int_equal(s->nr_channels, 1);
+	assert_int_equal(change(s, "enable-event", true, "{\"channel\":\"d\"}"), -ENOENT);
+	assert_int_equal(change(s, "enable-event", true, "{\"channel\":\"c\"}"), 1);
+	assert_int_equal(change(s, "disable-channel", true, "{\"channel\":\"c\"}"), 1);
+	assert_int_equal(s->nr_channels, 1);
+	assert_int_equal(change(s, "disable-channel", false, "{\"channel\":\"c\"}"), 1);
+	assert_int_equal(s->nr_channels, 0);
+	definition_free(s);
+}
+
+static void test_contexts(void **unused)
+{
+	struct definition *s = create();
+	struct definition_view view;
+
+	(void)unused;
+	assert_int_equal(change(s, "add-context", false, "{\"context\":[\"vtid\",\"vpid\"]}"), 1);
+	assert_int_equal(s->channels[0].contexts.count, 2);
+	assert_int_equal(change(s, "enable-event", true, "{\"event\":[\"a:*\"]}"), 1);
+	/* After the start they belong to the rules, also to those that come later. */
+	assert_int_equal(change(s, "add-context", true, "{\"context\":[\"procname\"]}"), 1);
+	assert_int_equal(change(s, "add-context", true, "{\"context\":[\"procname\"]}"), 0);
+	assert_int_equal(change(s, "add-context", true,
+					 "{\"context\":[\"ip\"],\"event\":[\"a:*\"]}"),
+			1);
+	assert_int_equal(change(s, "add-context", true,
+					 "{\"context\":[\"ip\"],\"event\":[\"b:*\"]}"),
+			-ENOENT);
+	assert_int_equal(change(s, "add-context", true, "{}"), -EINVAL);
+	assert_int_equal(change(s, "add-context", true, "{\"context\":[\"nonsense\"]}"), -EINVAL);
+	assert_string_equal(error.where, "nonsense");
+	assert_int_equal(change(s, "enable-event", true, "{\"event\":[\"b:*\"]}"), 1);
+	assert_int_equal(definition_options(s, &view, &error), 0);
+	assert_int_equal(view.options.nr_channels, 1);
+	assert_int_equal(view.options.channels[0].nr_contexts, 2);
+	assert_int_equal(view.options.channels[0].rules[0].nr_contexts, 2);
+	assert_string_equal(view.options.channels[0].rules[0].contexts[0], "procname");
+	assert_string_equal(view.options.channels[0].rules[0].contexts[1], "ip");
+	assert_int_equal(view.options.channels[0].rules[1].nr_contexts, 1);
+	definition_view_free(&view);
+	definition_free(s);
+}
+
+/* To the session library no rules are all events: it must not come to that. */
+static void test_nothing_is_nothing(void **unused)
+{
+	struct definition *s = create();
+	struct definition_view view;
+
+	(void)unused;
+	assert_int_equal(definition_options(s, &view, &error), 0);
+	assert_int_equal(view.options.nr_channels, 1);
+	assert_int_equal(view.options.channels[0].nr_rules, 1);
+	assert_string_equal(view.options.channels[0].rules[0].patterns[0], "!*");
+	definition_view_free(&view);
+	assert_int_equal(change(s, "enable-channel", false, "{\"channel\":\"c\"}"), 1);
+	assert_int_equal(definition_options(s, &view, &error), 0);
+	assert_int_equal(view.options.channels[0].nr_rules, 1);
+	assert_string_equal(view.options.channels[0].rules[0].patterns[0], "!*");
+	definition_view_free(&view);
+	definition_free(s);
+}
+
+static void test_tracking(void **unused)
+{
+	struct definition *s = create();
+
+	(void)unused;
+	assert_int_equal(change(s, "track", false, "{\"pid\":[1,\"2\"],\"name\":\"a*\"}"), 1);
+	assert_int_equal(s->nr_tracks, 3);
+	assert_int_equal(change(s, "track", false, "{\"pid\":2}"), 0);
+	assert_int_equal(change(s, "track", false, "{\"pid\":2,\"exclude\":true}"), 1);
+	assert_int_equal(change(s, "untrack", false, "{\"pid\":[1,3]}"), -ENOENT);
+	assert_int_equal(s->nr_tracks, 4);
+	assert_int_equal(change(s, "untrack", false, "{\"pid\":[1]}"), 1);
+	assert_int_equal(change(s, "track", false, "{\"pid\":[-1]}"), -EINVAL);
+	assert_int_equal(change(s, "track", false, "{\"uid\":[\"root\"]}"), -EINVAL);
+	assert_int_equal(change(s, "track", false, "{\"uid\":4294967296}"), -EINVAL);
+	assert_int_equal(change(s, "track", false, "{\"all\":true}"), 1);
+	assert_int_equal(s->nr_tracks, 0);
+	definition_free(s);
+}
+
+static void test_refused(void **unused)
+{
+	static const char no_rule[] = "{\"version\":1,\"name\":\"s\",\"channels\":["
+				      "{\"channel\":\"c\",\"rules\":[[]]}]}";
+	static const char unknown_rule[] = "{\"version\":1,\"name\":\"s\",\"channels\":["
+					   "{\"channel\":\"c\",\"rules\":[{\"x\":1}]}]}";
+	static const char *const bad[] = {"[]", "1", "{", "{}", "{\"version\":1}",
+			"{\"version\":2,\"name\":\"s\"}", "{\"version\":1,\"name\":\"../s\"}",
+			"{\"version\":1,\"name\":\"s\",\"more\":1}",
+			"{\"version\":1,\"name\":\"s\",\"output\":\"x\"}",
+			"{\"version\":1,\"name\":\"s\",\"output\":\"\"}",
+			"{\"version\":1,\"name\":\"s\",\"format\":\"ctf3\"}",
+			"{\"version\":1,\"name\":\"s\",\"compress\":20}",
+			"{\"version\":1,\"name\":\"s\",\"compress\":-1}",
+			"{\"version\":1,\"name\":\"s\",\"compress\":1.5}",
+			"{\"version\":1,\"name\":\"s\",\"memory-limit\":99999999999999999999}",
+			"{\"version\":1,\"name\":\"s\",\"channels\":{}}",
+			"{\"version\":1,\"name\":\"s\",\"channels\":[1]}",
+			"{\"version\":1,\"name\":\"s\",\"channels\":[{}]}", no_rule, unknown_rule,
+			"{\"version\":1,\"name\":\"s\",\"track\":[{}]}",
+			"{\"version\":1,\"name\":\"s\",\"track\":[{\"pid\":1,\"uid\":1}]}",
+			"{\"version\":1,\"name\":\"s\",\"track\":[{\"name\":1}]}"};
+	struct definition *definition;
+	size_t i;
+
+	(void)unused;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		error = (struct control_error){.kind = CONTROL_DONE};
+		if (!parse(bad[i], &definition))
+			fail_msg("%s was accepted", bad[i]);
+		assert_null(definition);
+		assert_int_equal(error.kind, CONTROL_USAGE);
+		assert_true(*error.text);
+	}
+}
+
+/* The largest number of channels, and one more. */
+static void test_channels_max(void **unused)
+{
+	struct definition *definition;
+	char text[128 + 32 * (SESSION_CHANNELS_MAX + 1)];
+	unsigned int nr, i;
+	int size;
+
+	(void)unused;
+	for (nr = SESSION_CHANNELS_MAX; nr <= SESSION_CHANNELS_MAX + 1; nr++) {
+		size = sprintf(text, "{\"version\":1,\"name\":\"s\",\"channels\":[");
+		for (i = 0; i < nr; i++)
+			size += sprintf(text + size, "%s{\"channel\":\"c%u\"}", i ? "," : "", i);
+		strcpy(text + size, "]}");
+		error = (struct control_error){.kind = CONTROL_DONE};
+		if (nr > SESSION_CHANNELS_MAX) {
+			assert_int_equal(parse(text, &definition), -E2BIG);
+			assert_int_equal(error.kind, CONTROL_USAGE);
+			assert_string_equal(error.text, "\"channels\" has more than 32 elements");
+			continue;
+		}
+		assert_int_equal(parse(text, &definition), 0);
+		assert_int_equal(definition->nr_channels, nr);
+		definition_free(definition);
+	}
+}
+
+/* Nothing may follow an object, not even a blank. */
+static void test_bytes_behind(void **unused)
+{
+	static const char object[] = "{\"version\":1,\"name\":\"s\"}";
+	struct definition *definition;
+	char text[sizeof(object) + 2];
+	unsigned int byte;
+	struct json_object *json;
+
+	(void)unused;
+	json = json_read(object, sizeof(object) - 1, &error);
+	assert_non_null(json);
+	json_object_put(json);
+	for (byte = 0; byte < 256; byte++) {
+		size_t size = sizeof(object) - 1;
+
+		memcpy(text, object, size);
+		text[size] = (char)byte;
+		json = json_read(text, size + 1, &error);
+		if (json)
+			fail_msg("byte %u behind an object", byte);
+	}
+	assert_int_equal(parse("{\"version\":1,\"name\":\"s\"}{}", &definition), -EINVAL);
+	assert_int_equal(parse("{\"version\":1,\"name\":\"s\"} x", &definition), -EINVAL);
+	assert_string_equal(error.text, "this is not one JSON object and nothing else");
+}
+
+static void test_triggers(void **unused)
+{
+	struct definition *s = create();
+	struct definition_view view;
+
+	(void)unused;
+	assert_int_equal(change(s, "enable-channel", false,
+					 "{\"channel\":\"c\",\"mode\":\"overwrite\"}"),
+			1);
+	assert_int_equal(change(s, "create", false, "{\"trigger\":[\"nonsense\"]}"), -EINVAL);
+	assert_int_equal(change(s, "create", false,
+					 "{\"trigger\":[\"event:a:b where c > 1\",\"crash\"]}"),
+			1);
+	assert_int_equal(definition_options(s, &view, &error), 0);
+	assert_int_equal(view.options.nr_snapshot_on, 2);
+	definition_view_free(&view);
+	definition_free(s);
+}
+
+static void test_sending(void **unused)
+{
+	static const char *const bad[] = {"{\"to\":\"tcp://there\"}", "{\"to\":\"-\"}",
+			"{\"to\":\"a/b\"}", "{\"to\":\"ftp://there\"}",
+			"{\"to\":\"net://there\",\"format\":\"ctf2\"}", "{\"spool\":1000}",
+			"{\"to\":\"/x\",\"speed\":-1}"};
+	struct definition *s = create();
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(change(s, "create", false, bad[i]), -EINVAL);
+		assert_int_equal(error.kind, CONTROL_USAGE);
+		assert_null(s->to);
+	}
+	assert_int_equal(change(s, "create", false, "{\"to\":\"tcp://there:1\",\"spool\":70000}"),
+			1);
+	assert_string_equal(s->to, "tcp://there:1");
+	assert_int_equal(s->spool, 70000);
+	assert_true(definition_is_spooled(s));
+	assert_int_equal(change(s, "create", false, "{\"output\":\"/x\"}"), 1);
+	assert_false(definition_is_spooled(s));
+	definition_free(s);
+}
+
+/* What only the session library knows to be wrong. */
+static void test_checked(void **unused)
+{
+	static const char *const bad[] = {"{\"event\":[\"[a\"]}",
+			"{\"event\":[\"*\"],\"filter\":\"a >\"}",
+			"{\"event\":[\"*\"],\"event-context\":[\"x\"]}"};
+	struct definition *s = create();
+	size_t i;
+
+	(void)unused;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(change(s, "enable-event", false, bad[i]), -EINVAL);
+		assert_int_equal(error.kind, CONTROL_USAGE);
+	}
+	assert_int_equal(change(s, "enable-channel", false,
+					 "{\"channel\":\"c\",\"buffer-size\":1000}"),
+			-EINVAL);
+	assert_int_equal(s->nr_channels, 0);
+	definition_free(s);
+}
+
+static void test_round(void **unused)
+{
+	struct definition *s, *copy;
+	struct json_object *one, *other;
+
+	(void)unused;
+	assert_int_equal(
+			parse("{\"version\":1,\"name\":\"s\",\"output\":\"/x\",\"format\":\"ctf2\","
+			      "\"compress\":3,\"memory-limit\":9,\"huge-pages\":true,\"prefault\":"
+			      "true,"
+			      "\"channels\":[{\"channel\":\"c\",\"mode\":\"overwrite\",\"per-"
+			      "thread\":true,"
+			      "\"buffer-size\":65536,\"context\":[\"vtid\"],\"event-context\":["
+			      "\"ip\"],"
+			      "\"rules\":[{\"event\":[\"a\"],\"filter\":\"b\",\"event-context\":["
+			      "\"vpid\"]},"
+			      "{\"event\":[]}]}],\"track\":[{\"uid\":0},{\"cgroup\":\"/x/*\","
+			      "\"exclude\":true}],\"rotate-size\":65536,\"rotate-time\":1000000000,"
+			      "\"retain-size\":1,\"retain-age\":2,\"retain-chunks\":3,"
+			      "\"trigger\":[\"t\"],\"to\":\"/y\",\"spool\":4,\"speed\":9600,"
+			      "\"send-timeout\":5}",
+					&s),
+			0);
+	assert_int_equal(definition_copy(s, &copy, &error), 0);
+	one = definition_json(s);
+	other = definition_json(copy);
+	assert_true(json_object_equal(one, other));
+	assert_int_equal(json_object_object_length(one), 20);
+	json_object_put(one);
+	json_object_put(other);
+	definition_free(s);
+	definition_free(copy);
+}
+
+/* ---- probes ---- */
+
+#define MALLOC \
+	"\"event\":[\"probe:malloc\",\"probe:malloc_return\"],\"probe\":\"--function malloc\""
+
+static void assert_probes(const struct definition *definition, const char *expected)
+{
+	struct json_object *json = definition_json(definition), *probes = NULL;
+	struct json_object *wanted = json_tokener_parse(expected);
+
+	json_object_object_get_ex(json, "probes", &probes);
+	if (!json_object_equal(probes, wanted))
+		fail_msg("%s is not %s", json_object_to_json_string(probes), expected);
+	json_object_put(json);
+	json_object_put(wanted);
+}
+
+static void test_probes(void **unused)
+{
+	struct definition *s = create();
+
+	(void)unused;
+	assert_int_equal(change(s, "enable-probe", false,
+					 "{" MALLOC
+					 ",\"pid\":7,\"started\":99,\"filter\":\"size > 8\"}"),
+			1);
+	assert_rules(s,
+			"[{\"event\":[\"probe:malloc\",\"probe:malloc_return\"],\"filter\":\"size "
+			"> 8\"}]");
+	assert_probes(s,
+			"[{" MALLOC ",\"channel\":\"ring\",\"pid\":7,\"started\":99,\"table\":1}]");
+	/* Once more of the same: in the other's place, with a table of its own; contexts come together. */
+	assert_int_equal(change(s, "enable-probe", true,
+					 "{" MALLOC
+					 ",\"pid\":7,\"started\":99,\"filter\":\"size > 8\","
+					 "\"event-context\":[\"ip\"]}"),
+			1);
+	assert_probes(s,
+			"[{" MALLOC ",\"channel\":\"ring\",\"pid\":7,\"started\":99,\"table\":2}]");
+	assert_rules(s,
+			"[{\"event\":[\"probe:malloc\",\"probe:malloc_return\"],\"filter\":\"size "
+			"> 8\","
+			"\"event-context\":[\"ip\"]}]");
+	/* In others it is another one. */
+	assert_int_equal(change(s, "enable-probe", true, "{" MALLOC ",\"exe\":\"/bin/x\"}"), 1);
+	assert_int_equal(s->nr_probes, 2);
+	assert_int_equal(s->channels[0].nr_rules, 2);
+	assert_int_equal(change(s, "enable-probe", true,
+					 "{\"event\":\"lib:f\",\"probe\":\"--probe f\"}"),
+			1);
+	assert_int_equal(s->last_table, 4);
+	/* Of one process; what the others make is still recorded. */
+	assert_int_equal(change(s, "disable-probe", true, "{\"event\":\"malloc\",\"pid\":8}"),
+			-ENOENT);
+	assert_int_equal(change(s, "disable-probe", true, "{\"event\":\"malloc\",\"pid\":7}"), 1);
+	assert_int_equal(s->nr_probes, 2);
+	assert_int_equal(s->channels[0].nr_rules, 3);
+	/* An event's name takes its probes and rules, and makes no exception of wider rules. */
+	assert_int_equal(change(s, "enable-event", true, "{\"event\":[\"app:*\"]}"), 1);
+	assert_int_equal(change(s, "disable-event", true, "{\"event\":[\"malloc\"]}"), 1);
+	assert_rules(s, "[{\"event\":[\"lib:f\"]},{\"event\":[\"app:*\"]}]");
+	assert_int_equal(change(s, "disable-event", true, "{\"event\":[\"lib:*\"]}"), 1);
+	assert_rules(s, "[{\"event\":[\"app:*\",\"!lib:*\"]}]");
+	assert_int_equal(s->nr_probes, 0);
+	assert_int_equal(change(s, "disable-probe", true, "{}"), -ENOENT);
+	/* Numbers are never used again. */
+	assert_int_equal(change(s, "enable-probe", true, "{" MALLOC "}"), 1);
+	assert_int_equal(s->probes[0].table, 5);
+	assert_int_equal(change(s, "disable-channel", true, "{}"), 1);
+	assert_int_equal(s->nr_probes, 0);
+	definition_free(s);
+}
+
+static void test_probes_refused(void **unused)
+{
+	static const char *const bad[] = {
+			"{}",
+			"{\"event\":\"probe:f\"}",
+			"{\"event\":\"f\",\"probe\":\"f\"}",
+			"{\"event\":\"probe:*\",\"probe\":\"f\"}",
+			"{\"event\":\":f\",\"probe\":\"f\"}",
+			"{\"event\":\"p:\",\"probe\":\"f\"}",
+			"{" MALLOC ",\"pid\":7}",
+			"{" MALLOC ",\"started\":7}",
+			"{" MALLOC ",\"pid\":7,\"started\":1,\"exe\":\"/x\"}",
+			"{" MALLOC ",\"exe\":\"x\"}",
+			"{" MALLOC ",\"table\":7}",
+			"{" MALLOC ",\"filter\":\"size >\"}",
+			"{" MALLOC ",\"channel\":\"no name\"}",
+	};
+	static const char *const definitions[] = {
+			"{\"version\":1,\"name\":\"s\",\"probes\":[{" MALLOC "}]}",
+			"{\"version\":1,\"name\":\"s\",\"probes\":[7]}",
+			"{\"version\":1,\"name\":\"s\",\"channels\":[{\"channel\":\"ring\"}],"
+			"\"probes\":[{" MALLOC ",\"table\":-1}]}",
+			"{\"version\":1,\"name\":\"s\",\"channels\":[{\"channel\":\"ring\"}],"
+			"\"probes\":[{" MALLOC ",\"more\":1}]}",
+	};
+	struct definition *s = create();
+	size_t i;
+
+	(void)unused;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		if (change(s, "enable-probe", false, bad[i]) >= 0)
+			fail_msg("taken: %s", bad[i]);
+		assert_true(*error.text);
+		assert_int_equal(s->nr_probes + s->nr_channels + s->last_table, 0);
+	}
+	definition_free(s);
+	for (i = 0; i < sizeof(definitions) / sizeof(*definitions); i++)
+		if (!parse(definitions[i], &s))
+			fail_msg("taken: %s", definitions[i]);
+	assert_int_equal(
+			parse("{\"version\":1,\"name\":\"s\",\"channels\":[{\"channel\":\"ring\"}],"
+			      "\"probes\":[{" MALLOC ",\"table\":7}],\"tables\":3}",
+					&s),
+			0);
+	assert_int_equal(s->last_table, 7);
+	definition_free(s);
+}
+
+static void test_errors_travel(void **unused)
+{
+	struct control_error got;
+	struct json_object *answer;
+
+	(void)unused;
+	control_fail(&error, CONTROL_BUSY, -EBUSY, "the mend", "the %s", "sentence");
+	strcpy(error.where, "a >");
+	error.column = 4;
+	answer = json_error(&error);
+	assert_true(json_answer(answer, &got) < 0);
+	assert_int_equal(got.kind, CONTROL_BUSY);
+	assert_string_equal(got.text, "the sentence");
+	assert_string_equal(got.mend, "the mend");
+	assert_string_equal(got.where, "a >");
+	assert_int_equal(got.column, 4);
+	json_object_put(answer);
+	assert_int_equal(control_kind_of("nonsense"), CONTROL_FAILED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_names),
+			cmocka_unit_test(test_events),
+			cmocka_unit_test(test_channels),
+			cmocka_unit_test(test_contexts),
+			cmocka_unit_test(test_nothing_is_nothing),
+			cmocka_unit_test(test_tracking),
+			cmocka_unit_test(test_refused),
+			cmocka_unit_test(test_channels_max),
+			cmocka_unit_test(test_bytes_behind),
+			cmocka_unit_test(test_triggers),
+			cmocka_unit_test(test_sending),
+			cmocka_unit_test(test_checked),
+			cmocka_unit_test(test_round),
+			cmocka_unit_test(test_probes),
+			cmocka_unit_test(test_probes_refused),
+			cmocka_unit_test(test_errors_travel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/* Which file is at an address and when, and how often it is asked for: the process that reads files is replaced by functions of this test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../failing-calls.h"
+#include "symbolize/worker.h"
+
+/* ---- instead of worker.c ---- */
+
+static unsigned int nr_asked;
+static struct worker_question asked; /* the last one */
+static struct module_name asked_name;
+static bool is_lost;
+static int nr_workers;
+static char reported[2048];
+static unsigned int nr_reported;
+
+struct worker *worker_create(const struct symbols_options *options)
+{
+	struct worker *worker = malloc(1);
+
+	(void)options;
+	nr_workers += worker != NULL;
+	return worker;
+}
+
+void worker_free(struct worker *worker)
+{
+	nr_workers--;
+	free(worker);
+}
+
+bool worker_ask(struct worker *worker, const struct worker_question *question,
+		struct symbol *symbol)
+{
+	assert_non_null(worker);
+	nr_asked++;
+	asked = *question;
+	asked_name = *question->name;
+	if (is_lost)
+		return false;
+	symbol->function = strdup("function");
+	symbol->file = strdup("file");
+	symbol->line = 77;
+	symbol->offset = question->place + 0x1000;
+	return true;
+}
+
+/* ---- helpers ---- */
+
+static void note(void *user, const char *sentence)
+{
+	assert_string_equal(user, "user");
+	snprintf(reported, sizeof(reported), "%s", sentence);
+	nr_reported++;
+}
+
+static struct symbols *make(void)
+{
+	static char user[] = "user";
+	const struct symbols_options options = {.say = note, .user = user};
+	struct symbols *symbols = symbols_create(&options);
+
+	assert_non_null(symbols);
+	nr_asked = nr_reported = 0;
+	is_lost = false;
+	return symbols;
+}
+
+static void load(
+		struct symbols *symbols, int64_t ns, const char *path, uint64_t base, uint64_t size)
+{
+	const struct symbols_library library = {.path = path, .base = base, .size = size};
+
+	assert_int_equal(symbols_load(symbols, 3, ns, &library), 0);
+}
+
+/* The file at the address of process 3, and the offset in it. */
+static void assert_at(struct symbols *symbols, int64_t ns, uint64_t address, bool call,
+		const char *path, uint64_t place)
+{
+	const struct symbol *symbol = symbols_find(symbols, 3, ns, address, call);
+
+	if (!path) {
+		assert_null(symbol->module);
+		assert_null(symbol->function);
+		return;
+	}
+	assert_non_null(symbol->module);
+	assert_string_equal(symbol->module, path);
+	assert_int_equal(symbol->offset, place + 0x1000);
+	assert_string_equal(symbol->function, "function");
+	assert_string_equal(symbol->file, "file");
+	assert_int_equal(symbol->line, 77);
+}
+
+/* ---- libraries ---- */
+
+static void test_libraries(void **unused)
+{
+	struct symbols *symbols = make();
+
+	(void)unused;
+	load(symbols, 100, "/a", 0x1000, 0x200);
+	assert_at(symbols, 100, 0xfff, false, NULL, 0);
+	assert_at(symbols, 100, 0x1000, false, "/a", 0);
+	assert_int_equal(asked.place, 0);
+	assert_false(asked.call);
+	assert_at(symbols, 100, 0x11ff, false, "/a", 0x1ff);
+	assert_at(symbols, 100, 0x1200, false, NULL, 0);
+	/* The address behind a call belongs to what the call is in. */
+	assert_at(symbols, 100, 0x1000, true, NULL, 0);
+	assert_at(symbols, 100, 0x1200, true, "/a", 0x200);
+	assert_true(asked.call);
+	assert_int_equal(asked.place, 0x200);
+	assert_at(symbols, 100, 0x1201, true, NULL, 0);
+	/* The library was there before it was recorded. */
+	assert_at(symbols, 99, 0x1000, false, "/a", 0);
+	assert_at(symbols, INT64_MIN, 0x1000, false, "/a", 0);
+	assert_null(symbols_find(symbols, 3, 100, 0, false)->module);
+	assert_null(symbols_find(symbols, 2, 100, 0x1000, false)->module);
+	assert_null(symbols_find(symbols, 4, 100, 0x1000, false)->module);
+	assert_null(symbols_find(symbols, UINT32_MAX, 100, 0x1000, false)->module);
+	/* Until it is unloaded: from the same address, and not before it was loaded. */
+	symbols_unload(symbols, 3, 200, 0x1001);
+	symbols_unload(symbols, 3, 99, 0x1000);
+	symbols_unload(symbols, 4, 200, 0x1000);
+	assert_at(symbols, 300, 0x1004, false, "/a", 4);
+	symbols_unload(symbols, 3, 200, 0x1000);
+	symbols_unload(symbols, 3, 150, 0x1000);
+	assert_at(symbols, 199, 0x1004, false, "/a", 4);
+	assert_at(symbols, 200, 0x1004, false, NULL, 0);
+	/* Another one at the same address, and before it of the two later ones the first. */
+	load(symbols, 400, "/c", 0x1100, 0x100);
+	load(symbols, 300, "/b", 0x1000, 0x300);
+	assert_at(symbols, 299, 0x1180, false, "/b", 0x180);
+	assert_at(symbols, 250, 0x1280, false, "/b", 0x280);
+	assert_at(symbols, 450, 0x1180, false, "/c", 0x80);
+	symbols_free(symbols);
+	assert_int_equal(nr_workers, 0);
+	symbols_free(NULL);
+}
+
+static void test_overlaps(void **unused)
+{
+	struct symbols *symbols = make();
+
+	(void)unused;
+	/* A library that overlaps an earlier one ends it; neighbours and the same library do not. */
+	load(symbols, 10, "/low", 0x1000, 0x100);
+	load(symbols, 10, "/middle", 0x1100, 0x100);
+	load(symbols, 10, "/high", 0x1200, 0x100);
+	load(symbols, 20, "/new", 0x1100, 0x100);
+	assert_at(symbols, 19, 0x1180, false, "/middle", 0x80);
+	assert_at(symbols, 20, 0x1180, false, "/new", 0x80);
+	assert_at(symbols, 20, 0x10ff, false, "/low", 0xff);
+	assert_at(symbols, 20, 0x1200, false, "/high", 0);
+	load(symbols, 30, "/new", 0x1100, 0x100);
+	load(symbols, 40, "/one", 0x11ff, 2);
+	assert_at(symbols, 39, 0x1180, false, "/new", 0x80);
+	assert_at(symbols, 40, 0x1180, false, NULL, 0);
+	assert_at(symbols, 40, 0x1280, false, NULL, 0);
+	/* An earlier record that comes later ends nothing. */
+	load(symbols, 5, "/early", 0x11f0, 0x20);
+	assert_at(symbols, 40, 0x11ff, false, "/one", 0);
+	/* Nothing can be of no size, or end behind all addresses. */
+	load(symbols, 50, "/none", 0x5000, 0);
+	load(symbols, 50, "/wrapped", UINT64_MAX - 9, 10);
+	load(symbols, 50, "/last", UINT64_MAX - 9, 9);
+	assert_at(symbols, 50, 0x5000, false, NULL, 0);
+	assert_at(symbols, 50, UINT64_MAX - 1, false, "/last", 8);
+	symbols_free(symbols);
+}
+
+/* ---- files ---- */
+
+static void test_names(void **unused)
+{
+	struct symbols *symbols = make();
+	uint8_t id[SYMBOLS_BUILD_ID_MAX + 1];
+	uint32_t numbers[6];
+	struct symbols_library library = {.path = "/a", .size = 0x100, .build_id = id};
+
+	(void)unused;
+	for (unsigned int i = 0; i < sizeof(id); i++)
+		id[i] = (uint8_t)(i + 1);
+	for (unsigned int i = 0; i < 6; i++) {
+		static const size_t sizes[] = {20, 20, 19, 64, 65, 20};
+
+		library.base = 0x1000 * (i + 1);
+		library.build_id_size = sizes[i];
+		library.debug_link = i ? NULL : "a.debug";
+		id[0] = i == 5;
+		assert_int_equal(symbols_load(symbols, 3, 0, &library), 0);
+		assert_at(symbols, 0, library.base + 1, false, "/a", 1);
+		assert_int_equal(asked_name.build_id_size, sizes[i] == 65 ? 0 : sizes[i]);
+		assert_memory_equal(asked_name.build_id, id, asked_name.build_id_size);
+		assert_string_equal(asked_name.debug_link, i < 2 ? "a.debug" : "");
+		assert_int_equal(asked_name.inode, 0);
+		numbers[i] = asked.module;
+	}
+	/* The second is the first one at another address, whose answer is known. */
+	assert_int_equal(nr_asked, 5);
+	for (unsigned int i = 1; i < 6; i++)
+		assert_int_equal(numbers[i], i - 1);
+	symbols_free(symbols);
+}
+
+static const char *write_maps(const char *text, size_t size)
+{
+	static char path[64];
+	int fd;
+
+	strcpy(path, "/tmp/side-test-space-XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, size), (ssize_t)size);
+	close(fd);
+	return path;
+}
+
+static void test_maps(void **unused)
+{
+	static const char text[] =
+			"00001000-00002000 r-xp 00000400 fe:00 4711                     /one\n"
+			"00002000-00003000 r--p 00000400 fe:00 4711                     /data\n"
+			"00003000-00004000 r-xp 00000000 00:00 0 \n"
+			"00004000-00005000 r-xp 00000000 00:00 0                        [vdso]\n"
+			"no line at all\n"
+			"00005000-00006000 r-xp\n"
+			"00001800-00001900 rwxp 00000000 fe:00 4712                     /two with a space\n"
+			"00006000-00007000 r-xp 00000000 fe:00 4713                     /last";
+	struct symbols *symbols = make();
+	const char *path = write_maps(text, sizeof(text) - 1);
+	char link[80];
+
+	(void)unused;
+	snprintf(link, sizeof(link), "%s-link", path);
+	assert_int_equal(symlink(path, link), 0);
+	assert_int_equal(symbols_maps(symbols, 3, link), 0);
+	assert_int_equal(symbols_maps(symbols, 3, "/nowhere/maps"), 0);
+	assert_int_equal(symbols_maps(symbols, 3, "/dev/null"), 0);
+	unlink(link);
+	assert_at(symbols, 0, 0x1000, false, NULL, 0);
+	assert_int_equal(symbols_maps(symbols, 3, path), 0);
+	assert_at(symbols, 0, 0xfff, false, NULL, 0);
+	assert_at(symbols, 0, 0x1000, false, "/one", 0x400);
+	assert_int_equal(asked_name.inode, 4711);
+	assert_int_equal(asked_name.build_id_size, 0);
+	assert_at(symbols, 0, 0x17ff, false, "/one", 0xbff);
+	assert_at(symbols, 0, 0x1800, false, "/two with a space", 0);
+	assert_int_equal(asked_name.inode, 4712);
+	assert_at(symbols, 0, 0x18ff, false, "/two with a space", 0xff);
+	assert_at(symbols, 0, 0x1900, false, "/one", 0xd00);
+	assert_at(symbols, 0, 0x2000, true, "/one", 0x1400);
+	for (uint64_t address = 0x2000; address < 0x6000; address += 0x1000)
+		assert_at(symbols, 0, address, false, NULL, 0);
+	assert_at(symbols, 0, 0x6fff, false, "/last", 0xfff);
+	assert_at(symbols, 0, 0x7000, false, NULL, 0);
+	/* Records of base addresses go first. */
+	load(symbols, 0, "/record", 0x6000, 0x10);
+	assert_at(symbols, 0, 0x600f, false, "/record", 0xf);
+	assert_at(symbols, 0, 0x6010, false, "/last", 0x10);
+	unlink(path);
+	symbols_free(symbols);
+}
+
+static void test_many_maps(void **unused)
+{
+	const size_t width = 52, count = SYMBOLS_LIBRARIES_MAX + 1;
+	char *text = malloc(count * width + 1);
+	struct symbols *symbols = make();
+	const char *path;
+
+	(void)unused;
+	assert_non_null(text);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(sprintf(text + i * width, "%016zx-%016zx r-xp 0 fe:00 1 /x\n",
+						 (i + 1) << 12, ((i + 1) << 12) + 8),
+				width);
+	path = write_maps(text, strlen(text));
+	assert_int_equal(symbols_maps(symbols, 3, path), 0);
+	assert_at(symbols, 0, SYMBOLS_LIBRARIES_MAX << 12, false, "/x", 0);
+	assert_at(symbols, 0, (uint64_t)(SYMBOLS_LIBRARIES_MAX + 1) << 12, false, NULL, 0);
+	unlink(path);
+	free(text);
+	symbols_free(symbols);
+}
+
+/* ---- answers ---- */
+
+static void test_answers(void **unused)
+{
+	struct symbols *symbols = make();
+	const struct symbol *first[1000];
+
+	(void)unused;
+	load(symbols, 0, "/a", 0x1000, 0x10000);
+	/* Each is asked for once, also after the table has grown. */
+	for (unsigned int i = 0; i < 1000; i++)
+		first[i] = symbols_find(symbols, 3, 0, 0x1001 + i / 2, i & 1);
+	assert_int_equal(nr_asked, 1000);
+	for (unsigned int i = 0; i < 1000; i++) {
+		assert_ptr_equal(symbols_find(symbols, 3, 9, 0x1001 + i / 2, i & 1), first[i]);
+		assert_int_equal(first[i]->offset, 0x1001 + i / 2);
+	}
+	assert_int_equal(nr_asked, 1000);
+	symbols_free(symbols);
+}
+
+static void test_open_limit(void **unused)
+{
+	struct symbols *symbols = make();
+	const struct symbol *symbol;
+
+	(void)unused;
+	/* 300 files are opened; of others only the path is known. */
+	for (unsigned int i = 0; i <= 300; i++) {
+		char path[16];
+
+		snprintf(path, sizeof(path), "/%u", i);
+		load(symbols, 0, path, 0x1000 * (i + 1), 0x1000);
+		symbol = symbols_find(symbols, 3, 0, 0x1000 * (i + 1), false);
+		assert_string_equal(symbol->module, path);
+		assert_int_equal(symbol->function != NULL, i < 300);
+		assert_int_equal(symbol->offset, i < 300 ? 0x1000 : 0);
+	}
+	assert_int_equal(nr_asked, 300);
+	assert_at(symbols, 0, 0x1008, false, "/0", 8);
+	symbols_free(symbols);
+}
+
+static void test_most_answers(void **unused)
+{
+	const unsigned int count = 1 << 20;
+	struct symbols *symbols = make();
+
+	(void)unused;
+	load(symbols, 0, "/a", 0x1000, 0x1000000);
+	is_lost = true;
+	for (unsigned int i = 0; i < count; i++)
+		(void)symbols_find(symbols, 3, 0, 0x1000 + i, false);
+	assert_string_equal(symbols_find(symbols, 3, 0, 0x1000, false)->module, "/a");
+	assert_string_equal(symbols_find(symbols, 3, 0, 0x1000 + count - 1, false)->module, "/a");
+	assert_null(symbols_find(symbols, 3, 0, 0x1000 + count, false)->module);
+	symbols_free(symbols);
+}
+
+static void test_lost(void **unused)
+{
+	const struct symbols_options quiet = {.say = NULL};
+	struct symbols *symbols = make();
+	const struct symbol *symbol;
+
+	(void)unused;
+	load(symbols, 0, "/a", 0x1000, 0x100);
+	load(symbols, 0, "/b", 0x2000, 0x100);
+	assert_at(symbols, 0, 0x1001, false, "/a", 1);
+	is_lost = true;
+	symbol = symbols_find(symbols, 3, 0, 0x1002, false);
+	assert_string_equal(symbol->module, "/a");
+	assert_int_equal(symbol->offset, 2);
+	assert_null(symbol->function);
+	assert_int_equal(nr_reported, 1);
+	assert_string_equal(reported,
+			"addresses in /a stay numbers: the file, or its debug information, is damaged");
+	is_lost = false;
+	/* Not asked for any more; other files are. */
+	assert_null(symbols_find(symbols, 3, 0, 0x1003, false)->function);
+	assert_int_equal(nr_asked, 2);
+	assert_at(symbols, 0, 0x2001, false, "/b", 1);
+	assert_int_equal(nr_reported, 1);
+	symbols_free(symbols);
+	symbols = symbols_create(&quiet);
+	load(symbols, 0, "/a", 0x1000, 0x100);
+	is_lost = true;
+	assert_null(symbols_find(symbols, 3, 0, 0x1002, false)->function);
+	symbols_free(symbols);
+}
+
+/* ---- failing allocations ---- */
+
+static void test_failures(void **unused)
+{
+	static const char line[] = "00001000-00002000 r-xp 00000400 fe:00 4711 /one\n";
+	const struct symbols_options options = {.say = NULL};
+	const struct symbols_library library = {.path = "/a", .base = 0x1000, .size = 0x100};
+	const char *path = write_maps(line, sizeof(line) - 1);
+	struct symbols *symbols;
+
+	(void)unused;
+	for (unsigned int number = 1; number <= 3; number++) {
+		failing_arm(number);
+		symbols = symbols_create(&options);
+		assert_int_equal(failing_has_failed(), number < 3);
+		assert_int_equal(symbols == NULL, number < 3);
+		symbols_free(symbols);
+		assert_int_equal(nr_workers, 0);
+	}
+	/* The processes, the file, its two names, the libraries. */
+	for (unsigned int number = 1; number <= 6; number++) {
+		symbols = make();
+		failing_arm(number);
+		assert_int_equal(symbols_load(symbols, 3, 0, &library), number < 6 ? -ENOMEM : 0);
+		assert_int_equal(failing_has_failed(), number < 6);
+		assert_int_equal(symbols_load(symbols, 3, 0, &library), 0);
+		assert_at(symbols, 0, 0x1001, false, "/a", 1);
+		symbols_free(symbols);
+	}
+	/* The same of maps, behind the state of the file. */
+	for (unsigned int number = 1; number <= 7; number++) {
+		symbols = make();
+		failing_arm(number);
+		assert_int_equal(symbols_maps(symbols, 3, path),
+				number == 1 || number == 7 ? 0 : -ENOMEM);
+		assert_int_equal(failing_has_failed(), number < 7);
+		assert_int_equal(symbols_maps(symbols, 3, path), 0);
+		assert_at(symbols, 0, 0x1001, false, "/one", 0x401);
+		symbols_free(symbols);
+	}
+	/* The table of answers, and an answer: asked again later. The sentence: silence. */
+	for (unsigned int number = 1; number <= 3; number++) {
+		symbols = make();
+		load(symbols, 0, "/a", 0x1000, 0x100);
+		is_lost = true;
+		failing_arm(number);
+		assert_int_equal(symbols_find(symbols, 3, 0, 0x1001, false)->module != NULL,
+				number == 3);
+		assert_true(failing_has_failed());
+		assert_int_equal(nr_reported, 0);
+		is_lost = false;
+		if (number < 3)
+			assert_at(symbols, 0, 0x1001, false, "/a", 1);
+		symbols_free(symbols);
+	}
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+			cmocka_unit_test(test_libraries),
+			cmocka_unit_test(test_overlaps),
+			cmocka_unit_test(test_names),
+			cmocka_unit_test(test_maps),
+			cmocka_unit_test(test_many_maps),
+			cmocka_unit_test(test_answers),
+			cmocka_unit_test(test_open_limit),
+			cmocka_unit_test(test_most_answers),
+			cmocka_unit_test(test_lost),
+			cmocka_unit_test(test_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
