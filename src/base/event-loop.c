@@ -111,13 +111,17 @@ int event_source_change(struct event_loop *loop, struct event_source *source, ui
 
 	if (!source->is_added || source->events == events)
 		return 0;
-	if (epoll_ctl(loop->epoll, EPOLL_CTL_MOD, source->fd, &event)) {
-		ret = -errno;
-		(void)event_source_remove(loop, source);
-		return ret;
-	}
 	source->events = events;
-	return 0;
+	if (!epoll_ctl(loop->epoll, EPOLL_CTL_MOD, source->fd, &event))
+		return 0;
+	/* Register the descriptor again: otherwise the loop never calls its owner again. */
+	(void)epoll_ctl(loop->epoll, EPOLL_CTL_DEL, source->fd, NULL);
+	if (!epoll_ctl(loop->epoll, EPOLL_CTL_ADD, source->fd, &event))
+		return 0;
+	ret = -errno;
+	event_source_forget(loop, source);
+	source->is_added = false;
+	return ret;
 }
 
 /* ---- timers: a pairing heap through the timers themselves ---- */
@@ -318,22 +322,21 @@ static int event_loop_wait(struct event_loop *loop, int timeout_ms)
 int event_loop_turn(struct event_loop *loop, int timeout_ms)
 {
 	struct epoll_event batch[EVENT_LOOP_BATCH];
-	int ret;
+	int ret, waited;
 
 	if (loop->batch)
 		return -EDEADLK;
 	loop->batch = batch;
-	ret = event_loop_wait(loop, timeout_ms);
-	if (ret >= 0) {
-		loop->nr_batch = ret;
-		ret = event_loop_call_ready(loop);
-	}
+	waited = event_loop_wait(loop, timeout_ms);
+	loop->nr_batch = waited < 0 ? 0 : waited;
+	ret = event_loop_call_ready(loop);
 	loop->nr_batch = 0;
+	/* Also if the wait failed: no memory in the kernel, for example, is no reason to miss a deadline. */
 	if (!ret)
 		ret = event_loop_expire(loop);
 	event_loop_run_deferred(loop);
 	loop->batch = NULL;
-	return ret;
+	return waited < 0 ? waited : ret;
 }
 
 int event_loop_run(struct event_loop *loop)

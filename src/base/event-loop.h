@@ -95,7 +95,8 @@ int event_loop_timeout_ms(const struct event_loop *loop);
 
 /*
  * One round. Waits for at most timeout_ms (-1: without limit) for the first event or timer.
- * Returns 0, also after a signal handler; the error of a callback or of the wait; -EDEADLK from a callback.
+ * Returns 0, also after a signal handler; the error of a callback or of the wait; -EDEADLK from a callback. If the wait fails,
+ * timers expire nevertheless.
  */
 int event_loop_turn(struct event_loop *loop, int timeout_ms);
 /* Rounds until event_loop_stop(), which ends it after the present round, or an error. */

@@ -75,26 +75,26 @@ void loop_timer(struct daemon *daemon, struct timer *timer, uint64_t in_ms,
 {
 	(void)daemon;
 	called("timer(%llu) ", (unsigned long long)in_ms);
-	if (!timer->slot)
+	if (!timer->base.is_set)
 		loop_owner_get(timer->owner);
-	timer->slot = 1;
+	timer->base.is_set = true;
 	timer->expired = expired;
 }
 
 void loop_cancel(struct daemon *daemon, struct timer *timer)
 {
-	if (!timer->slot)
+	if (!timer->base.is_set)
 		return;
 	called("cancel ");
-	timer->slot = 0;
+	timer->base.is_set = false;
 	loop_owner_put(daemon, timer->owner);
 }
 
 /* The loop takes a timer out before it calls its owner. */
 static inline void loop_expire(struct daemon *daemon, struct timer *timer)
 {
-	assert_true(timer->slot);
-	timer->slot = 0;
+	assert_true(timer->base.is_set);
+	timer->base.is_set = false;
 	timer->expired(daemon, timer);
 	loop_owner_put(daemon, timer->owner);
 }

@@ -428,7 +428,7 @@ static void test_accept_errors(void **state)
 		agents_ready(&daemon_of_test, &daemon_of_test.agents_listener, EPOLLIN);
 		assert_int_equal(nr_accepts, cases[i].calls);
 		assert_called(cases[i].called);
-		if (!daemon_of_test.relisten.slot)
+		if (!daemon_of_test.relisten.base.is_set)
 			continue;
 		loop_expire(&daemon_of_test, &daemon_of_test.relisten);
 		assert_called("change(control,1) change(agents,1) doors(1) ");

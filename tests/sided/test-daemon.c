@@ -250,7 +250,7 @@ static void test_strangers(void)
 	CHECK(!is_hung_up(fds[1]) && !is_hung_up(fds[LIMIT_STRANGERS_OF_USER]));
 	/* The same without a free descriptor. If no connection can be closed, the daemon listens again after a while. */
 	loop_pause_listening(&the_daemon);
-	CHECK(is_hung_up(fds[1]) && !is_hung_up(fds[2]) && !the_daemon.relisten.slot);
+	CHECK(is_hung_up(fds[1]) && !is_hung_up(fds[2]) && !the_daemon.relisten.base.is_set);
 	for (int i = 0; i <= LIMIT_STRANGERS_OF_USER; i++)
 		close(fds[i]);
 	while (the_daemon.agents)
@@ -258,7 +258,7 @@ static void test_strangers(void)
 	CHECK(!the_daemon.nr_strangers && the_daemon.control_listener.events == EPOLLIN);
 	loop_pause_listening(&the_daemon);
 	CHECK(!the_daemon.control_listener.events && !the_daemon.agents_listener.events &&
-			the_daemon.relisten.slot);
+			the_daemon.relisten.base.is_set);
 	the_daemon.relisten.expired(&the_daemon, &the_daemon.relisten);
 	loop_cancel(&the_daemon, &the_daemon.relisten);
 	CHECK(the_daemon.control_listener.events == EPOLLIN &&
@@ -712,7 +712,8 @@ static void test_log(void)
 	for (const char *at = reported(); *at; at = strchr(at, '\n') + 1)
 		nr++;
 	CHECK(nr == LIMIT_LINES_OF_MEMBER);
-	CHECK(the_daemon.suppressed.slot && the_daemon.suppressed.at >= before + LINES_NS);
+	CHECK(the_daemon.suppressed.base.is_set &&
+			the_daemon.suppressed.base.deadline >= before + LINES_NS);
 	say_suppressed(&the_daemon, NULL);
 	{
 		char expected[200];

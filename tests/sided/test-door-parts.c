@@ -170,15 +170,15 @@ void loop_timer(struct daemon *daemon, struct timer *timer, uint64_t in_ms,
 		void (*expired)(struct daemon *, struct timer *))
 {
 	(void)daemon;
-	timer->slot = 1;
-	timer->at = in_ms;
+	timer->base.is_set = true;
+	timer->base.deadline = in_ms;
 	timer->expired = expired;
 }
 
 void loop_cancel(struct daemon *daemon, struct timer *timer)
 {
 	(void)daemon;
-	timer->slot = 0;
+	timer->base.is_set = false;
 }
 
 struct acceptor {
@@ -380,7 +380,7 @@ static void test_add(void **unused)
 			door->uid == UID && door->is_foreign && !door->was_used &&
 			door->place == last_place && door->acceptor);
 	assert_string_equal(door->path, PATH);
-	assert_true(door->unused.slot && door->unused.at == 60000);
+	assert_true(door->unused.base.is_set && door->unused.base.deadline == 60000);
 	assert_int_equal(shares_used(&daemon_of_test.door_shares, UID), 1);
 	check_file(".door-1", "{\"path\":\"" PATH "\",\"pid\":1234,\"started\":5678,\"uid\":47}");
 	assert_false(is_there(".door-1.new"));
@@ -520,16 +520,16 @@ static void test_life(void **unused)
 	door_connected(&daemon_of_test, &agent, NULL);
 	door_disconnected(&daemon_of_test, &agent);
 	door_left(&daemon_of_test, &first);
-	assert_true(door->unused.slot);
+	assert_true(door->unused.base.is_set);
 	/* A connection, and then a program. */
 	door_connected(&daemon_of_test, &agent, door);
-	assert_true(agent.door == door && door->nr_connections == 1 && !door->unused.slot);
+	assert_true(agent.door == door && door->nr_connections == 1 && !door->unused.base.is_set);
 	door_disconnected(&daemon_of_test, &agent);
-	assert_true(!agent.door && !door->nr_connections && door->unused.at == 60000 &&
-			door->unused.slot);
+	assert_true(!agent.door && !door->nr_connections && door->unused.base.deadline == 60000 &&
+			door->unused.base.is_set);
 	door_entered(&daemon_of_test, &first, door);
 	assert_true(first.door == door && door->nr_programs == 1 && door->was_used &&
-			!door->unused.slot && door->pid == PID);
+			!door->unused.base.is_set && door->pid == PID);
 	door_entered(&daemon_of_test, &first, door);
 	assert_int_equal(door->nr_programs, 1);
 	door_entered(&daemon_of_test, &second, door);
@@ -539,13 +539,13 @@ static void test_life(void **unused)
 	/* The one by which it is found leaves: another one takes its place. */
 	door_left(&daemon_of_test, &first);
 	assert_true(!first.door && door->nr_programs == 1 && door->pid == PID + 1 &&
-			door->started == STARTED + 1 && !door->unused.slot);
+			door->started == STARTED + 1 && !door->unused.base.is_set);
 	check_file(".door-1", "{\"path\":\"" PATH "\",\"pid\":1235,\"started\":5679,\"uid\":47}");
 	door_connected(&daemon_of_test, &agent, door);
 	door_left(&daemon_of_test, &second);
-	assert_true(!door->nr_programs && !door->unused.slot && door->pid == PID + 1);
+	assert_true(!door->nr_programs && !door->unused.base.is_set && door->pid == PID + 1);
 	door_disconnected(&daemon_of_test, &agent);
-	assert_true(door->unused.slot && door->unused.at == 1000 &&
+	assert_true(door->unused.base.is_set && door->unused.base.deadline == 1000 &&
 			door->unused.expired == is_unused);
 	/* A program that comes first is the one by which it is found. */
 	door_entered(&daemon_of_test, &first, door);
@@ -566,7 +566,7 @@ static void test_life(void **unused)
 	assert_true(is_there("side-door-x/agents"));
 	object_get(&door->object);
 	is_unused(&daemon_of_test, &door->unused);
-	assert_true(door->object.is_closed && !daemon_of_test.doors && !door->unused.slot);
+	assert_true(door->object.is_closed && !daemon_of_test.doors && !door->unused.base.is_set);
 	assert_false(is_there("side-door-x") || is_there(".door-1"));
 	assert_int_equal(shares_used(&daemon_of_test.door_shares, UID), 0);
 	assert_called("stop\n");
@@ -575,7 +575,7 @@ static void test_life(void **unused)
 	door_entered(&daemon_of_test, &first, door);
 	assert_null(first.door);
 	await_use(&daemon_of_test, door);
-	assert_false(door->unused.slot);
+	assert_false(door->unused.base.is_set);
 	object_put(&daemon_of_test, &door->object);
 	daemon_of_test.programs[5] = NULL;
 	object_close(&daemon_of_test, &first.object);

@@ -131,7 +131,8 @@ static bool is_hung_up(int fd)
 /* Whether the timer, set since `before`, ends after this time. */
 static bool ends_after(const struct timer *timer, uint64_t before, uint64_t ms)
 {
-	return timer->slot && timer->at >= before + ms * MS && timer->at <= loop_now() + ms * MS;
+	return timer->base.is_set && timer->base.deadline >= before + ms * MS &&
+			timer->base.deadline <= loop_now() + ms * MS;
 }
 
 static struct session_entry *add_entry(const char *name)
@@ -208,9 +209,9 @@ static void test_unread(void)
 	CHECK(LIMIT_WAITING == 16 << 20 && LIMIT_WAITING_MS == 30000);
 	CHECK(ends_after(&client->timer, then, 30000));
 	/* A client that reads nothing gets no more time for a further message. */
-	then = client->timer.at;
+	then = client->timer.base.deadline;
 	send_number(client);
-	CHECK(client->timer.at == then && client->out.size == 2 * size);
+	CHECK(client->timer.base.deadline == then && client->out.size == 2 * size);
 	client->out.size = LIMIT_WAITING - size;
 	send_number(client);
 	CHECK(the_daemon.clients == client && client->out.size == LIMIT_WAITING);
@@ -475,7 +476,8 @@ static void test_parts_done(void)
 				ends_after(&program->again, then, in_ms[i]));
 	}
 	program_done(&the_daemon, program, &done);
-	CHECK(!program->agains && program->done == 1 && !program->known && !program->again.slot);
+	CHECK(!program->agains && program->done == 1 && !program->known &&
+			!program->again.base.is_set);
 	/* Its readers are asked for ever. */
 	done.state = WIRE_DONE_READERS;
 	for (unsigned int i = 0; i < 10; i++) {

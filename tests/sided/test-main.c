@@ -205,7 +205,7 @@ static void played_timer(struct timer *timer, uint64_t in_ms,
 		void (*expired)(struct daemon *, struct timer *))
 {
 	called("loop_timer(%llu)\n", (unsigned long long)in_ms);
-	timer->slot = 1;
+	timer->base.is_set = true;
 	timer->expired = expired;
 }
 
@@ -247,7 +247,8 @@ static void played_unwatch(const struct watch *watch)
 #define loop_now() (now)
 #define loop_timer(daemon, timer, in_ms, expired) \
 	((void)(daemon), played_timer(timer, in_ms, expired))
-#define loop_cancel(daemon, timer) ((void)(daemon), (timer)->slot = 0, step("loop_cancel"))
+#define loop_cancel(daemon, timer) \
+	((void)(daemon), (timer)->base.is_set = false, step("loop_cancel"))
 #define loop_watch(daemon, watch, fd, events, ready) \
 	((void)(daemon), played_loop_watch(watch, fd, events, ready))
 #define loop_unwatch(daemon, watch) ((void)(daemon), played_unwatch(watch))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts of the daemon, each by itself: probe tables at their limits, rules that are pushed to programs, timers, references. */
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -341,9 +342,9 @@ static size_t order[TIMERS], nr_expired;
 
 static void note(struct daemon *daemon, struct timer *timer)
 {
-	assert_int_equal(timer->slot, 0);
+	assert_int_equal(timer->base.is_set, 0);
 	order[nr_expired++] = (size_t)(timer - timers);
-	if (!daemon->nr_timers)
+	if (!daemon->loop.timers)
 		daemon->stop = true;
 }
 
@@ -357,7 +358,7 @@ static void destroy(struct daemon *daemon, struct object *object)
 /* Moves each timer to a different time in the past. They expire in this order, except cancelled ones. */
 static void test_timers(void **unused)
 {
-	struct daemon daemon = {.epoll = -1};
+	struct daemon daemon = {.loop = {.epoll = -1}};
 	size_t expected = 0;
 	uint64_t last = 0;
 
@@ -365,28 +366,21 @@ static void test_timers(void **unused)
 	assert_int_equal(loop_open(&daemon), 0);
 	for (size_t i = 0; i < TIMERS; i++)
 		loop_timer(&daemon, &timers[i], 1000 + i * 7919 % TIMERS, note);
-	assert_int_equal(daemon.nr_timers, TIMERS);
 	/* A timer that is set again is in the list once. */
 	loop_timer(&daemon, &timers[5], 2000, note);
 	for (size_t i = 0; i < TIMERS; i += 3)
 		loop_cancel(&daemon, &timers[i]);
 	loop_cancel(&daemon, &timers[0]);
 	for (size_t i = 0; i < TIMERS; i++) {
-		assert_int_equal(!timers[i].slot, i % 3 == 0);
+		assert_int_equal(!timers[i].base.is_set, i % 3 == 0);
 		expected += i % 3 != 0;
-	}
-	assert_int_equal(daemon.nr_timers, expected);
-	for (size_t slot = 1; slot <= daemon.nr_timers; slot++) {
-		assert_int_equal(daemon.timers[slot - 1]->slot, slot);
-		assert_true(slot == 1 ||
-				daemon.timers[slot / 2 - 1]->at <= daemon.timers[slot - 1]->at);
-		daemon.timers[slot - 1]->at -= 10000 * UINT64_C(1000000);
+		timers[i].base.deadline -= 10000 * UINT64_C(1000000);
 	}
 	assert_int_equal(loop_run(&daemon), 0);
 	assert_int_equal(nr_expired, expected);
 	for (size_t i = 0; i < nr_expired; i++) {
-		assert_true(order[i] % 3 != 0 && timers[order[i]].at >= last);
-		last = timers[order[i]].at;
+		assert_true(order[i] % 3 != 0 && timers[order[i]].base.deadline >= last);
+		last = timers[order[i]].base.deadline;
 	}
 	assert_int_equal(order[nr_expired - 1], 5);
 	loop_close(&daemon);
@@ -396,7 +390,7 @@ static void test_timers(void **unused)
 static void test_owners(void **unused)
 {
 	struct resources before = resources_now();
-	struct daemon daemon = {.epoll = -1};
+	struct daemon daemon = {.loop = {.epoll = -1}};
 	struct object object;
 	struct timer timer = {.owner = &object};
 	struct watch watch = {.owner = &object};
@@ -493,7 +487,7 @@ static void stop(struct daemon *daemon, struct timer *timer)
 
 static int run_with_failed_waits(struct daemon *daemon, unsigned int failed, int error)
 {
-	struct timer timer = {.slot = 0};
+	struct timer timer = {.owner = NULL};
 	int ret;
 
 	daemon->stop = false;
@@ -510,8 +504,8 @@ static int run_with_failed_waits(struct daemon *daemon, unsigned int failed, int
 /* 16 failed waits in a row change nothing, one more ends the loop. A signal is no failure, and timers expire meanwhile. */
 static void test_failed_waits(void **unused)
 {
-	struct daemon daemon = {.epoll = -1};
-	struct timer due = {.slot = 0};
+	struct daemon daemon = {.loop = {.epoll = -1}};
+	struct timer due = {.owner = NULL};
 
 	(void)unused;
 	assert_int_equal(loop_open(&daemon), 0);
@@ -539,36 +533,24 @@ static void test_failed_waits(void **unused)
 	loop_close(&daemon);
 }
 
-/* The space for timers grows when half of it is used: 32 failed allocations lose no timer, and the 33rd loses the 65th timer. */
+/* A timer needs no memory of its own: none is lost, without which a request would never end. */
 static void test_no_memory_for_timers(void **unused)
 {
-	struct daemon daemon = {.epoll = -1};
+	struct daemon daemon = {.loop = {.epoll = -1}};
 
 	(void)unused;
 	assert_int_equal(loop_open(&daemon), 0);
 	nr_said = 0;
-	for (size_t i = 0; i < 32; i++)
+	loop_calls.failed_reallocs = UINT_MAX;
+	for (size_t i = 0; i < TIMERS; i++)
 		loop_timer(&daemon, &timers[i], 100000 + i, note);
-	loop_calls.failed_reallocs = 33;
-	for (size_t i = 32; i < 64; i++) {
-		loop_timer(&daemon, &timers[i], 100000 - i, note);
-		assert_int_equal(loop_calls.failed_reallocs, 33 - (i - 31));
-	}
-	assert_int_equal(daemon.nr_timers, 64);
-	assert_int_equal(nr_said, 0);
-	loop_timer(&daemon, &timers[64], 1, note);
-	assert_int_equal(nr_said, 1);
-	assert_int_equal(timers[64].slot, 0);
-	assert_int_equal(daemon.nr_timers, 64);
-	assert_int_equal(loop_calls.failed_reallocs, 0);
-	loop_timer(&daemon, &timers[64], 1, note);
-	assert_int_equal(nr_said, 1);
-	assert_int_equal(timers[64].slot, 1);
-	assert_int_equal(daemon.nr_timers, 65);
-	assert_int_equal(daemon.room_timers, 128);
-	for (size_t i = 0; i < 65; i++)
+	loop_calls.failed_reallocs = 0;
+	for (size_t i = 0; i < TIMERS; i++) {
+		assert_true(timers[i].base.is_set);
 		loop_cancel(&daemon, &timers[i]);
-	assert_int_equal(daemon.nr_timers, 0);
+	}
+	assert_int_equal(nr_said, 0);
+	assert_null(daemon.loop.timers);
 	loop_close(&daemon);
 }
 
@@ -584,7 +566,7 @@ static void ready(struct daemon *daemon, struct watch *watch, uint32_t events)
 /* A change of the events that the kernel refuses is made by a new registration. If that fails too, the daemon reports it. */
 static void test_failed_changes(void **unused)
 {
-	struct daemon daemon = {.epoll = -1};
+	struct daemon daemon = {.loop = {.epoll = -1}};
 	struct watch watch = {.fd = -1};
 	int ends[2];
 

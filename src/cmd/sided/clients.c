@@ -86,7 +86,7 @@ static bool client_flush(struct daemon *daemon, struct client *client)
 	} else if (ret != -EAGAIN || client->out.size > LIMIT_WAITING) {
 		client_close(daemon, client);
 		return false;
-	} else if (!client->timer.slot || client->out.size < before) {
+	} else if (!client->timer.base.is_set || client->out.size < before) {
 		loop_timer(daemon, &client->timer, LIMIT_WAITING_MS, client_is_slow);
 	}
 	client_events(daemon, client);

@@ -73,7 +73,7 @@ void say_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 	va_list arguments;
 
 	/* Each minute begins with its first line. */
-	if (!daemon->suppressed.slot)
+	if (!daemon->suppressed.base.is_set)
 		loop_timer(daemon, &daemon->suppressed, LINES_NS / 1000000, say_suppressed);
 	if (!lines_take(&daemon->lines, loop_now(), uid, 0))
 		return;

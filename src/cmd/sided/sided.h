@@ -7,7 +7,7 @@
  * not pass through it.
  *
  *	main.c       options, start in the background, exit
- *	loop.c       the epoll loop: descriptors and timers
+ *	loop.c       the event loop: descriptors, timers and their owners
  *	objects.c    reference counts of objects (objects.h)
  *	runtime.c    directory, lock and sockets; systemd
  *	clients.c    connections of the command line
@@ -41,6 +41,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/event-loop.h"
 #include "sessions/definition.h"
 #include "sessions/error.h"
 #include "sessions/frame.h"
@@ -94,12 +95,12 @@ struct watch {
 	int fd; /* -1: closed, and nothing is called any more */
 	uint32_t events;
 	struct object *owner; /* or NULL: part of struct daemon */
+	struct event_source source;
 	void (*ready)(struct daemon *daemon, struct watch *watch, uint32_t events);
 };
 
 struct timer {
-	uint64_t at; /* ns of CLOCK_MONOTONIC */
-	size_t slot; /* in the heap, from 1; 0: it is not set */
+	struct event_timer base;
 	struct object *owner;
 	void (*expired)(struct daemon *daemon, struct timer *timer);
 };
@@ -140,9 +141,7 @@ struct daemon {
 	int lock_fd;
 	bool control_is_ours, agents_is_ours; /* and not systemd's */
 
-	int epoll;
-	struct timer **timers;
-	size_t nr_timers, room_timers;
+	struct event_loop loop;
 	struct object *unused; /* to be freed at the end of the round */
 
 	struct watch signals;

@@ -415,7 +415,7 @@ void worker_start(struct daemon *daemon, struct session_entry *entry)
 
 	if (worker && worker->state == WORKER_AWAY && !entry->absent)
 		entry->absent = ticks_since_boot();
-	if (worker && worker->state == WORKER_AWAY && !worker->restart.slot)
+	if (worker && worker->state == WORKER_AWAY && !worker->restart.base.is_set)
 		loop_timer(daemon, &worker->restart, 0, restart);
 }
 
