@@ -47,9 +47,18 @@ static void played_free(struct session_probe_answer *answers, size_t nr)
 	freed++;
 }
 
+static bool fails_strdup;
+
+static char *played_strdup(const char *text)
+{
+	return fails_strdup ? NULL : strdup(text);
+}
+
 #define session_probe_answers played_answers
 #define session_probe_answers_free played_free
+#define strdup played_strdup
 #include "cmd/side/trace.c"
+#undef strdup
 
 /* ---- what is printed ---- */
 
@@ -227,6 +236,29 @@ static void test_patterns(void)
 			!strcmp(tracing.patterns[2 * PROBE_WISHES_MAX + 1], "side:uprobes"));
 	for (size_t i = 0; i < tracing.nr_patterns; i++)
 		free(tracing.patterns[i]);
+	tracing.nr_patterns = 0;
+}
+
+/* Nothing is left of the pattern that was made before the one for which there is no memory. */
+static void test_patterns_without_memory(void)
+{
+	static struct tracing tracing;
+	char first[] = "probe:e0";
+	size_t memory = 0;
+
+	tracing.patterns[0] = first;
+	tracing.nr_patterns = 1;
+	for (int round = 0; round < 20; round++) {
+		fails_strdup = true;
+		catch ();
+		CHECK(add_own_patterns(&tracing) == COMMAND_FAILED && tracing.nr_patterns == 1);
+		CHECK(printed("side: out of memory\n"));
+		fails_strdup = false;
+		/* The first rounds fill the caches of malloc(). */
+		if (round == 10)
+			memory = resources_memory();
+	}
+	CHECK(resources_memory() == memory);
 	tracing.nr_patterns = 0;
 }
 
@@ -437,6 +469,7 @@ int main(void)
 		test_options();
 		test_operands();
 		test_patterns();
+		test_patterns_without_memory();
 		test_threads();
 		test_overwrites();
 		test_answers();

@@ -418,7 +418,10 @@ static int add_own_patterns(struct tracing *tracing)
 {
 	char *lost = NULL, *hello = strdup("side:uprobes");
 
-	if (asprintf(&lost, "%s_lost", tracing->patterns[0]) < 0 || !hello) {
+	if (asprintf(&lost, "%s_lost", tracing->patterns[0]) < 0)
+		lost = NULL;
+	if (!lost || !hello) {
+		free(lost);
 		free(hello);
 		return say_error(COMMAND_FAILED, NULL, "out of memory");
 	}
