@@ -145,7 +145,7 @@ static bool view_rules(const struct definition_channel *channel, bool symbols,
 			return false;
 		view->nr_rules++;
 	}
-	/* Without contexts of its own: all before it have an array, by which they are freed. */
+	/* Its contexts are NULL: there is nothing to free. */
 	if (symbols)
 		(*rules)[view->nr_rules++] = session_symbols_rule;
 	return true;
@@ -217,7 +217,7 @@ void definition_view_free(struct definition_view *view)
 
 	for (i = 0; view->rules && view->rules[i]; i++) {
 		/* free() takes no pointer to const; these arrays are ours. */
-		for (k = 0; view->rules[i][k].contexts; k++)
+		for (k = 0; k < view->channels[i].nr_rules; k++)
 			free((void *)(uintptr_t)view->rules[i][k].contexts);
 		free(view->rules[i]);
 	}

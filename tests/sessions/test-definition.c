@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../resources.h"
 #include "sessions/json.h"
 
 static struct control_error error;
@@ -175,6 +176,34 @@ static void test_contexts(void **unused)
 	assert_string_equal(view.options.channels[0].rules[0].contexts[1], "ip");
 	assert_int_equal(view.options.channels[0].rules[1].nr_contexts, 1);
 	definition_view_free(&view);
+	definition_free(s);
+}
+
+/* What a view made is freed to the last rule, whatever rules before it have no contexts. */
+static void test_view_without_contexts(void **unused)
+{
+	struct definition *s = create();
+	struct definition_view view;
+	size_t memory = 0;
+
+	(void)unused;
+	assert_int_equal(change(s, "enable-event", true, "{\"event\":[\"a:*\"]}"), 1);
+	assert_int_equal(change(s, "add-context", true,
+					 "{\"context\":[\"ip\"],\"event\":[\"a:*\"]}"),
+			1);
+	assert_int_equal(change(s, "enable-event", true, "{\"event\":[\"b:*\"]}"), 1);
+	for (int round = 0; round < 20; round++) {
+		assert_int_equal(definition_options(s, &view, &error), 0);
+		assert_int_equal(view.options.channels[0].nr_rules, 2);
+		/* free() takes no pointer to const; the array is the view's. */
+		free((void *)(uintptr_t)view.rules[0][0].contexts);
+		view.rules[0][0].contexts = NULL;
+		definition_view_free(&view);
+		/* The first rounds fill the caches of malloc(). */
+		if (round == 10)
+			memory = resources_memory();
+	}
+	assert_int_equal(resources_memory(), memory);
 	definition_free(s);
 }
 
@@ -554,6 +583,7 @@ int main(void)
 			cmocka_unit_test(test_events),
 			cmocka_unit_test(test_channels),
 			cmocka_unit_test(test_contexts),
+			cmocka_unit_test(test_view_without_contexts),
 			cmocka_unit_test(test_nothing_is_nothing),
 			cmocka_unit_test(test_tracking),
 			cmocka_unit_test(test_refused),
