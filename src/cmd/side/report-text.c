@@ -101,9 +101,10 @@ static void print_timeline(struct text *text)
 	for (uint32_t i = 0; i < timeline->used; i++) {
 		uint64_t count = timeline->bins[i];
 		double part = (double)count * 8 / (double)most;
-		unsigned int level = count ? 1 + (unsigned int)(part * 0.9999 * 8 / 8) : 0;
+		/* 1 to 8: the highest column is below 8 before 1 is added. */
+		unsigned int level = count ? 1 + (unsigned int)(part * 0.9999) : 0;
 
-		text_print(text, "%s", ramp[level > 8 ? 8 : level]);
+		text_print(text, "%s", ramp[level]);
 	}
 	text_print(text, "| at most %s, each column %s\n",
 			rate_text((double)most * 1e9 / step, number), text_duration(step, width));
