@@ -2,6 +2,7 @@
 /*
  * Connections: each call ends at its deadline, whatever the other side does.
  */
+#include "base/inside/clock.h"
 #include "protocol/protocol.h"
 #include "protocol/raw.h"
 
@@ -46,17 +47,9 @@ struct raw_timespec {
 	long nanoseconds;
 };
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 uint64_t wire_deadline(unsigned int timeout_ms)
 {
-	return monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
+	return clock_monotonic_ns() + (uint64_t)timeout_ms * CLOCK_NS_PER_MS;
 }
 
 /* Wait for `events` (or, with nr_fds 0, only for time to pass). 0, -ETIMEDOUT or another error. */
@@ -64,14 +57,14 @@ static int wait_until(int fd, short events, uint64_t deadline)
 {
 	for (;;) {
 		struct pollfd poll = {.fd = fd, .events = events};
-		uint64_t now = monotonic_ns();
+		uint64_t now = clock_monotonic_ns();
 		struct raw_timespec left;
 		long ret;
 
 		if (now >= deadline)
 			return -ETIMEDOUT;
-		left.seconds = (long)((deadline - now) / 1000000000u);
-		left.nanoseconds = (long)((deadline - now) % 1000000000u);
+		left.seconds = (long)((deadline - now) / CLOCK_NS_PER_S);
+		left.nanoseconds = (long)((deadline - now) % CLOCK_NS_PER_S);
 		ret = raw_call(SYS_ppoll, &poll, fd < 0 ? 0 : 1, &left, NULL, 0);
 		if (ret > 0)
 			return 0;
@@ -130,7 +123,7 @@ int wire_connect(const char *path, uint64_t deadline)
 			return (int)fd;
 		if (ret != -EAGAIN && ret != -EINTR)
 			break;
-		retry = monotonic_ns() + CONNECT_RETRY_NS;
+		retry = clock_monotonic_ns() + CONNECT_RETRY_NS;
 		if (retry > deadline) {
 			ret = -ETIMEDOUT;
 			break;

@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/inside/clock.h"
 #include "ring/consumer.h"
 #include "ring/doorbell.h"
 
@@ -73,14 +74,6 @@ struct ring_bells {
 	bool ends;
 	uint64_t unmute; /* Time on CLOCK_MONOTONIC; 0: none is muted. */
 };
-
-static uint64_t bells_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* The doorbells of a group that are not muted, as they are now, and one word more. Returns their number. */
 static uint32_t bells_collect(const struct ring_bells *bells, size_t group, struct ring_wait *waits,
@@ -277,7 +270,7 @@ static void bells_mute(struct ring_bells *bells, size_t at, bool mute)
 
 static void bells_unmute(struct ring_bells *bells)
 {
-	if (!bells->unmute || bells_now() < bells->unmute)
+	if (!bells->unmute || clock_monotonic_ns() < bells->unmute)
 		return;
 	bells->unmute = 0;
 	for (size_t at = 0; at < bells->nr; at++)
@@ -332,7 +325,7 @@ static void bells_hear(struct ring_bells *bells)
 		bell->false_alarms = 0;
 		bells_mute(bells, at, true);
 		if (!bells->unmute)
-			bells->unmute = bells_now() + BELLS_MUTED_NS;
+			bells->unmute = clock_monotonic_ns() + BELLS_MUTED_NS;
 	}
 }
 
@@ -346,8 +339,8 @@ int ring_bells_wait(struct ring_bells *bells, int timeout_ms)
 
 	if (timeout_ms < 0)
 		return -EINVAL;
-	end = bells_now() + (uint64_t)timeout_ms * 1000000;
-	until = (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
+	end = clock_monotonic_ns() + (uint64_t)timeout_ms * CLOCK_NS_PER_MS;
+	until = clock_timespec_from_ns(end);
 	nr = bells_collect(bells, 0, waits, &bells->own.sequence, bells->own_seen);
 	/* With the armed sequences: a doorbell that was rung since then ends the wait at once. */
 	for (uint32_t at = 0, i = 1; i < nr; at++)

@@ -13,22 +13,14 @@
 #include <linux/futex.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/inside/clock.h"
 #include "ring/consumer.h"
 #include "ring/lease.h"
 
 /* After an answer. A producer that was denied waits longer than that before it asks again. */
 #define LEASE_PAUSE_NS 90000000
-
-static uint64_t lease_now(void)
-{
-	struct timespec now = {0};
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static struct ring_lease *lease_of(const struct ring_consumer *consumer)
 {
@@ -54,7 +46,7 @@ static bool lease_is_in_file(const struct ring_consumer *consumer)
 static void lease_answered(struct ring_consumer *consumer)
 {
 	syscall(SYS_futex, &lease_of(consumer)->word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	consumer->lease_due_ns = lease_now() + LEASE_PAUSE_NS;
+	consumer->lease_due_ns = clock_monotonic_ns() + LEASE_PAUSE_NS;
 }
 
 /* From this state to that one; false: it is in another one. */
@@ -194,7 +186,7 @@ void ring_lease_deny(struct ring_consumer *consumer)
 
 bool ring_lease_is_due(const struct ring_consumer *consumer)
 {
-	return lease_now() >= consumer->lease_due_ns;
+	return clock_monotonic_ns() >= consumer->lease_due_ns;
 }
 
 bool ring_lease_is_asked(const struct ring_consumer *consumer)
@@ -207,7 +199,7 @@ bool ring_lease_take_question(struct ring_consumer *consumer)
 {
 	if (!ring_lease_is_asked(consumer) || !ring_lease_is_due(consumer))
 		return false;
-	consumer->lease_due_ns = lease_now() + LEASE_PAUSE_NS;
+	consumer->lease_due_ns = clock_monotonic_ns() + LEASE_PAUSE_NS;
 	return true;
 }
 

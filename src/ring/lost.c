@@ -7,27 +7,18 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/inside/clock.h"
 #include "ring/consumer.h"
 
-#define RING_LOSS_NS_PER_S 1000000000
 /* For counts between two reads of the clock, and for a clock that was adjusted. */
 #define RING_LOSS_SLACK UINT64_C(1000000000)
 /* Where it is unknown since when a ring counts: one record a nanosecond for 104 days. */
 #define RING_LOSS_MAX (UINT64_C(1) << 53)
 
-static uint64_t ring_loss_now(void)
-{
-	struct timespec now = {0};
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * RING_LOSS_NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 void ring_loss_begin(struct ring_consumer *consumer)
 {
-	consumer->counts_since = ring_loss_now();
+	consumer->counts_since = clock_boottime_ns();
 	for (uint32_t ring = 0; ring < consumer->memory.geometry.rings; ring++)
 		for (int reason = 0; reason < RING_LOSS_REASONS; reason++)
 			if (__atomic_load_n(&consumer->views[ring].control->lost[reason],
@@ -38,8 +29,9 @@ void ring_loss_begin(struct ring_consumer *consumer)
 /* A ring counts one record at a time, which takes longer than a nanosecond. */
 static uint64_t ring_loss_limit(const struct ring_consumer *consumer)
 {
-	return consumer->counts_since ? ring_loss_now() - consumer->counts_since + RING_LOSS_SLACK
-				      : RING_LOSS_MAX;
+	return consumer->counts_since
+			? clock_boottime_ns() - consumer->counts_since + RING_LOSS_SLACK
+			: RING_LOSS_MAX;
 }
 
 /* Copies the counters of one ring or event, implausible ones as one more record each. */

@@ -431,7 +431,7 @@ static int see_slot(void *data, uint32_t ring, uint32_t slot, const uint64_t *co
 static void test_lost_of_ring(void)
 {
 	int64_t before = ring_clock_read_ns(CLOCK_BOOTTIME);
-	int64_t now = (int64_t)ring_loss_now();
+	int64_t now = (int64_t)clock_boottime_ns();
 	struct scene scene = scene_of(plain);
 
 	CHECK(now >= before && now <= ring_clock_read_ns(CLOCK_BOOTTIME), "%ld", now);
@@ -456,7 +456,7 @@ static void test_lost_of_ring(void)
 			"none");
 	CHECK(ring_consumer_lost_total(scene.consumer, 1) == 1, "the other ring");
 	/* A ring counts at most one record a nanosecond: five seconds, and the second of slack. */
-	scene.consumer->counts_since = ring_loss_now() - UINT64_C(5000000000);
+	scene.consumer->counts_since = clock_boottime_ns() - UINT64_C(5000000000);
 	scene.control->lost[RING_LOST_TOO_BIG] = UINT64_C(6000000000);
 	CHECK(ring_consumer_lost(scene.consumer, 0, RING_LOST_TOO_BIG) == UINT64_C(6000000000),
 			"can be");

@@ -188,10 +188,8 @@ static bool fake_pending(const struct ring_consumer *consumer)
 #include "ring/slots.c"
 #include "ring/room.c"
 #include "ring/lease.c"
-#define lease_now consumer_now
 #define lease_step consumer_step
 #include "ring/lease-consumer.c"
-#undef lease_now
 #undef lease_step
 #define ring_consumer_pending fake_pending
 #include "ring/bells.c"

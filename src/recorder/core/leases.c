@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "recorder/core/parts.h"
 
 #define MATCH_NS UINT64_C(2000000000)
@@ -212,14 +212,6 @@ static void lease_answer(struct session *session, struct instance *instance,
 
 /* ---- programs that are idle ---- */
 
-static uint64_t lease_now(void)
-{
-	struct timespec now = {0};
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* The share of this user is nearly used up: less than a part of the limit is left, or than its next program may need. */
 static bool lease_share_is_low(const struct session *session, const struct instance *instance)
 {
@@ -266,7 +258,7 @@ static void lease_scan_channel(struct session *session, struct instance *instanc
 static void lease_scan(struct session *session, struct instance *active)
 {
 	struct instance *instance;
-	uint64_t now = lease_now();
+	uint64_t now = clock_monotonic_ns();
 	uint32_t i;
 
 	if (now < session->leases_next)

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "recorder/core/parts.h"
 
 #define SHARE_OF_WHAT_IS_LEFT 32
@@ -213,10 +214,7 @@ static bool take_memory(struct session *session, struct instance *instance)
 	pthread_mutex_unlock(&session->lock);
 	if (!plenty)
 		trim_dead(session);
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += WAIT_FOR_MEMORY_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
+	until = deadline_timespec(deadline_after_ns(WAIT_FOR_MEMORY_NS));
 	pthread_mutex_lock(&session->lock);
 	for (;;) {
 		fits = fit_with_idle(session, instance, &plenty);

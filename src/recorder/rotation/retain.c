@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "recorder/core/parts.h"
 
 #define DEPTH_MAX 16
@@ -24,17 +24,9 @@
 struct chunk {
 	struct chunk *next;
 	uint64_t bytes;
-	uint64_t finished; /* as now() */
+	uint64_t finished; /* ns of CLOCK_BOOTTIME */
 	char name[];
 };
-
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_BOOTTIME, &time);
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
 
 int retain_take(struct session *session, const struct session_options *options,
 		struct session_error *error)
@@ -67,7 +59,7 @@ void retain_add(struct session *session, const char *name, uint64_t bytes)
 		return; /* It stays. */
 	strcpy(chunk->name, name);
 	chunk->bytes = bytes;
-	chunk->finished = now();
+	chunk->finished = clock_boottime_ns();
 	chunk->next = NULL;
 	*(retention->newest_chunk ? &retention->newest_chunk->next : &retention->chunks) = chunk;
 	retention->newest_chunk = chunk;
@@ -169,7 +161,8 @@ static bool is_too_much(const struct session *session)
 		return true;
 	if (retention->size && retention->bytes + session->rotation.bytes > retention->size)
 		return true;
-	return retention->age_ns && now() - retention->chunks->finished > retention->age_ns;
+	return retention->age_ns &&
+			clock_boottime_ns() - retention->chunks->finished > retention->age_ns;
 }
 
 void retain_apply(struct session *session)
