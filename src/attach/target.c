@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "attach/parts.h"
 
 #define MAPPINGS_MAX 65536u
@@ -23,10 +24,7 @@
 
 uint64_t inject_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return clock_monotonic_ns();
 }
 
 void inject_pause_us(long us)

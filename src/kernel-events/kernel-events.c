@@ -200,9 +200,9 @@ static void *run(void *user)
 		tasks_look_around(record->tasks);
 	/* Acquire: pairs with the release in kernel_record_stop(), whose caller's events were before. */
 	while (!atomic_load_explicit(&record->stop, memory_order_acquire)) {
-		if (kernel_late_now() - looked >= LATE_MS) {
+		if (clock_monotonic_ms() - looked >= LATE_MS) {
 			look_late(record);
-			looked = kernel_late_now();
+			looked = clock_monotonic_ms();
 		}
 		record->way->wait(record, record->waits_for_late ? LATE_MS : ROUND_MS);
 		record->way->drain(record);

@@ -10,7 +10,8 @@
 #define SIDE_KERNEL_RECORD_LATE_H
 
 #include <stdint.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 /* A program between its registration and its word has stood still for that long on loaded machines. */
 #define KERNEL_LATE_DOUBT_MS 500
@@ -21,17 +22,9 @@ struct kernel_late {
 	uint64_t since;  /* when the first of them was found */
 };
 
-static inline uint64_t kernel_late_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static inline void kernel_late_found(struct kernel_late *late, uint64_t kinds)
 {
-	uint64_t now = kernel_late_now();
+	uint64_t now = clock_monotonic_ms();
 
 	if (late->unsure && now - late->since >= KERNEL_LATE_DOUBT_MS) {
 		late->late += late->unsure;

@@ -416,13 +416,13 @@ static void test_turn(void **unused)
 	{
 		struct kernel_late late = command.late;
 
-		late.since = kernel_late_now() - KERNEL_LATE_DOUBT_MS;
+		late.since = clock_monotonic_ms() - KERNEL_LATE_DOUBT_MS;
 		kernel_late_found(&late, 5);
 		assert_int_equal(late.late, 2);
 		assert_int_equal(late.unsure, 5);
 		assert_int_equal(kernel_late_all(&late), 7);
-		assert_true(kernel_late_now() - late.since < KERNEL_LATE_DOUBT_MS);
-		late.since = kernel_late_now() - KERNEL_LATE_DOUBT_MS + 200;
+		assert_true(clock_monotonic_ms() - late.since < KERNEL_LATE_DOUBT_MS);
+		late.since = clock_monotonic_ms() - KERNEL_LATE_DOUBT_MS + 200;
 		kernel_late_found(&late, 0);
 		assert_int_equal(late.late, 2);
 		assert_int_equal(late.unsure, 5);
@@ -433,7 +433,7 @@ static void test_turn(void **unused)
 
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-		assert_in_range(kernel_late_now(), ms, ms + 60000);
+		assert_in_range(clock_monotonic_ms(), ms, ms + 60000);
 	}
 	kinds_found = 0;
 }

@@ -9,6 +9,7 @@
  * It ends when no session of the daemon has had events of the kernel for a while, or by SIGTERM. When the daemon is away it goes on as long as
  * somebody records: sessions outlive their daemon.
  */
+#include "base/clock.h"
 #include "kernel.h"
 
 #include "cmd/side/say.h"
@@ -23,7 +24,6 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "recorder/core/session.h"
@@ -46,14 +46,6 @@ struct work {
 	uint32_t nr_on, nr_events;
 	uint64_t asked, needed; /* when the daemon was, and when we were */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- the command line ---- */
 
@@ -122,7 +114,7 @@ static void look(void *user)
 
 	wanted_ask(&wanted);
 	reached = wanted.reached;
-	work->asked = now_ns();
+	work->asked = clock_monotonic_ns();
 	/* Without a daemon things stay as they are. */
 	if (reached) {
 		wanted_free(&work->wanted);
@@ -193,7 +185,7 @@ static void take_change(struct work *work)
 /* Nobody listens: does nobody want us any more? */
 static void look_at_sessions(struct work *work)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 
 	if (work->nr_on)
 		work->needed = now;
@@ -319,7 +311,7 @@ static int start(struct work *work)
 		events_hello(work->events, way, why);
 		look(work);
 		change_open();
-		work->needed = now_ns();
+		work->needed = clock_monotonic_ns();
 	}
 	say_ready(work);
 	return COMMAND_DONE;

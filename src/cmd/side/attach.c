@@ -6,6 +6,7 @@
  * The socket of a recording stands in a directory that the program sees: in the root directory that it has, which
  * need not be ours.
  */
+#include "base/clock.h"
 #include "attach.h"
 #include "command.h"
 #include "lost.h"
@@ -26,7 +27,6 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FUNCTION "side_agent_request"
@@ -222,26 +222,23 @@ static int open_session(struct attached *attached, const struct channel_list *ch
 static int go_on(struct attached *attached, bool *program_ended)
 {
 	uint64_t duration = attached->options->duration;
-	struct timespec now;
 	uint64_t begin, time = 0;
 	int status = COMMAND_DONE;
 
 	*program_ended = false;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	begin = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	begin = clock_monotonic_ns();
 	do {
 		struct pollfd watched[] = {{.fd = attached->signals, .events = POLLIN},
 				{.fd = attached->program, .events = POLLIN},
 				{.fd = session_fd(attached->session), .events = POLLIN}};
-		uint64_t left = duration ? (duration - time + 999999) / 1000000 : TURN_MS;
+		uint64_t left = duration ? clock_ms_from_ns(duration - time) : TURN_MS;
 
 		(void)poll(watched, 3, (int)(left < TURN_MS ? left : TURN_MS));
 		status = attach_turn(attached, 0);
 		if (watched[0].revents || status)
 			break;
 		*program_ended = watched[1].revents != 0;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - begin;
+		time = clock_monotonic_ns() - begin;
 	} while (!*program_ended && (!duration || time < duration));
 	return status;
 }

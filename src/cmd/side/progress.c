@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One line on the terminal about long work. */
+#include "base/clock.h"
 #include "progress.h"
 
 #include "command.h"
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FIRST_MS 1000
@@ -28,14 +28,6 @@ static struct {
 	unsigned int calls;
 } progress;
 
-static uint64_t progress_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 void progress_start(const struct common_options *common)
 {
 	const char *terminal = getenv("TERM");
@@ -45,7 +37,7 @@ void progress_start(const struct common_options *common)
 		return;
 	progress.fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	progress.is_on = progress.fd >= 0;
-	progress.next_ms = progress_now_ms() + FIRST_MS;
+	progress.next_ms = clock_monotonic_ms() + FIRST_MS;
 }
 
 /* A program that draws on the terminal, such as an editor, has switched line editing or echo off. */
@@ -59,7 +51,7 @@ static bool is_drawn_on(void)
 
 bool progress_is_due(void)
 {
-	return progress.is_on && progress_now_ms() >= progress.next_ms;
+	return progress.is_on && clock_monotonic_ms() >= progress.next_ms;
 }
 
 bool progress_is_due_often(void)
@@ -75,7 +67,7 @@ void progress_show(const char *format, ...)
 
 	if (!progress.is_on)
 		return;
-	progress.next_ms = progress_now_ms() + BETWEEN_MS;
+	progress.next_ms = clock_monotonic_ms() + BETWEEN_MS;
 	if (is_drawn_on())
 		return;
 	va_start(arguments, format);

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "cmd/side/report-walk.h"
 #include "cmd/side/top-trace.h"
 #include "ctf/ctf.h"
@@ -32,19 +32,12 @@ static void free_class(void *user)
 	free(class);
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 int top_trace_create(struct top_trace *trace, const struct top_options *options)
 {
 	int status;
 
-	*trace = (struct top_trace){.options = options, .from_ns = now_ns() - HOLD_NS};
+	*trace = (struct top_trace){
+			.options = options, .from_ns = (int64_t)clock_realtime_ns() - HOLD_NS};
 	trace->sink = (struct view_sink){.ops = &view_json_ops, .out = &trace->scratch};
 	status = command_select(&options->patterns, &trace->patterns);
 	if (!status)

@@ -3,6 +3,7 @@
  * The verb `top`: the loop. The daemon sends the state of the session once an interval, which is also
  * when the trace is looked at; on a terminal the keyboard is watched meanwhile.
  */
+#include "base/clock.h"
 #include "cmd/side/ask.h"
 #include "cmd/side/confine.h"
 #include "cmd/side/say.h"
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #define INTERVAL_NS UINT64_C(1000000000)
@@ -154,14 +154,6 @@ static int take_session(struct top_view *view, struct json_object *session)
 
 /* ---- an interval ---- */
 
-static int64_t until_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - 1000000000;
-}
-
 static int print(struct top *top)
 {
 	int ret;
@@ -188,7 +180,7 @@ static int take(struct top *top, struct json_object *answer, uint64_t *intervals
 {
 	struct json_object *sessions = ask_list(answer, "sessions"), *session;
 	uint64_t time = ask_number(answer, "time");
-	int64_t until = until_ns();
+	int64_t until = (int64_t)(clock_realtime_ns() - CLOCK_NS_PER_S);
 	int ret;
 
 	if (!sessions || !json_object_array_length(sessions))

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "cmd/side/view-follow.h"
 
 #define HOLD_NS INT64_C(1000000000)
@@ -23,22 +24,14 @@ static void stop(int signal)
 	stopped = 1;
 }
 
-static int64_t clock_ns(clockid_t id)
-{
-	struct timespec now;
-
-	clock_gettime(id, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* The time as it goes on from what it was at first, whoever sets the clock meanwhile: so do those of the events. */
-static int64_t now_ns(void)
+static int64_t follow_now_ns(void)
 {
 	static int64_t begin;
 
 	if (!begin)
-		begin = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-	return begin + clock_ns(CLOCK_MONOTONIC);
+		begin = (int64_t)(clock_realtime_ns() - clock_monotonic_ns());
+	return begin + (int64_t)clock_monotonic_ns();
 }
 
 /* Lines of all that is there and is old enough. */
@@ -78,7 +71,7 @@ static int follow(struct view *view, struct ctf_reader *reader, struct view_line
 		line->trace = NULL; /* It may be another one at the same place. */
 		if (!ret)
 			ret = show_until(view, reader, line,
-					recording && !last ? now_ns() - HOLD_NS : INT64_MAX);
+					recording && !last ? follow_now_ns() - HOLD_NS : INT64_MAX);
 		if (ret || last || !recording || view_is_over(view))
 			return ret;
 		if (!stopped)

@@ -14,9 +14,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "recorder/core/log-limits.h"
 #include "recorder/core/live.h"
 #include "sided.h"
@@ -54,14 +54,6 @@ enum about { ABOUT_SESSION, ABOUT_DAEMON, ABOUT_SENDER };
 
 /* ---- messages ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Report how many messages of the session were suppressed. Messages about programs have shares of their own in report.c. */
 static void say_suppressed(struct recording *recording, uint64_t now)
 {
@@ -81,7 +73,7 @@ static void say_message(const char *text, const char *hint)
 
 static void keep_message(struct recording *recording, const char *text, const char *hint)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 
 	say_suppressed(recording, now);
 	if (lines_take(&recording->lines, now, recording->owner, 0))
@@ -124,7 +116,7 @@ static void take_messages(struct recording *recording)
 		}
 		free(message.text);
 	}
-	say_suppressed(recording, now_ns());
+	say_suppressed(recording, clock_monotonic_ns());
 }
 
 /* ---- tracking ---- */

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "sided.h"
 
 #define QUERY_MS 3000
@@ -83,11 +83,7 @@ static struct json_object *describe(
 
 static bool put_time(struct json_object *answer)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return json_put_number(
-			answer, "time", (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+	return json_put_number(answer, "time", clock_realtime_ns());
 }
 
 static bool put_sessions(struct json_object *answer, struct json_object *sessions)

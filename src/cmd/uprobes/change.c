@@ -3,6 +3,7 @@
  * The agent's thread says that something changes, and waits for the main thread, which holds no lock that it could want. It says so by a
  * signal, because it has descriptors of its own.
  */
+#include "base/clock.h"
 #include "teller.h"
 
 #include <errno.h>
@@ -27,8 +28,7 @@ static void tell(bool after)
 	/* In an event of our own, which has come across it. */
 	if (pthread_equal(pthread_self(), answers))
 		return;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += PATIENCE_S;
+	until = clock_timespec_from_ns(clock_realtime_ns() + PATIENCE_S * CLOCK_NS_PER_S);
 	pthread_mutex_lock(&lock);
 	now = after ? CHANGE_ENDS : CHANGE_BEGINS;
 	if (!syscall(SYS_tgkill, getpid(), answers_tid, CHANGE_SIGNAL))

@@ -10,6 +10,7 @@
  * With an event to end, it only ends the one of us that records it. With a process it ends with that, too, and after a duration that was
  * given. Otherwise SIGINT or SIGTERM ends it.
  */
+#include "base/clock.h"
 #include "uprobes.h"
 
 #include "cmd/side/say.h"
@@ -241,14 +242,6 @@ static void look_at_command(struct work *work)
 
 /* ---- turns ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void read_hits(struct work *work, bool last)
 {
 	uint64_t lost;
@@ -305,7 +298,7 @@ static void take_signals(struct work *work)
 /* Nobody listens: has the session been stopped, or does it not want us any more? */
 static void look_at_session(struct work *work)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 
 	/* Of an event that others have, too, it is no news when one process is not meant any more. */
 	if (!work->session || (work->on && work->process < 0) || now - work->looked < LOOK_NS)
@@ -380,10 +373,10 @@ static void turn(struct work *work)
 	}
 	if (work->on)
 		read_hits(work, false);
-	if (work->until && now_ns() >= work->until)
+	if (work->until && clock_monotonic_ns() >= work->until)
 		work->over = true;
-	if (now_ns() - work->looked_at_files >= LOOK_NS)
-		look_at_files(work, now_ns());
+	if (clock_monotonic_ns() - work->looked_at_files >= LOOK_NS)
+		look_at_files(work, clock_monotonic_ns());
 }
 
 /* ---- life ---- */
@@ -492,7 +485,7 @@ static int start(struct work *work)
 	if (!status) {
 		say_ready(work);
 		if (work->duration)
-			work->until = now_ns() + work->duration;
+			work->until = clock_monotonic_ns() + work->duration;
 		status = start_command(work);
 	}
 	return status;

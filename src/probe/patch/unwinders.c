@@ -19,6 +19,7 @@
  * Other unwinders (libgcc up to GCC 11, LLVM's libunwind) end a backtrace at our code. Only the handler of a signal that interrupts this
  * code sees that: exceptions pass through watched returns alone, and gates.c describes those to each unwinder.
  */
+#include "base/inside/clock.h"
 #include "parts.h"
 
 #include "probe/patch/imports.h"
@@ -233,10 +234,7 @@ void patch_unwinders_fork(void)
 	struct timespec until;
 
 	/* Bounded: fork() may be called by a callback of dl_iterate_phdr(), or by a handler in the thread that holds the lock. */
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += FORK_WAIT;
-	until.tv_sec += until.tv_nsec / SECOND;
-	until.tv_nsec %= SECOND;
+	until = clock_timespec_from_ns(clock_realtime_ns() + FORK_WAIT);
 	for (size_t i = 0; i < LOCKS; i++)
 		fork_holds[i] = !pthread_mutex_timedlock(locks[i], &until);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The ways, in their order, and hits in the order of time. */
+#include "base/clock.h"
 #include "parts.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* So long a hit may be on its way from its time to the buffer. */
 #define SETTLE_NS 2000000
@@ -212,14 +212,6 @@ static int by_time(const void *left, const void *right)
 	return ((*a)->time > (*b)->time) - ((*a)->time < (*b)->time);
 }
 
-uint64_t hits_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void give(struct global *global, const struct hit_record *record, global_hit_fn *each,
 		void *user)
 {
@@ -242,7 +234,7 @@ void global_read(struct global *global, bool last, global_hit_fn *each, void *us
 {
 	struct hits *hits = &global->hits;
 	/* Before anything is read: what is older than this by then is all there. */
-	uint64_t until = last ? UINT64_MAX : hits_now() - SETTLE_NS;
+	uint64_t until = last ? UINT64_MAX : clock_monotonic_ns() - SETTLE_NS;
 	size_t given = 0;
 
 	if (global->bpf)

@@ -67,8 +67,6 @@ int global_descriptors(uint64_t wanted, int any, struct global_error *error);
 
 /* A copy is kept. */
 void hits_add(struct hits *hits, const void *record, size_t size);
-/* On the clock of their times. */
-uint64_t hits_now(void);
 
 /* ---- sides.c ---- */
 

@@ -3,6 +3,7 @@
  * Hits of definitions in tracefs, through perf's buffers: one a CPU, into which all events of that CPU write. The filter is
  * asked here: what the kernel gives with a sample, and, for users, what /proc says of the process.
  */
+#include "base/clock.h"
 #include "parts.h"
 
 #include <errno.h>
@@ -269,7 +270,7 @@ int perf_watch(struct global *global, bool on, struct global_error *error)
 
 	/* What is in the buffers goes with them. */
 	if (global->on) {
-		global->perf->until = hits_now();
+		global->perf->until = clock_monotonic_ns();
 		for (uint32_t i = 0; i < global->perf->nr_events; i++)
 			(void)ioctl(global->perf->events[i], PERF_EVENT_IOC_DISABLE, 0);
 		perf_read(global->perf, global);
@@ -283,7 +284,7 @@ int perf_watch(struct global *global, bool on, struct global_error *error)
 	if (ret)
 		close_events(global->perf);
 	else
-		global->perf->from = hits_now();
+		global->perf->from = clock_monotonic_ns();
 	return ret;
 }
 

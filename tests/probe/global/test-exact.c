@@ -565,7 +565,7 @@ static void test_order(void)
 	struct perf perf = {.lost = 3, .unknown = 4};
 	struct global_side side = {.number = 0};
 	struct global global = {.perf = &perf, .sides = &side, .nr_sides = 1};
-	uint64_t now = hits_now(),
+	uint64_t now = clock_monotonic_ns(),
 		 times[] = {now - 1000ull * SETTLE_NS, now - 2000ull * SETTLE_NS,
 				 now + 3600000000000},
 		 lost;

@@ -514,9 +514,9 @@ static void watched(void)
 	fails.call = NULL;
 	lost_by_event = 0;
 	/* Hits that are still kept are released with everything else. */
-	record.time = hits_now() - 1000000000u;
+	record.time = clock_monotonic_ns() - 1000000000u;
 	hits_add(&global->hits, &record, sizeof(record));
-	record.time = hits_now() + 3600000000000u;
+	record.time = clock_monotonic_ns() + 3600000000000u;
 	hits_add(&global->hits, &record, sizeof(record));
 	hits_add(&global->hits, &record, sizeof(record));
 	global_read(global, false, take_hit, NULL, &lost);
