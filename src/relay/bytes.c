@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "relay/frame.h"
 #include "relay/sink.h"
 
@@ -177,10 +178,7 @@ static int open_path(struct bytes *bytes, struct send_error *error)
 
 static time_t steady_seconds(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
+	return (time_t)(clock_monotonic_ns() / CLOCK_NS_PER_S);
 }
 
 static int bytes_open(struct sink *sink, struct send_error *error)

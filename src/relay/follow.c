@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "ctf/read/lock.h"
 #include "relay/follow.h"
 
@@ -300,14 +300,6 @@ static int walk_below(struct follow *follow, const char *path, unsigned int dept
 	return ret;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static uint64_t undelivered(const struct follow_trace *trace)
 {
 	uint64_t bytes = 0;
@@ -337,7 +329,7 @@ static void lose_trace(struct follow *follow, struct follow_trace *trace)
 
 static int walk(struct follow *follow, bool over)
 {
-	int64_t now = now_ms();
+	int64_t now = (int64_t)clock_monotonic_ms();
 	int ret;
 
 	follow->walk = false;

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "relay/resolver.h"
 #include "relay/sink.h"
 
@@ -26,14 +26,6 @@
 #define SHARED_PIECE 4096
 /* A peer that does not answer to what we send has gone. */
 #define DEAD_PEER_MS 30000
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 const char *line_error(int code)
 {
@@ -53,7 +45,7 @@ static int await(int fd, short events, int64_t deadline, const struct patience *
 	for (;;) {
 		struct pollfd polls[2] = {{.fd = fd, .events = events},
 				{.fd = patience->stop_fd, .events = POLLIN}};
-		int64_t left = deadline < 0 ? TICK_MS : deadline - now_ms();
+		int64_t left = deadline < 0 ? TICK_MS : deadline - (int64_t)clock_monotonic_ms();
 		int ret, nr;
 
 		if (deadline >= 0 && left <= 0)
@@ -94,8 +86,10 @@ static int connect_one(const struct resolver_address *address, const struct pati
 	if (ret)
 		return ret;
 	if (connect(fd, (const struct sockaddr *)&address->address, address->size)) {
-		ret = errno == EINPROGRESS ? await(fd, POLLOUT, now_ms() + CONNECT_MS, patience)
-					   : -errno;
+		ret = errno == EINPROGRESS
+				? await(fd, POLLOUT, (int64_t)clock_monotonic_ms() + CONNECT_MS,
+						  patience)
+				: -errno;
 		if (!ret && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size))
 			ret = -errno;
 		if (!ret)
@@ -113,7 +107,7 @@ static int find_host(const char *host, const char *port, const struct patience *
 		struct resolver_answer *answer)
 {
 	static uint64_t number;
-	int64_t deadline = now_ms() + RESOLVE_MS;
+	int64_t deadline = (int64_t)clock_monotonic_ms() + RESOLVE_MS;
 	int ret, socket = patience->resolver ? *patience->resolver : -1;
 
 	if (socket < 0) {
@@ -187,7 +181,7 @@ int line_write(int fd, const void *bytes, size_t size, bool shared, const struct
 
 int line_read(int fd, void *bytes, size_t size, int timeout_ms, const struct patience *patience)
 {
-	int64_t deadline = timeout_ms < 0 ? -1 : now_ms() + timeout_ms;
+	int64_t deadline = timeout_ms < 0 ? -1 : (int64_t)clock_monotonic_ms() + timeout_ms;
 	char *at = bytes;
 
 	while (size) {

@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "relay/resolver.h"
 #include "relay/sink.h"
 #include "relay/spool.h"
@@ -69,9 +70,9 @@ struct send {
 	uint64_t told_vanished;
 	struct send_error away; /* Why it is. */
 	unsigned int backoff_ms;
-	int64_t next_try;
-	int64_t next_beat;
-	int64_t progress; /* When something was delivered last. */
+	uint64_t next_try;
+	uint64_t next_beat;
+	uint64_t progress; /* When something was delivered last. */
 	uint64_t delivered_bytes;
 	bool in_packet; /* A packet is being written. */
 	bool over;
@@ -83,14 +84,6 @@ struct send {
 	int64_t settled;   /* … and is in what may be sent. */
 	uint64_t reserved; /* Numbers of frames below this one may be used. */
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void say(const struct send *send, bool is_error, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
@@ -139,7 +132,7 @@ static void publish(struct send *send)
 	own->bytes = past->bytes + delivered - dropped;
 	own->packets = packets;
 	if (own->bytes + dropped != send->delivered_bytes)
-		send->progress = now_ms();
+		send->progress = clock_monotonic_ms();
 	send->delivered_bytes = own->bytes + dropped;
 	own->pending = follow_pending(&send->follow);
 	own->pending_packets = own->pending
@@ -400,9 +393,9 @@ static bool holds(struct send *send, struct follow_stream *stream, const struct 
 		return false;
 	}
 	if (!stream->held)
-		stream->held = now_ms();
+		stream->held = clock_monotonic_ms();
 	/* Without a handle it is not known there. */
-	return !stream->handle || now_ms() - stream->held < HOLD_MAX_MS;
+	return !stream->handle || clock_monotonic_ms() - stream->held < HOLD_MAX_MS;
 }
 
 /* What has no mark waits: others would know it by a number that is forgotten by a kill. */
@@ -660,7 +653,7 @@ static void keep_spool(struct send *send)
 static bool patience_ended(const struct send *send)
 {
 	return send->over && send->options.timeout_ms &&
-			now_ms() - send->progress > (int64_t)send->options.timeout_ms;
+			clock_monotonic_ms() - send->progress > send->options.timeout_ms;
 }
 
 static uint64_t rounds(const struct send *send)
@@ -718,7 +711,8 @@ static int tick(void *user)
 	send->stale = true;
 	if (look(send, false) == -ENOMEM)
 		return -ENOMEM;
-	if (follow_pending(&send->follow) > limit && now_ms() - send->progress > STALL_MS)
+	if (follow_pending(&send->follow) > limit &&
+			clock_monotonic_ms() - send->progress > STALL_MS)
 		return -ETIMEDOUT;
 	return 0;
 }
@@ -740,18 +734,10 @@ static void rewind_all(struct send *send)
 	}
 }
 
-static int64_t realtime_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void set_connected(struct send *send, bool connected)
 {
 	if (send->own.connected != connected || !send->own.since)
-		send->own.since = realtime_ns();
+		send->own.since = (int64_t)clock_realtime_ns();
 	send->own.connected = connected;
 }
 
@@ -767,7 +753,7 @@ static void disconnect(struct send *send, int why)
 		send->told_away = true;
 	}
 	set_connected(send, false);
-	send->next_try = now_ms() + send->backoff_ms;
+	send->next_try = clock_monotonic_ms() + send->backoff_ms;
 }
 
 static int try_connect(struct send *send)
@@ -791,7 +777,7 @@ static int try_connect(struct send *send)
 		send->sink->connections++;
 		set_connected(send, true);
 		send->backoff_ms = BACKOFF_MIN_MS;
-		send->progress = now_ms();
+		send->progress = clock_monotonic_ms();
 		return 0;
 	}
 	if (!send->told_away && ret != -ECANCELED && !send->sink->final_error)
@@ -812,7 +798,7 @@ static void wait_for_news(struct send *send, bool more)
 			{.fd = send->follow.inotify, .events = POLLIN},
 			{.fd = send->own.connected ? send->sink->watch_fd : -1, .events = POLLIN},
 	};
-	int64_t timeout = TICK_MS, left = send->next_try - now_ms();
+	int64_t timeout = TICK_MS, left = (int64_t)(send->next_try - clock_monotonic_ms());
 	uint64_t count;
 
 	if (!send->own.connected) {
@@ -852,9 +838,9 @@ static bool all_done(const struct send *send)
 
 static int beat(struct send *send, bool more)
 {
-	if (!send->sink->ops->beat || more || now_ms() < send->next_beat)
+	if (!send->sink->ops->beat || more || clock_monotonic_ms() < send->next_beat)
 		return 0;
-	send->next_beat = now_ms() + BEAT_MS;
+	send->next_beat = clock_monotonic_ms() + BEAT_MS;
 	return send->sink->ops->beat(send->sink, &send->follow);
 }
 
@@ -914,7 +900,7 @@ static void give_up(struct send *send, int reason)
 static int turn(struct send *send, bool *more)
 {
 	bool over = is_over(send);
-	int64_t looked = realtime_ns();
+	int64_t looked = (int64_t)clock_realtime_ns();
 	int ret = look(send, over);
 
 	if (ret)
@@ -925,11 +911,11 @@ static int turn(struct send *send, bool *more)
 		send->own.failed = true;
 	}
 	if (over && !send->over)
-		send->progress = now_ms();
+		send->progress = clock_monotonic_ms();
 	send->over = over;
 	send->stale = *more = false;
 	tell_vanished(send);
-	if (!send->own.connected && now_ms() >= send->next_try && try_connect(send) &&
+	if (!send->own.connected && clock_monotonic_ms() >= send->next_try && try_connect(send) &&
 			send->sink->final_error)
 		return -EIO;
 	if (send->own.connected) {
@@ -1089,7 +1075,7 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 	send->wake_fd = -1;
 	send->follow.inotify = -1;
 	send->backoff_ms = BACKOFF_MIN_MS;
-	send->progress = now_ms();
+	send->progress = clock_monotonic_ms();
 	pthread_mutex_init(&send->lock, NULL);
 	pthread_cond_init(&send->changed, NULL);
 	ret = make_parts(send, options, &url);
@@ -1150,13 +1136,7 @@ bool send_wait(struct send *send, int timeout_ms)
 	struct timespec until;
 	bool over;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += timeout_ms / 1000;
-	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
+	until = deadline_timespec(deadline_after_ms(timeout_ms));
 	pthread_mutex_lock(&send->lock);
 	while (!send->status.over) {
 		if (timeout_ms < 0)

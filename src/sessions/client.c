@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line's side of the control socket. */
+#include "base/clock.h"
 #include "sessions/client.h"
 
 #include <errno.h>
@@ -34,12 +35,7 @@ struct control_client {
 /* Milliseconds of CLOCK_MONOTONIC, or the end of time. */
 static int64_t deadline_of(int timeout_ms)
 {
-	struct timespec now;
-
-	if (timeout_ms < 0)
-		return INT64_MAX;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + timeout_ms;
+	return timeout_ms < 0 ? INT64_MAX : (int64_t)clock_monotonic_ms() + timeout_ms;
 }
 
 static int wait_for(int fd, short events, int64_t deadline)

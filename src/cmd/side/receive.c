@@ -3,6 +3,7 @@
  * The verb `receive`: traces out of a stream of bytes: a file, a FIFO, a serial line, standard input,
  * a TCP connection, or those that others make to us.
  */
+#include "base/clock.h"
 #include "command.h"
 #include "confine.h"
 #include "say.h"
@@ -244,14 +245,6 @@ static bool read_source(struct reception *reception, const struct source *source
 	return true;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static bool is_same_peer(const struct sockaddr_storage *one, const struct sockaddr_storage *other)
 {
 	if (one->ss_family != other->ss_family)
@@ -285,7 +278,8 @@ static void accept_one(struct reception *reception, int listener)
 	if (fd < 0) {
 		/* The connection stays in the queue (no descriptor, no memory): without a pause poll() would return at once. */
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			reception->accept_again_ms = now_ms() + ACCEPT_PAUSE_MS;
+			reception->accept_again_ms =
+					(int64_t)clock_monotonic_ms() + ACCEPT_PAUSE_MS;
 		return;
 	}
 	/* Detect a peer that has gone without closing its connection. */
@@ -294,14 +288,15 @@ static void accept_one(struct reception *reception, int listener)
 		close(fd);
 		return;
 	}
-	reception->sources[reception->nr_sources - 1].since = (time_t)(now_ms() / 1000);
+	reception->sources[reception->nr_sources - 1].since =
+			(time_t)(clock_monotonic_ms() / CLOCK_MS_PER_S);
 	reception->sources[reception->nr_sources - 1].peer = peer;
 }
 
 /* Closes connections that delivered no session. Returns the timeout of poll(), -1: none. */
 static int end_silent(struct reception *reception)
 {
-	int64_t now = now_ms(), wait = -1;
+	int64_t now = (int64_t)clock_monotonic_ms(), wait = -1;
 
 	for (unsigned int i = reception->nr_sources; i-- > 0;) {
 		const struct source *source = &reception->sources[i];
@@ -339,7 +334,7 @@ static void serve(struct reception *reception)
 	struct pollfd polls[1 + LISTENERS_MAX + CONNECTIONS_MAX];
 	int wait = end_silent(reception);
 	unsigned int listeners = reception->nr_listeners, sources = reception->nr_sources;
-	bool accepts = reception->accept_again_ms <= now_ms();
+	bool accepts = reception->accept_again_ms <= (int64_t)clock_monotonic_ms();
 
 	polls[0] = (struct pollfd){.fd = reception->signals, .events = POLLIN};
 	for (unsigned int i = 0; i < listeners; i++)

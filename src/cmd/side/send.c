@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The verb `send`: a trace, finished or running, to somewhere else. */
+#include "base/clock.h"
 #include "command.h"
 #include "confine.h"
 #include "say.h"
@@ -27,14 +28,6 @@ static void say_sentence(void *user, bool is_error, const char *sentence)
 		say_note("%s", sentence);
 }
 
-static int64_t steady_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 struct send_options sending_options(
 		const char *dir, const char *url, uint64_t spool, uint64_t timeout_ns)
 {
@@ -53,7 +46,7 @@ void sending_wait(struct send *send, unsigned int wanted)
 {
 	const struct timespec moment = {0, 100000000};
 	unsigned int interrupts = 0;
-	int64_t end = INT64_MAX;
+	uint64_t end = DEADLINE_NEVER;
 	struct send_status status;
 	sigset_t signals, before;
 
@@ -62,13 +55,13 @@ void sending_wait(struct send *send, unsigned int wanted)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, &before);
-	while (!send_wait(send, 0) && steady_ns() < end) {
+	while (!send_wait(send, 0) && !deadline_is_over(end)) {
 		if (sigtimedwait(&signals, NULL, &moment) < 0)
 			continue;
 		if (++interrupts == wanted)
 			break;
 		send_status(send, &status);
-		end = steady_ns() + (status.connected ? SENDING_END_NS : SENDING_AWAY_NS);
+		end = deadline_after_ns(status.connected ? SENDING_END_NS : SENDING_AWAY_NS);
 		send_finish(send);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);

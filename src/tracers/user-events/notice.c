@@ -4,22 +4,14 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/inside/clock.h"
 #include "base/environment/environment.h"
 #include "tracers/user-events/user-events.h"
 #include "protocol/kernel-notice.h"
 
 #define PATIENCE_MAX 3600
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Only who may see the events anyway can make us wait. */
 static bool is_trusted(int fd)
@@ -50,7 +42,7 @@ static int64_t patience_ms(void)
 
 void notice_tell(void)
 {
-	int64_t until = now_ms() + patience_ms(), left;
+	int64_t until = (int64_t)clock_monotonic_ms() + patience_ms(), left;
 	int fds[KERNEL_NOTICE_MAX], saved_errno = errno, i;
 	struct sockaddr_un address;
 
@@ -69,7 +61,7 @@ void notice_tell(void)
 	for (i = 0; i < KERNEL_NOTICE_MAX; i++) {
 		struct pollfd end = {.fd = fds[i], .events = POLLIN};
 
-		left = until - now_ms();
+		left = until - (int64_t)clock_monotonic_ms();
 		if (fds[i] < 0)
 			continue;
 		if (left > 0)
