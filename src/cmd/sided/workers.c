@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sided.h"
 
 #define SOCKET_FD 3
@@ -232,11 +232,10 @@ static uint64_t pause_of(const struct worker *worker)
 /* The unit of start times of processes. */
 static uint64_t ticks_since_boot(void)
 {
-	struct timespec now;
+	const uint64_t now = clock_boottime_ns(), frequency = (uint64_t)sysconf(_SC_CLK_TCK);
 
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * (uint64_t)sysconf(_SC_CLK_TCK) +
-			(uint64_t)now.tv_nsec * (uint64_t)sysconf(_SC_CLK_TCK) / 1000000000;
+	/* In two steps: the product of all of it does not fit after some years. */
+	return now / CLOCK_NS_PER_S * frequency + now % CLOCK_NS_PER_S * frequency / CLOCK_NS_PER_S;
 }
 
 void workers_miss(struct daemon *daemon, struct program *program)

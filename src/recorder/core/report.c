@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "recorder/core/parts.h"
 
 enum session_error_kind session_error_kind_of(int code)
@@ -117,7 +118,7 @@ static void add_suppressed(struct session *session, uint64_t now)
 void report_about(struct session *session, uid_t uid, pid_t pid, bool is_error, const char *format,
 		...)
 {
-	uint64_t now = wire_deadline(0);
+	uint64_t now = clock_monotonic_ns();
 	va_list arguments;
 	char *text;
 
@@ -143,7 +144,7 @@ void report_suppressed(struct session *session, bool ends)
 	pthread_mutex_lock(&session->lock);
 	if (ends)
 		lines_end(&session->lines);
-	add_suppressed(session, wire_deadline(0));
+	add_suppressed(session, clock_monotonic_ns());
 	pthread_mutex_unlock(&session->lock);
 }
 

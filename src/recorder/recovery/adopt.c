@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "recorder/recovery/facts.h"
 #include "recorder/core/parts.h"
 #include "recorder/storage/state-directory.h"
@@ -677,7 +678,7 @@ int adopt_all(struct session *session, struct session_error *error)
 void adopt_new(struct session *session, bool now)
 {
 	struct service *service = session->service;
-	uint64_t time = wire_deadline(0);
+	uint64_t time = clock_monotonic_ns();
 	struct dirent *entry;
 	bool any = false;
 	DIR *directory;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "recorder/core/parts.h"
 
 #define RETRY_MS 1000
@@ -25,7 +26,7 @@ bool full_waits(const struct session *session)
 {
 	const struct full *full = &session->full;
 
-	return full->code && !full->last && wire_deadline(0) < full->retry;
+	return full->code && !full->last && clock_monotonic_ns() < full->retry;
 }
 
 /* The state that is shown is the lock's. */
@@ -36,7 +37,7 @@ static void begin(struct session *session, int code)
 	pthread_mutex_lock(&session->lock);
 	full->code = code;
 	full->times++;
-	full->since = wire_deadline(0);
+	full->since = clock_monotonic_ns();
 	pthread_mutex_unlock(&session->lock);
 	if (full->times > 1)
 		return;
@@ -65,7 +66,7 @@ void full_over(struct session *session)
 		return;
 	pthread_mutex_lock(&session->lock);
 	full->code = 0;
-	full->ns += wire_deadline(0) - full->since;
+	full->ns += clock_monotonic_ns() - full->since;
 	pthread_mutex_unlock(&session->lock);
 }
 
@@ -87,7 +88,7 @@ void full_end(struct session *session)
 	full->last = true;
 	if (!full->times)
 		return;
-	ns = full->ns + (full->code ? wire_deadline(0) - full->since : 0);
+	ns = full->ns + (full->code ? clock_monotonic_ns() - full->since : 0);
 	tenths = ns / 100000000;
 	if (full->code)
 		report(session, true,
